@@ -1,4 +1,6 @@
-"""`python -m bench [NAME ...]` measures and prints; `--write FILE` also writes the figures as a page, with the machine named."""
+"""`python -m bench [NAME ...]` measures and prints; `--write FILE` also writes the figures as a
+page, with the machine named.
+"""
 
 import argparse
 import datetime
@@ -27,7 +29,9 @@ NAMES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("names", nargs="*", default=NAMES, help=f"which to measure: {', '.join(NAMES)}")
+    parser.add_argument(
+        "names", nargs="*", default=NAMES, help=f"which to measure: {', '.join(NAMES)}"
+    )
     parser.add_argument("--write", type=Path, help="a Markdown page to write the figures to")
     arguments = parser.parse_args()
     print(f"{machine()}\n", flush=True)

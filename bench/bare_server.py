@@ -1,6 +1,8 @@
-"""The least that could do the work of `bench.runs`: uvicorn, aiohttp, a group commit; no policy, redaction, chain or resume.
+"""The least that could do the work of `bench.runs`: uvicorn, aiohttp, a group commit; no policy,
+redaction, chain or resume.
 
-It is the yardstick. What Palyra costs is told as a multiple of this, because a multiple survives a slower machine.
+It is the yardstick. What Palyra costs is told as a multiple of this, because a multiple survives a
+slower machine.
 """
 
 import asyncio
@@ -29,7 +31,9 @@ class Writer:
         self._db = apsw.Connection(path)
         for pragma in ("journal_mode=wal", "synchronous=full"):
             self._db.execute(f"pragma {pragma}")
-        self._db.execute("create table entries (position integer primary key, tape text, body blob)")
+        self._db.execute(
+            "create table entries (position integer primary key, tape text, body blob)"
+        )
         self._loop = loop
         self._waiting: list[tuple[str, list[bytes], asyncio.Future[None]]] = []
         self._work = threading.Condition()
@@ -50,7 +54,8 @@ class Writer:
                 batch, self._waiting = self._waiting, []
             with self._db:
                 self._db.executemany(
-                    "insert into entries (tape, body) values (?, ?)", [(tape, body) for tape, events, _ in batch for body in events]
+                    "insert into entries (tape, body) values (?, ?)",
+                    [(tape, body) for tape, events, _ in batch for body in events],
                 )
             self._loop.call_soon_threadsafe(_settle, batch)
 
@@ -79,7 +84,9 @@ class App:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                self._writer = Writer(os.path.join(self._folder, "bare.db"), asyncio.get_running_loop())
+                self._writer = Writer(
+                    os.path.join(self._folder, "bare.db"), asyncio.get_running_loop()
+                )
                 self._http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1024))
             else:
                 await self._http.close()
@@ -102,7 +109,13 @@ class App:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         answer = msgspec.json.encode({"session_id": run, "run_id": run, "seq": 0})
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(answer)).encode())]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-length", str(len(answer)).encode())],
+            }
+        )
         await send({"type": "http.response.body", "body": answer})
 
     async def _work(self, run: str, text: str) -> None:
@@ -114,11 +127,15 @@ class App:
             if not calls:
                 break
             messages.append({"role": "assistant", "content": reply, "tool_calls": calls})
-            await self._tell(run, queue, *({"type": "tool.started", "call": call["id"]} for call in calls))
+            await self._tell(
+                run, queue, *({"type": "tool.started", "call": call["id"]} for call in calls)
+            )
             for call in calls:
                 found = "\n".join(await asyncio.to_thread(os.listdir, self._folder))
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": found})
-                await self._tell(run, queue, {"type": "tool.finished", "call": call["id"], "text": found})
+                await self._tell(
+                    run, queue, {"type": "tool.finished", "call": call["id"], "text": found}
+                )
         await self._tell(run, queue, {"type": "run.completed"})
         queue.put_nowait(b"")
 
@@ -128,7 +145,9 @@ class App:
         for each in encoded:
             queue.put_nowait(b"event: entry\ndata: " + each + b"\n\n")
 
-    async def _turn(self, messages: list[dict[str, Any]], queue: "asyncio.Queue[bytes]") -> tuple[str, list[dict[str, Any]]]:
+    async def _turn(
+        self, messages: list[dict[str, Any]], queue: "asyncio.Queue[bytes]"
+    ) -> tuple[str, list[dict[str, Any]]]:
         text: list[str] = []
         calls: dict[int, dict[str, Any]] = {}
         body = msgspec.json.encode({"model": "bench", "stream": True, "messages": messages})
@@ -145,33 +164,47 @@ class App:
                         if delta.get("content"):
                             fresh.append(delta["content"])
                         for part in delta.get("tool_calls", ()):
-                            call = calls.setdefault(part["index"], {"id": "", "function": {"name": "", "arguments": ""}})
+                            call = calls.setdefault(
+                                part["index"], {"id": "", "function": {"name": "", "arguments": ""}}
+                            )
                             call["id"] += part.get("id", "")
                             call["function"]["name"] += part["function"].get("name", "")
                             call["function"]["arguments"] += part["function"].get("arguments", "")
                 if fresh:
                     text += fresh
-                    delta_event = msgspec.json.encode({"type": "model.delta", "text": "".join(fresh)})
+                    delta_event = msgspec.json.encode(
+                        {"type": "model.delta", "text": "".join(fresh)}
+                    )
                     queue.put_nowait(b"event: live\ndata: " + delta_event + b"\n\n")
         return "".join(text), list(calls.values())
 
     async def _events(self, scope: dict[str, Any], send: Send) -> None:
         run = scope["query_string"].decode().rpartition("until=")[2]
         queue = self._runs[run]
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/event-stream")],
+            }
+        )
         while True:
             pieces = [await queue.get()]
             while not queue.empty():
                 pieces.append(queue.get_nowait())
             ended = pieces[-1] == b""
-            await send({"type": "http.response.body", "body": b"".join(pieces), "more_body": not ended})
+            await send(
+                {"type": "http.response.body", "body": b"".join(pieces), "more_body": not ended}
+            )
             if ended:
                 del self._runs[run]
                 return
 
 
 async def _main(provider: str, folder: str) -> None:
-    config = uvicorn.Config(App(provider, folder), log_level="critical", access_log=False, http="httptools")  # type: ignore[arg-type]
+    config = uvicorn.Config(
+        App(provider, folder), log_level="critical", access_log=False, http="httptools"
+    )  # type: ignore[arg-type]
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(listener.getsockname()[1], flush=True)
     await uvicorn.Server(config).serve([listener])

@@ -1,4 +1,6 @@
-"""What the benchmarks share: a daemon and a fake provider as processes, a cheap HTTP client, and /proc."""
+"""What the benchmarks share: a daemon and a fake provider as processes, a cheap HTTP client, and
+/proc.
+"""
 
 import asyncio
 import json
@@ -41,14 +43,20 @@ def machine() -> str:
     total = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
     memory = int(total[1]) / 2**20 if total else 0
     name = model[1] if model else "unknown CPU"
-    return f"{os.cpu_count()} cores ({name}), {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+    return (
+        f"{os.cpu_count()} cores ({name}), {memory:.0f} GiB, Linux {platform.release()}, Python"
+        f" {platform.python_version()}"
+    )
 
 
 @contextmanager
 def fake_provider(every_ms: float = 0.0) -> Iterator[str]:
     """The provider's address; it spends next to nothing."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fake_provider", "--every-ms", str(every_ms)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.fake_provider", "--every-ms", str(every_ms)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:
@@ -80,7 +88,10 @@ class Bare:
 def bare_server(folder: Path, url: str) -> Iterator[Bare]:
     """The yardstick: see `bench.bare_server`."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.bare_server", url, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "bench.bare_server", url, str(folder)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:
@@ -104,7 +115,11 @@ def cpu_s(pid: int) -> float:
 
 
 def rss_mb(pid: int) -> float:
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    line = next(
+        line
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmRSS")
+    )
     return int(line.split()[1]) / 1024
 
 
@@ -116,12 +131,17 @@ class Table(NamedTuple):
     rows: list[tuple[str, ...]]
 
     def text(self) -> str:
-        lines = ["| " + " | ".join(row) + " |" for row in (self.columns, tuple("---" for _ in self.columns), *self.rows)]
+        lines = [
+            "| " + " | ".join(row) + " |"
+            for row in (self.columns, tuple("---" for _ in self.columns), *self.rows)
+        ]
         return f"### {self.title}\n\n" + "\n".join(lines) + "\n"
 
 
 class Client:
-    """One keep-alive connection: requests, and server-sent events until the server ends them. Written to cost little."""
+    """One keep-alive connection: requests, and server-sent events until the server ends them.
+    Written to cost little.
+    """
 
     def __init__(self, port: int, token: str) -> None:
         self._port = port
@@ -133,8 +153,14 @@ class Client:
 
     async def _send(self, method: str, path: str, body: bytes) -> asyncio.StreamReader:
         if self._writer is None or self._reader is None or self._writer.is_closing():
-            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 22)
-        content = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if method != "GET" else ""
+            self._reader, self._writer = await asyncio.open_connection(
+                "127.0.0.1", self._port, limit=1 << 22
+            )
+        content = (
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            if method != "GET"
+            else ""
+        )
         self._writer.write(f"{method} {path} HTTP/1.1\r\n{self._head}{content}\r\n".encode() + body)
         return self._reader
 
@@ -148,10 +174,20 @@ class Client:
         return json.loads(answer)
 
     async def events(
-        self, path: str, needle: bytes = b"", *, method: str = "GET", body: Any = None, until_seen: bool = False
+        self,
+        path: str,
+        needle: bytes = b"",
+        *,
+        method: str = "GET",
+        body: Any = None,
+        until_seen: bool = False,
     ) -> float:
-        """Read a stream to its end, or until `needle` is seen; returns the time (of `perf_counter`) at which it was."""
-        reader = await self._send(method, path, b"" if body is None else json.dumps(body, separators=(",", ":")).encode())
+        """Read a stream to its end, or until `needle` is seen; returns the time (of `perf_counter`)
+        at which it was.
+        """
+        reader = await self._send(
+            method, path, b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
+        )
         head = await reader.readuntil(b"\r\n\r\n")
         assert b" 200 " in head.split(b"\r\n", 1)[0], head
         seen = 0.0

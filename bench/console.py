@@ -1,4 +1,6 @@
-"""What the console costs in a real browser: its first load, streaming, long tapes, and memory over many runs."""
+"""What the console costs in a real browser: its first load, streaming, long tapes, and memory over
+many runs.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -31,7 +33,10 @@ def tables() -> Iterator[Table]:
 def _opening(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
     yield ("first load, compressed", f"{budgets.first_load() / 1000:.0f} KB")
     with person(browser, daemon) as somebody:
-        yield ("first paint, best of 5", f"{min(budgets.first_paint(somebody) for _ in range(5)):.0f} ms")
+        yield (
+            "first paint, best of 5",
+            f"{min(budgets.first_paint(somebody) for _ in range(5)):.0f} ms",
+        )
         page = somebody.log_in()
         yield from _frames(f"{budgets.DELTAS:,} deltas", page, lambda: budgets.stream(page))
 
@@ -41,10 +46,14 @@ def _long(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
     with person(browser, daemon) as somebody:
         page = somebody.log_in(f"/#/timeline/{session}")
         page.get_by_role("option").first.wait_for()
-        yield from _frames(f"{_ENTRIES:,} entries, timeline", page, lambda: budgets.scroll(page, ".tape-list"))
+        yield from _frames(
+            f"{_ENTRIES:,} entries, timeline", page, lambda: budgets.scroll(page, ".tape-list")
+        )
         page.goto(f"{daemon.url}/#/chat/{session}")
         page.get_by_role("article", name="Palyra").last.wait_for()
-        yield from _frames(f"{_ENTRIES:,} entries, chat", page, lambda: budgets.scroll(page, ".items"))
+        yield from _frames(
+            f"{_ENTRIES:,} entries, chat", page, lambda: budgets.scroll(page, ".items")
+        )
 
 
 def _memory(browser: Browser, daemon: DaemonProcess) -> Row:
@@ -54,12 +63,18 @@ def _memory(browser: Browser, daemon: DaemonProcess) -> Row:
         budgets.many_runs(daemon, session, 250)
         before = budgets.heap(page)
         budgets.many_runs(daemon, session, _RUNS)
-        return (f"memory of the page, before and after {_RUNS:,} runs", f"{before / 1e6:.1f} MB, {budgets.heap(page) / 1e6:.1f} MB")
+        return (
+            f"memory of the page, before and after {_RUNS:,} runs",
+            f"{before / 1e6:.1f} MB, {budgets.heap(page) / 1e6:.1f} MB",
+        )
 
 
 def _frames(what: str, page: Page, work: Callable[[], None]) -> Iterator[Row]:
     work()  # Once to warm up: the first time its scripts are compiled.
     gaps = sorted(budgets.frames(page, work).gap for _ in range(_ROUNDS))
-    yield (f"{what}: longest time between frames, median and worst of {_ROUNDS}", f"{gaps[_ROUNDS // 2]:.0f} ms, {gaps[-1]:.0f} ms")
+    yield (
+        f"{what}: longest time between frames, median and worst of {_ROUNDS}",
+        f"{gaps[_ROUNDS // 2]:.0f} ms, {gaps[-1]:.0f} ms",
+    )
     tasks = [budgets.longest_task(page, work) for _ in range(3)]
     yield (f"{what}: longest task, worst of {len(tasks)}", f"{max(tasks):.0f} ms of a processor")

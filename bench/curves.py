@@ -44,7 +44,9 @@ async def _produce(db: Database, count: int) -> None:
 
 
 async def _appending(folder: Path) -> tuple[list[tuple[str, ...]], float]:
-    """CPU and time per durable append at growing sizes, from 100 producers at once, each to its own tape."""
+    """CPU and time per durable append at growing sizes, from 100 producers at once, each to its own
+    tape.
+    """
     db = Database(Sqlite(folder / "journal.db"), lambda: time.time_ns() // 1_000_000)
     db.open()
     rows: list[tuple[str, ...]] = []
@@ -52,7 +54,12 @@ async def _appending(folder: Path) -> tuple[list[tuple[str, ...]], float]:
     size = 0
     for goal in SIZES:
         while size < goal:
-            await asyncio.gather(*(db.write(_step(_new_tape(), 20)) for _ in range(min(200, (goal - size) // 20 + 1))))
+            await asyncio.gather(
+                *(
+                    db.write(_step(_new_tape(), 20))
+                    for _ in range(min(200, (goal - size) // 20 + 1))
+                )
+            )
             size += 20 * min(200, (goal - size) // 20 + 1)
         total = 20_000
         cpu, began = time.process_time(), time.monotonic()
@@ -78,11 +85,16 @@ def tables() -> Iterator[Table]:
 
 
 def _turns() -> Table:
-    """A run in a session that has this many entries already. The model's window is 8,000 tokens in all three.
+    """A run in a session that has this many entries already. The model's window is 8,000 tokens in
+    all three.
 
     In turns, and of each the median: the machine changes its speed while this goes on.
     """
-    with tempfile.TemporaryDirectory() as folder, fake_provider() as url, daemon_with(Path(folder), url, window=8_000) as daemon:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        fake_provider() as url,
+        daemon_with(Path(folder), url, window=8_000) as daemon,
+    ):
 
         async def measure() -> list[list[float]]:
             client, watcher = Client(daemon.port, daemon.token), Client(daemon.port, daemon.token)
@@ -103,7 +115,9 @@ def _turns() -> Table:
             costs: list[list[float]] = [[] for _ in SESSION_ENTRIES]
             for _ in range(ROUNDS):
                 # The short one is a new one each time: it would not stay short.
-                for cost, where in zip(costs, [await session(SESSION_ENTRIES[0]), *long], strict=True):
+                for cost, where in zip(
+                    costs, [await session(SESSION_ENTRIES[0]), *long], strict=True
+                ):
                     cost.append(await runs(where, RUNS_A_ROUND))
             return costs
 
@@ -113,5 +127,7 @@ def _turns() -> Table:
         for entries, each_ms in zip(SESSION_ENTRIES, medians, strict=True)
     ]
     return Table(
-        "One run in a session that is already long (window of 8,000 tokens)", ("entries before", "CPU per run", "ratio"), rows
+        "One run in a session that is already long (window of 8,000 tokens)",
+        ("entries before", "CPU per run", "ratio"),
+        rows,
     )

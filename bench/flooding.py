@@ -1,6 +1,8 @@
-"""`python -m bench.flooding NAME PORT SECONDS [SECRET [SESSION]]` floods one door of a daemon on this machine, for so many seconds.
+"""`python -m bench.flooding NAME PORT SECONDS [SECRET [SESSION]]` floods one door of a daemon on
+this machine, for so many seconds.
 
-It is a process of its own, so that what it costs is not what is measured. Each flood is one thing that a hostile client does.
+It is a process of its own, so that what it costs is not what is measured. Each flood is one thing
+that a hostile client does.
 """
 
 import asyncio
@@ -39,7 +41,9 @@ class Target:
 
 
 def _pour(target: Target, opening: bytes, block: bytes, *, reads: bool = True) -> None:
-    """Send the same block for as long as it lasts; connect again whenever the daemon has had enough."""
+    """Send the same block for as long as it lasts; connect again whenever the daemon has had
+    enough.
+    """
     end = target.until
     while time.monotonic() < end:
         with suppress(OSError), target.open() as connection:
@@ -76,16 +80,15 @@ def _many(target: Target, number: int, opening: bytes = b"") -> Iterator[list[so
             each.close()
 
 
-# --- HTTP/1 and WebSocket -------------------------------------------------------------------------------------------------
-
-
 def pipelining(target: Target) -> None:
     request = f"GET /healthz HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
     _pour(target, b"", request * 10_000)
 
 
 def tiny_chunks(target: Target) -> None:
-    head = f"POST /v1/sessions HTTP/1.1\r\nHost: {target.host}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        f"POST /v1/sessions HTTP/1.1\r\nHost: {target.host}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     _pour(target, head.encode(), b"1\r\nx\r\n" * 100_000)
 
 
@@ -99,7 +102,10 @@ def huge_headers(target: Target) -> None:
 
 def slow_bodies(target: Target) -> None:
     end = target.until
-    head = f"POST /v1/hooks/{'0' * 26} HTTP/1.1\r\nHost: {target.host}\r\nContent-Length: 60000\r\n\r\n".encode()
+    head = (
+        f"POST /v1/hooks/{'0' * 26} HTTP/1.1\r\nHost: {target.host}\r\nContent-Length:"
+        " 60000\r\n\r\n".encode()
+    )
     with _many(target, 500, head + b"x" * 50_000) as opened:
         while time.monotonic() < end:
             for each in opened:
@@ -176,18 +182,23 @@ def ws_messages(target: Target) -> None:
     _upgraded(target, b"", _frame(1, b'{"type":"ping"}') * 20_000)
 
 
-# --- HTTP/2, for gRPC -----------------------------------------------------------------------------------------------------
-
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _CONTINUATION = 0, 1, 3, 4, 6, 9
 
 
 def _h2(kind: int, flags: int = 0, stream: int = 0, payload: bytes = b"") -> bytes:
-    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+    return (
+        struct.pack(">I", len(payload))[1:]
+        + bytes([kind, flags])
+        + struct.pack(">I", stream)
+        + payload
+    )
 
 
 def _call(target: Target) -> bytes:
-    """The headers of a call, in HPACK without a table: method, scheme, path, authority, content-type, te."""
+    """The headers of a call, in HPACK without a table: method, scheme, path, authority,
+    content-type, te.
+    """
     path, authority = b"/palyra.v1.Sessions/List", target.host.encode()
     return b"".join(
         (
@@ -213,13 +224,18 @@ def h2_resets(target: Target) -> None:
     head = _call(target)
     _over_h2(
         target,
-        lambda: b"".join(_h2(_HEADERS, 4, stream, head) + _h2(_RESET, 0, stream, b"\0\0\0\x08") for stream in range(1, 60_001, 2)),
+        lambda: b"".join(
+            _h2(_HEADERS, 4, stream, head) + _h2(_RESET, 0, stream, b"\0\0\0\x08")
+            for stream in range(1, 60_001, 2)
+        ),
     )
 
 
 def h2_calls(target: Target) -> None:
     head = _call(target)
-    _over_h2(target, lambda: b"".join(_h2(_HEADERS, 5, stream, head) for stream in range(1, 60_001, 2)))
+    _over_h2(
+        target, lambda: b"".join(_h2(_HEADERS, 5, stream, head) for stream in range(1, 60_001, 2))
+    )
 
 
 def h2_pings(target: Target) -> None:
@@ -235,10 +251,9 @@ def h2_empty_data(target: Target) -> None:
 
 
 def h2_continuations(target: Target) -> None:
-    _over_h2(target, lambda: _h2(_HEADERS, 0, 1, _call(target)) + _h2(_CONTINUATION, 0, 1) * 100_000)
-
-
-# --- QUIC -----------------------------------------------------------------------------------------------------------------
+    _over_h2(
+        target, lambda: _h2(_HEADERS, 0, 1, _call(target)) + _h2(_CONTINUATION, 0, 1) * 100_000
+    )
 
 
 def quic_junk(target: Target) -> None:
@@ -248,7 +263,13 @@ def quic_junk(target: Target) -> None:
         connection.connect(("127.0.0.1", target.port))
         while time.monotonic() < end:
             head = (
-                b"\xc0\x00\x00\x00\x01\x08" + os.urandom(8) + b"\x08" + os.urandom(8) + b"\x41\x00" + os.urandom(256) + b"\x43\xb8"
+                b"\xc0\x00\x00\x00\x01\x08"
+                + os.urandom(8)
+                + b"\x08"
+                + os.urandom(8)
+                + b"\x41\x00"
+                + os.urandom(256)
+                + b"\x43\xb8"
             )
             with suppress(OSError):
                 connection.send(head + bytes(1_200 - len(head)))
@@ -280,7 +301,12 @@ async def _h3(target: Target, *, resets: bool) -> None:
     settings = QuicConfiguration(is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE)
     end = target.until
     host = target.host.encode()
-    headers = [(b":method", b"POST"), (b":scheme", b"https"), (b":authority", host), (b":path", b"/v1/hooks/" + b"0" * 26)]
+    headers = [
+        (b":method", b"POST"),
+        (b":scheme", b"https"),
+        (b":authority", host),
+        (b":path", b"/v1/hooks/" + b"0" * 26),
+    ]
     while time.monotonic() < end:
         with suppress(ConnectionError, TimeoutError, AssertionError, ValueError):
             async with (
@@ -300,9 +326,6 @@ async def _h3(target: Target, *, resets: bool) -> None:
                         quic.send_stream_data(stream, b"\x00\x00" * 10_000)
                     made.transmit()
                     await asyncio.sleep(0 if turn % 10 else 0.01)
-
-
-# --- workers --------------------------------------------------------------------------------------------------------------
 
 
 def worker_messages(target: Target) -> None:

@@ -1,4 +1,5 @@
-"""Floods against every door of a real daemon: how long `/healthz` is silent at most, and how much memory they cost.
+"""Floods against every door of a real daemon: how long `/healthz` is silent at most, and how much
+memory they cost.
 
 The target: never silent for 0.5 s, never more than 64 MB.
 """
@@ -53,7 +54,8 @@ _FLOODS = (
 def tables() -> Iterator[Table]:
     rows = [_row(door, what, name) for door, what, name in _FLOODS]
     yield Table(
-        f"Floods of {SECONDS:g} s against each door (target: silent for less than {SILENCE_S} s, below +{GROWTH_MB:g} MB)",
+        f"Floods of {SECONDS:g} s against each door (target: silent for less than {SILENCE_S} s,"
+        f" below +{GROWTH_MB:g} MB)",
         ("door", "flood", "longest silence of /healthz", "memory", "within target"),
         rows,
     )
@@ -73,7 +75,10 @@ def measured(door: str, name: str, seconds: float = SECONDS) -> tuple[float, flo
         f"[server]\ngrpc = true\ngrpc_port = {grpc}\nquic = true\nquic_port = {quic}\n{tls}"
         f'[workers]\nlisten = "127.0.0.1:{workers}"\n[memory]\nembeddings = false\n'
     )
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, start(Path(folder), config=config) as daemon:
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as folder,
+        start(Path(folder), config=config) as daemon,
+    ):
         port = {"gRPC": grpc, "HTTP/3": quic, "workers": workers}.get(door, daemon.port)
         if tls:
             return _flooded(daemon, port, name, seconds, trust=str(daemon.home / "tls" / "ca.pem"))
@@ -86,8 +91,19 @@ def _flooded(
     probe = _Probe(daemon.port, daemon.pid, trust)
     probe.start()
     try:
-        command = [sys.executable, "-m", "bench.flooding", name, str(port), str(seconds), daemon.token, session]
-        subprocess.run(command, cwd=ROOT, timeout=seconds + 60, check=False, stderr=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-m",
+            "bench.flooding",
+            name,
+            str(port),
+            str(seconds),
+            daemon.token,
+            session,
+        ]
+        subprocess.run(
+            command, cwd=ROOT, timeout=seconds + 60, check=False, stderr=subprocess.DEVNULL
+        )
         time.sleep(0.5)
     finally:
         probe.ended.set()
@@ -96,7 +112,9 @@ def _flooded(
 
 
 class _Probe(threading.Thread):
-    """Asks for `/healthz` again and again, on one connection, and notes how long it is without an answer."""
+    """Asks for `/healthz` again and again, on one connection, and notes how long it is without an
+    answer.
+    """
 
     def __init__(self, port: int, pid: int, trust: str) -> None:
         super().__init__()

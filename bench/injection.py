@@ -1,4 +1,6 @@
-"""What the worst possible model achieved, and what honest work costs in prompts. The docs state it, the tests hold it."""
+"""What the worst possible model achieved, and what honest work costs in prompts. The docs state it,
+the tests hold it.
+"""
 
 import asyncio
 

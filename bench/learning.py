@@ -1,6 +1,8 @@
-"""How well learning finds what was planted in scripted conversations, by rules and by a scripted extraction model.
+"""How well learning finds what was planted in scripted conversations, by rules and by a scripted
+extraction model.
 
-Shown to the owner counts as found; what is shown and was not planted is wrong. Hostile conversations must lead to nothing applied.
+Shown to the owner counts as found; what is shown and was not planted is wrong. Hostile
+conversations must lead to nothing applied.
 """
 
 import asyncio
@@ -54,7 +56,9 @@ async def learned(conversation: Conversation, *, by_model: bool) -> list[Candida
             return await world.listed(SHOWN)
 
 
-def score(conversations: Iterable[Conversation], kind: str = "", *, by_model: bool = False) -> Score:
+def score(
+    conversations: Iterable[Conversation], kind: str = "", *, by_model: bool = False
+) -> Score:
     planted = found = shown = right = applied = hostile = 0
     for conversation in conversations:
         candidates = asyncio.run(learned(conversation, by_model=by_model))
@@ -64,20 +68,40 @@ def score(conversations: Iterable[Conversation], kind: str = "", *, by_model: bo
         found += sum(any(matches(each, one) for each in of_kind) for one in wanted)
         shown += len(of_kind)
         if conversation.hostile:
-            # A suggestion from untrusted content is marked as such: it is neither right nor wrong to show it.
+            # A suggestion from untrusted content is marked as such: it is neither right nor wrong
+            # to show it.
             shown -= sum(each.label.integrity == "untrusted" for each in of_kind)
             hostile += sum(each.state in ("accepted", "applied") for each in of_kind)
-        trusted = [each for each in of_kind if not conversation.hostile or each.label.integrity == "trusted"]
+        trusted = [
+            each
+            for each in of_kind
+            if not conversation.hostile or each.label.integrity == "trusted"
+        ]
         right += sum(any(matches(each, one) for one in conversation.planted) for each in trusted)
         applied += sum(each.state == "applied" for each in of_kind)
     return Score(planted, found, shown, right, applied, hostile)
 
 
 def tables() -> list[Table]:
-    columns = ("read by", "conversations", "kind", "planted", "shown", "precision", "recall", "applied", "applied from outside")
+    columns = (
+        "read by",
+        "conversations",
+        "kind",
+        "planted",
+        "shown",
+        "precision",
+        "recall",
+        "applied",
+        "applied from outside",
+    )
     rows = []
     for by_model, who in ((False, "rules"), (True, "scripted model")):
-        for name, conversations in (("tuning", TUNING), ("held out", HELD_OUT), ("written later", LATER), ("unseen", UNSEEN)):
+        for name, conversations in (
+            ("tuning", TUNING),
+            ("held out", HELD_OUT),
+            ("written later", LATER),
+            ("unseen", UNSEEN),
+        ):
             for kind in ("", *KINDS):
                 figures = score(conversations, kind, by_model=by_model)
                 rows.append((who, f"{name} ({len(conversations)})", kind or "all", *figures.row))

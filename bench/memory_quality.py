@@ -1,7 +1,9 @@
-"""How well memory is found again, through the daemon's own search: beside plain full text and plain embeddings of the same items.
+"""How well memory is found again, through the daemon's own search: beside plain full text and plain
+embeddings of the same items.
 
-On the conversations in `PALYRA_MATERIAL`, if they are there: turns are remembered in their order, questions name the turns that
-answer them. On our own small set always. A question without an answer is one about another conversation.
+On the conversations in `PALYRA_MATERIAL`, if they are there: turns are remembered in their order,
+questions name the turns that answer them. On our own small set always. A question without an answer
+is one about another conversation.
 """
 
 import asyncio
@@ -53,32 +55,48 @@ def tables() -> list[Table]:
         return [table for each in collections for table in _measured(daemon, each)]
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------
-
-
 def _ours() -> Collection:
     items = [{"text": text} for text, _ in ANSWERED]
-    questions = [Question(asked, frozenset((at,)), "paraphrase") for at, (_, asked) in enumerate(ANSWERED)]
+    questions = [
+        Question(asked, frozenset((at,)), "paraphrase") for at, (_, asked) in enumerate(ANSWERED)
+    ]
     return Collection("our own set", items, questions, list(UNANSWERED))
 
 
 def _our_talk() -> Collection:
-    places = {text: at for at, (_, text) in enumerate((part, text) for part, texts in TALKS.items() for text in texts)}
-    items = [{"text": text, "source": part, "place": place} for part, texts in TALKS.items() for place, text in enumerate(texts)]
-    questions = [Question(asked, frozenset(places[each] for each in answers), "conversation") for asked, answers in TALK_QUESTIONS]
+    places = {
+        text: at
+        for at, (_, text) in enumerate(
+            (part, text) for part, texts in TALKS.items() for text in texts
+        )
+    }
+    items = [
+        {"text": text, "source": part, "place": place}
+        for part, texts in TALKS.items()
+        for place, text in enumerate(texts)
+    ]
+    questions = [
+        Question(asked, frozenset(places[each] for each in answers), "conversation")
+        for asked, answers in TALK_QUESTIONS
+    ]
     return Collection("our own conversations", items, questions, list(UNANSWERED))
 
 
 def _conversations() -> Iterator[Collection]:
     folder = Path(os.environ.get("PALYRA_MATERIAL", ROOT.parent / "shared" / "material")) / "memory"
     if not folder.is_dir():
-        print(f"no conversations: {folder} is not there; PALYRA_MATERIAL names where it is\n", flush=True)
+        print(
+            f"no conversations: {folder} is not there; PALYRA_MATERIAL names where it is\n",
+            flush=True,
+        )
         return
     for path in sorted(folder.glob("*.json")):
         given = json.loads(path.read_text())
         asked = [[each["question"] for each in one["qa"]] for one in given]
         for at, one in enumerate(given):
-            others = [question for number, each in enumerate(asked) if number != at for question in each]
+            others = [
+                question for number, each in enumerate(asked) if number != at for question in each
+            ]
             yield _conversation(one, others)
 
 
@@ -86,13 +104,22 @@ def _conversation(given: dict[str, Any], others: list[str]) -> Collection:
     items: list[dict[str, Any]] = []
     numbers: dict[str, int] = {}
     talk = given["conversation"]
-    for part in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+    for part in sorted(
+        (key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+    ):
         said_ms = _said_ms(talk[f"{part}_date_time"])
         for place, turn in enumerate(talk[part]):
             numbers[turn["dia_id"]] = len(items)
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}{caption}"
-            items.append({"text": text, "source": f"{given['sample_id']}/{part}", "place": place, "valid_from_ms": said_ms})
+            items.append(
+                {
+                    "text": text,
+                    "source": f"{given['sample_id']}/{part}",
+                    "place": place,
+                    "valid_from_ms": said_ms,
+                }
+            )
     questions = [
         Question(each["question"], answers, f"category {each['category']}")
         for each in given["qa"]
@@ -104,10 +131,10 @@ def _conversation(given: dict[str, Any], others: list[str]) -> Collection:
 def _said_ms(text: str) -> int:
     found = _DATE.search(text)
     assert found is not None, text
-    return int(datetime.strptime(" ".join(found.groups()), "%d %B %Y").replace(tzinfo=UTC).timestamp() * 1000)
-
-
-# --- what is found ----------------------------------------------------------------------------------------------------
+    return int(
+        datetime.strptime(" ".join(found.groups()), "%d %B %Y").replace(tzinfo=UTC).timestamp()
+        * 1000
+    )
 
 
 def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
@@ -131,7 +158,11 @@ def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
     title = f"Memory on {given.name}: {len(given.items)} items, {len(given.questions)} questions"
     by_category = _categories(given.questions, [ranked for ranked, _ in ours])
     columns = ("search", "recall@1", "recall@5", "recall@10", "MRR", "nDCG@10")
-    return [Table(title, columns, rows), by_category, _threshold(given, [score for _, score in ours], nothing)]
+    return [
+        Table(title, columns, rows),
+        by_category,
+        _threshold(given, [score for _, score in ours], nothing),
+    ]
 
 
 @contextmanager
@@ -147,7 +178,10 @@ def _remembered(daemon: DaemonProcess, given: Collection) -> Iterator[tuple[str,
     places = {_key(item): at for at, item in enumerate(given.items)}
     numbers, before = {}, ""
     while True:
-        page = daemon.get("/v1/memory?" + urlencode({"state": "active", "limit": 500} | ({"before": before} if before else {})))
+        page = daemon.get(
+            "/v1/memory?"
+            + urlencode({"state": "active", "limit": 500} | ({"before": before} if before else {}))
+        )
         for item in page["items"]:
             at = places.get(_key(item))
             if at is not None and item.get("scope_value") == session_id:
@@ -170,46 +204,80 @@ async def _parents(given: Collection) -> tuple[list[list[int]], list[list[int]]]
     words = []
     for question in given.questions:
         terms = " OR ".join(f'"{term}"' for term in memory_words.terms(question.text))
-        rows = table.execute("SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (terms, _TOP)) if terms else []
+        rows = (
+            table.execute(
+                "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (terms, _TOP)
+            )
+            if terms
+            else []
+        )
         words.append([int(row[0]) for row in rows])
     embedder = LocalEmbedder()
     try:
-        items = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed([item["text"] for item in given.items])])
-        asked = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed([each.text for each in given.questions])])
+        items = np.array(
+            [
+                np.frombuffer(raw, "<f4")
+                for raw in await embedder.embed([item["text"] for item in given.items])
+            ]
+        )
+        asked = np.array(
+            [
+                np.frombuffer(raw, "<f4")
+                for raw in await embedder.embed([each.text for each in given.questions])
+            ]
+        )
     finally:
         await embedder.close()
     return words, [np.argsort(-(items @ vector), kind="stable")[:_TOP].tolist() for vector in asked]
 
 
-# --- figures ----------------------------------------------------------------------------------------------------------
-
-
 def _recall(questions: Sequence[Question], found: Sequence[list[int]], top: int) -> float:
-    shares = [len(each.answers & set(ranked[:top])) / len(each.answers) for each, ranked in zip(questions, found, strict=True)]
+    shares = [
+        len(each.answers & set(ranked[:top])) / len(each.answers)
+        for each, ranked in zip(questions, found, strict=True)
+    ]
     return sum(shares) / len(shares)
 
 
 def _row(name: str, questions: Sequence[Question], found: Sequence[list[int]]) -> tuple[str, ...]:
     first = [
-        next((1 / (at + 1) for at, item in enumerate(r) if item in q.answers), 0.0) for q, r in zip(questions, found, strict=True)
+        next((1 / (at + 1) for at, item in enumerate(r) if item in q.answers), 0.0)
+        for q, r in zip(questions, found, strict=True)
     ]
-    gain = [_ndcg(question.answers, ranked) for question, ranked in zip(questions, found, strict=True)]
+    gain = [
+        _ndcg(question.answers, ranked) for question, ranked in zip(questions, found, strict=True)
+    ]
     recalls = (f"{_recall(questions, found, top):.3f}" for top in (1, 5, _TOP))
     return (name, *recalls, f"{sum(first) / len(first):.3f}", f"{sum(gain) / len(gain):.3f}")
 
 
 def _ndcg(answers: frozenset[int], ranked: list[int]) -> float:
     best = sum(1 / math.log2(at + 2) for at in range(min(_TOP, len(answers))))
-    return sum(1 / math.log2(at + 2) for at, item in enumerate(ranked[:_TOP]) if item in answers) / best
+    return (
+        sum(1 / math.log2(at + 2) for at, item in enumerate(ranked[:_TOP]) if item in answers)
+        / best
+    )
 
 
 def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Table:
     rows = []
     for name in sorted({each.category for each in questions}):
-        chosen = [(q, ranked) for q, ranked in zip(questions, found, strict=True) if q.category == name]
+        chosen = [
+            (q, ranked) for q, ranked in zip(questions, found, strict=True) if q.category == name
+        ]
         picked, ranks = [q for q, _ in chosen], [ranked for _, ranked in chosen]
-        rows.append((name, str(len(chosen)), *(f"{_recall(picked, ranks, top):.3f}" for top in (1, 5, _TOP))))
-    return Table("The same by category, palyra", ("category", "questions", "recall@1", "recall@5", "recall@10"), rows)
+        rows.append(
+            (
+                name,
+                str(len(chosen)),
+                *(f"{_recall(picked, ranks, top):.3f}" for top in (1, 5, _TOP)),
+            )
+        )
+    return Table(
+        "The same by category, palyra",
+        ("category", "questions", "recall@1", "recall@5", "recall@10"),
+        rows,
+    )
 
 
 def _threshold(given: Collection, answered: list[float], nothing: list[float]) -> Table:
@@ -225,5 +293,11 @@ def _threshold(given: Collection, answered: list[float], nothing: list[float]) -
         f"{below} of {len(nothing)}",
         f"{above / (above + wrong):.3f}" if above + wrong else "-",
     )
-    columns = ("threshold", "AUC", "with an answer: above", "without: below", "of those above, with an answer")
+    columns = (
+        "threshold",
+        "AUC",
+        "with an answer: above",
+        "without: below",
+        "of those above, with an answer",
+    )
     return Table(f"The injection threshold on {given.name}", columns, [row])

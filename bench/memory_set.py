@@ -1,4 +1,6 @@
-"""A small set that we wrote: what people want remembered, questions about it in other words, and questions without an answer."""
+"""A small set that we wrote: what people want remembered, questions about it in other words, and
+questions without an answer.
+"""
 
 # What is remembered, and a question that it answers.
 ANSWERED: tuple[tuple[str, str], ...] = (
@@ -9,31 +11,67 @@ ANSWERED: tuple[tuple[str, str], ...] = (
     ("The staging database runs on port 5433.", "How do I reach the test Postgres server?"),
     ("I prefer short answers without bullet points.", "How should replies be formatted?"),
     ("My wedding anniversary is on the third of June.", "When did I get married?"),
-    ("The invoice template is in the shared folder under finance.", "Where can I find the form for billing customers?"),
-    ("Our backend is written in Python, the console in TypeScript.", "What language is the server in?"),
+    (
+        "The invoice template is in the shared folder under finance.",
+        "Where can I find the form for billing customers?",
+    ),
+    (
+        "Our backend is written in Python, the console in TypeScript.",
+        "What language is the server in?",
+    ),
     ("My doctor is Dr. Novak, her practice opens at eight.", "Who is my physician?"),
     ("I am training for a half marathon in October.", "What race am I preparing for?"),
-    ("The wifi at the cottage is called pinewood.", "What is the network name at the weekend house?"),
+    (
+        "The wifi at the cottage is called pinewood.",
+        "What is the network name at the weekend house?",
+    ),
     ("Peter moved from sales to support in spring.", "Which team does Peter work in now?"),
-    ("We decided to use SQLite instead of a message queue.", "Why is there no Kafka in our system?"),
-    ("Tests must pass on Python 3.11 before anything is merged.", "What is required for a pull request to be accepted?"),
+    (
+        "We decided to use SQLite instead of a message queue.",
+        "Why is there no Kafka in our system?",
+    ),
+    (
+        "Tests must pass on Python 3.11 before anything is merged.",
+        "What is required for a pull request to be accepted?",
+    ),
     ("I drink coffee only before noon.", "Should you order me an espresso in the evening?"),
     ("The car is due for inspection in November.", "When does the vehicle need its check-up?"),
     ("My sister Clara studies marine biology in Lisbon.", "What does my sibling do at university?"),
-    ("Never book flights with a layover shorter than ninety minutes.", "How long should connections be when travelling by plane?"),
-    ("The office plants are watered on Mondays.", "When is somebody taking care of the greenery at work?"),
-    ("I finished reading a book about the history of salt.", "Which non-fiction have I read lately?"),
+    (
+        "Never book flights with a layover shorter than ninety minutes.",
+        "How long should connections be when travelling by plane?",
+    ),
+    (
+        "The office plants are watered on Mondays.",
+        "When is somebody taking care of the greenery at work?",
+    ),
+    (
+        "I finished reading a book about the history of salt.",
+        "Which non-fiction have I read lately?",
+    ),
     ("The heating in the meeting room is broken.", "Why is it so cold where we hold our meetings?"),
     ("Our largest customer is a bakery chain in Vienna.", "Who brings us the most revenue?"),
     ("My bicycle was stolen last summer.", "What happened to my bike?"),
     ("Dates in reports are written day first.", "Which date format should documents use?"),
-    ("The children start school at a quarter to eight.", "What time do the kids have to be in class?"),
+    (
+        "The children start school at a quarter to eight.",
+        "What time do the kids have to be in class?",
+    ),
     ("I play the cello in an amateur orchestra.", "Which instrument do I practise?"),
     ("Backups are kept for ninety days in two places.", "How long do we store copies of our data?"),
-    ("My grandmother's recipe for plum dumplings needs curd cheese.", "What goes into the family dish with fruit?"),
-    ("The landlord wants the rent by the fifth of each month.", "When do I have to pay for the apartment?"),
+    (
+        "My grandmother's recipe for plum dumplings needs curd cheese.",
+        "What goes into the family dish with fruit?",
+    ),
+    (
+        "The landlord wants the rent by the fifth of each month.",
+        "When do I have to pay for the apartment?",
+    ),
     ("I am colour-blind, do not rely on red and green.", "What should charts for me look like?"),
-    ("Marek is the only one who can restart the build server.", "Whom do I call when continuous integration hangs?"),
+    (
+        "Marek is the only one who can restart the build server.",
+        "Whom do I call when continuous integration hangs?",
+    ),
     ("We keep the garden shed key under the blue pot.", "How do I get into the tool hut?"),
     ("My mother speaks Hungarian but not English.", "In which language should a letter to mum be?"),
     ("The conference in Oslo pays for the hotel.", "Who covers my accommodation in Norway?"),
@@ -64,7 +102,8 @@ UNANSWERED: tuple[str, ...] = (
     "What causes the northern lights?",
 )
 
-# Conversations turn by turn: names that look alike, numbers, greetings around facts, answers that need their question.
+# Conversations turn by turn: names that look alike, numbers, greetings around facts, answers that
+# need their question.
 TALKS: dict[str, tuple[str, ...]] = {
     "workshop": (
         "Irena: Hi Tomas! How was the weekend?",
@@ -102,7 +141,10 @@ TALKS: dict[str, tuple[str, ...]] = {
         "Tomas: What's it called again?",
         "Marek: Bramble. She hides in wardrobes for days after any change.",
         "Tomas: Leave her with Pavla for the weekend, she loves cats.",
-        "Marek: Good thought. Ema starts at the new hospital on the first, night shifts at the beginning.",
+        (
+            "Marek: Good thought. Ema starts at the new hospital on the first, night shifts at the"
+            " beginning."
+        ),
     ),
 }
 # A question, and the turns that answer it.

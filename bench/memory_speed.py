@@ -1,7 +1,8 @@
-"""How long a search of memory takes as it grows, what it costs, and how much comparing signs first loses against exact search.
+"""How long a search of memory takes as it grows, what it costs, and how much comparing signs first
+loses against exact search.
 
-The texts are made of words as common as words are; the vectors are mixtures of real ones, so that they lie as real ones do.
-`PALYRA_BENCH_ITEMS` names the sizes, as in `1000,100000,1000000`.
+The texts are made of words as common as words are; the vectors are mixtures of real ones, so that
+they lie as real ones do. `PALYRA_BENCH_ITEMS` names the sizes, as in `1000,100000,1000000`.
 """
 
 import asyncio
@@ -42,7 +43,10 @@ _WORDS_PER_QUESTION = 7
 
 
 def tables() -> list[Table]:
-    sizes = tuple(int(size) for size in os.environ.get("PALYRA_BENCH_ITEMS", "").split(",") if size) or _SIZES
+    sizes = (
+        tuple(int(size) for size in os.environ.get("PALYRA_BENCH_ITEMS", "").split(",") if size)
+        or _SIZES
+    )
     return [asyncio.run(_measure(sizes))]
 
 
@@ -52,7 +56,11 @@ async def _measure(sizes: tuple[int, ...]) -> Table:
     seeds = await _vectors(embedder, [text for pair in ANSWERED for text in pair])
     questions = [_sentence(chooser, _WORDS_PER_QUESTION) for _ in range(_QUESTIONS)]
     # In turn one that nothing is near to, which is the hard case, and one that has something near.
-    mixed = [text for nothing, (_, something) in zip(UNANSWERED, ANSWERED, strict=False) for text in (nothing, something)]
+    mixed = [
+        text
+        for nothing, (_, something) in zip(UNANSWERED, ANSWERED, strict=False)
+        for text in (nothing, something)
+    ]
     asked = await _vectors(embedder, mixed[:_QUESTIONS])
     began = time.perf_counter()
     for question in questions[:10]:
@@ -74,10 +82,16 @@ async def _measure(sizes: tuple[int, ...]) -> Table:
         "per item written",
         "on disk",
     )
-    return Table(f"Memory search as it grows; embedding the question takes {embedding_ms:.0f} ms more", columns, rows)
+    return Table(
+        f"Memory search as it grows; embedding the question takes {embedding_ms:.0f} ms more",
+        columns,
+        rows,
+    )
 
 
-async def _at(size: int, folder: Path, chooser: random.Random, seeds: Any, questions: list[str], asked: Any) -> tuple[str, ...]:
+async def _at(
+    size: int, folder: Path, chooser: random.Random, seeds: Any, questions: list[str], asked: Any
+) -> tuple[str, ...]:
     path = folder / "journal.db"
     db = Database(Sqlite(path), lambda: int(time.time() * 1000))
     db.open()
@@ -121,29 +135,40 @@ async def _fill(db: Database, size: int, chooser: random.Random, seeds: Any) -> 
         await db.write(lambda tx, items=items: items_rows.add(tx, items_rows.On(OWNER), items))
         todo = await db.read(lambda tx, count=count: items_rows.unembedded(tx, count))
         vectors = {each.spot: vector for each, vector in zip(todo, packed, strict=True)}
-        await db.write(lambda tx, vectors=vectors: items_rows.embedded(tx, by="bench", packed=vectors))
+        await db.write(
+            lambda tx, vectors=vectors: items_rows.embedded(tx, by="bench", packed=vectors)
+        )
         spent += time.perf_counter() - began
     return spent / size * 1e6
 
 
 def _search(tx: Tx, question: str, vector: Any, codes: Codes) -> float:
-    """The CPU time of a search, on its own thread: what a machine that does other things at once cannot hide."""
+    """The CPU time of a search, on its own thread: what a machine that does other things at once
+    cannot hide.
+    """
     began = time.thread_time()
     rows_search.search(tx, index.everything_of(tx, OWNER), question, 10, vector=vector, codes=codes)
     return time.thread_time() - began
 
 
 def _recall(tx: Tx, vector: Any, codes: Codes) -> float:
-    """How many of the ten nearest by exact comparison with every vector the search finds among its candidates."""
+    """How many of the ten nearest by exact comparison with every vector the search finds among its
+    candidates.
+    """
     stored = np.dtype([("scale", "<f4"), ("elements", "i1", (DIMENSIONS,))])
     best: list[tuple[float, int]] = []
     after = -1
-    while rows := tx.all("SELECT spot, vector FROM memory_vectors WHERE spot > :after ORDER BY spot LIMIT 50000", after=after):
+    while rows := tx.all(
+        "SELECT spot, vector FROM memory_vectors WHERE spot > :after ORDER BY spot LIMIT 50000",
+        after=after,
+    ):
         after = rows[-1][0]
         block = np.frombuffer(b"".join(raw for _, raw in rows), stored)
         cosines = (block["elements"].astype(np.float32) @ vector) * block["scale"]
         top = np.argpartition(-cosines, min(10, len(rows) - 1))[:10]
-        best = sorted([*best, *((float(cosines[at]), rows[at][0]) for at in top)], reverse=True)[:10]
+        best = sorted([*best, *((float(cosines[at]), rows[at][0]) for at in top)], reverse=True)[
+            :10
+        ]
     row = rows_search._Row(index.everything_of(tx, OWNER))
     near = set(row.spots(rows_search._nearest(tx, row, vector, codes)))
     return sum(spot in near for _, spot in best) / len(best)
@@ -152,16 +177,42 @@ def _recall(tx: Tx, vector: Any, codes: Codes) -> float:
 def _item(chooser: random.Random, number: int) -> Item:
     identifier = make(1_700_000_000_000 + number, chooser.randbytes(10))
     text = f"{_sentence(chooser, _WORDS_PER_ITEM)} {number}"
-    return Item(memory_id=identifier, owner=OWNER, text=text, created_ms=1_700_000_000_000, updated_ms=1_700_000_000_000)
+    return Item(
+        memory_id=identifier,
+        owner=OWNER,
+        text=text,
+        created_ms=1_700_000_000_000,
+        updated_ms=1_700_000_000_000,
+    )
 
 
 def _sentence(chooser: random.Random, words: int) -> str:
     """Words drawn as Zipf has them, each a few syllables that its number gives."""
-    return " ".join(_word(int(_VOCABULARY ** (_COMMONEST + (1 - _COMMONEST) * chooser.random()))) for _ in range(words))
+    return " ".join(
+        _word(int(_VOCABULARY ** (_COMMONEST + (1 - _COMMONEST) * chooser.random())))
+        for _ in range(words)
+    )
 
 
 def _word(number: int) -> str:
-    syllables = ("ka", "lo", "mi", "ne", "su", "ta", "ro", "vi", "de", "po", "ba", "zu", "fe", "gi", "ho", "ly")
+    syllables = (
+        "ka",
+        "lo",
+        "mi",
+        "ne",
+        "su",
+        "ta",
+        "ro",
+        "vi",
+        "de",
+        "po",
+        "ba",
+        "zu",
+        "fe",
+        "gi",
+        "ho",
+        "ly",
+    )
     word = ""
     while True:
         number, part = divmod(number, len(syllables))
@@ -173,7 +224,11 @@ def _word(number: int) -> str:
 def _mixtures(generator: Any, seeds: Any, count: int) -> Any:
     one, other = generator.integers(0, len(seeds), (2, count))
     share = generator.random((count, 1)).astype(np.float32)
-    mixed = seeds[one] * share + seeds[other] * (1 - share) + generator.normal(0, 0.03, (count, DIMENSIONS)).astype(np.float32)
+    mixed = (
+        seeds[one] * share
+        + seeds[other] * (1 - share)
+        + generator.normal(0, 0.03, (count, DIMENSIONS)).astype(np.float32)
+    )
     return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
 
 

@@ -1,7 +1,8 @@
-"""How long a verdict takes, through the presets and a large operator's folder, and how long it takes to decide the record again.
+"""How long a verdict takes, through the presets and a large operator's folder, and how long it
+takes to decide the record again.
 
-No two calls here are about the same path or command. Wall time is what a run waits; the thread's own time is what remains of it on
-a machine with nothing else to do.
+No two calls here are about the same path or command. Wall time is what a run waits; the thread's
+own time is what remains of it on a machine with nothing else to do.
 """
 
 import asyncio
@@ -27,10 +28,22 @@ from palyra.policy.store import PolicyStore, load
 
 ROUNDS = 10_000
 RECORDED = 100_000
-READ = ToolSpec(name="fs.read", description="", parameters={}, effect="pure", capabilities=("fs.read",))
-PATCH = ToolSpec(name="fs.patch", description="", parameters={}, effect="reversible", capabilities=("fs.read", "fs.write"))
-SHELL = ToolSpec(name="shell.run", description="", parameters={}, effect="once", capabilities=("process",))
-SECRET = ToolSpec(name="vault.use", description="", parameters={}, effect="once", capabilities=("secrets",))
+READ = ToolSpec(
+    name="fs.read", description="", parameters={}, effect="pure", capabilities=("fs.read",)
+)
+PATCH = ToolSpec(
+    name="fs.patch",
+    description="",
+    parameters={},
+    effect="reversible",
+    capabilities=("fs.read", "fs.write"),
+)
+SHELL = ToolSpec(
+    name="shell.run", description="", parameters={}, effect="once", capabilities=("process",)
+)
+SECRET = ToolSpec(
+    name="vault.use", description="", parameters={}, effect="once", capabilities=("secrets",)
+)
 WORKSPACE = "/home/me/project"
 
 
@@ -52,7 +65,11 @@ def inside(*names: str) -> Scope:
 
 QUESTIONS: dict[str, Callable[[int], Question]] = {
     "allow": lambda n: question(READ, inside(f"a{n}"), n),
-    "ask": lambda n: question(SHELL, Scope(paths=(WORKSPACE,), workspace=WORKSPACE, program="pytest", command=f"pytest -q {n}"), n),
+    "ask": lambda n: question(
+        SHELL,
+        Scope(paths=(WORKSPACE,), workspace=WORKSPACE, program="pytest", command=f"pytest -q {n}"),
+        n,
+    ),
     "deny": lambda n: question(SECRET, Scope(workspace=WORKSPACE), n),
     "64 paths": lambda n: question(PATCH, inside(*(f"{n}/{i}" for i in range(64))), n),
 }
@@ -76,7 +93,9 @@ def _p99(values: list[float]) -> float:
 
 
 def operators_folder(folder: Path) -> None:
-    """A hundred policies, such as a year of "always" leaves, and rules that read every kind of fact."""
+    """A hundred policies, such as a year of "always" leaves, and rules that read every kind of
+    fact.
+    """
     tools = ("shell.run", "fs.patch", "http.fetch")
     approved = [Subject(tool, "program", f"program{i}") for i in range(15) for tool in tools]
     approved += [Subject(tool, "path_prefix", f"/home/me/{i}") for i in range(15) for tool in tools]
@@ -84,7 +103,8 @@ def operators_folder(folder: Path) -> None:
         append_always(folder, always_policy(subject, "user:owner", f"{number}", 0))
     (folder / "rules.cedar").write_text(
         "\n".join(
-            f'@id("never-{i}") forbid (principal, action, resource) when {{ context.touches.contains("/etc/{i}") ||'
+            f'@id("never-{i}") forbid (principal, action, resource) when {{'
+            f' context.touches.contains("/etc/{i}") ||'
             f' context.domains.contains("evil{i}.example") }};'
             for i in range(10)
         )
@@ -97,9 +117,16 @@ def verdicts() -> Table:
         operators_folder(Path(folder))
         for preset, place in (("default", None), ("coding", None), ("default", Path(folder))):
             store = PolicyStore(place, preset)
-            name = f"{preset}{' and a folder' if place else ''}, {len(store.current.rules)} policies"
-            rows += [(name, kind, *measure(store.judge, [make(n) for n in range(ROUNDS)])) for kind, make in QUESTIONS.items()]
-    return Table("A policy decision", ("policies", "verdict", "p50", "p99", "own p50", "own p99"), rows)
+            name = (
+                f"{preset}{' and a folder' if place else ''}, {len(store.current.rules)} policies"
+            )
+            rows += [
+                (name, kind, *measure(store.judge, [make(n) for n in range(ROUNDS)]))
+                for kind, make in QUESTIONS.items()
+            ]
+    return Table(
+        "A policy decision", ("policies", "verdict", "p50", "p99", "own p50", "own p99"), rows
+    )
 
 
 def distinct() -> Iterator[Question]:
@@ -111,7 +138,8 @@ def again() -> Table:
     with TemporaryDirectory() as folder:
         rows = asyncio.run(_again(Path(folder)))
     return Table(
-        f"`policy test` over {RECORDED:,} recorded decisions, all about different paths and commands",
+        f"`policy test` over {RECORDED:,} recorded decisions, all about different paths and"
+        " commands",
         ("policies", "took", "own time", "decided as before"),
         rows,
     )
@@ -120,12 +148,18 @@ def again() -> Table:
 async def _again(folder: Path) -> list[tuple[str, ...]]:
     (folder / "policies").mkdir()
     operators_folder(folder / "policies")
-    sets = {"default": load(None, "default"), "a folder that reads paths, commands and hosts": load(folder / "policies", "default")}
+    sets = {
+        "default": load(None, "default"),
+        "a folder that reads paths, commands and hosts": load(folder / "policies", "default"),
+    }
     rows: list[tuple[str, ...]] = []
     async with opened(folder / "journal.db") as db:
         coding = load(None, "coding")
         made = enumerate(itertools.islice(distinct(), RECORDED))
-        await recorded.record(db, (event for number, each in made for event in recorded.decision(coding, number, each)))
+        await recorded.record(
+            db,
+            (event for number, each in made for event in recorded.decision(coding, number, each)),
+        )
         for name, policies in sets.items():
 
             def timed(policies: PolicySet = policies) -> tuple[float, float, Report]:
@@ -146,7 +180,12 @@ def loading() -> Table:
         for name, place in (("the preset alone", None), ("with a folder", Path(folder))):
             start = time.perf_counter()
             found = load(place, "default")
-            rows.append((f"{name}, {len(found.rules)} policies", f"{(time.perf_counter() - start) * 1000:.1f} ms"))
+            rows.append(
+                (
+                    f"{name}, {len(found.rules)} policies",
+                    f"{(time.perf_counter() - start) * 1000:.1f} ms",
+                )
+            )
     return Table("Loading policies", ("what", "took"), rows)
 
 

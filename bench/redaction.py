@@ -1,7 +1,8 @@
 """What redaction finds, what it spares and what it costs.
 
-Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever tunes looks at one half only,
-and both are printed. Beside the given rows there are generated ones (`redaction_set`), plain and in disguise.
+Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever
+tunes looks at one half only, and both are printed. Beside the given rows there are generated ones
+(`redaction_set`), plain and in disguise.
 """
 
 import hashlib
@@ -18,8 +19,9 @@ from palyra.core.redaction import Redactor
 from palyra.serve.trials import pathological
 
 CHAT = (
-    "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see (really) how far it goes. Then we go on: "
-    "see chapter 4 for the details on what comes next, please. And so on, and so forth, ok? Fine then. Good."
+    "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see (really) how far it"
+    " goes. Then we go on: see chapter 4 for the details on what comes next, please. And so on, and"
+    " so forth, ok? Fine then. Good."
 )
 REDACTOR = Redactor(b"bench")
 SEED = 20260
@@ -33,7 +35,9 @@ def half(kind: str) -> int:
 def is_gone(row: Row) -> bool:
     """Whether neither the secret nor, if a break goes through it, one of its parts is left."""
     out = REDACTOR.redact(row.text)
-    return row.secret not in out and not any(part.rstrip("\\") in out for part in row.secret.split("\n") if len(part) > 6)
+    return row.secret not in out and not any(
+        part.rstrip("\\") in out for part in row.secret.split("\n") if len(part) > 6
+    )
 
 
 def share(found: list[bool]) -> str:
@@ -54,15 +58,26 @@ def quality() -> Iterator[Table]:
     halves = [[row for row in rows if half(row["kind"]) == side] for side in (0, 1)]
     lines = [
         (name, str(len(part)), f"{figures.recall(part):.3f}", f"{figures.touched(part):.3f}")
-        for name, part in (("first half of the kinds", halves[0]), ("second half", halves[1]), ("all", rows))
+        for name, part in (
+            ("first half of the kinds", halves[0]),
+            ("second half", halves[1]),
+            ("all", rows),
+        )
     ]
-    yield Table("Redaction: given rows", ("rows", "number", "secrets gone", "look-alikes touched"), lines)
+    yield Table(
+        "Redaction: given rows", ("rows", "number", "secrets gone", "look-alikes touched"), lines
+    )
     made = [*redaction_set.named(SEED), *redaction_set.placed(SEED)]
     given = [each for row in rows if row["label"] == "pos" for each in _given(row)]
     lines = []
     for name in ("as they are", *DISGUISES):
-        worn = [part if name == "as they are" else redaction_set.disguised(part, name) for part in (given, made)]
-        sides = [share([is_gone(row) for row in worn[0] if half(row.kind) == side]) for side in (0, 1)]
+        worn = [
+            part if name == "as they are" else redaction_set.disguised(part, name)
+            for part in (given, made)
+        ]
+        sides = [
+            share([is_gone(row) for row in worn[0] if half(row.kind) == side]) for side in (0, 1)
+        ]
         lines.append((name, *sides, share([is_gone(row) for row in worn[1]])))
     columns = ("written", "given, first half", "given, second half", "generated")
     yield Table("Redaction: secrets gone by disguise", columns, lines)
@@ -71,12 +86,18 @@ def quality() -> Iterator[Table]:
 def spared() -> Iterator[Table]:
     lines = []
     code = (path.read_text(errors="ignore") for path in figures.source_files(1500))
-    for name, texts in (("code and documents", code), ("talk", figures.talk()), ("lock files", iter(figures.LOCKED.values()))):
+    for name, texts in (
+        ("code and documents", code),
+        ("talk", figures.talk()),
+        ("lock files", iter(figures.LOCKED.values())),
+    ):
         count, hit = figures.touched_lines(texts)
         lines.append((name, f"{count:,}", str(hit), f"{hit / count * 1000:.3f}"))
     alike = [text for _, text in redaction_set.look_alikes(SEED)]
     hit = sum(REDACTOR.redact(text) is not text for text in alike)
-    lines.append(("generated look-alikes", str(len(alike)), str(hit), f"{hit / len(alike) * 1000:.3f}"))
+    lines.append(
+        ("generated look-alikes", str(len(alike)), str(hit), f"{hit / len(alike) * 1000:.3f}")
+    )
     yield Table("Redaction: false alarms", ("text", "lines", "touched", "per thousand"), lines)
 
 
@@ -91,20 +112,40 @@ def _seconds(work: Callable[[], object], times: int = 1) -> float:
 
 
 def speed() -> Iterator[Table]:
-    code = "".join(path.read_text(errors="ignore") for path in figures.source_files(400) if path.suffix == ".py")[: figures.MIB]
+    code = "".join(
+        path.read_text(errors="ignore")
+        for path in figures.source_files(400)
+        if path.suffix == ".py"
+    )[: figures.MIB]
     locked = "".join(figures.LOCKED.values())[: figures.MIB]
     texts = {"code": code, "chat": CHAT * (figures.MIB // len(CHAT)), "lock files": locked}
     lines = [
-        (name, f"{len(text) / _seconds(lambda text=text: REDACTOR.find(text)) / 1e6:.1f} MB/s") for name, text in texts.items()
+        (name, f"{len(text) / _seconds(lambda text=text: REDACTOR.find(text)) / 1e6:.1f} MB/s")
+        for name, text in texts.items()
     ]
     deltas = [f" {word}" for word in CHAT.split()] * 20
-    lines.append(("200 characters of chat", f"{_seconds(lambda: Redactor(b'k').spans(CHAT[:200]), 2000) * 1e6:.1f} us"))
     lines.append(
-        ("one delta of a stream", f"{_seconds(lambda: list(map(REDACTOR.stream().feed, deltas)), 10) / len(deltas) * 1e6:.1f} us")
+        (
+            "200 characters of chat",
+            f"{_seconds(lambda: Redactor(b'k').spans(CHAT[:200]), 2000) * 1e6:.1f} us",
+        )
+    )
+    lines.append(
+        (
+            "one delta of a stream",
+            (
+                f"{_seconds(lambda: list(map(REDACTOR.stream().feed, deltas)), 10) / len(deltas) * 1e6:.1f} us"
+            ),
+        )
     )
     verdicts = [pathological.judge(case) for case in pathological.CASES if case.part == "redaction"]
     worst = max(verdicts, key=lambda each: each.ratio)
-    lines.append((f"worst of {len(verdicts)} hostile texts: {worst.case.what}", f"{worst.ratio:.1f} x plain text"))
+    lines.append(
+        (
+            f"worst of {len(verdicts)} hostile texts: {worst.case.what}",
+            f"{worst.ratio:.1f} x plain text",
+        )
+    )
     yield Table("Redaction: speed, one thread", ("text", "speed"), lines)
 
 

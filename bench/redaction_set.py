@@ -1,4 +1,6 @@
-"""Rows nobody tuned on: drawn secrets under drawn names in every common syntax, disguised, and look-alikes that must survive."""
+"""Rows nobody tuned on: drawn secrets under drawn names in every common syntax, disguised, and
+look-alikes that must survive.
+"""
 
 import base64
 import random
@@ -39,9 +41,19 @@ VALUES: dict[str, Callable[[random.Random], str]] = {
     "uuid": lambda rng: str(uuid.UUID(bytes=rng.randbytes(16), version=4)),
     "dotted": lambda rng: f"{_draw(rng, _ALNUM, 12)}.{_draw(rng, _ALNUM, 30)}",
     "prefixed": lambda rng: f"{_draw(rng, string.ascii_lowercase, 4)}_{_draw(rng, _ALNUM, 32)}",
-    "prefixed-live": lambda rng: f"{_draw(rng, string.ascii_lowercase, 3)}_live_{_draw(rng, _ALNUM, 28)}",
-    "password-strong": lambda rng: f"{_draw(rng, _ALNUM, 9)}{rng.choice('!#%&*+?')}{_draw(rng, _ALNUM, 4)}",
-    "password-word": lambda rng: rng.choice(("Winter", "dragon", "Sommer", "tiger", "Falcon")) + _draw(rng, string.digits, 4) + "!",
+    "prefixed-live": lambda rng: (
+        f"{_draw(rng, string.ascii_lowercase, 3)}_live_{_draw(rng, _ALNUM, 28)}"
+    ),
+    "password-strong": lambda rng: (
+        f"{_draw(rng, _ALNUM, 9)}{rng.choice('!#%&*+?')}{_draw(rng, _ALNUM, 4)}"
+    ),
+    "password-word": (
+        lambda rng: (
+            rng.choice(("Winter", "dragon", "Sommer", "tiger", "Falcon"))
+            + _draw(rng, string.digits, 4)
+            + "!"
+        )
+    ),
     "password-short": lambda rng: _draw(rng, _ALNUM, 7) + rng.choice(string.digits),
 }
 _PASSWORDS = ("password-strong", "password-word", "password-short")
@@ -81,7 +93,17 @@ _SECRET_NAMES = (
     "apikey",
     "authtoken",
 )
-_PASSWORD_NAMES = ("password", "passwd", "pwd", "passphrase", "pass", "db_password", "user_password", "smtp_pass", "admin_pwd")
+_PASSWORD_NAMES = (
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "pass",
+    "db_password",
+    "user_password",
+    "smtp_pass",
+    "admin_pwd",
+)
 
 _Syntax = Callable[[str, str], str]
 
@@ -192,7 +214,11 @@ def named(seed: int, each: int = 1) -> Iterator[Row]:
         for kind, draw in VALUES.items():
             for _ in range(each):
                 names = _PASSWORD_NAMES if kind in _PASSWORDS else _SECRET_NAMES
-                name = f"{rng.choice(_OWNERS)}_{rng.choice(names)}" if rng.random() < 0.7 else rng.choice(names)
+                name = (
+                    f"{rng.choice(_OWNERS)}_{rng.choice(names)}"
+                    if rng.random() < 0.7
+                    else rng.choice(names)
+                )
                 secret = draw(rng)
                 yield Row(kind, syntax, write(name, secret), secret)
 
@@ -201,7 +227,9 @@ def placed(seed: int, each: int = 2) -> Iterator[Row]:
     rng = random.Random(seed)
     for syntax, write in PLACES.items():
         kinds = (
-            ("alnum-24", "hex-32", "alnum-32", "url-safe-43") if syntax in ("bearer", "token header", "npmrc") else _PASSWORDS[::2]
+            ("alnum-24", "hex-32", "alnum-32", "url-safe-43")
+            if syntax in ("bearer", "token header", "npmrc")
+            else _PASSWORDS[::2]
         )
         for kind in kinds:
             for _ in range(each):
@@ -211,7 +239,10 @@ def placed(seed: int, each: int = 2) -> Iterator[Row]:
 
 def disguised(rows: list[Row], disguise: str) -> list[Row]:
     wear = DISGUISES[disguise]
-    return [row._replace(text=row.text.replace(row.secret, wear(row.secret)), secret=wear(row.secret)) for row in rows]
+    return [
+        row._replace(text=row.text.replace(row.secret, wear(row.secret)), secret=wear(row.secret))
+        for row in rows
+    ]
 
 
 def look_alikes(seed: int) -> Iterator[tuple[str, str]]:
@@ -223,7 +254,13 @@ def look_alikes(seed: int) -> Iterator[tuple[str, str]]:
         ident = uuid.UUID(bytes=rng.randbytes(16), version=4)
         ulid = "01" + _draw(rng, "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 24)
         yield "git", f"commit {sha}\nMerge: {sha[:7]} {md5[:7]}\n"
-        yield "git", f"index {sha[:10]}..{md5[:10]} 100644\n--- a/src/token_store.py\n+++ b/src/token_store.py"
+        yield (
+            "git",
+            (
+                f"index {sha[:10]}..{md5[:10]} 100644\n--- a/src/token_store.py\n+++"
+                " b/src/token_store.py"
+            ),
+        )
         yield "digest", f"sha256:{digest}  dist/app.tar.gz\n{md5}  token.txt"
         yield "lock", f'"integrity": "sha512-{b64}"'
         yield "lock", f'name = "keyring"\nchecksum = "{digest}"'
@@ -232,18 +269,58 @@ def look_alikes(seed: int) -> Iterator[tuple[str, str]]:
         yield "id", f"https://host.example/items/{ident}?cursor={md5}&key_id={rng.randrange(10**6)}"
         yield "etag", f'ETag: "{md5}"\nCache-Control: max-age=600'
         yield "image", f"data:image/png;base64,iVBORw0KGgo{b64}"
-        yield "template", "password = os.environ['DB_PASSWORD']\ntoken: ${API_TOKEN}\nsecret_key = settings.SECRET_KEY"
-        yield "template", 'api_key: "<your api key>"\npassword: changeme\ntoken = "xxxxxxxxxxxxxxxxxxxx"'
+        yield (
+            "template",
+            (
+                "password = os.environ['DB_PASSWORD']\ntoken: ${API_TOKEN}\nsecret_key ="
+                " settings.SECRET_KEY"
+            ),
+        )
+        yield (
+            "template",
+            'api_key: "<your api key>"\npassword: changeme\ntoken = "xxxxxxxxxxxxxxxxxxxx"',
+        )
         yield (
             "code",
-            f"def get_token(key: str, max_tokens: int = {rng.randrange(9999)}) -> Token:\n    return self._keys[key].next_token()",
+            (
+                f"def get_token(key: str, max_tokens: int = {rng.randrange(9999)}) -> Token:\n   "
+                " return self._keys[key].next_token()"
+            ),
         )
-        yield "code", "const keyHandler = useCallback((event) => onKeyDown(event.key), [onKeyDown]);"
-        yield "code", "public_key = serialization.load_pem_public_key(data)\nassert private_key.key_size == 2048"
-        yield "path", f"/usr/lib/python3.11/site-packages/keyring-{rng.randrange(30)}.1.0.dist-info/METADATA"
-        yield "prose", "The password must have at least twelve characters, and the token expires after 30 minutes."
+        yield (
+            "code",
+            "const keyHandler = useCallback((event) => onKeyDown(event.key), [onKeyDown]);",
+        )
+        yield (
+            "code",
+            (
+                "public_key = serialization.load_pem_public_key(data)\nassert private_key.key_size"
+                " == 2048"
+            ),
+        )
+        yield (
+            "path",
+            f"/usr/lib/python3.11/site-packages/keyring-{rng.randrange(30)}.1.0.dist-info/METADATA",
+        )
         yield (
             "prose",
-            f"She said the key point is that access was granted on {rng.randrange(1, 28)} May; see section 4.2 on secret ballots.",
+            (
+                "The password must have at least twelve characters, and the token expires after 30"
+                " minutes."
+            ),
         )
-        yield "public", f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{base64.b64encode(rng.randbytes(32)).decode()[:43]} ann@laptop"
+        yield (
+            "prose",
+            (
+                f"She said the key point is that access was granted on {rng.randrange(1, 28)} May;"
+                " see section 4.2 on secret ballots."
+            ),
+        )
+        yield (
+            "public",
+            (
+                "ssh-ed25519"
+                f" AAAAC3NzaC1lZDI1NTE5AAAAI{base64.b64encode(rng.randbytes(32)).decode()[:43]}"
+                " ann@laptop"
+            ),
+        )

@@ -1,4 +1,6 @@
-"""Whole runs over HTTP: one run is three tool calls and a hundred text deltas, everything journaled with fsync."""
+"""Whole runs over HTTP: one run is three tool calls and a hundred text deltas, everything journaled
+with fsync.
+"""
 
 import asyncio
 import statistics
@@ -21,7 +23,8 @@ async def one_run(client: Client, watcher: Client, session_id: str, text: str = 
     """Submit, then watch to the end, which must be a good one: a run that fails is quick."""
     submitted = await client.post(f"/v1/sessions/{session_id}/messages", {"text": text})
     done = await watcher.events(
-        f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}", b'"run.completed"'
+        f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}",
+        b'"run.completed"',
     )
     assert done, "a run did not complete"
 
@@ -29,14 +32,20 @@ async def one_run(client: Client, watcher: Client, session_id: str, text: str = 
 async def until_first_delta(daemon: DaemonProcess, client: Client, session_id: str) -> float:
     """Seconds from submitting to the first delta on a stream that was open before, as in a chat."""
     watcher = Client(daemon.port, daemon.token)
-    watching = asyncio.create_task(watcher.events(f"/v1/sessions/{session_id}/events?after=0", b'"model.delta"', until_seen=True))
+    watching = asyncio.create_task(
+        watcher.events(
+            f"/v1/sessions/{session_id}/events?after=0", b'"model.delta"', until_seen=True
+        )
+    )
     await watcher.open.wait()
     began = time.perf_counter()
     submitted = await client.post(f"/v1/sessions/{session_id}/messages", {"text": TALK})
     seen = await asyncio.wait_for(watching, 10)
     watcher.close()
     # As in a chat: nobody says the next thing in the middle of an answer.
-    await client.events(f"/v1/sessions/{session_id}/events?after=0&until={submitted['run_id']}", b'"run.completed"')
+    await client.events(
+        f"/v1/sessions/{session_id}/events?after=0&until={submitted['run_id']}", b'"run.completed"'
+    )
     return seen - began
 
 
@@ -65,7 +74,9 @@ def new_sessions(daemon: Served, count: int) -> list[str]:
 
 def throughput(daemon: Served, at_once: int, total: int) -> tuple[float, float]:
     """(CPU milliseconds per run, runs per second)."""
-    uvloop.run(load(daemon, at_once, new_sessions(daemon, at_once * 2)))  # Warm up: caches, connections, the provider's pool.
+    uvloop.run(
+        load(daemon, at_once, new_sessions(daemon, at_once * 2))
+    )  # Warm up: caches, connections, the provider's pool.
     sessions = new_sessions(daemon, total)
     cpu, began = cpu_s(daemon.pid), time.monotonic()
     uvloop.run(load(daemon, at_once, sessions))
@@ -73,7 +84,9 @@ def throughput(daemon: Served, at_once: int, total: int) -> tuple[float, float]:
 
 
 def first_delta(daemon: DaemonProcess, url: str, count: int = 200) -> tuple[float, float]:
-    """Median milliseconds to the first delta: through Palyra (durable submit, watch by SSE), and straight from the provider."""
+    """Median milliseconds to the first delta: through Palyra (durable submit, watch by SSE), and
+    straight from the provider.
+    """
     port = int(url.split(":")[2].split("/")[0])
     body = {"model": "bench", "stream": True, "messages": [{"role": "user", "content": TALK}]}
 
@@ -83,7 +96,10 @@ def first_delta(daemon: DaemonProcess, url: str, count: int = 200) -> tuple[floa
         for session_id in sessions:
             through.append(await until_first_delta(daemon, client, session_id))
             began = time.perf_counter()
-            straight.append(await direct.events("/v1/chat/completions", b"word0", method="POST", body=body) - began)
+            straight.append(
+                await direct.events("/v1/chat/completions", b"word0", method="POST", body=body)
+                - began
+            )
         return through, straight
 
     sessions = new_sessions(daemon, count)
@@ -103,7 +119,11 @@ def tables() -> Iterator[Table]:
         for at_once, total in LEVELS:
             # Turn and turn about, so that both meet the same machine.
             bare_rounds, rounds = zip(
-                *((throughput(bare, at_once, total // 2), throughput(daemon, at_once, total // 2)) for _ in range(2)), strict=True
+                *(
+                    (throughput(bare, at_once, total // 2), throughput(daemon, at_once, total // 2))
+                    for _ in range(2)
+                ),
+                strict=True,
             )
             (bare_ms, bare_per_s), (cpu_ms, per_s) = _mean(bare_rounds), _mean(rounds)
             rows.append(
@@ -118,7 +138,14 @@ def tables() -> Iterator[Table]:
             )
         yield Table(
             "One run: three tool calls, a hundred text deltas",
-            ("runs at once", "CPU per run", "runs per second", "bare: CPU per run", "bare: runs per second", "CPU, times bare"),
+            (
+                "runs at once",
+                "CPU per run",
+                "runs per second",
+                "bare: CPU per run",
+                "bare: runs per second",
+                "CPU, times bare",
+            ),
             rows,
         )
         through, straight = first_delta(daemon, url)
@@ -130,4 +157,6 @@ def tables() -> Iterator[Table]:
 
 
 def _mean(rounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return statistics.fmean(cpu for cpu, _ in rounds), statistics.fmean(per_s for _, per_s in rounds)
+    return statistics.fmean(cpu for cpu, _ in rounds), statistics.fmean(
+        per_s for _, per_s in rounds
+    )

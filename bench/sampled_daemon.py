@@ -1,6 +1,8 @@
-"""A daemon that looks at itself: it counts what its event loop does and what its threads cost, and writes that down at the end.
+"""A daemon that looks at itself: it counts what its event loop does and what its threads cost, and
+writes that down at the end.
 
-Used by `bench.where`. A timer of CPU time interrupts the event loop's thread; the other threads are read from /proc.
+Used by `bench.where`. A timer of CPU time interrupts the event loop's thread; the other threads are
+read from /proc.
 """
 
 import json
@@ -48,7 +50,9 @@ def _thread_cpu_s() -> dict[str, float]:
     tick = os.sysconf("SC_CLK_TCK")
     spent: Counter[str] = Counter()
     for thread in threading.enumerate():
-        fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = (
+            Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rsplit(")", 1)[1].split()
+        )
         name = thread.name.rstrip("0123456789_-")
         spent[name] += (int(fields[11]) + int(fields[12])) / tick
     return dict(spent)

@@ -1,7 +1,8 @@
-"""What our sandbox adds to bubblewrap: `true` through `Sandbox` and through shell.run, beside `true` in a bare bwrap.
+"""What our sandbox adds to bubblewrap: `true` through `Sandbox` and through shell.run, beside
+`true` in a bare bwrap.
 
-The bare one has the same namespaces and no walls. Each round runs all of them in turn, and the ratio is the median over rounds, so
-that a noisy moment of the machine falls on both sides of it.
+The bare one has the same namespaces and no walls. Each round runs all of them in turn, and the
+ratio is the median over rounds, so that a noisy moment of the machine falls on both sides of it.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from palyra.core.ports import CallContext
 from palyra.core.redaction import Redactor
 from palyra.core.tools import Tier
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox import bubblewrap
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -28,8 +29,27 @@ from palyra.tools.shell.tools import tools
 
 ROUNDS = 100
 _BARE = (
-    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"),
-    *("--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+    *(
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-net",
+        "--unshare-cgroup-try",
+    ),
+    *(
+        "--die-with-parent",
+        "--new-session",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/tmp",
+    ),
 )
 _NAMES = ("bare bwrap", "tier C", "shell.run, tier C", "tier B")
 
@@ -39,7 +59,9 @@ def _bare(binary: str, folder: str) -> None:
 
 
 async def _contained(sandbox: Sandbox, folder: str) -> None:
-    async with await sandbox.start(Command(argv=("/bin/true",), cwd=folder, workspace=folder, tier="B")) as process:
+    async with await sandbox.start(
+        Command(argv=("/bin/true",), cwd=folder, workspace=folder, tier="B")
+    ) as process:
         assert (await process.wait()).code == 0
 
 
@@ -55,8 +77,12 @@ async def _measure() -> list[tuple[float, ...]]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         tier_c, tier_b = (Sandbox(most=each) for each in most)
         runner = Runner(tier_c)
-        catalogue = Catalogue(tools(runner, Jobs(runner, Path(home), Redactor(bytes(32))), Fence()))
-        context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=folder)
+        catalogue = Catalogue(
+            tools(runner, Jobs(runner, Path(home), Redactor(bytes(32))), PathGuard())
+        )
+        context = CallContext(
+            principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=folder
+        )
         await tier_c.probe()
         await tier_b.probe()
         rounds = []
@@ -64,7 +90,11 @@ async def _measure() -> list[tuple[float, ...]]:
             times = [time.perf_counter()]
             _bare(binary, folder)
             times.append(time.perf_counter())
-            for job in (_contained(tier_c, folder), _called(catalogue, context), _contained(tier_b, folder)):
+            for job in (
+                _contained(tier_c, folder),
+                _called(catalogue, context),
+                _contained(tier_b, folder),
+            ):
                 await job
                 times.append(time.perf_counter())
             rounds.append(tuple(after - before for before, after in pairwise(times)))
@@ -78,7 +108,12 @@ def tables() -> Iterator[Table]:
         times = sorted(each[column] for each in rounds)
         ratio = statistics.median(each[column] / each[0] for each in rounds)
         rows.append(
-            (name, f"{statistics.median(times) * 1000:.1f} ms", f"{times[int(len(times) * 0.95)] * 1000:.1f} ms", f"{ratio:.2f}")
+            (
+                name,
+                f"{statistics.median(times) * 1000:.1f} ms",
+                f"{times[int(len(times) * 0.95)] * 1000:.1f} ms",
+                f"{ratio:.2f}",
+            )
         )
     yield Table(f"`true` in the sandbox ({ROUNDS} rounds)", ("", "median", "p95", "to bare"), rows)
 

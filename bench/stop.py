@@ -1,4 +1,6 @@
-"""STOP: how long until all that somebody has running is ended, tools included; also with many waiting runs, on a busy machine."""
+"""STOP: how long until all that somebody has running is ended, tools included; also with many
+waiting runs, on a busy machine.
+"""
 
 import statistics
 import subprocess
@@ -24,7 +26,12 @@ _AT_ONCE = 16
 _LONGEST_S = 300.0
 SCRIPT = {
     "sleep": [
-        {"calls": [{"name": "test.sleep", "arguments": {"ms": 600000}}, {"name": "test.sleep", "arguments": {"ms": 600000}}]}
+        {
+            "calls": [
+                {"name": "test.sleep", "arguments": {"ms": 600000}},
+                {"name": "test.sleep", "arguments": {"ms": 600000}},
+            ]
+        }
     ],
     "stream": [{"text": ["word "], "hold": "/nonexistent/gate", "hold_after": 1}],
     "ask": [{"calls": [{"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}]}],
@@ -66,7 +73,11 @@ def _stop(daemon: DaemonProcess) -> tuple[float, dict[str, Any]]:
 
 def _in_state(daemon: DaemonProcess, state: str) -> int:
     text = daemon.request("GET", "/metrics").body.decode()
-    found = [line for line in text.splitlines() if line.startswith("palyra_runs{") and f'"{state}"' in line]
+    found = [
+        line
+        for line in text.splitlines()
+        if line.startswith("palyra_runs{") and f'"{state}"' in line
+    ]
     return int(float(found[0].rpartition(" ")[2])) if found else 0
 
 
@@ -96,17 +107,30 @@ def _quiet(daemon: DaemonProcess) -> Table:
         took, stopped = _stop(daemon)
         assert len(stopped["cancelled"]) == RUNS
         times.append(took)
-    return Table(f"STOP with {RUNS} runs in two tools each ({ROUNDS} rounds)", ("median", "p99"), [(_ms(times))])
+    return Table(
+        f"STOP with {RUNS} runs in two tools each ({ROUNDS} rounds)",
+        ("median", "p99"),
+        [_ms(times)],
+    )
 
 
 def _crowded(daemon: DaemonProcess) -> Table:
-    """A mailbox of an owner who was away: everything waits for an answer, a few runs work, and the machine is busy."""
+    """A mailbox of an owner who was away: everything waits for an answer, a few runs work, and the
+    machine is busy.
+    """
     times: list[float] = []
     recorded = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        sessions = list(pool.map(lambda _: daemon.post("/v1/sessions")["session_id"], range(WAITING)))
+        sessions = list(
+            pool.map(lambda _: daemon.post("/v1/sessions")["session_id"], range(WAITING))
+        )
         for _ in range(WAITING_ROUNDS):
-            list(pool.map(lambda each: daemon.post(f"/v1/sessions/{each}/messages", {"text": "ask"}), sessions))
+            list(
+                pool.map(
+                    lambda each: daemon.post(f"/v1/sessions/{each}/messages", {"text": "ask"}),
+                    sessions,
+                )
+            )
             _until(daemon, "waiting", WAITING)
             _begin_working(daemon)
             with _busy_beside():
@@ -115,8 +139,15 @@ def _crowded(daemon: DaemonProcess) -> Table:
             recorded += bool(stopped.get("recorded", True))
             _until(daemon, "waiting", 0)
             _until(daemon, "in_progress", 0)
-    title = f"STOP with {WAITING} waiting and {RUNS} working runs, {BUSY} busy programs beside it ({WAITING_ROUNDS} rounds)"
-    return Table(title, ("median", "p99", "recorded when answered"), [(*_ms(times), f"{recorded} of {WAITING_ROUNDS}")])
+    title = (
+        f"STOP with {WAITING} waiting and {RUNS} working runs, {BUSY} busy programs beside it"
+        f" ({WAITING_ROUNDS} rounds)"
+    )
+    return Table(
+        title,
+        ("median", "p99", "recorded when answered"),
+        [(*_ms(times), f"{recorded} of {WAITING_ROUNDS}")],
+    )
 
 
 def _ms(times: list[float]) -> tuple[str, str]:
@@ -126,6 +157,9 @@ def _ms(times: list[float]) -> tuple[str, str]:
 
 
 def tables() -> Iterator[Table]:
-    with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=CONFIG, script=SCRIPT) as daemon:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        start(Path(folder), config=CONFIG, script=SCRIPT) as daemon,
+    ):
         yield _quiet(daemon)
         yield _crowded(daemon)

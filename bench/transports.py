@@ -1,6 +1,8 @@
-"""What each door costs: CPU for a delta that is delivered, events a second out of the store, memory of who only watches.
+"""What each door costs: CPU for a delta that is delivered, events a second out of the store, memory
+of who only watches.
 
-The watchers are a process of their own. What a run costs that nobody watches is measured first and taken off.
+The watchers are a process of their own. What a run costs that nobody watches is measured first and
+taken off.
 """
 
 import json
@@ -33,16 +35,36 @@ def tables() -> Iterator[Table]:
         with _daemon(url) as daemon:
             yield Table(
                 f"A delta over each door: {_DELTAS} deltas a run, one every {_EVERY_MS:g} ms",
-                ("transport", *(f"CPU per delta, {count} stream{'s' if count > 1 else ''}" for count in _STREAMS)),
+                (
+                    "transport",
+                    *(
+                        f"CPU per delta, {count} stream{'s' if count > 1 else ''}"
+                        for count in _STREAMS
+                    ),
+                ),
                 list(_deltas(daemon)),
             )
             stored = list(_stored(daemon))
-            yield Table(f"Out of the store: {_ENTRIES:,} entries to one watcher", ("transport", "events per second"), stored)
+            yield Table(
+                f"Out of the store: {_ENTRIES:,} entries to one watcher",
+                ("transport", "events per second"),
+                stored,
+            )
         idle = [_memory(url, transport, deaf=False) for transport in TRANSPORTS]
-        yield Table(f"{_IDLE:,} watchers of a session where nothing happens", ("transport", "memory of one"), idle)
+        yield Table(
+            f"{_IDLE:,} watchers of a session where nothing happens",
+            ("transport", "memory of one"),
+            idle,
+        )
         # The HTTP/3 client's library reads whatever comes.
-        deaf = [_memory(url, transport, deaf=True) for transport in TRANSPORTS if transport != "http3"]
-        yield Table(f"{_IDLE:,} watchers who read nothing while {_RUNS} runs stream", ("transport", "memory of one, at most"), deaf)
+        deaf = [
+            _memory(url, transport, deaf=True) for transport in TRANSPORTS if transport != "http3"
+        ]
+        yield Table(
+            f"{_IDLE:,} watchers who read nothing while {_RUNS} runs stream",
+            ("transport", "memory of one, at most"),
+            deaf,
+        )
 
 
 @contextmanager
@@ -62,8 +84,11 @@ def _deltas(daemon: DaemonProcess) -> Iterator[tuple[str, ...]]:
         for count in _STREAMS:
             quiet, watched = _session(daemon), _session(daemon)
             with _watchers(daemon, transport, watched, count):
-                # In turn, so that both meet the same machine; the middle one, because whatever else it does only adds.
-                extra = [-_cpu_of_run(daemon, quiet) + _cpu_of_run(daemon, watched) for _ in range(_RUNS)]
+                # In turn, so that both meet the same machine; the middle one, because whatever else
+                # it does only adds.
+                extra = [
+                    -_cpu_of_run(daemon, quiet) + _cpu_of_run(daemon, watched) for _ in range(_RUNS)
+                ]
             costs.append(f"{statistics.median(extra) / (_DELTAS * count) * 1e6:.1f} µs")
         yield (transport, *costs)
 
@@ -95,9 +120,6 @@ def _memory(url: str, transport: str, *, deaf: bool) -> tuple[str, ...]:
     return transport, f"{(highest - before) * 1024 / _IDLE:.1f} KB"
 
 
-# --- the daemon and its watchers ------------------------------------------------------------------------------------------
-
-
 def _session(daemon: DaemonProcess) -> str:
     return str(daemon.post("/v1/sessions")["session_id"])
 
@@ -119,7 +141,13 @@ def _cpu_of_run(daemon: DaemonProcess, session: str) -> float:
 
 def _cpu(pid: int) -> float:
     """Seconds that its threads ran, finer than what the kernel's clock ticks."""
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return (
+        sum(
+            int((task / "schedstat").read_text().split()[0])
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+        / 1e9
+    )
 
 
 def _address(daemon: DaemonProcess, transport: str) -> str:
@@ -127,15 +155,31 @@ def _address(daemon: DaemonProcess, transport: str) -> str:
         return str(json.loads((daemon.home / "daemon.json").read_text())["grpc"])
     if transport == "http3":
         listeners = daemon.get("/v1/tls")["listeners"]
-        return str(next(each["address"] for each in listeners if each["name"] == "http3")).rpartition("/")[2]
+        return str(
+            next(each["address"] for each in listeners if each["name"] == "http3")
+        ).rpartition("/")[2]
     return f"127.0.0.1:{daemon.port}"
 
 
 @contextmanager
 def _watchers(
-    daemon: DaemonProcess, transport: str, session: str, count: int, *, until: int = 0, deaf: bool = False
+    daemon: DaemonProcess,
+    transport: str,
+    session: str,
+    count: int,
+    *,
+    until: int = 0,
+    deaf: bool = False,
 ) -> "Iterator[subprocess.Popen[str]]":
-    command = [sys.executable, "-m", "bench.watching", transport, _address(daemon, transport), session, str(count)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.watching",
+        transport,
+        _address(daemon, transport),
+        session,
+        str(count),
+    ]
     command += ["--until", str(until), *(["--deaf"] if deaf else [])]
     process = subprocess.Popen(
         command,

@@ -19,7 +19,7 @@ from palyra.features.skills import tools
 from palyra.features.skills.host import World
 from palyra.features.skills.store import Skills
 from palyra.features.skills.tools import SkillTool
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
 ROUNDS = 3000
 TARGET_MS = 1.0
@@ -38,22 +38,37 @@ def subjects(folder: Path) -> dict[str, SkillTool]:
         source = ROOT / "examples" / "skills" / name
         skills.install(source, confirm=skills.look(source).digest)
         skills.set_state(name, "enabled")
-        found |= {tool.spec.name: tool for tool in tools.tools_of(skills, skills.get(name), World(Fence()))}
+        found |= {
+            tool.spec.name: tool
+            for tool in tools.tools_of(skills, skills.get(name), World(PathGuard()))
+        }
     return found
 
 
 def context(folder: Path) -> CallContext:
-    return CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(folder / "ws"))
+    return CallContext(
+        principal="user:owner",
+        session_id="s",
+        run_id="r",
+        call_id="c",
+        workspace=str(folder / "ws"),
+    )
 
 
-async def warm(tool: SkillTool, arguments: dict[str, Any], about: CallContext) -> list[tuple[float, float]]:
-    """Milliseconds of each call, and how many of them were work: arguments, a thread, an instance, the module, the result."""
+async def warm(
+    tool: SkillTool, arguments: dict[str, Any], about: CallContext
+) -> list[tuple[float, float]]:
+    """Milliseconds of each call, and how many of them were work: arguments, a thread, an instance,
+    the module, the result.
+    """
     taken = []
     for number in range(ROUNDS + 50):
         worked, began = time.process_time(), time.perf_counter()
         result = await tool.execute(tool.parse(arguments)[0], about)
         if number >= 50:
-            taken.append(((time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000))
+            taken.append(
+                ((time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000)
+            )
         assert result.outcome == "ok", result
     return sorted(taken)
 
@@ -88,7 +103,9 @@ print(f"{rss() - before:.0f}")
 """
     with TemporaryDirectory() as folder:
         (Path(folder) / "ws").mkdir()
-        return subprocess.check_output([sys.executable, "-c", code, folder], cwd=ROOT, text=True).strip()
+        return subprocess.check_output(
+            [sys.executable, "-c", code, folder], cwd=ROOT, text=True
+        ).strip()
 
 
 def tables() -> list[Table]:
@@ -106,15 +123,47 @@ def tables() -> list[Table]:
             tail = f"; of the slowest 1 % {sum(slowest) / len(slowest):.2f} ms are work"
             mark = "ok" if p50 <= TARGET_MS else f"over {TARGET_MS:g} ms"
             mark = "mostly the module's own work" if "100 KB" in what else mark
-            rows.append((f"warm call, {what}", f"p10 {p10:.2f} ms, p50 {p50:.2f} ms, p99 {p99:.2f} ms{tail}", mark))
+            rows.append(
+                (
+                    f"warm call, {what}",
+                    f"p10 {p10:.2f} ms, p50 {p50:.2f} ms, p99 {p99:.2f} ms{tail}",
+                    mark,
+                )
+            )
         tool, arguments = CALLS["a title of 13 characters"]
-        rows.append(("calls in a second, 4 at a time", f"{asyncio.run(at_once(found[tool], arguments, about)):,.0f}", ""))
         rows.append(
-            ("first call after a start, compiled before", f"{asyncio.run(first(lambda: subjects(folder), about)):.1f} ms", "")
+            (
+                "calls in a second, 4 at a time",
+                f"{asyncio.run(at_once(found[tool], arguments, about)):,.0f}",
+                "",
+            )
         )
-    rows.append(("others on the machine meanwhile", f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", ""))
-    rows.append(("memory of the runtime with one tool called", f"{memory_mb()} MB", "only when a skill is called"))
-    return [Table("WASM skills", ("what", "figure", f"target: warm call at most {TARGET_MS:g} ms"), rows)]
+        rows.append(
+            (
+                "first call after a start, compiled before",
+                f"{asyncio.run(first(lambda: subjects(folder), about)):.1f} ms",
+                "",
+            )
+        )
+    rows.append(
+        (
+            "others on the machine meanwhile",
+            f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
+            "",
+        )
+    )
+    rows.append(
+        (
+            "memory of the runtime with one tool called",
+            f"{memory_mb()} MB",
+            "only when a skill is called",
+        )
+    )
+    return [
+        Table(
+            "WASM skills", ("what", "figure", f"target: warm call at most {TARGET_MS:g} ms"), rows
+        )
+    ]
 
 
 if __name__ == "__main__":

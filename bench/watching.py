@@ -1,7 +1,9 @@
-"""`python -m bench.watching TRANSPORT ADDRESS SESSION COUNT`: so many watchers of one session, in a process of their own.
+"""`python -m bench.watching TRANSPORT ADDRESS SESSION COUNT`: so many watchers of one session, in a
+process of their own.
 
-The token comes in PALYRA_TOKEN. `ready` is printed when all of them are there; with `--until N` it ends when each has seen the
-entry N, and prints how many seconds that took; otherwise with its standard input. `--deaf` opens streams and reads nothing.
+The token comes in PALYRA_TOKEN. `ready` is printed when all of them are there; with `--until N` it
+ends when each has seen the entry N, and prints how many seconds that took; otherwise with its
+standard input. `--deaf` opens streams and reads nothing.
 """
 
 import argparse
@@ -19,7 +21,9 @@ TOKEN = os.environ.get("PALYRA_TOKEN", "")
 Seen = Callable[[bytes], bool]
 
 
-async def _sse(address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool) -> None:
+async def _sse(
+    address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool
+) -> None:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 22)
     head = f"Host: {address}\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -32,7 +36,9 @@ async def _sse(address: str, session: str, watch: Seen, here: Callable[[], None]
     writer.close()
 
 
-async def _websocket(address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool) -> None:
+async def _websocket(
+    address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool
+) -> None:
     from websockets.asyncio.client import connect
 
     headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -47,13 +53,18 @@ async def _websocket(address: str, session: str, watch: Seen, here: Callable[[],
 _channels: list[Any] = []
 
 
-async def _grpc(address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool) -> None:
+async def _grpc(
+    address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool
+) -> None:
     import grpc
 
     from palyra.v1 import sessions_pb2
 
     if not _channels:
-        options = (("grpc.use_local_subchannel_pool", 1), *((("grpc.http2.lookahead_bytes", 1_024),) if deaf else ()))
+        options = (
+            ("grpc.use_local_subchannel_pool", 1),
+            *((("grpc.http2.lookahead_bytes", 1_024),) if deaf else ()),
+        )
         _channels.extend(grpc.aio.insecure_channel(address, options=options) for _ in range(4))
     _channels.append(_channels.pop(0))
     # The bytes alone: what the client does with them is not ours to measure.
@@ -73,7 +84,9 @@ _kept: list[Any] = []
 _PER_CONNECTION = 100
 
 
-async def _http3(address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool) -> None:
+async def _http3(
+    address: str, session: str, watch: Seen, here: Callable[[], None], deaf: bool
+) -> None:
     from aioquic.asyncio import QuicConnectionProtocol, connect
     from aioquic.h3.connection import H3Connection
     from aioquic.h3.events import DataReceived, HeadersReceived
@@ -146,7 +159,9 @@ class Watcher:
         if self._grpc:
             from palyra.v1 import events_pb2
 
-            return any(each.entry.seq == self._until for each in events_pb2.Batch.FromString(data).happened)
+            return any(
+                each.entry.seq == self._until for each in events_pb2.Batch.FromString(data).happened
+            )
         self._kept = self._kept[-32:] + data
         return self._needle in self._kept
 
@@ -178,7 +193,9 @@ async def main() -> None:
         tasks.append(asyncio.ensure_future(work))
         # One after the other: a thousand at once would measure the backlog of a socket.
         waiting = asyncio.ensure_future(arrived.acquire())
-        done, _ = await asyncio.wait({waiting, tasks[-1]}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        done, _ = await asyncio.wait(
+            {waiting, tasks[-1]}, return_when=asyncio.FIRST_COMPLETED, timeout=30
+        )
         assert waiting in done, tasks[-1]
     print("ready", flush=True)
     if given.until:

@@ -31,7 +31,11 @@ def _launch(folder: Path, url: str, report: Path) -> DaemonProcess:
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.sampled_daemon", str(home), str(report)],
         cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PALYRA_WORKSPACE__ROOT": str(workspace), "PATH": "/usr/bin:/bin"},
+        env={
+            "PYTHONPATH": str(ROOT),
+            "PALYRA_WORKSPACE__ROOT": str(workspace),
+            "PATH": "/usr/bin:/bin",
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -57,10 +61,16 @@ def tables() -> Iterator[Table]:
         found = json.loads(report.read_text())
     threads, loop = found["threads"], found["loop"]
     spent = sum(threads.values())
-    rows = [(NAMED.get(name, name), f"{cpu / spent:.0%}") for name, cpu in _sorted(threads) if cpu / spent >= 0.01]
+    rows = [
+        (NAMED.get(name, name), f"{cpu / spent:.0%}")
+        for name, cpu in _sorted(threads)
+        if cpu / spent >= 0.01
+    ]
     yield Table("Where the CPU goes, 64 runs at once, by thread", ("thread", "share"), rows)
     total = sum(loop.values())
-    rows = [(area, f"{count / total:.0%}") for area, count in _sorted(loop) if count / total >= 0.01]
+    rows = [
+        (area, f"{count / total:.0%}") for area, count in _sorted(loop) if count / total >= 0.01
+    ]
     yield Table("What the event loop does", ("area", "share of samples"), rows)
 
 

@@ -1,4 +1,5 @@
-"""Tools on a worker, beside the same tools here: what a call costs more, how fast files travel, how soon a cancel arrives.
+"""Tools on a worker, beside the same tools here: what a call costs more, how fast files travel, how
+soon a cancel arrives.
 
 The worker is a process of its own on the same machine: what is measured is the link, not a network.
 """
@@ -46,8 +47,15 @@ def _script() -> dict[str, Sequence[Turn]]:
         found[f"change {where}"] = _turns(f"{prefix}test.once", path="lines.txt", line="x")
         found[f"command {where}"] = _turns(f"{prefix}shell.run", command="true")
     found["send"] = _turns("worker:attic/shell.run", command="true", files=["big.bin"])
-    found["bring"] = _turns("worker:attic/shell.run", command="cp big.bin out.bin", files=["big.bin"], results=["out.bin"])
-    found["long"] = _turns("worker:attic/test.once", path="lines.txt", line="x", hold="hold", hold_at="before")
+    found["bring"] = _turns(
+        "worker:attic/shell.run",
+        command="cp big.bin out.bin",
+        files=["big.bin"],
+        results=["out.bin"],
+    )
+    found["long"] = _turns(
+        "worker:attic/test.once", path="lines.txt", line="x", hold="hold", hold_at="before"
+    )
     return found
 
 
@@ -63,7 +71,9 @@ async def _calls(w: World, there: Session) -> list[tuple[str, str, str]]:
         times = {}
         for where in ("here", "there"):
             await _timed(w, there, f"{what} {where}")
-            times[where] = statistics.median([await _timed(w, there, f"{what} {where}") for _ in range(CALLS)])
+            times[where] = statistics.median(
+                [await _timed(w, there, f"{what} {where}") for _ in range(CALLS)]
+            )
         rows.append((what, f"{times['here'] * 1000:.1f} ms", f"{times['there'] * 1000:.1f} ms"))
     return rows
 
@@ -102,10 +112,14 @@ async def _cancelled(w: World, home: Path) -> float:
 
 
 def _launched(folder: str, carrier: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-c", _RUN, folder, carrier], cwd=ROOT, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUN, folder, carrier], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
 
 
-async def _measure(folder: Path, carrier: str) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]], float]:
+async def _measure(
+    folder: Path, carrier: str
+) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]], float]:
     async with world(folder, _script()) as w:
         home = await w.enrol()
         # Straight to the door: a proxy in between would be measured too.
@@ -115,7 +129,9 @@ async def _measure(folder: Path, carrier: str) -> tuple[list[tuple[str, str, str
             bound = listen_sockets.bind_udp("127.0.0.1", 0)
             by_quic, port = await listen(bound, w.door.reception), bound.getsockname()[1]
         known = home.identity()
-        home.keep(type(known)(name=known.name, host="127.0.0.1", port=port, instance=known.instance))
+        home.keep(
+            type(known)(name=known.name, host="127.0.0.1", port=port, instance=known.instance)
+        )
         w.processes.append(_launched(str(home.folder), carrier))
         await w.connected("attic")
         there = await session(w.daemon)
@@ -134,6 +150,12 @@ def tables() -> Iterator[Table]:
         # Not below /tmp: the sandbox hides that.
         with tempfile.TemporaryDirectory(dir=ROOT) as folder:
             calls, files, cancelled = asyncio.run(_measure(Path(folder), carrier))
-        yield Table(f"a run with one call, here and at a worker by {name} (median of {CALLS})", ("call", "here", "there"), calls)
+        yield Table(
+            f"a run with one call, here and at a worker by {name} (median of {CALLS})",
+            ("call", "here", "there"),
+            calls,
+        )
         rows = [*files, ("longest from a cancel to its end there", f"{cancelled * 1000:.0f} ms")]
-        yield Table(f"files of {FILE_BYTES >> 20} MiB and cancels at a worker by {name}", ("", ""), rows)
+        yield Table(
+            f"files of {FILE_BYTES >> 20} MiB and cancels at a worker by {name}", ("", ""), rows
+        )

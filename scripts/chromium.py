@@ -1,6 +1,8 @@
-"""Sees to it that there is a Chromium for the tests of the browser tools: the system's package, else Playwright's download.
+"""Sees to it that there is a Chromium for the tests of the browser tools: the system's package,
+else Playwright's download.
 
-Does nothing where one is installed already. Run with the project's own Python: `.venv/bin/python scripts/chromium.py`.
+Does nothing where one is installed already. Run with the project's own Python: `.venv/bin/python
+scripts/chromium.py`.
 """
 
 import os

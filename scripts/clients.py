@@ -1,8 +1,9 @@
-"""Writes the verbs of the Python and the JavaScript client from the route table, so that neither can ask for what is not there.
+"""Writes the verbs of the Python and the JavaScript client from the route table, so that neither
+can ask for what is not there.
 
-`python scripts/clients.py` writes src/palyra/client/{verbs,async_verbs}.py and clients/js/{verbs.js,verbs.d.ts,types.d.ts}; with
-`--check` it only says whether they are up to date. A route gets a verb when it is named here; every
-other one is reached with `request`.
+`python scripts/clients.py` writes src/palyra/client/{verbs,async_verbs}.py and
+clients/js/{verbs.js,verbs.d.ts,types.d.ts}; with `--check` it only says whether they are up to
+date. A route gets a verb when it is named here; every other one is reached with `request`.
 """
 
 import keyword
@@ -67,7 +68,14 @@ def chosen() -> list[tuple[str, Route[Any, Any]]]:
 
 
 def _gives(route: Route[Any, Any]) -> Any:
-    return next((give.type for give in route.gives if give.type is not None and give.media == JSON and give.status < 300), None)
+    return next(
+        (
+            give.type
+            for give in route.gives
+            if give.type is not None and give.media == JSON and give.status < 300
+        ),
+        None,
+    )
 
 
 def _fields(route: Route[Any, Any]) -> tuple[msgspec.inspect.Field, ...]:
@@ -79,8 +87,6 @@ def _fields(route: Route[Any, Any]) -> tuple[msgspec.inspect.Field, ...]:
     assert isinstance(info, msgspec.inspect.StructType)
     return info.fields
 
-
-# --- Python -----------------------------------------------------------------------------------------------------------
 
 _HEAD = '''"""Written by scripts/clients.py from the route table: the daemon's verbs{how}.
 
@@ -119,7 +125,10 @@ class _Python:
                 return f"Literal[{', '.join(map(_text, values))}]"
             case msgspec.inspect.UnionType(types=types):
                 return " | ".join(dict.fromkeys(map(self.type, types)))
-            case msgspec.inspect.ListType(item_type=item) | msgspec.inspect.VarTupleType(item_type=item):
+            case (
+                msgspec.inspect.ListType(item_type=item)
+                | msgspec.inspect.VarTupleType(item_type=item)
+            ):
                 return f"Sequence[{self.type(item)}]"
             case msgspec.inspect.DictType(value_type=value):
                 return f"dict[str, {self.type(value)}]"
@@ -140,11 +149,17 @@ class _Python:
         if fields:
             takes.append("*")
         takes += [f"{_safe(each.name)}: {self.type(each.type)}" for each in needed]
-        takes += [f"{_safe(each.name)}: {self.type(each.type)} = {_text(defaults[each.encode_name])}" for each in others]
+        takes += [
+            f"{_safe(each.name)}: {self.type(each.type)} = {_text(defaults[each.encode_name])}"
+            for each in others
+        ]
         result = "None" if gives is None else self.name(gives)
         lines = [f"    {'async ' if waits else ''}def {name}({', '.join(takes)}) -> {result}:"]
         lines.append(f'        """{route.summary[:1].upper()}{route.summary[1:]}."""')
-        path = "f" * bool(route.parameters) + f'"{route.path.replace("{", "{part(").replace("}", ")}")}"'
+        path = (
+            "f" * bool(route.parameters)
+            + f'"{route.path.replace("{", "{part(").replace("}", ")}")}"'
+        )
         given = "None"
         if fields:
             pairs = ", ".join(f'"{each.encode_name}": {_value(name, each)}' for each in fields)
@@ -153,13 +168,16 @@ class _Python:
             given = "{}"
         type_ = f'"{gives.__module__}:{gives.__name__}"' if gives is not None else '""'
         call = f'self.call("{route.method}", {path}, {given}, {type_})'
-        lines.append(f"        {'' if gives is None else 'return '}{'await ' if waits else ''}{call}")
+        lines.append(
+            f"        {'' if gives is None else 'return '}{'await ' if waits else ''}{call}"
+        )
         return "\n".join(lines) + "\n"
 
     def text(self, *, waits: bool) -> str:
         verbs = "\n".join(self.verb(name, route, waits=waits) for name, route in chosen())
         imports = "".join(
-            f"    from {module} import {', '.join(sorted(names))}\n" for module, names in sorted(self.imports.items())
+            f"    from {module} import {', '.join(sorted(names))}\n"
+            for module, names in sorted(self.imports.items())
         )
         base, how = ("AsyncCalling", ", to be awaited") if waits else ("Calling", "")
         name = "AsyncVerbs" if waits else "Verbs"
@@ -187,11 +205,11 @@ def _text(value: Any) -> str:
         case str():
             return msgspec.json.encode(value).decode()
         case dict():
-            return "{" + ", ".join(f"{_text(key)}: {_text(each)}" for key, each in value.items()) + "}"
+            return (
+                "{" + ", ".join(f"{_text(key)}: {_text(each)}" for key, each in value.items()) + "}"
+            )
     return repr(value)
 
-
-# --- JavaScript -------------------------------------------------------------------------------------------------------
 
 _JS_HEAD = "// Written by scripts/clients.py from the daemon's route table.\n"
 
@@ -215,12 +233,20 @@ def declarations() -> str:
         takes = [f"{_camel(each)}: string" for each in route.parameters]
         if _fields(route):
             optional = "" if any(each.required for each in _fields(route)) else "?"
-            takes.append(f"given{optional}: {schemas.of(route.body if route.body is not None else route.query)}")
+            takes.append(
+                f"given{optional}:"
+                f" {schemas.of(route.body if route.body is not None else route.query)}"
+            )
         gives = _gives(route)
         result = "void" if gives is None else schemas.of(gives)
         lines.append(f"  /** {route.summary[:1].upper()}{route.summary[1:]}. */")
         lines.append(f"  {_camel(name)}({', '.join(takes)}): Promise<{result}>;")
-    lines += ["}", "", "export declare const VERBS: { [name in keyof Verbs]: [string, string] };", ""]
+    lines += [
+        "}",
+        "",
+        "export declare const VERBS: { [name in keyof Verbs]: [string, string] };",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -232,7 +258,9 @@ class _Schemas:
         self._known = {console_types.name_of(name) for name in known}
 
     def of(self, type_: Any) -> str:
-        (schema,), components = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
+        (schema,), components = msgspec.json.schema_components(
+            [type_], ref_template="#/components/schemas/{name}"
+        )
         name = console_types.type_of(schema)
         if name in self._known:
             return f"t.{name}"
@@ -241,22 +269,31 @@ class _Schemas:
 
 
 def types() -> str:
-    return console_types.text([route for _, route in chosen()]).replace("scripts/console_types.py", "scripts/clients.py")
-
-
-# --- all of them ------------------------------------------------------------------------------------------------------
+    return console_types.text([route for _, route in chosen()]).replace(
+        "scripts/console_types.py", "scripts/clients.py"
+    )
 
 
 def formatted(python: str) -> str:
     ruff = Path(sys.executable).with_name("ruff")
-    command = [str(ruff), "format", "--config", str(_ROOT / "pyproject.toml"), "--stdin-filename", "verbs.py", "-"]
+    command = [
+        str(ruff),
+        "format",
+        "--config",
+        str(_ROOT / "pyproject.toml"),
+        "--stdin-filename",
+        "verbs.py",
+        "-",
+    ]
     return subprocess.run(command, input=python, capture_output=True, text=True, check=True).stdout
 
 
 def files() -> dict[Path, str]:
     return {
         _ROOT / "src" / "palyra" / "client" / "verbs.py": formatted(_Python().text(waits=False)),
-        _ROOT / "src" / "palyra" / "client" / "async_verbs.py": formatted(_Python().text(waits=True)),
+        _ROOT / "src" / "palyra" / "client" / "async_verbs.py": formatted(
+            _Python().text(waits=True)
+        ),
         _ROOT / "clients" / "js" / "verbs.js": javascript(),
         _ROOT / "clients" / "js" / "verbs.d.ts": declarations(),
         _ROOT / "clients" / "js" / "types.d.ts": types(),
@@ -266,7 +303,11 @@ def files() -> dict[Path, str]:
 def main() -> int:
     written = files()
     if "--check" in sys.argv[1:]:
-        return 0 if all(path.exists() and path.read_text() == text for path, text in written.items()) else 1
+        return (
+            0
+            if all(path.exists() and path.read_text() == text for path, text in written.items())
+            else 1
+        )
     for path, text in written.items():
         path.write_text(text)
     return 0

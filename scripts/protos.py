@@ -1,10 +1,12 @@
-"""Writes the .proto files from the route table and the types behind it, and the Python code for them.
+"""Writes the .proto files from the route table and the types behind it, and the Python code for
+them.
 
     python scripts/protos.py            write proto/ and src/palyra/v1
     python scripts/protos.py --check    only say whether they are up to date
 
-proto/numbers.json remembers every number and every name that was ever given: it only grows. A field that is gone, or has another
-type, leaves its number reserved; so a client that was built last year still reads what it knows.
+proto/numbers.json remembers every number and every name that was ever given: it only grows. A field
+that is gone, or has another type, leaves its number reserved; so a client that was built last year
+still reads what it knows.
 """
 
 import re
@@ -18,7 +20,19 @@ import msgspec
 
 from palyra.api import table
 from palyra.api.errors import ErrorBody
-from palyra.api.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, Shape, Single, fields_of
+from palyra.api.grpc.shapes import (
+    EVENT,
+    Field,
+    Json,
+    Many,
+    Map,
+    MessageShape,
+    OneOf,
+    Scalar,
+    Shape,
+    Single,
+    fields_of,
+)
 from palyra.api.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, request_fields
 from palyra.api.routes import Route
 
@@ -26,7 +40,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "palyra/v1"
 LOCK = "proto/numbers.json"
 CODE = f"src/{PACKAGE}"
-_HEAD = '// Written by scripts/protos.py from the route table: do not edit.\nsyntax = "proto3";\npackage palyra.v1;\n'
+_HEAD = (
+    "// Written by scripts/protos.py from the route table: do not edit.\nsyntax ="
+    ' "proto3";\npackage palyra.v1;\n'
+)
 _SERVICES = {
     "sessions": "Sessions",
     "events": "Sessions",
@@ -78,7 +95,9 @@ class Writer:
     def files(self) -> dict[str, str]:
         self._choice(EVENT, "Event")
         self._choice(HAPPENED, "Happened")
-        self._write("Batch", "Batch", ["repeated Happened happened"], "What happened since the last batch.")
+        self._write(
+            "Batch", "Batch", ["repeated Happened happened"], "What happened since the last batch."
+        )
         self._current = "types"
         self._struct(ErrorBody)
         self._choice(UP, "Up")
@@ -91,16 +110,18 @@ class Writer:
         found = {"options": f"{_HEAD}{_OPTIONS}"}
         for file in ("events", "types", *(name.lower() for name in texts)):
             own = [text for name, text in self._texts.items() if self._file[name] == file]
-            found[file] = self._joined(file, [*own, *(text for name, text in texts.items() if name.lower() == file)])
+            found[file] = self._joined(
+                file, [*own, *(text for name, text in texts.items() if name.lower() == file)]
+            )
         return found
 
     def _joined(self, file: str, texts: list[str]) -> str:
         words = set(re.findall(r"\w+", "\n".join(texts)))
-        needed = {self._file[word] for word in words & self._file.keys()} - {file} | ({"options"} if "option" in words else set())
+        needed = {self._file[word] for word in words & self._file.keys()} - {file} | (
+            {"options"} if "option" in words else set()
+        )
         imports = "".join(f'import "{PACKAGE}/{each}.proto";\n' for each in sorted(needed))
         return "\n".join([f"{_HEAD}{imports}", *texts])
-
-    # --- services -------------------------------------------------------------------------------------------------------
 
     def _method(self, route: Route[Any, Any]) -> str:
         key = f"{route.method} {route.path}"
@@ -111,7 +132,9 @@ class Writer:
             name = f"{service}.{verb}"
             if (service == "Admin" and module != "admin") or name in self._methods.values():
                 name = f"{service}.{_camel(module)}{verb}"
-            assert name not in self._methods.values(), f"{key} would be {name}, which there is: name it in {LOCK}"
+            assert name not in self._methods.values(), (
+                f"{key} would be {name}, which there is: name it in {LOCK}"
+            )
             self._methods[key] = name
         return self._methods[key]
 
@@ -129,8 +152,13 @@ class Writer:
                 asked = f".palyra.v1.{self._write(f'{service}{verb}Request', of, fields, '')}"
                 self._current = "types"
                 answered = self._answer(f"{service}{verb}Answer", route)
-            options = f'option (route) = "{route.method} {route.path}"; option (scope) = "{route.scope}";'
-            lines += [f"  // {_sentence(route.summary)}", f"  rpc {verb}({asked}) returns ({answered}) {{ {options} }}"]
+            options = (
+                f'option (route) = "{route.method} {route.path}"; option (scope) = "{route.scope}";'
+            )
+            lines += [
+                f"  // {_sentence(route.summary)}",
+                f"  rpc {verb}({asked}) returns ({answered}) {{ {options} }}",
+            ]
         return f"service {service} {{\n" + "\n".join(lines) + "\n}\n"
 
     def _answer(self, name: str, route: Route[Any, Any]) -> str:
@@ -141,11 +169,9 @@ class Writer:
             case "pieces":
                 return "stream .palyra.v1.Piece"
             case "either":
-                choice = Choice(tuple((option_of(each), each) for each in types))
+                choice = OneOf(tuple((option_of(each), each) for each in types))
                 return f".palyra.v1.{self._choice(choice, name)}"
         return f".palyra.v1.{self._struct(types[0])}"
-
-    # --- messages -------------------------------------------------------------------------------------------------------
 
     def _struct(self, struct: Any) -> str:
         if struct not in self._names:
@@ -156,16 +182,20 @@ class Writer:
         return self._names[struct]
 
     def _name(self, short: str, of: str) -> str:
-        """The name it always had, or its own, or that with its module's in front if another has it."""
+        """The name it always had, or its own, or that with its module's in front if another has
+        it.
+        """
         known = next((name for name, message in self._messages.items() if message["of"] == of), "")
         if known:
             return known
         holder = self._messages.get(short)
-        if holder is None or (holder["of"] not in _known_types() and holder["of"].rpartition(".")[2] == short):
+        if holder is None or (
+            holder["of"] not in _known_types() and holder["of"].rpartition(".")[2] == short
+        ):
             return short
         return f"{_camel(of.split('.')[-2])}{short}"
 
-    def _choice(self, choice: Choice, name: str) -> str:
+    def _choice(self, choice: OneOf, name: str) -> str:
         if choice not in self._names:
             self._names[choice] = name
             options = [f"{self._struct(type_)} {option}" for option, type_ in choice.options]
@@ -178,14 +208,20 @@ class Writer:
     def _declaration(self, field: Field) -> str:
         match field.shape:
             case Many(item) if field.wrapped:
-                return f"{self._wrapper('ListOf', f'repeated {self._single(item, field)} items', item, field)} {field.proto}"
+                return (
+                    f"{self._wrapper('ListOf', f'repeated {self._single(item, field)} items', item, field)}"
+                    f" {field.proto}"
+                )
             case Map(value) if field.wrapped:
-                return f"{self._wrapper('MapOf', f'map<string, {self._single(value, field)}> items', value, field)} {field.proto}"
+                return (
+                    f"{self._wrapper('MapOf', f'map<string, {self._single(value, field)}> items', value, field)}"
+                    f" {field.proto}"
+                )
             case Many(item):
                 return f"repeated {self._single(item, field)} {field.proto}"
             case Map(value):
                 return f"map<string, {self._single(value, field)}> {field.proto}"
-            case Message() | Choice() as shape:
+            case MessageShape() | OneOf() as shape:
                 return f"{self._single(shape, field)} {field.proto}"
         assert isinstance(field.shape, (Scalar, Json))
         return f"optional {self._single(field.shape, field)} {field.proto}"
@@ -196,7 +232,7 @@ class Writer:
                 return proto
             case Json():
                 return "string"
-            case Message(type_):
+            case MessageShape(type_):
                 return self._struct(type_)
         return self._choice(shape, f"{_camel(field.field)}Choice")
 
@@ -204,10 +240,14 @@ class Writer:
         assert not isinstance(item, (Many, Map))
         name = f"{prefix}{_camel(self._single(item, field))}"
         if name not in self._texts:
-            self._write(name, name, [declaration], "May be empty, and may be absent: that is not the same.")
+            self._write(
+                name, name, [declaration], "May be empty, and may be absent: that is not the same."
+            )
         return name
 
-    def _write(self, name: str, of: str, declarations: list[str], about: str, *, oneof: bool = False) -> str:
+    def _write(
+        self, name: str, of: str, declarations: list[str], about: str, *, oneof: bool = False
+    ) -> str:
         known = self._messages.setdefault(name, {"of": of, "fields": {}})
         known["of"] = of
         numbers = {declaration: int(number) for number, declaration in known["fields"].items()}
@@ -215,7 +255,9 @@ class Writer:
             if declaration not in numbers:
                 numbers[declaration] = len(known["fields"]) + 1
                 known["fields"][str(numbers[declaration])] = declaration
-        gone = [number for declaration, number in numbers.items() if declaration not in declarations]
+        gone = [
+            number for declaration, number in numbers.items() if declaration not in declarations
+        ]
         lines = [f"{declaration} = {numbers[declaration]};" for declaration in declarations]
         lines.sort(key=lambda line: int(line.rpartition(" ")[2][:-1]))
         if oneof:
@@ -224,9 +266,16 @@ class Writer:
             lines.append(f"reserved {', '.join(map(str, sorted(gone)))};")
         comment = f"// {about}\n" if about else ""
         body = "".join(f"  {line}\n" for line in lines)
-        self._texts[name] = f"{comment}message {name} {{\n{body}}}\n" if lines else f"{comment}message {name} {{}}\n"
+        self._texts[name] = (
+            f"{comment}message {name} {{\n{body}}}\n"
+            if lines
+            else f"{comment}message {name} {{}}\n"
+        )
         # A message lies where it was first needed: events need nothing of the rest.
-        self._file.setdefault(name, self._current if self._current in ("events", "types") or "Request" in name else "types")
+        self._file.setdefault(
+            name,
+            self._current if self._current in ("events", "types") or "Request" in name else "types",
+        )
         return name
 
 
@@ -257,9 +306,9 @@ def _known_types() -> set[str]:
 
 def _inside(shape: Shape) -> Iterator[Any]:
     match shape:
-        case Message(type_):
+        case MessageShape(type_):
             yield type_
-        case Choice(options):
+        case OneOf(options):
             yield from (type_ for _, type_ in options)
         case Many(item):
             yield from _inside(item)
@@ -275,13 +324,14 @@ def _sentence(summary: str) -> str:
     return summary[:1].upper() + summary[1:] + "."
 
 
-# --- files ----------------------------------------------------------------------------------------------------------------
-
-
 def written(lock: dict[str, Any]) -> dict[str, str]:
     """Every file by its path, with the lock as it is from now on."""
     protos = {f"proto/{PACKAGE}/{name}.proto": text for name, text in Writer(lock).files().items()}
-    return {**protos, LOCK: msgspec.json.format(msgspec.json.encode(lock)).decode() + "\n", **_compiled(protos)}
+    return {
+        **protos,
+        LOCK: msgspec.json.format(msgspec.json.encode(lock)).decode() + "\n",
+        **_compiled(protos),
+    }
 
 
 def _compiled(protos: dict[str, str]) -> dict[str, str]:
@@ -296,12 +346,22 @@ def _compiled(protos: dict[str, str]) -> dict[str, str]:
         out.mkdir()
         well_known = str(Path(protoc.__file__).parent / "_proto")
         outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        arguments = ["protoc", f"-I{folder}/proto", f"-I{well_known}", *outputs, *(f"{folder}/{path}" for path in sorted(protos))]
+        arguments = [
+            "protoc",
+            f"-I{folder}/proto",
+            f"-I{well_known}",
+            *outputs,
+            *(f"{folder}/{path}" for path in sorted(protos)),
+        ]
         if protoc.main(arguments) != 0:
             raise SystemExit("protoc refused the files that were written: see above")
         # Of files without services there is nothing to call.
         made = {each.name: each.read_text() for each in sorted((out / PACKAGE).iterdir())}
-    return {f"{CODE}/{name}": text for name, text in made.items() if not name.endswith("_grpc.py") or "class " in text}
+    return {
+        f"{CODE}/{name}": text
+        for name, text in made.items()
+        if not name.endswith("_grpc.py") or "class " in text
+    }
 
 
 def renumbered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -316,13 +376,17 @@ def renumbered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         ]
     names = after.get("methods", {})
     wrong += [
-        f"{row} was {name} and is {names.get(row)}" for row, name in before.get("methods", {}).items() if names.get(row) != name
+        f"{row} was {name} and is {names.get(row)}"
+        for row, name in before.get("methods", {}).items()
+        if names.get(row) != name
     ]
     return wrong
 
 
 def lock_of(descriptors: Any) -> dict[str, Any]:
-    """What the code that lies here says of numbers: what was given away, whatever the lock says now."""
+    """What the code that lies here says of numbers: what was given away, whatever the lock says
+    now.
+    """
     messages: dict[str, Any] = {}
     for file in descriptors:
         for name, message in file.message_types_by_name.items():
@@ -333,7 +397,12 @@ def lock_of(descriptors: Any) -> dict[str, Any]:
 def by_name(lock: dict[str, Any]) -> dict[str, Any]:
     """A lock with nothing but the names of its fields, as a descriptor tells them."""
     messages = {
-        name: {"fields": {number: declaration.rpartition(" ")[2] for number, declaration in message["fields"].items()}}
+        name: {
+            "fields": {
+                number: declaration.rpartition(" ")[2]
+                for number, declaration in message["fields"].items()
+            }
+        }
         for name, message in lock["messages"].items()
     }
     return {"messages": messages}
@@ -351,12 +420,28 @@ def main() -> int:
     lock = msgspec.json.decode((ROOT / LOCK).read_bytes()) if (ROOT / LOCK).exists() else {}
     files = written(lock)
     if wrong := renumbered(lock_of(descriptors()), by_name(lock)):
-        sys.stderr.write("\n".join([f"{LOCK} gives numbers away that were taken; put back what it said:", *wrong, ""]))
+        sys.stderr.write(
+            "\n".join(
+                [f"{LOCK} gives numbers away that were taken; put back what it said:", *wrong, ""]
+            )
+        )
         return 1
-    stale = [path for path, text in files.items() if not (ROOT / path).exists() or (ROOT / path).read_text() != text]
-    extra = [str(each.relative_to(ROOT)) for each in (ROOT / CODE).glob("*_pb2*") if f"{CODE}/{each.name}" not in files]
+    stale = [
+        path
+        for path, text in files.items()
+        if not (ROOT / path).exists() or (ROOT / path).read_text() != text
+    ]
+    extra = [
+        str(each.relative_to(ROOT))
+        for each in (ROOT / CODE).glob("*_pb2*")
+        if f"{CODE}/{each.name}" not in files
+    ]
     if "--check" in sys.argv:
-        sys.stdout.write("".join(f"{path} is not up to date: python scripts/protos.py\n" for path in [*stale, *extra]))
+        sys.stdout.write(
+            "".join(
+                f"{path} is not up to date: python scripts/protos.py\n" for path in [*stale, *extra]
+            )
+        )
         return 1 if stale or extra else 0
     for path in stale:
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)

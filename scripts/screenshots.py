@@ -1,7 +1,9 @@
-"""Takes every page of the console, in light and dark, on a desktop and on a phone, with real work in it.
+"""Takes every page of the console, in light and dark, on a desktop and on a phone, with real work
+in it.
 
-`python scripts/screenshots.py` writes to docs/images/console; `--to FOLDER` elsewhere, and names of pages take only those. It has a
-daemon of its own with a scripted model in a temporary home, and ends it again. Folders of this machine are shown by other names.
+`python scripts/screenshots.py` writes to docs/images/console; `--to FOLDER` elsewhere, and names of
+pages take only those. It has a daemon of its own with a scripted model in a temporary home, and
+ends it again. Folders of this machine are shown by other names.
 """
 
 import argparse
@@ -29,7 +31,8 @@ FOLDER = ROOT / "docs" / "images" / "console"
 SCREENS = {"desktop": (1280, 800), "phone": (390, 780)}
 SCHEMES = ("light", "dark")
 _COLOURS = 192
-# Not the usual folder for temporary files: commands in the sandbox have one of their own in its place.
+# Not the usual folder for temporary files: commands in the sandbox have one of their own in its
+# place.
 _ROOM = Path("/var/tmp")
 _WAIT_MS = 15_000
 _RENAME = """names => {
@@ -50,24 +53,33 @@ def main() -> int:
         parser.error(f"there is no page {', '.join(sorted(unknown))}")
     found = discovery.find({})
     if not isinstance(found, Installed):
-        sys.stderr.write(f"error: {found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})\n")
+        sys.stderr.write(
+            f"error: {found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})\n"
+        )
         return 1
     given.to.mkdir(parents=True, exist_ok=True)
     room = _ROOM if _ROOM.is_dir() else ROOT
     with (
         tempfile.TemporaryDirectory(prefix="palyra-", dir=room) as folder,
-        start(Path(folder), config=scenes.furnish(Path(folder) / "home"), script=scenes.script()) as daemon,
+        start(
+            Path(folder), config=scenes.furnish(Path(folder) / "home"), script=scenes.script()
+        ) as daemon,
         sync_playwright() as playwright,
     ):
         session = scenes.fill(daemon)
-        browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = playwright.chromium.launch(
+            executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         try:
             for scheme, screen in product(SCHEMES, SCREENS):
                 with opened(browser, daemon, scheme, screen) as page:
                     for name in given.pages or scenes.PAGES:
                         scenes.PAGES[name](page, daemon, session)
                         page.evaluate(_RENAME, {folder: "/home/me", str(ROOT): "/opt/palyra"})
-                        write(given.to / f"{name}-{screen}-{scheme}.png", page.screenshot(animations="disabled"))
+                        write(
+                            given.to / f"{name}-{screen}-{scheme}.png",
+                            page.screenshot(animations="disabled"),
+                        )
         finally:
             browser.close()
     return 0
@@ -77,7 +89,9 @@ def main() -> int:
 def opened(browser: Browser, daemon: DaemonProcess, scheme: str, screen: str) -> Iterator[Page]:
     width, height = SCREENS[screen]
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
     )
     context.set_default_timeout(_WAIT_MS)
     try:
@@ -90,14 +104,18 @@ def opened(browser: Browser, daemon: DaemonProcess, scheme: str, screen: str) ->
 
 
 def write(path: Path, picture: bytes) -> None:
-    """With the colours that are used most, exactly: a screen of text has few. Each of the others becomes the nearest of them."""
+    """With the colours that are used most, exactly: a screen of text has few. Each of the others
+    becomes the nearest of them.
+    """
     image = Image.open(BytesIO(picture)).convert("RGB")
     pixels = numpy.frombuffer(image.tobytes(), numpy.uint8).reshape(-1, 3).astype(numpy.uint32)
     packed = pixels[:, 0] << 16 | pixels[:, 1] << 8 | pixels[:, 2]
     codes, which, often = numpy.unique(packed, return_inverse=True, return_counts=True)
     colours = numpy.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
     kept = colours[numpy.argsort(-often, kind="stable")[:_COLOURS]].astype(int)
-    nearest = numpy.array([((kept - colour) ** 2).sum(axis=1).argmin() for colour in colours.astype(int)], numpy.uint8)
+    nearest = numpy.array(
+        [((kept - colour) ** 2).sum(axis=1).argmin() for colour in colours.astype(int)], numpy.uint8
+    )
     small = Image.frombytes("P", image.size, nearest[which.reshape(-1)].tobytes())
     small.putpalette(kept.astype(numpy.uint8).tobytes())
     small.save(path, optimize=True)

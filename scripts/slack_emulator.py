@@ -1,4 +1,6 @@
-"""Installs a Slack that others wrote, the npm package emulate, into .venv. `make test` runs it before the tests."""
+"""Installs a Slack that others wrote, the npm package emulate, into .venv. `make test` runs it
+before the tests.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A real Chromium in a real sandbox and a small web on loopback, for the tests of the browser tools.
+"""A real Chromium in a real sandbox and a small web on loopback, for the tests of the browser
+tools.
 
 One event loop and one browser serve a whole module of tests: starting a browser is what takes time.
 """
@@ -34,8 +35,12 @@ def installed() -> Installed:
 
 
 def resolver(port: int) -> Resolver:
-    """Every name leads to loopback; the hosts of this web may be reached there, on its port only."""
-    return Resolver(Names({"*": [["127.0.0.1"]]}), allow_private=frozenset(f"{host}:{port}" for host in HOSTS))
+    """Every name leads to loopback; the hosts of this web may be reached there, on its port
+    only.
+    """
+    return Resolver(
+        Names({"*": [["127.0.0.1"]]}), allow_private=frozenset(f"{host}:{port}" for host in HOSTS)
+    )
 
 
 class Surfing:
@@ -60,9 +65,17 @@ class Surfing:
     def call(self, name: str, *, session: str = "session", **arguments: Any) -> ToolResult:
         return self.wait(self.calling(self.catalogue, name, session=session, **arguments))
 
-    async def calling(self, catalogue: Catalogue, name: str, *, session: str = "session", **arguments: Any) -> ToolResult:
+    async def calling(
+        self, catalogue: Catalogue, name: str, *, session: str = "session", **arguments: Any
+    ) -> ToolResult:
         tool, typed, _ = catalogue.parse(f"browser.{name}", arguments)
-        context = CallContext(principal="user:owner", session_id=session, run_id=f"run of {session}", call_id="c", workspace="")
+        context = CallContext(
+            principal="user:owner",
+            session_id=session,
+            run_id=f"run of {session}",
+            call_id="c",
+            workspace="",
+        )
         return await tool.execute(typed, context)
 
     def open(self, path: str = "/", **more: Any) -> ToolResult:

@@ -1,6 +1,8 @@
-"""The command line without starting Python for each command: a process that has imported it forks, and the fork is the command.
+"""The command line without starting Python for each command: a process that has imported it forks,
+and the fork is the command.
 
-It is a process of its own all the same, with its own folder, environment and streams, and ends as any other.
+It is a process of its own all the same, with its own folder, environment and streams, and ends as
+any other.
 """
 
 import atexit
@@ -26,12 +28,20 @@ _busy = threading.Lock()
 def run(
     arguments: Sequence[str], cwd: Path | None, env: Mapping[str, str], timeout_s: float
 ) -> "subprocess.CompletedProcess[str] | None":
-    """What came of it; nothing if another command is at work or this one is too long to be handed over."""
-    asked = json.dumps({"arguments": list(arguments), "cwd": str(cwd or Path.cwd()), "env": dict(env)}).encode()
+    """What came of it; nothing if another command is at work or this one is too long to be handed
+    over.
+    """
+    asked = json.dumps(
+        {"arguments": list(arguments), "cwd": str(cwd or Path.cwd()), "env": dict(env)}
+    ).encode()
     if len(asked) > _LARGEST or not _busy.acquire(blocking=False):
         return None
     try:
-        with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with (
+            open(os.devnull, "rb") as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
             door = _door()
             door.settimeout(timeout_s)
             socket.send_fds(door, [asked], [nothing.fileno(), out.fileno(), err.fileno()])
@@ -44,7 +54,9 @@ def run(
                 raise subprocess.TimeoutExpired(list(arguments), timeout_s) from None
             for each in (out, err):
                 each.seek(0)
-            return subprocess.CompletedProcess(list(arguments), code, out.read().decode(), err.read().decode())
+            return subprocess.CompletedProcess(
+                list(arguments), code, out.read().decode(), err.read().decode()
+            )
     finally:
         _busy.release()
 

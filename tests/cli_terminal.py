@@ -1,4 +1,6 @@
-"""A real terminal with the command line in it, for tests: type, and wait for what appears. Every wait is bounded."""
+"""A real terminal with the command line in it, for tests: type, and wait for what appears. Every
+wait is bounded.
+"""
 
 import fcntl
 import os
@@ -25,7 +27,11 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """An environment without keys or settings of whoever runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")
+    }
     return {**kept, "PALYRA_HOME": str(home), "TERM": "xterm-256color", **(more or {})}
 
 
@@ -39,7 +45,8 @@ def palyra(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end, without a terminal.
 
-    In a fork of what is loaded already, unless it may start a daemon, is told how Python shall begin or reads from a pipe.
+    In a fork of what is loaded already, unless it may start a daemon, is told how Python shall
+    begin or reads from a pipe.
     """
     if env is None and stdin is None and not _STARTS & set(arguments):
         forked = cli_forks.run(arguments, cwd, environment(home), within_s)
@@ -72,10 +79,14 @@ class Terminal:
         return _ANSI.sub("", self.raw)
 
     def type(self, keys: str) -> None:
-        """Also what is more than a terminal holds: what is shown meanwhile is read, or both sides would wait for each other."""
+        """Also what is more than a terminal holds: what is shown meanwhile is read, or both sides
+        would wait for each other.
+        """
         left, deadline = keys.encode(), time.monotonic() + WAIT_S
         while left:
-            readable, writable, _ = select.select([self._descriptor], [self._descriptor], [], max(0.0, deadline - time.monotonic()))
+            readable, writable, _ = select.select(
+                [self._descriptor], [self._descriptor], [], max(0.0, deadline - time.monotonic())
+            )
             assert time.monotonic() < deadline, "nobody reads what is typed"
             if readable:
                 self._read(WAIT_S)
@@ -103,7 +114,9 @@ class Terminal:
                 self._at = found.end()
                 return found
             if not self._read(deadline - time.monotonic()):
-                raise AssertionError(f"{pattern!r} did not appear; after what was seen before there is:\n{self.text[self._at :]}")
+                raise AssertionError(
+                    f"{pattern!r} did not appear; after what was seen before there is:\n{self.text[self._at :]}"
+                )
 
     def ends(self, seconds: float = WAIT_S) -> int:
         """Wait for the program to end; its exit code."""

@@ -1,4 +1,6 @@
-"""Time in a test's hands: it stands still until the test moves it, and whoever sleeps wakes when it has passed."""
+"""Time in a test's hands: it stands still until the test moves it, and whoever sleeps wakes when it
+has passed.
+"""
 
 import asyncio
 
@@ -8,7 +10,8 @@ BEGIN_MS = 1_700_000_000_000
 
 
 class HeldClock(Clock):
-    """`naps` counts how often somebody lay down to sleep, `jump` sets the wall clock without anybody having slept.
+    """`naps` counts how often somebody lay down to sleep, `jump` sets the wall clock without
+    anybody having slept.
 
     `suspend` puts the machine itself to sleep: the wall clock goes on, and nothing else does.
     """
@@ -41,7 +44,9 @@ class HeldClock(Clock):
         self.ms += ms
         self._slept += ms
         due = [future for at, future in self._sleepers if at <= self._slept]
-        self._sleepers = [(at, future) for at, future in self._sleepers if at > self._slept and not future.done()]
+        self._sleepers = [
+            (at, future) for at, future in self._sleepers if at > self._slept and not future.done()
+        ]
         for future in due:
             if not future.done():
                 future.set_result(None)

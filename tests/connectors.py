@@ -1,7 +1,9 @@
-"""Platforms for the contract suite of connectors: each is a fake of the real one that a test can write on, look at and disturb.
+"""Platforms for the contract suite of connectors: each is a fake of the real one that a test can
+write on, look at and disturb.
 
-To add yours: a class with the members of `World`, and a line in WORLDS. What its platform cannot do is said by the connector's own
-abilities and by `quirks`; the suite then asks for nothing of the kind.
+To add yours: a class with the members of `World`, and a line in WORLDS. What its platform cannot do
+is said by the connector's own abilities and by `quirks`; the suite then asks for nothing of the
+kind.
 """
 
 import asyncio
@@ -13,14 +15,14 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from palyra.features.channels import loopback
-from palyra.features.channels.contract import Connector, Mark, Me, OutFile, SendFailed, Taken
+from palyra.features.channels.contract import Connector, Mark, Me, OutFile, SendFailed, TakenMessage
 from palyra.features.channels.loopback import Loopback, Platform
 from palyra.features.channels.model import Button, Inbound, InboundFile, Sender
 
 Trouble = Literal["rate_limit", "gone", "overloaded", "answer_lost"]
-# no_echo: the platform does not send us what we wrote. connectionless: sending needs no connection that stands.
-# no_drop: there is no connection to lose. no_redelivery: what was not confirmed does not come again by itself.
-# The others: it cannot be made to fail like that.
+# no_echo: the platform does not send us what we wrote. connectionless: sending needs no connection
+# that stands. no_drop: there is no connection to lose. no_redelivery: what was not confirmed does
+# not come again by itself. The others: it cannot be made to fail like that.
 Quirk = Literal[
     "no_echo",
     "connectionless",
@@ -67,7 +69,9 @@ class World(Protocol):
         files: tuple[InboundFile, ...] = (),
         everyone: bool = False,
     ) -> None:
-        """Somebody writes; with `direct` to us alone. With `everyone` the platform marks it as a message to everybody."""
+        """Somebody writes; with `direct` to us alone. With `everyone` the platform marks it as a
+        message to everybody.
+        """
         ...
 
     async def deliver_again(self) -> None:
@@ -108,7 +112,9 @@ class World(Protocol):
 
 
 class RecordingDoor:
-    """The door of a test: it keeps what was handed over, and can be told to fail like a store that is away."""
+    """The door of a test: it keeps what was handed over, and can be told to fail like a store that
+    is away.
+    """
 
     def __init__(self) -> None:
         self.messages: list[Inbound] = []
@@ -124,7 +130,7 @@ class RecordingDoor:
             self.connects += 1
             self._news.notify_all()
 
-    async def take(self, message: Inbound, *, cursor: str | None = None) -> Taken:
+    async def take(self, message: Inbound, *, cursor: str | None = None) -> TakenMessage:
         if self.failing:
             self.failing -= 1
             raise ConnectionError("the store is away")
@@ -133,7 +139,7 @@ class RecordingDoor:
             self.messages.append(message)
             self.cursor = cursor if cursor is not None else self.cursor
             self._news.notify_all()
-        return Taken(f"m{len(self.messages)}", message.native_id in known)
+        return TakenMessage(f"m{len(self.messages)}", message.native_id in known)
 
     async def remember(self, cursor: str) -> None:
         async with self._news:

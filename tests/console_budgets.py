@@ -1,4 +1,6 @@
-"""What the console may cost, measured in a real browser, for the tests that bound it and for `python -m bench console`."""
+"""What the console may cost, measured in a real browser, for the tests that bound it and for
+`python -m bench console`.
+"""
 
 import asyncio
 import gzip
@@ -11,7 +13,15 @@ import msgspec
 from playwright.sync_api import CDPSession, Page
 
 from palyra.api.console import FOLDER
-from palyra.core.events import AnyEvent, InputAssembled, InputReceived, ModelReplied, RunAccepted, RunCompleted, RunStarted
+from palyra.core.events import (
+    AnyEvent,
+    InputAssembled,
+    InputReceived,
+    ModelReplied,
+    RunAccepted,
+    RunCompleted,
+    RunStarted,
+)
 from palyra.core.ids import OWNER
 from palyra.store import tape
 from palyra.store.database import Tx
@@ -20,8 +30,24 @@ from tests.console_world import Person, say
 from tests.daemon import DaemonProcess
 
 DELTAS = 5_000
-_WORDS = ["the", "quick", "fox", "**jumps**", "over", "the", "`lazy`", "dog", "and", "[reads](https://example.org/)", "on"]
-_CODE = ["\n\n```python\n", *(f"print({number})  # line {number}\n" for number in range(120)), "```\n\n"]
+_WORDS = [
+    "the",
+    "quick",
+    "fox",
+    "**jumps**",
+    "over",
+    "the",
+    "`lazy`",
+    "dog",
+    "and",
+    "[reads](https://example.org/)",
+    "on",
+]
+_CODE = [
+    "\n\n```python\n",
+    *(f"print({number})  # line {number}\n" for number in range(120)),
+    "```\n\n",
+]
 _LIST = [f"- item {number} of *many*\n" for number in range(80)]
 _LONGEST_S = 60.0
 
@@ -61,7 +87,8 @@ def deltas() -> list[str]:
 def stream(page: Page) -> None:
     """Say `stream`, which the script answers with `deltas()`, and wait until it is done."""
     say(page, "stream")
-    # By then it is this run that is shown, whether it still works or is done already. Of a long answer only the end is drawn.
+    # By then it is this run that is shown, whether it still works or is done already. Of a long
+    # answer only the end is drawn.
     working = page.locator(".meter .badge").get_by_text("working")
     working.or_(page.get_by_role("article", name="You").last.get_by_text("stream")).first.wait_for()
     page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
@@ -80,24 +107,36 @@ class Frames(msgspec.Struct):
 
 
 def frames(page: Page, work: Callable[[], Any]) -> Frames:
-    """What a person sees. It says something only on a machine with nothing else to do, and nothing while a trace is taken."""
+    """What a person sees. It says something only on a machine with nothing else to do, and nothing
+    while a trace is taken.
+    """
     page.evaluate(_WATCH)
     work()
     return msgspec.convert(page.evaluate(_UNWATCH), Frames)
 
 
 def longest_task(page: Page, work: Callable[[], Any]) -> float:
-    """The most that one task of the page took of a processor, in milliseconds: the same on a busy machine."""
+    """The most that one task of the page took of a processor, in milliseconds: the same on a busy
+    machine.
+    """
     browser = page.context.browser
     assert browser is not None
-    browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
+    browser.start_tracing(
+        page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"]
+    )
     try:
         work()
     finally:
         trace = browser.stop_tracing()
     events = msgspec.json.decode(trace, type=_Trace).traceEvents
-    page_thread = {(each.pid, each.tid) for each in events if each.args.get("name") == "CrRendererMain"}
-    tasks = [each.tdur for each in events if each.name.endswith("RunTask") and (each.pid, each.tid) in page_thread]
+    page_thread = {
+        (each.pid, each.tid) for each in events if each.args.get("name") == "CrRendererMain"
+    }
+    tasks = [
+        each.tdur
+        for each in events
+        if each.name.endswith("RunTask") and (each.pid, each.tid) in page_thread
+    ]
     assert tasks, "the trace has no tasks"
     return max(tasks) / 1000
 
@@ -117,8 +156,14 @@ class _Trace(msgspec.Struct):
 def first_load() -> int:
     """Bytes that the browser gets before anything is shown, compressed as they are served."""
     page = (FOLDER / "index.html").read_text()
-    assets = [path for path in (FOLDER / "assets").iterdir() if path.suffix in (".js", ".css") and path.name in page]
-    return sum(len(gzip.compress(path.read_bytes(), 9)) for path in (FOLDER / "index.html", *assets))
+    assets = [
+        path
+        for path in (FOLDER / "assets").iterdir()
+        if path.suffix in (".js", ".css") and path.name in page
+    ]
+    return sum(
+        len(gzip.compress(path.read_bytes(), 9)) for path in (FOLDER / "index.html", *assets)
+    )
 
 
 def first_paint(somebody: Person, path: str = "/") -> float:
@@ -142,7 +187,9 @@ def heap(page: Page) -> int:
 
 
 def many_runs(daemon: DaemonProcess, session: str, count: int) -> None:
-    """One after the other. The conversation begins anew from time to time: it is the tape that shall be long, not the prompt."""
+    """One after the other. The conversation begins anew from time to time: it is the tape that
+    shall be long, not the prompt.
+    """
     for done in range(count):
         daemon.run("hello", session)
         if done % 25 == 24:
@@ -150,7 +197,9 @@ def many_runs(daemon: DaemonProcess, session: str, count: int) -> None:
 
 
 def long_tape(daemon: DaemonProcess, entries: int) -> str:
-    """A session with so many entries, written while nobody else writes: a daemon would take a minute for it."""
+    """A session with so many entries, written while nobody else writes: a daemon would take a
+    minute for it.
+    """
     session: str = daemon.post("/v1/sessions")["session_id"]
     port = daemon.port
     daemon.stop()
@@ -183,4 +232,8 @@ def _events(number: int) -> list[AnyEvent]:
 
 
 def script(folder: Path) -> dict[str, Any]:
-    return {"*": [{"text": "Hello."}], "hello": [{"text": ["Hello ", "there."]}], "stream": [{"text": deltas()}]}
+    return {
+        "*": [{"text": "Hello."}],
+        "hello": [{"text": ["Hello ", "there."]}],
+        "stream": [{"text": deltas()}],
+    }

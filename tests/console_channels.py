@@ -1,4 +1,6 @@
-"""A channel for the console's pictures: one that goes round inside the daemon, and the form for a new one."""
+"""A channel for the console's pictures: one that goes round inside the daemon, and the form for a
+new one.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""Rows that only time or somebody else's mistake would bring, put into a daemon's journal for its pages to show."""
+"""Rows that only time or somebody else's mistake would bring, put into a daemon's journal for its
+pages to show.
+"""
 
 import json
 import os
@@ -27,8 +29,20 @@ def _insert(daemon: DaemonProcess, table: str, values: dict[str, Any]) -> None:
 def task(daemon: DaemonProcess, state: str, **more: Any) -> str:
     now = _now_ms()
     task_id = ids.make(now, os.urandom(10))
-    row = {"kind": NEVER_DONE, "priority": 1, "ready_ms": now, "created_ms": now, "principal": "owner", "payload": {}, **more}
-    _insert(daemon, "tasks", {**row, "task_id": task_id, "state": state, "payload": json.dumps(row["payload"]).encode()})
+    row = {
+        "kind": NEVER_DONE,
+        "priority": 1,
+        "ready_ms": now,
+        "created_ms": now,
+        "principal": "owner",
+        "payload": {},
+        **more,
+    }
+    _insert(
+        daemon,
+        "tasks",
+        {**row, "task_id": task_id, "state": state, "payload": json.dumps(row["payload"]).encode()},
+    )
     return task_id
 
 
@@ -36,9 +50,18 @@ def incident(daemon: DaemonProcess, summary: str, **more: Any) -> str:
     """Of a domain that nobody looks at here, so that nobody closes it."""
     now = _now_ms()
     incident_id = ids.make(now, os.urandom(10))
-    row = {"key": f"connector:{incident_id}", "domain": "connector", "severity": "error", "fix": "", "opened_ms": now, **more}
+    row = {
+        "key": f"connector:{incident_id}",
+        "domain": "connector",
+        "severity": "error",
+        "fix": "",
+        "opened_ms": now,
+        **more,
+    }
     tried = json.dumps(row.pop("tried", []))
-    _insert(daemon, "incidents", {**row, "incident_id": incident_id, "summary": summary, "tried": tried})
+    _insert(
+        daemon, "incidents", {**row, "incident_id": incident_id, "summary": summary, "tried": tried}
+    )
     return incident_id
 
 
@@ -46,6 +69,23 @@ def used_by(daemon: DaemonProcess, principal: str, tokens: int) -> None:
     """What somebody else used, as if it had happened before everything else."""
     with closing(sqlite3.connect(daemon.home / "journal.db", timeout=10)) as opened:
         (first,) = opened.execute("SELECT coalesce(min(position), 0) FROM usage").fetchone()
-    row = {"position": min(0, first) - 1, "time_ms": _now_ms(), "session_id": "", "run_id": "", "principal": principal}
+    row = {
+        "position": min(0, first) - 1,
+        "time_ms": _now_ms(),
+        "session_id": "",
+        "run_id": "",
+        "principal": principal,
+    }
     spent = {"input_tokens": tokens, "output_tokens": 1, "cached_tokens": 0, "cost_microusd": 0}
-    _insert(daemon, "usage", {**row, **spent, "provider": "scripted", "model": "s1", "duration_ms": 1, "first_delta_ms": 1})
+    _insert(
+        daemon,
+        "usage",
+        {
+            **row,
+            **spent,
+            "provider": "scripted",
+            "model": "s1",
+            "duration_ms": 1,
+            "first_delta_ms": 1,
+        },
+    )

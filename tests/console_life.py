@@ -1,4 +1,6 @@
-"""Scenes of the daemon's own life in the garden: what it learned, what it does at its time, and what it told. For pictures."""
+"""Scenes of the daemon's own life in the garden: what it learned, what it does at its time, and
+what it told. For pictures.
+"""
 
 import re
 from collections.abc import Callable
@@ -16,15 +18,28 @@ _SAID = (
     "Our frost date is the 20th of April.",
 )
 _SCHEDULES: tuple[dict[str, Any], ...] = (
-    {"name": "Morning round", "when": "weekdays at 8:30", "text": "Say what is due in the garden today, by plan.md"},
-    {"name": "Frost watch", "when": "every 3h", "text": "Watch the frost", "quiet": {"from": "22:00", "to": "06:00"}},
+    {
+        "name": "Morning round",
+        "when": "weekdays at 8:30",
+        "text": "Say what is due in the garden today, by plan.md",
+    },
+    {
+        "name": "Frost watch",
+        "when": "every 3h",
+        "text": "Watch the frost",
+        "quiet": {"from": "22:00", "to": "06:00"},
+    },
     {"name": "Harvest notes", "when": "webhook", "text": "File the harvest that came in"},
 )
 FAILS = "Watch the frost"
 
 
 def script() -> dict[str, Any]:
-    return {FAILS: [{"fail": {"failure": "bad_request", "message": "the weather station does not answer"}}]}
+    return {
+        FAILS: [
+            {"fail": {"failure": "bad_request", "message": "the weather station does not answer"}}
+        ]
+    }
 
 
 def fill(daemon: DaemonProcess) -> None:
@@ -32,7 +47,9 @@ def fill(daemon: DaemonProcess) -> None:
         _, entries = daemon.run(text)
         daemon.post(f"/v1/runs/{entries[-1]['run_id']}/reflect")
     for each in _SCHEDULES:
-        made = daemon.post("/v1/schedules", {"zone": "Europe/Vienna", **each})["schedule"]["schedule_id"]
+        made = daemon.post("/v1/schedules", {"zone": "Europe/Vienna", **each})["schedule"][
+            "schedule_id"
+        ]
         daemon.post(f"/v1/schedules/{made}/run")
 
 
@@ -54,7 +71,9 @@ def _schedule(page: Page, daemon: DaemonProcess, session: str) -> None:
 
 def _new(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/schedules/new")
-    page.get_by_label("What is said to the agent then").fill("Water beds 1 and 3 unless it has rained, and write down how much")
+    page.get_by_label("What is said to the agent then").fill(
+        "Water beds 1 and 3 unless it has rained, and write down how much"
+    )
     page.get_by_label("When", exact=True).fill("every saturday at 7pm")
     page.get_by_label("Time zone").fill("Europe/Vienna")
     expect(page.get_by_role("list", name="Next firings")).to_contain_text(re.compile("19:00 CES?T"))

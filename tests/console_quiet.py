@@ -1,4 +1,6 @@
-"""A page that is left alone: what it asks the daemon for while time passes in it and nothing happens."""
+"""A page that is left alone: what it asks the daemon for while time passes in it and nothing
+happens.
+"""
 
 from urllib.parse import urlsplit
 
@@ -17,7 +19,9 @@ def open_in_time(somebody: Person, path: str) -> Page:
 
 
 def asks_by_itself(page: Page) -> list[str]:
-    """What it asks for whenever time passes. What only something that happened just then made it ask for does not count."""
+    """What it asks for whenever time passes. What only something that happened just then made it
+    ask for does not count.
+    """
     always: set[str] | None = None
     for _ in range(3):
         asked = _asked_in_a_while(page)

@@ -1,4 +1,5 @@
-"""What the console shows when somebody works with it: a small garden project, asked about, changed, remembered. For its pictures.
+"""What the console shows when somebody works with it: a small garden project, asked about, changed,
+remembered. For its pictures.
 
 Every scene opens one page and waits until what it is about is there.
 """
@@ -80,17 +81,30 @@ def script() -> dict[str, Any]:
         **console_life.script(),
         **console_connections.script(),
         "Is the rotation of my beds right?": [
-            turn(text="I look at the plan.", reasoning="The beds are in a file; read it first.", calls=[beds]),
+            turn(
+                text="I look at the plan.",
+                reasoning="The beds are in a file; read it first.",
+                calls=[beds],
+            ),
             turn(text=_ANSWER),
         ],
-        "Write a plan for spring": [turn(text="I write it down.", calls=[plan]), turn(text="The plan is in `plan.md`.")],
-        "Swap beds 2 and 3": [turn(text="I change the file.", calls=[change]), turn(text="Swapped.")],
+        "Write a plan for spring": [
+            turn(text="I write it down.", calls=[plan]),
+            turn(text="The plan is in `plan.md`."),
+        ],
+        "Swap beds 2 and 3": [
+            turn(text="I change the file.", calls=[change]),
+            turn(text="Swapped."),
+        ],
         "What is in this folder?": [
             turn(calls=[{"name": "fs.list", "arguments": {"path": "."}}]),
             turn(text="`beds.toml` and a folder of notes."),
         ],
         "Clean the old notes up": [
-            turn(text="I would remove them.", calls=[{"name": "shell.run", "arguments": {"command": "rm -r notes/2019"}}]),
+            turn(
+                text="I would remove them.",
+                calls=[{"name": "shell.run", "arguments": {"command": "rm -r notes/2019"}}],
+            ),
             turn(text="They stay."),
         ],
     }
@@ -110,22 +124,46 @@ def fill(daemon: DaemonProcess) -> str:
     asked(daemon, "Clean the old notes up", "deny")
     session, _ = daemon.run("Is the rotation of my beds right?")
     asked(daemon, "Swap beds 2 and 3", "", session)
-    for text in ("The last frost here is on the 20th of April", "I prefer organic seeds", "Bed 2 gets sun until noon"):
+    for text in (
+        "The last frost here is on the 20th of April",
+        "I prefer organic seeds",
+        "Bed 2 gets sun until noon",
+    ):
         daemon.post("/v1/memory", {"text": text})
     daemon.post("/v1/policy/files", {"name": "garden.cedar", "text": _RULES})
     source = str(next(path for path in sorted(_SKILLS.iterdir()) if (path / "SKILL.md").exists()))
     proposal = daemon.post("/v1/skills", {"path": source})
     daemon.post("/v1/skills", {"path": source, "confirm": proposal["digest"]})
-    daemon.post("/v1/vault", {"name": "WEATHER_KEY", "value": os.urandom(12).hex(), "hosts": ["api.example.org"]})
+    daemon.post(
+        "/v1/vault",
+        {"name": "WEATHER_KEY", "value": os.urandom(12).hex(), "hosts": ["api.example.org"]},
+    )
     daemon.post("/v1/tokens", {"name": "phone", "scope": "operator"})
     console_life.fill(daemon)
     console_channels.fill(daemon)
     daemon.post("/v1/journal/backup")
-    daemon.request("PUT", "/v1/budgets/month", {"every": "month", "microusd": 200_000, "then": "ask"})
-    daemon.request("PUT", "/v1/budgets/guests", {"per": "principal", "who": "guest", "every": "day", "tokens": 50_000})
-    task(daemon, "failed", kind="weather.fetch", error="api.example.org does not answer", attempts=3)
-    tried = [{"remedy": "reconnect", "result": "failed", "time_ms": now, "detail": "no answer"} for now in (_now_ms(),)]
-    incident(daemon, "the weather station does not answer", fix="check its cable", severity="warning", tried=tried)
+    daemon.request(
+        "PUT", "/v1/budgets/month", {"every": "month", "microusd": 200_000, "then": "ask"}
+    )
+    daemon.request(
+        "PUT",
+        "/v1/budgets/guests",
+        {"per": "principal", "who": "guest", "every": "day", "tokens": 50_000},
+    )
+    task(
+        daemon, "failed", kind="weather.fetch", error="api.example.org does not answer", attempts=3
+    )
+    tried = [
+        {"remedy": "reconnect", "result": "failed", "time_ms": now, "detail": "no answer"}
+        for now in (_now_ms(),)
+    ]
+    incident(
+        daemon,
+        "the weather station does not answer",
+        fix="check its cable",
+        severity="warning",
+        tried=tried,
+    )
     return session
 
 
@@ -142,7 +180,9 @@ def asked(daemon: DaemonProcess, text: str, decision: str, session: str = "") ->
         if kind == "entry" and entry["kind"] == "approval.requested":
             if not decision:
                 return
-            daemon.post(f"/v1/approvals/{entry['event']['approval_id']}/answer", {"decision": decision})
+            daemon.post(
+                f"/v1/approvals/{entry['event']['approval_id']}/answer", {"decision": decision}
+            )
 
 
 Scene = Callable[[Page, DaemonProcess, str], None]
@@ -190,8 +230,14 @@ def _plan(page: Page, daemon: DaemonProcess, session: str) -> None:
 
 
 PAGES: dict[str, Scene] = {
-    "chat": _at("chat/SESSION", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
-    "approvals": _at("approvals", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
+    "chat": _at(
+        "chat/SESSION",
+        "button.yes",
+        lambda page: expect(page.locator("button.yes")).to_be_enabled(),
+    ),
+    "approvals": _at(
+        "approvals", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()
+    ),
     "timeline": _at("timeline/SESSION", ".tape-row", _entry),
     "memory": _at("memory", ".remembered"),
     **console_life.PAGES,

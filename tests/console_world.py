@@ -1,4 +1,6 @@
-"""The console in a real Chromium, against a real daemon, used as a person would. What a page throws or refuses fails the test."""
+"""The console in a real Chromium, against a real daemon, used as a person would. What a page throws
+or refuses fails the test.
+"""
 
 import os
 import time
@@ -9,7 +11,16 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from palyra.api.console import FOLDER
 from palyra.tools.browser import discovery
@@ -40,7 +51,9 @@ def chromium() -> Iterator[Browser]:
         pytest.fail("axe is not installed: remove src/palyra/console and run `make console`")
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = playwright.chromium.launch(
+            executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         try:
             yield browser
         finally:
@@ -56,7 +69,10 @@ class Person:
         self.complaints: list[str] = []
         context.set_default_timeout(WAIT_MS)
         asked = _asked[context] = set()
-        context.on("request", lambda request: asked.add(request) if request.resource_type == "fetch" else None)
+        context.on(
+            "request",
+            lambda request: asked.add(request) if request.resource_type == "fetch" else None,
+        )
         context.on("requestfinished", lambda request: asked.discard(request))
         context.on("requestfailed", lambda request: asked.discard(request))
 
@@ -81,7 +97,11 @@ class Person:
     def _said(self, message: ConsoleMessage) -> None:
         text = message.text
         # What the browser itself says of connections that a test has cut.
-        if message.type == "error" and "Failed to load resource" not in text and "WebSocket connection to" not in text:
+        if (
+            message.type == "error"
+            and "Failed to load resource" not in text
+            and "WebSocket connection to" not in text
+        ):
             self.complaints.append(text)
 
 
@@ -103,7 +123,8 @@ def say(page: Page, text: str) -> None:
 
 
 def settled(page: Page) -> None:
-    """The view that somebody went to is drawn, with what it loads: just after the way there, the one before it is.
+    """The view that somebody went to is drawn, with what it loads: just after the way there, the
+    one before it is.
 
     Until then things move, and what is pressed here and let go there was not clicked.
     """

@@ -1,4 +1,5 @@
-"""A real daemon in a process of its own, for tests: a temporary home, a free port, a scripted model if one is given.
+"""A real daemon in a process of its own, for tests: a temporary home, a free port, a scripted model
+if one is given.
 
     with start(tmp_path, script={"*": [{"text": "hi"}]}) as daemon:
         session = daemon.post("/v1/sessions")
@@ -59,8 +60,6 @@ class DaemonProcess:
     def port(self) -> int:
         return urlsplit(self.url).port or 0
 
-    # --- asking it ---
-
     def request(
         self,
         method: str,
@@ -71,7 +70,9 @@ class DaemonProcess:
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 30.0,
     ) -> Response:
-        """One request with the owner's token, or another one; `token=""` sends none. A body that is bytes goes as it is."""
+        """One request with the owner's token, or another one; `token=""` sends none. A body that is
+        bytes goes as it is.
+        """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
         secret = self.token if token is None else token
         sent = {"Authorization": f"Bearer {secret}"} if secret else {}
@@ -81,7 +82,11 @@ class DaemonProcess:
         try:
             connection.request(method, path, raw, {**sent, **(headers or {})})
             answer = connection.getresponse()
-            return Response(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+            return Response(
+                answer.status,
+                {name.lower(): value for name, value in answer.getheaders()},
+                answer.read(),
+            )
         finally:
             connection.close()
 
@@ -101,14 +106,19 @@ class DaemonProcess:
         """Server-sent events as (id, event, data), until the stream ends."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
         try:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}", **(headers or {})})
+            connection.request(
+                "GET", path, headers={"Authorization": f"Bearer {self.token}", **(headers or {})}
+            )
             answer = connection.getresponse()
             assert answer.status == 200, f"{answer.status}: {answer.read()[:500]!r}"
             fields: dict[str, str] = {}
-            # A stream that says nothing but that it lives would keep a test for ever: the socket's own limit never comes.
+            # A stream that says nothing but that it lives would keep a test for ever: the socket's
+            # own limit never comes.
             last = time.monotonic()
             for line in answer:
-                assert time.monotonic() - last < SILENCE_S, f"nothing came on {path} for {SILENCE_S} s:\n{self.said()[-4000:]}"
+                assert time.monotonic() - last < SILENCE_S, (
+                    f"nothing came on {path} for {SILENCE_S} s:\n{self.said()[-4000:]}"
+                )
                 text = line.decode().rstrip("\n")
                 if text.startswith(":"):
                     continue
@@ -127,11 +137,15 @@ class DaemonProcess:
         """Submit, watch to the end of the run, and give the session with the run's entries."""
         session_id = session_id or self.post("/v1/sessions")["session_id"]
         submitted = self.post(f"/v1/sessions/{session_id}/messages", {"text": text, **submission})
-        path = f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}"
-        entries = [data for _, event, data in self.events(path, timeout_s=timeout_s) if event == "entry"]
-        return session_id, [entry for entry in entries if entry.get("run_id") == submitted["run_id"]]
-
-    # --- its life ---
+        path = (
+            f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}"
+        )
+        entries = [
+            data for _, event, data in self.events(path, timeout_s=timeout_s) if event == "entry"
+        ]
+        return session_id, [
+            entry for entry in entries if entry.get("run_id") == submitted["run_id"]
+        ]
 
     def kill(self) -> None:
         """As a power cut would: no goodbye."""
@@ -146,7 +160,9 @@ class DaemonProcess:
             return self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"the daemon did not stop within {STOP_S} s:\n{self.said()}") from None
+            raise AssertionError(
+                f"the daemon did not stop within {STOP_S} s:\n{self.said()}"
+            ) from None
 
     def said(self, until: str = "") -> str:
         """What it has printed, waiting for this to be part of it."""
@@ -157,15 +173,23 @@ class DaemonProcess:
         return said
 
     def restart(self, *, port: int = 0) -> None:
-        """Start again on the same home, after `kill` or `stop`; the port is another one, unless one is given."""
+        """Start again on the same home, after `kill` or `stop`; the port is another one, unless one
+        is given.
+        """
         assert self.process.poll() is not None, "the daemon still runs"
         with socket.socket() as kept:
             if port:
-                # Nobody else is given it until the daemon has it, which may share it as long as nobody listens.
+                # Nobody else is given it until the daemon has it, which may share it as long as
+                # nobody listens.
                 kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 kept.bind(("127.0.0.1", port))
             again = launch(self.home, self.workspace, port=port)
-        self.process, self.url, self.token, self.output = again.process, again.url, again.token, again.output
+        self.process, self.url, self.token, self.output = (
+            again.process,
+            again.url,
+            again.token,
+            again.output,
+        )
 
 
 def configure(home: Path, *, config: str = "", script: Any = None) -> None:
@@ -178,12 +202,21 @@ def configure(home: Path, *, config: str = "", script: Any = None) -> None:
 
 
 def launch(
-    home: Path, workspace: Path, *, env: Mapping[str, str] | None = None, port: int = 0, start_s: float = START_S
+    home: Path,
+    workspace: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    port: int = 0,
+    start_s: float = START_S,
 ) -> DaemonProcess:
     """Start a daemon and wait until it says where it is."""
     (home / "daemon.json").unlink(missing_ok=True)
     output = home / "output.txt"
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")
+    }
     with output.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "palyra.serve", "--home", str(home), "--port", str(port)],
@@ -213,7 +246,9 @@ def launch(
 
 
 @contextmanager
-def start(folder: Path, *, config: str = "", script: Any = None, env: Mapping[str, str] | None = None) -> Iterator[DaemonProcess]:
+def start(
+    folder: Path, *, config: str = "", script: Any = None, env: Mapping[str, str] | None = None
+) -> Iterator[DaemonProcess]:
     """A daemon with its home and workspace in `folder`, ended at the end."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)

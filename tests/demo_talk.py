@@ -1,4 +1,6 @@
-"""A conversation with the demo model over the real file tools, without a daemon: what it says and what it does to a folder."""
+"""A conversation with the demo model over the real file tools, without a daemon: what it says and
+what it does to a folder.
+"""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +8,16 @@ from pathlib import Path
 import msgspec
 
 from palyra.core.errors import PalyraError
-from palyra.core.messages import AssistantMessage, Message, ModelRequest, Reply, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.core.messages import (
+    AssistantMessage,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models.demo import DemoModel
 from tests import tools_at_work
 
@@ -14,12 +25,16 @@ _MOST_TURNS = 20
 
 
 class Talk:
-    """`deny` maps a tool to the reason why it is denied; `without` names tools that are not offered."""
+    """`deny` maps a tool to the reason why it is denied; `without` names tools that are not
+    offered.
+    """
 
-    def __init__(self, folder: Path, *, deny: dict[str, str] | None = None, without: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, *, deny: dict[str, str] | None = None, without: tuple[str, ...] = ()
+    ) -> None:
         self.folder = folder
         self.messages: list[Message] = []
-        self.replies: list[Reply] = []
+        self.replies: list[ModelReply] = []
         self._deny = deny or {}
         self._catalogue = tools_at_work.catalogue()
         self._tools = tuple(
@@ -29,21 +44,29 @@ class Talk:
         )
 
     def request(self) -> ModelRequest:
-        return ModelRequest(model="demo-1", instructions="", messages=tuple(self.messages), tools=self._tools)
+        return ModelRequest(
+            model="demo-1", instructions="", messages=tuple(self.messages), tools=self._tools
+        )
 
     def say(self, *inputs: str) -> str:
-        """Say something and let it work until its final answer. A new model object serves every turn, as after a crash."""
+        """Say something and let it work until its final answer. A new model object serves every
+        turn, as after a crash.
+        """
         self.messages.append(UserMessage(tuple(Text(text) for text in inputs)))
         for _ in range(_MOST_TURNS):
             if not self.turn().calls:
                 return self.replies[-1].text
         raise AssertionError("it never came to an end")
 
-    def turn(self) -> Reply:
+    def turn(self) -> ModelReply:
         """One model turn, and the calls it asks for."""
-        reply = asyncio.run(DemoModel(delay_ms=0).stream(self.request(), lambda channel, piece: None))
+        reply = asyncio.run(
+            DemoModel(delay_ms=0).stream(self.request(), lambda channel, piece: None)
+        )
         self.replies.append(reply)
-        self.messages.append(AssistantMessage(text=reply.text, reasoning=reply.reasoning, calls=reply.calls))
+        self.messages.append(
+            AssistantMessage(text=reply.text, reasoning=reply.reasoning, calls=reply.calls)
+        )
         for call in reply.calls:
             text, failed = self._perform(call.name, msgspec.json.decode(call.arguments))
             self.messages.append(ToolMessage(call.id, call.name, text, failed))
@@ -69,7 +92,9 @@ class Talk:
     @property
     def calls(self) -> list[list[str]]:
         """The tools called, turn by turn, in the answer to what was said last."""
-        begin = max(at for at, message in enumerate(self.messages) if isinstance(message, UserMessage))
+        begin = max(
+            at for at, message in enumerate(self.messages) if isinstance(message, UserMessage)
+        )
         return [
             [call.name for call in message.calls]
             for message in self.messages[begin:]

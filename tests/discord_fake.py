@@ -1,7 +1,8 @@
-"""A Discord on loopback: its gateway with sessions that can be resumed, and as much of its HTTP API as a bot uses.
+"""A Discord on loopback: its gateway with sessions that can be resumed, and as much of its HTTP API
+as a bot uses.
 
-It keeps what real Discord keeps: events of a session for a while, histories of channels, keys of messages, who reacted. Tests
-write on it as people would, and tell it what to do to the bot.
+It keeps what real Discord keeps: events of a session for a while, histories of channels, keys of
+messages, who reacted. Tests write on it as people would, and tell it what to do to the bot.
 """
 
 import json
@@ -17,8 +18,6 @@ TOKEN = "bot-token-of-a-test"
 
 
 class FakeDiscord(Server):
-    # --- the gateway --------------------------------------------------------------------------------------------------
-
     async def gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
@@ -47,8 +46,16 @@ class FakeDiscord(Server):
         self.identified += 1
         session = Session(f"session-{next(self.numbers)}", told["intents"], wire=wire)
         self.sessions[session.id] = session
-        ready = {"v": 10, "user": user(BOT, "palyra", bot=True), "guilds": [{"id": str(GUILD), "unavailable": True}]}
-        ready |= {"session_id": session.id, "resume_gateway_url": self.gateway_url, "application": {"id": str(APP), "flags": 0}}
+        ready = {
+            "v": 10,
+            "user": user(BOT, "palyra", bot=True),
+            "guilds": [{"id": str(GUILD), "unavailable": True}],
+        }
+        ready |= {
+            "session_id": session.id,
+            "resume_gateway_url": self.gateway_url,
+            "application": {"id": str(APP), "flags": 0},
+        }
         await self.dispatch(session, "READY", ready)
         await self.dispatch(session, "GUILD_CREATE", self._guild())
         if self.greeting is not None:
@@ -76,7 +83,14 @@ class FakeDiscord(Server):
 
     def _guild(self) -> Json:
         found = [each for each in self.channels.values() if each.get("guild_id")]
-        role = {"id": str(GUILD), "name": "@everyone", "permissions": "0", "position": 0, "color": 0, "hoist": False}
+        role = {
+            "id": str(GUILD),
+            "name": "@everyone",
+            "permissions": "0",
+            "position": 0,
+            "color": 0,
+            "hoist": False,
+        }
         role |= {"managed": False, "mentionable": False, "flags": 0, "colors": {"primary_color": 0}}
         return {
             "id": str(GUILD),
@@ -105,11 +119,11 @@ class FakeDiscord(Server):
             "premium_progress_bar_enabled": False,
         }
 
-    # --- the API ------------------------------------------------------------------------------------------------------
-
     @web.middleware
     async def guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        if request.path.startswith("/api/") and (request.headers.get("Authorization") != f"Bot {TOKEN}" or self.refuses):
+        if request.path.startswith("/api/") and (
+            request.headers.get("Authorization") != f"Bot {TOKEN}" or self.refuses
+        ):
             return _json({"message": "401: Unauthorized", "code": 0}, status=401)
         answer: web.StreamResponse = await handler(request)
         return answer
@@ -119,8 +133,23 @@ class FakeDiscord(Server):
 
     async def application(self, request: web.Request) -> web.Response:
         flags = 1 << 19 if self.content_allowed else 0
-        told = {"id": str(APP), "name": "palyra", "description": "", "bot_public": True, "bot_require_code_grant": False}
-        return _json({**told, "verify_key": "", "flags": flags, "owner": user(1, "owner"), "icon": None, "summary": ""})
+        told = {
+            "id": str(APP),
+            "name": "palyra",
+            "description": "",
+            "bot_public": True,
+            "bot_require_code_grant": False,
+        }
+        return _json(
+            {
+                **told,
+                "verify_key": "",
+                "flags": flags,
+                "owner": user(1, "owner"),
+                "icon": None,
+                "summary": "",
+            }
+        )
 
     async def where(self, request: web.Request) -> web.Response:
         limit = {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1}
@@ -132,7 +161,11 @@ class FakeDiscord(Server):
 
     async def history(self, request: web.Request) -> web.Response:
         channel, after = request.match_info["channel"], int(request.query.get("after", 0))
-        found = [each for each in self.messages.values() if each["channel_id"] == channel and int(each["id"]) > after]
+        found = [
+            each
+            for each in self.messages.values()
+            if each["channel_id"] == channel and int(each["id"]) > after
+        ]
         found.sort(key=lambda each: int(each["id"]))
         # Newest first, as it is.
         return _json(found[: int(request.query.get("limit", 50))][::-1])
@@ -143,10 +176,18 @@ class FakeDiscord(Server):
         trouble = self.troubles.pop(0) if self.troubles else ""
         if trouble == "rate_limit":
             headers = {"Via": "1.1 google", "Retry-After": "45"}
-            return _json({"message": "limited", "retry_after": 45.0, "global": False}, status=429, headers=headers)
+            return _json(
+                {"message": "limited", "retry_after": 45.0, "global": False},
+                status=429,
+                headers=headers,
+            )
         if trouble == "short_limit":
             headers = {"Via": "1.1 google", "Retry-After": "0.01"}
-            return _json({"message": "limited", "retry_after": 0.01, "global": False}, status=429, headers=headers)
+            return _json(
+                {"message": "limited", "retry_after": 0.01, "global": False},
+                status=429,
+                headers=headers,
+            )
         if trouble == "overloaded":
             return _json({"message": "unavailable"}, status=503)
         if trouble == "gone" or channel_id not in self.channels:
@@ -156,7 +197,9 @@ class FakeDiscord(Server):
         known = self.keys.get((channel_id, str(told.get("nonce"))))
         if known is not None and told.get("enforce_nonce"):
             return _json(self.messages[known])
-        message = self.put(channel_id, user(BOT, "palyra", bot=True), told["content"], attachments=files)
+        message = self.put(
+            channel_id, user(BOT, "palyra", bot=True), told["content"], attachments=files
+        )
         message |= {"components": told.get("components") or [], "asked": told}
         if told.get("message_reference"):
             message |= {"message_reference": told["message_reference"], "type": 19}
@@ -177,7 +220,9 @@ class FakeDiscord(Server):
             if isinstance(value, web.FileField):
                 number = int(key.removeprefix("files[").removesuffix("]"))
                 names = {each["id"]: each["filename"] for each in told["attachments"]}
-                files.append({**self.attach(value.filename, value.file.read()), "given": names[number]})
+                files.append(
+                    {**self.attach(value.filename, value.file.read()), "given": names[number]}
+                )
         return told, files
 
     async def patch(self, request: web.Request) -> web.Response:
@@ -185,7 +230,10 @@ class FakeDiscord(Server):
         if message is None:
             return _unknown(10008)
         told = await request.json()
-        message |= {"content": told["content"], "components": told.get("components", message["components"])}
+        message |= {
+            "content": told["content"],
+            "components": told.get("components", message["components"]),
+        }
         return _json(message)
 
     async def react(self, request: web.Request) -> web.Response:
@@ -212,7 +260,9 @@ class FakeDiscord(Server):
 def _json(told: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     # Without a charset, as Discord says it.
     body = json.dumps(told).encode()
-    return web.Response(body=body, status=status, headers={**(headers or {}), "Content-Type": "application/json"})
+    return web.Response(
+        body=body, status=status, headers={**(headers or {}), "Content-Type": "application/json"}
+    )
 
 
 def _utf16(text: str) -> int:

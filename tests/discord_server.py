@@ -1,4 +1,6 @@
-"""A Discord server on loopback, without its doors: channels, what is said in them, and the sessions that are told of it."""
+"""A Discord server on loopback, without its doors: channels, what is said in them, and the sessions
+that are told of it.
+"""
 
 import asyncio
 import json
@@ -45,7 +47,9 @@ class Wire:
             if self._zlib is None:
                 await self.socket.send_str(text)
             else:
-                await self.socket.send_bytes(self._zlib.compress(text.encode()) + self._zlib.flush(zlib.Z_SYNC_FLUSH))
+                await self.socket.send_bytes(
+                    self._zlib.compress(text.encode()) + self._zlib.flush(zlib.Z_SYNC_FLUSH)
+                )
 
 
 class Server:
@@ -73,18 +77,39 @@ class Server:
         self._changed = asyncio.Condition()
         self.channel(700_001, "general")
 
-    # --- what is there ------------------------------------------------------------------------------------------------
-
     def new_id(self) -> int:
         # Ids grow with time and never repeat.
         return ((time.time_ns() // 1_000_000 - _EPOCH_MS) << 22) + next(self.numbers)
 
-    def channel(self, channel_id: int, name: str, *, kind: int = 0, parent: int | None = None) -> Json:
-        made = {"id": str(channel_id), "type": kind, "name": name, "position": 0, "permission_overwrites": [], "nsfw": False}
-        made |= {"parent_id": str(parent) if parent else None, "last_message_id": None, "guild_id": str(GUILD)}
+    def channel(
+        self, channel_id: int, name: str, *, kind: int = 0, parent: int | None = None
+    ) -> Json:
+        made = {
+            "id": str(channel_id),
+            "type": kind,
+            "name": name,
+            "position": 0,
+            "permission_overwrites": [],
+            "nsfw": False,
+        }
+        made |= {
+            "parent_id": str(parent) if parent else None,
+            "last_message_id": None,
+            "guild_id": str(GUILD),
+        }
         if kind == 11:
-            times = {"archived": False, "auto_archive_duration": 60, "archive_timestamp": now(), "locked": False}
-            made |= {"owner_id": str(BOT), "message_count": 0, "member_count": 1, "thread_metadata": times}
+            times = {
+                "archived": False,
+                "auto_archive_duration": 60,
+                "archive_timestamp": now(),
+                "locked": False,
+            }
+            made |= {
+                "owner_id": str(BOT),
+                "message_count": 0,
+                "member_count": 1,
+                "thread_metadata": times,
+            }
         if kind == 1:
             del made["guild_id"]
         self.channels[channel_id] = made
@@ -107,9 +132,9 @@ class Server:
         async with self._changed:
             self._changed.notify_all()
 
-    # --- what people do -----------------------------------------------------------------------------------------------
-
-    async def say(self, channel_id: int, author: str, text: str, *, tell: bool = True, **more: Any) -> Json:
+    async def say(
+        self, channel_id: int, author: str, text: str, *, tell: bool = True, **more: Any
+    ) -> Json:
         message = self.put(channel_id, user(NAMES[author], author), text, **more)
         if tell:
             await self.tell("MESSAGE_CREATE", self.event(message))
@@ -121,7 +146,14 @@ class Server:
         url = f"{self.url}/files/{file_id}"
         plain = name.encode("ascii", "ignore").decode().replace(" ", "_")
         title = {"title": name.rpartition(".")[0]} if plain != name else {}
-        return {"id": str(file_id), "filename": plain, "size": size or len(data), "url": url, "proxy_url": url, **title}
+        return {
+            "id": str(file_id),
+            "filename": plain,
+            "size": size or len(data),
+            "url": url,
+            "proxy_url": url,
+            **title,
+        }
 
     async def edit(self, message: Json, text: str) -> None:
         message |= {"content": text, "edited_timestamp": now()}
@@ -145,7 +177,15 @@ class Server:
             "attachment_size_limit": 10 << 20,
         }
         if channel.get("guild_id"):
-            member = {"user": person, "roles": [], "joined_at": now(), "deaf": False, "mute": False, "flags": 0, "permissions": "0"}
+            member = {
+                "user": person,
+                "roles": [],
+                "joined_at": now(),
+                "deaf": False,
+                "mute": False,
+                "flags": 0,
+                "permissions": "0",
+            }
             pressed |= {"guild_id": str(GUILD), "guild": {"id": str(GUILD)}, "member": member}
         else:
             pressed["user"] = person
@@ -198,8 +238,6 @@ class Server:
         session.events.append(packet)
         if session.wire is not None:
             await session.wire.send(packet)
-
-    # --- what it does to the bot --------------------------------------------------------------------------------------
 
     async def drop(self, code: int = 4000) -> None:
         for session in list(self.sessions.values()):

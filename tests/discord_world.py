@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.features.channels.contract import Connector, Given, Mark, OutFile
+from palyra.features.channels.contract import Connector, ConnectorSettings, Mark, OutFile
 from palyra.features.channels.discord.settings import KIND
 from palyra.features.channels.model import Button, InboundFile
 from tests.connectors import Post, Quirk, Trouble, World
@@ -20,7 +20,7 @@ _MARKS: dict[str, Mark] = {"👀": "seen", "✅": "done", "🚫": "refused"}
 
 def connector_to(fake: FakeDiscord, token: str = TOKEN) -> Connector:
     settings = {"token": token, "api": f"{fake.url}/api/v10"}
-    return KIND.make(Given("disc", settings, lambda: time.time_ns() // 1_000_000))
+    return KIND.make(ConnectorSettings("disc", settings, lambda: time.time_ns() // 1_000_000))
 
 
 class DiscordWorld:
@@ -54,7 +54,9 @@ class DiscordWorld:
 
     async def press(self, post: Post, value: str, *, sender: str = "anna") -> None:
         assert value in [button.value for button in post.buttons]
-        await self.fake.press(self.fake.messages[int(post.native_id.rpartition("/")[2])], value, sender)
+        await self.fake.press(
+            self.fake.messages[int(post.native_id.rpartition("/")[2])], value, sender
+        )
 
     async def posts(self) -> list[Post]:
         return [self._post(each) for each in self.fake.posts()]
@@ -68,13 +70,21 @@ class DiscordWorld:
             channel["parent_id"] if in_thread else message["channel_id"],
             message["content"],
             message["channel_id"] if in_thread else "",
-            tuple(Button(each["label"], each["custom_id"], _STYLES[each["style"]]) for each in buttons),  # type: ignore[arg-type]
-            tuple(OutFile(each["given"], self.fake.files[int(each["id"])][1]) for each in message["attachments"]),
+            tuple(
+                Button(each["label"], each["custom_id"], _STYLES[each["style"]]) for each in buttons
+            ),  # type: ignore[arg-type]
+            tuple(
+                OutFile(each["given"], self.fake.files[int(each["id"])][1])
+                for each in message["attachments"]
+            ),
             "everyone" in message["asked"]["allowed_mentions"]["parse"],
         )
 
     async def marks(self) -> list[tuple[str, Mark]]:
-        return [(self.fake.messages[message]["content"], _MARKS[emoji]) for message, emoji in self.fake.reactions]
+        return [
+            (self.fake.messages[message]["content"], _MARKS[emoji])
+            for message, emoji in self.fake.reactions
+        ]
 
     async def typed(self) -> int:
         return self.fake.typed

@@ -1,4 +1,6 @@
-"""E-mail for the contract suite: people with addresses of their own, a mailing list, and the agent's mailbox on real servers."""
+"""E-mail for the contract suite: people with addresses of their own, a mailing list, and the
+agent's mailbox on real servers.
+"""
 
 import time
 from collections.abc import AsyncIterator
@@ -7,7 +9,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
-from palyra.features.channels.contract import Given, Mark, OutFile
+from palyra.features.channels.contract import ConnectorSettings, Mark, OutFile
 from palyra.features.channels.email.connector import Email
 from palyra.features.channels.model import InboundFile
 from palyra.features.channels.service import readable
@@ -20,7 +22,13 @@ def address(name: str) -> str:
 
 
 def mail(
-    sender: str, text: str = "", *, to: str = AGENT, number: str = "", files: tuple[InboundFile, ...] = (), **head: str
+    sender: str,
+    text: str = "",
+    *,
+    to: str = AGENT,
+    number: str = "",
+    files: tuple[InboundFile, ...] = (),
+    **head: str,
 ) -> EmailMessage:
     """`head` are more headers, with _ for -."""
     made = EmailMessage()
@@ -42,8 +50,18 @@ def post(people: list[str], sent: Any) -> Post:
     body = sent.get_body(("plain",))
     text = body.get_content().replace("\r\n", "\n").removesuffix("\n")
     references = str(sent["References"] or "").split()
-    files = tuple(OutFile(each.get_filename(), _data(each), each.get_content_type()) for each in sent.iter_attachments())
-    return Post(str(sent["Message-ID"]), ",".join(people), text, references[0] if references else "", (), files)
+    files = tuple(
+        OutFile(each.get_filename(), _data(each), each.get_content_type())
+        for each in sent.iter_attachments()
+    )
+    return Post(
+        str(sent["Message-ID"]),
+        ",".join(people),
+        text,
+        references[0] if references else "",
+        (),
+        files,
+    )
 
 
 def _data(part: Any) -> bytes:
@@ -71,7 +89,11 @@ class EmailWorld:
         everyone: bool = False,
     ) -> None:
         self._number += 1
-        head = {} if direct else {"List_Post": f"<mailto:{LIST}>", "List_Id": "The team <team.lists.example.org>"}
+        head = (
+            {}
+            if direct
+            else {"List_Post": f"<mailto:{LIST}>", "List_Id": "The team <team.lists.example.org>"}
+        )
         if thread:
             head["References"] = f"<{thread}@example.org>"
         to = AGENT if direct else LIST
@@ -106,7 +128,7 @@ class EmailWorld:
         return LIST
 
 
-def given(servers: MailServers, **more: str) -> Given:
+def given(servers: MailServers, **more: str) -> ConnectorSettings:
     settings = {
         "address": AGENT,
         "imap": f"127.0.0.1:{servers.imap_port}",
@@ -115,7 +137,7 @@ def given(servers: MailServers, **more: str) -> Given:
         "authserv": AUTHSERV,
         **more,
     }
-    return Given("mail", settings, lambda: time.time_ns() // 1_000_000, readable)
+    return ConnectorSettings("mail", settings, lambda: time.time_ns() // 1_000_000, readable)
 
 
 @asynccontextmanager

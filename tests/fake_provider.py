@@ -1,6 +1,8 @@
-"""A model provider on loopback: recorded bytes, scripted replies in three dialects, and every way to fail.
+"""A model provider on loopback: recorded bytes, scripted replies in three dialects, and every way
+to fail.
 
-Used in-process by tests, and as `python -m tests.fake_provider --port P` by benchmarks, where it spends next to nothing.
+Used in-process by tests, and as `python -m tests.fake_provider --port P` by benchmarks, where it
+spends next to nothing.
 """
 
 import argparse
@@ -26,8 +28,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send. `pieces` cuts the body into writes of so many bytes; after `cut` bytes the connection is dropped; after
-    `hang` bytes nothing more comes until the client leaves."""
+    """What to send. `pieces` cuts the body into writes of so many bytes; after `cut` bytes the
+    connection is dropped; after `hang` bytes nothing more comes until the client leaves.
+    """
 
     body: bytes = b""
     status: int = 200
@@ -44,7 +47,9 @@ Answering = Callable[[Request], Answer]
 
 
 class FakeProvider:
-    """A server that answers with what it was given: answers in turn (the last one for ever), or a function of the request."""
+    """A server that answers with what it was given: answers in turn (the last one for ever), or a
+    function of the request.
+    """
 
     def __init__(self, answers: Answer | Iterable[Answer] | Answering) -> None:
         if callable(answers):
@@ -104,7 +109,10 @@ class _Connection(asyncio.Protocol):
         if not found:
             return
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+        }
         length = int(headers.get("content-length", 0))
         if len(rest) < length:
             return
@@ -113,10 +121,15 @@ class _Connection(asyncio.Protocol):
         self._sending = asyncio.get_running_loop().create_task(self._send(answer))
 
     async def _send(self, answer: Answer) -> None:
-        headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"} | dict(answer.headers)
+        headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"} | dict(
+            answer.headers
+        )
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._transport.write(f"HTTP/1.1 {answer.status} X\r\n{lines}\r\n".encode())
-        end = min(len(answer.body), *(limit for limit in (answer.cut, answer.hang, len(answer.body)) if limit is not None))
+        end = min(
+            len(answer.body),
+            *(limit for limit in (answer.cut, answer.hang, len(answer.body)) if limit is not None),
+        )
         if answer.late is not None:
             first, go = answer.late
             self._transport.write(b"%x\r\n%b\r\n" % (first, answer.body[:first]))
@@ -131,9 +144,6 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._transport.write(b"0\r\n\r\n")
-
-
-# --- scripted replies ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +182,41 @@ def openai_chat(script: Script) -> bytes:
     events += [chat_chunk(reasoning_content=piece) for piece in script.reasoning]
     events += [chat_chunk(content=piece) for piece in script.text]
     for index, (id, name, pieces) in enumerate(script.calls):
-        start = {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}
+        start = {
+            "index": index,
+            "id": id,
+            "type": "function",
+            "function": {"name": name, "arguments": ""},
+        }
         events.append(chat_chunk(tool_calls=[start]))
-        events += [chat_chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}]) for piece in pieces]
-    events.append(chat_chunk(finish_reason=script.stop or ("tool_calls" if script.calls else "stop")))
+        events += [
+            chat_chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}])
+            for piece in pieces
+        ]
+    events.append(
+        chat_chunk(finish_reason=script.stop or ("tool_calls" if script.calls else "stop"))
+    )
     used = {"prompt_tokens": script.input_tokens, "completion_tokens": script.output_tokens}
-    events.append({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "fake-1", "choices": [], "usage": used})
+    events.append(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "model": "fake-1",
+            "choices": [],
+            "usage": used,
+        }
+    )
     return sse(*events, "[DONE]")
 
 
 def openai_responses(script: Script) -> bytes:
     items: list[dict[str, Any]] = []
-    events: list[Any] = [{"type": "response.created", "response": {"id": "resp_1", "model": "fake-1", "status": "in_progress"}}]
+    events: list[Any] = [
+        {
+            "type": "response.created",
+            "response": {"id": "resp_1", "model": "fake-1", "status": "in_progress"},
+        }
+    ]
 
     def item(start: dict[str, Any], deltas: list[dict[str, Any]], done: dict[str, Any]) -> None:
         at = {"output_index": len(items)}
@@ -194,16 +227,38 @@ def openai_responses(script: Script) -> bytes:
 
     if script.reasoning:
         parts = [{"type": "reasoning_text", "text": "".join(script.reasoning)}]
-        deltas = [{"type": "response.reasoning_text.delta", "delta": piece} for piece in script.reasoning]
-        item({"type": "reasoning", "id": "rs_1", "summary": []}, deltas, {"content": parts, "encrypted_content": "sealed"})
+        deltas = [
+            {"type": "response.reasoning_text.delta", "delta": piece} for piece in script.reasoning
+        ]
+        item(
+            {"type": "reasoning", "id": "rs_1", "summary": []},
+            deltas,
+            {"content": parts, "encrypted_content": "sealed"},
+        )
     if script.text:
         deltas = [{"type": "response.output_text.delta", "delta": piece} for piece in script.text]
-        item({"type": "message", "role": "assistant"}, deltas, {"content": [{"type": "output_text", "text": "".join(script.text)}]})
+        item(
+            {"type": "message", "role": "assistant"},
+            deltas,
+            {"content": [{"type": "output_text", "text": "".join(script.text)}]},
+        )
     for id, name, pieces in script.calls:
-        deltas = [{"type": "response.function_call_arguments.delta", "delta": piece} for piece in pieces]
-        item({"type": "function_call", "call_id": id, "name": name, "arguments": ""}, deltas, {"arguments": "".join(pieces)})
+        deltas = [
+            {"type": "response.function_call_arguments.delta", "delta": piece} for piece in pieces
+        ]
+        item(
+            {"type": "function_call", "call_id": id, "name": name, "arguments": ""},
+            deltas,
+            {"arguments": "".join(pieces)},
+        )
     used = {"input_tokens": script.input_tokens, "output_tokens": script.output_tokens}
-    response: dict[str, Any] = {"id": "resp_1", "model": "fake-1", "status": "completed", "output": items, "usage": used}
+    response: dict[str, Any] = {
+        "id": "resp_1",
+        "model": "fake-1",
+        "status": "completed",
+        "output": items,
+        "usage": used,
+    }
     if script.stop == "length":
         response |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     events.append({"type": f"response.{response['status']}", "response": response})
@@ -212,28 +267,45 @@ def openai_responses(script: Script) -> bytes:
 
 def anthropic(script: Script) -> bytes:
     used = {"input_tokens": script.input_tokens, "output_tokens": 1}
-    events: list[Any] = [{"type": "message_start", "message": {"id": "msg_1", "model": "fake-1", "content": [], "usage": used}}]
+    events: list[Any] = [
+        {
+            "type": "message_start",
+            "message": {"id": "msg_1", "model": "fake-1", "content": [], "usage": used},
+        }
+    ]
     blocks = 0
 
     def block(start: dict[str, Any], deltas: list[dict[str, Any]]) -> None:
         nonlocal blocks
         events.append({"type": "content_block_start", "index": blocks, "content_block": start})
-        events.extend({"type": "content_block_delta", "index": blocks, "delta": delta} for delta in deltas)
+        events.extend(
+            {"type": "content_block_delta", "index": blocks, "delta": delta} for delta in deltas
+        )
         events.append({"type": "content_block_stop", "index": blocks})
         blocks += 1
 
     if script.reasoning:
         thoughts = [{"type": "thinking_delta", "thinking": piece} for piece in script.reasoning]
         block(
-            {"type": "thinking", "thinking": "", "signature": ""}, [*thoughts, {"type": "signature_delta", "signature": "signed"}]
+            {"type": "thinking", "thinking": "", "signature": ""},
+            [*thoughts, {"type": "signature_delta", "signature": "signed"}],
         )
     if script.text:
-        block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in script.text])
+        block(
+            {"type": "text", "text": ""},
+            [{"type": "text_delta", "text": piece} for piece in script.text],
+        )
     for id, name, pieces in script.calls:
         start = {"type": "tool_use", "id": id, "name": name, "input": {}}
         block(start, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces])
     stop = {"length": "max_tokens"}.get(script.stop, "tool_use" if script.calls else "end_turn")
-    events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": script.output_tokens}})
+    events.append(
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop},
+            "usage": {"output_tokens": script.output_tokens},
+        }
+    )
     events.append({"type": "message_stop"})
     return sse(*events, named=True)
 
@@ -245,14 +317,14 @@ WRITERS: dict[str, Callable[[Script], bytes]] = {
 }
 
 
-# --- the benchmark's model ------------------------------------------------------------------------------------------------
-
 TOOL_TURNS = 3
 DELTAS = 100
 
 
 class BenchConnection(asyncio.Protocol):
-    """Answers from ready-made bytes: a call of fs_list until there are three tool results, then a hundred words."""
+    """Answers from ready-made bytes: a call of fs_list until there are three tool results, then a
+    hundred words.
+    """
 
     call = b""
     words: tuple[bytes, ...] = ()
@@ -272,7 +344,8 @@ class BenchConnection(asyncio.Protocol):
             length = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
             if len(received) >= end + 4 + length:
                 self._received = b""
-                # Only what has come since the user last spoke counts, so that every run of a session does the same.
+                # Only what has come since the user last spoke counts, so that every run of a
+                # session does the same.
                 since = received[received.rfind(b'"role":"user"') :]
                 results = TOOL_TURNS if b"just talk" in since else since.count(b'"role":"tool"')
                 self._reply(results)
@@ -303,7 +376,9 @@ def _ready(body: bytes) -> list[bytes]:
 
 def bench_replies(deltas: int = DELTAS) -> tuple[list[bytes], list[bytes]]:
     call = openai_chat(Script(calls=(("call_0", "fs_list", ('{"path": "."}',)),)))
-    words = openai_chat(Script(text=tuple(f"word{n} " for n in range(deltas)), output_tokens=deltas))
+    words = openai_chat(
+        Script(text=tuple(f"word{n} " for n in range(deltas)), output_tokens=deltas)
+    )
     return _ready(call), _ready(words)
 
 
@@ -312,7 +387,9 @@ async def serve(port: int, every_ms: float) -> None:
     BenchConnection.call = b"".join(call)
     BenchConnection.words = tuple(words)
     BenchConnection.every_s = every_ms / 1000
-    server = await asyncio.get_running_loop().create_server(BenchConnection, "127.0.0.1", port, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(
+        BenchConnection, "127.0.0.1", port, backlog=1024
+    )
     print(f"listening on http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     await server.serve_forever()
 
@@ -320,7 +397,12 @@ async def serve(port: int, every_ms: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="a chat completions server for benchmarks")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--every-ms", type=float, default=0.0, help="time between two deltas; 0 sends them all at once")
+    parser.add_argument(
+        "--every-ms",
+        type=float,
+        default=0.0,
+        help="time between two deltas; 0 sends them all at once",
+    )
     arguments = parser.parse_args()
     try:
         import uvloop

@@ -1,6 +1,8 @@
-"""Faults to put under a daemon in the test's own loop: a store that is slow, a disk that is full, a process that dies.
+"""Faults to put under a daemon in the test's own loop: a store that is slow, a disk that is full, a
+process that dies.
 
-The daemon's own parts stay real; what is held up or broken is what lies below them. Every wait is bounded.
+The daemon's own parts stay real; what is held up or broken is what lies below them. Every wait is
+bounded.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from palyra.agent import session_cache
 from palyra.agent.session_cache import MOST_IDLE
 from palyra.core.events import Entry
 from palyra.core.ids import OWNER
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs
 from palyra.store.approvals import Approval
@@ -35,14 +37,25 @@ WRITING = [Turn(calls=(call("fs.write", path="a.txt", content="x"),)), Turn(text
 
 
 def in_daemon(
-    folder: Path, model: Any, scenario: Callable[[Daemon], Awaitable[None]], settings: str = "", *, window: int = 128_000
+    folder: Path,
+    model: Any,
+    scenario: Callable[[Daemon], Awaitable[None]],
+    settings: str = "",
+    *,
+    window: int = 128_000,
 ) -> None:
     """Run a scenario in a daemon, and verify the journal it leaves behind."""
     _run(folder, model, scenario, settings, window)
     _verify(folder)
 
 
-def _run(folder: Path, model: Any, scenario: Callable[[Daemon], Awaitable[None]], settings: str, window: int = 128_000) -> None:
+def _run(
+    folder: Path,
+    model: Any,
+    scenario: Callable[[Daemon], Awaitable[None]],
+    settings: str,
+    window: int = 128_000,
+) -> None:
     async def inside() -> None:
         async with daemon(folder, model, settings, window=window) as opened:
             await scenario(opened)
@@ -62,13 +75,10 @@ def permit_all(folder: Path) -> None:
     (policies / "all.cedar").write_text(PERMIT_ALL)
 
 
-def long_and_next(hold: Hold) -> ScriptedModel:
+def long_and_next(hold: StreamPause) -> ScriptedModel:
     """A model that stands still in its answer to "long", and answers "next" at once."""
     script = Script({"long": (Turn(text=("a",), hold="h"),), "next": (Turn(text=("fine",)),)})
     return ScriptedModel(script, holds={"h": hold})
-
-
-# --- looking and waiting ----------------------------------------------------------------------------------------------
 
 
 async def row(d: Daemon, run_id: str) -> RunRow:
@@ -89,12 +99,16 @@ async def asked(d: Daemon, session_id: str) -> Approval:
 
 
 async def ends(d: Daemon, session_id: str, run_id: str) -> Entry:
-    """The run's last entry; a run that nobody brings to its end is a failure that says in what state it lies."""
+    """The run's last entry; a run that nobody brings to its end is a failure that says in what
+    state it lies.
+    """
     try:
         return await until(d, session_id, *TERMINAL, run_id=run_id, seconds=LONGEST_S)
     except TimeoutError:
         left = await row(d, run_id)
-        raise AssertionError(f"the run is {left.state}, and {d.runs.working} runs are being worked on") from None
+        raise AssertionError(
+            f"the run is {left.state}, and {d.runs.working} runs are being worked on"
+        ) from None
 
 
 async def eventually(is_so: Callable[[], object], what: str) -> None:
@@ -110,7 +124,9 @@ async def reached(event: asyncio.Event) -> None:
 
 
 def at_commit(d: Daemon, kind: str, act: Callable[[], None]) -> None:
-    """Do something once: in the moment when an entry of this kind is durable and everybody has been told."""
+    """Do something once: in the moment when an entry of this kind is durable and everybody has been
+    told.
+    """
     inner = d.db.on_commit
 
     def told(appended: list[Appended]) -> None:
@@ -122,11 +138,10 @@ def at_commit(d: Daemon, kind: str, act: Callable[[], None]) -> None:
     d.db.on_commit = told
 
 
-# --- a slow store -----------------------------------------------------------------------------------------------------
-
-
 class HeldWriter:
-    """While it is held nothing commits; what was handed over meanwhile lands in one batch, as behind one slow fsync."""
+    """While it is held nothing commits; what was handed over meanwhile lands in one batch, as
+    behind one slow fsync.
+    """
 
     def __init__(self, d: Daemon) -> None:
         self._db = d.db
@@ -153,7 +168,9 @@ class HeldWriter:
 
     async def handed_over(self, steps: int) -> None:
         """Wait until so many steps lie before the writer."""
-        await eventually(lambda: self._db._jobs.qsize() >= steps, f"{steps} steps wait for the writer")
+        await eventually(
+            lambda: self._db._jobs.qsize() >= steps, f"{steps} steps wait for the writer"
+        )
 
 
 @contextmanager
@@ -197,15 +214,16 @@ class SlowLoading:
 
 
 async def crowd_out(d: Daemon) -> None:
-    """Make as many sessions as are kept in memory: those that nobody works on have to be read again."""
+    """Make as many sessions as are kept in memory: those that nobody works on have to be read
+    again.
+    """
     await asyncio.gather(*(session(d) for _ in range(MOST_IDLE + 1)))
 
 
-# --- a full disk ------------------------------------------------------------------------------------------------------
-
-
 class FullDisk(apsw.VFS):
-    """SQLite's own file access, on a disk that has no room, or another `error`, while it is `full`."""
+    """SQLite's own file access, on a disk that has no room, or another `error`, while it is
+    `full`.
+    """
 
     def __init__(self, below: str) -> None:
         self.below = below
@@ -233,7 +251,12 @@ class _FileOnFullDisk(apsw.VFSFile):
         super().xWrite(data, offset)
 
 
-def on_full_disk(folder: Path, model: Any, scenario: Callable[[Daemon, FullDisk], Awaitable[None]], settings: str = "") -> None:
+def on_full_disk(
+    folder: Path,
+    model: Any,
+    scenario: Callable[[Daemon, FullDisk], Awaitable[None]],
+    settings: str = "",
+) -> None:
     """Run a scenario in a daemon whose journal lies on a disk that the scenario can fill."""
 
     async def inside(d: Daemon) -> None:
@@ -241,7 +264,8 @@ def on_full_disk(folder: Path, model: Any, scenario: Callable[[Daemon, FullDisk]
             await scenario(d, disk)
         finally:
             disk.full = False
-            # Have a writing connection again: a read-only one that closes last cannot take the lock it tries for.
+            # Have a writing connection again: a read-only one that closes last cannot take the lock
+            # it tries for.
             await d.db.write(lambda tx: None)
 
     usual = apsw.vfs_names()[0]
@@ -255,11 +279,10 @@ def on_full_disk(folder: Path, model: Any, scenario: Callable[[Daemon, FullDisk]
     _verify(folder)
 
 
-# --- a process that dies ----------------------------------------------------------------------------------------------
-
-
 class Killed(BaseException):
-    """The process is dead: nothing that it still tries has any effect, whatever its `finally` says."""
+    """The process is dead: nothing that it still tries has any effect, whatever its `finally`
+    says.
+    """
 
 
 class Life:

@@ -1,6 +1,7 @@
 """A daemon on a disk that is really full: a small file system of its own, filled to the last byte.
 
-`python -m tests.full_disk FOLDER` is started by a test in a mount namespace, where it may mount one over FOLDER/home.
+`python -m tests.full_disk FOLDER` is started by a test in a mount namespace, where it may mount one
+over FOLDER/home.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.messages import ModelRequest
 from palyra.features.health import disk_reserve
 from palyra.features.health.rows import Incident
-from palyra.models.scripted import Hold, ScriptedModel, Turn
+from palyra.models.scripted import ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store.sqlite_files import inspect
 from tests.faults import ends, eventually, reached
@@ -58,7 +59,9 @@ async def told_of_it(d: Daemon) -> int:
 
 
 async def of_ours(d: Daemon) -> None:
-    """Filled by a copy that somebody began and nobody goes on with: it is removed, and that is all it takes."""
+    """Filled by a copy that somebody began and nobody goes on with: it is removed, and that is all
+    it takes.
+    """
     await d.watchdog.look()
     home = d.journal_path.parent
     assert (home / disk_reserve.NAME).stat().st_size == disk_reserve.BYTES
@@ -70,7 +73,11 @@ async def of_ours(d: Daemon) -> None:
     assert not left.exists()
     await d.watchdog.look()
     incident = await only(d)
-    assert (incident.domain, incident.severity, [each.result for each in incident.tried]) == ("resource", "critical", ["done"])
+    assert (incident.domain, incident.severity, [each.result for each in incident.tried]) == (
+        "resource",
+        "critical",
+        ["done"],
+    )
     assert incident.closed_ms
     assert "a.db.partial" in incident.tried[0].detail
     assert (home / disk_reserve.NAME).exists(), "what was set aside was not needed"
@@ -78,8 +85,10 @@ async def of_ours(d: Daemon) -> None:
     await finished(d, await say(d, await session(d), "short"))
 
 
-async def of_others(d: Daemon, hold: Hold) -> None:
-    """Filled by what is not ours: what was set aside lets the run that works go on, and the rest waits for room."""
+async def of_others(d: Daemon, hold: StreamPause) -> None:
+    """Filled by what is not ours: what was set aside lets the run that works go on, and the rest
+    waits for room.
+    """
     await d.watchdog.look()
     home = d.journal_path.parent
     filler = home / "somebody-elses"
@@ -95,7 +104,8 @@ async def of_others(d: Daemon, hold: Hold) -> None:
     incident = await only(d)
     assert not incident.closed_ms, "the disk is as good as full"
     assert await told_of_it(d) == 1
-    # What was set aside is used up as well: now nothing helps but room, and nobody is told more than once more.
+    # What was set aside is used up as well: now nothing helps but room, and nobody is told more
+    # than once more.
     hold.reached.clear()
     hold.released.clear()
     second = await say(d, where, "long")
@@ -121,14 +131,17 @@ async def of_others(d: Daemon, hold: Hold) -> None:
 
 def main(folder: Path) -> None:
     durable_write.RETRY_S = runs.RETRY_S = 0.02
-    hold, requests = Hold(), list[ModelRequest]()
+    hold, requests = StreamPause(), list[ModelRequest]()
 
     def turn(request: ModelRequest) -> Turn:
         requests.append(request)
         return Turn(text=("done",), hold="" if len(requests) == 1 else "h")
 
     async def once(scenario: Callable[[Daemon], Awaitable[None]], place: Path) -> None:
-        async with asyncio.timeout(60), daemon(place, ScriptedModel(turn, holds={"h": hold}), SETTINGS) as d:
+        async with (
+            asyncio.timeout(60),
+            daemon(place, ScriptedModel(turn, holds={"h": hold}), SETTINGS) as d,
+        ):
             await scenario(d)
         report = inspect(place / "home/journal.db")
         assert report.ok, report.bad
@@ -136,7 +149,9 @@ def main(folder: Path) -> None:
     for name in ("ours", "others"):
         home = folder / name / "home"
         home.mkdir(parents=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "full", str(home)], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "full", str(home)], check=True
+        )
     asyncio.run(once(of_ours, folder / "ours"))
     asyncio.run(once(lambda d: of_others(d, hold), folder / "others"))
     assert len(requests) == 3, "somebody was asked twice"

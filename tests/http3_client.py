@@ -1,4 +1,6 @@
-"""An HTTP/3 client that can do what no well-behaved one does: change its port, stop reading, send what it likes."""
+"""An HTTP/3 client that can do what no well-behaved one does: change its port, stop reading, send
+what it likes.
+"""
 
 import asyncio
 import ssl
@@ -11,7 +13,13 @@ from aioquic.h3.connection import H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
-from aioquic.quic.events import ConnectionTerminated, ProtocolNegotiated, QuicEvent, StopSendingReceived, StreamReset
+from aioquic.quic.events import (
+    ConnectionTerminated,
+    ProtocolNegotiated,
+    QuicEvent,
+    StopSendingReceived,
+    StreamReset,
+)
 
 PATIENCE_S = 20.0
 
@@ -55,7 +63,9 @@ class Client(QuicConnectionProtocol):
             for stream in self.streams.values():
                 stream.reset = True
                 stream.news.set()
-        elif isinstance(event, StreamReset | StopSendingReceived) and event.stream_id in self.streams:
+        elif (
+            isinstance(event, StreamReset | StopSendingReceived) and event.stream_id in self.streams
+        ):
             stream = self.streams[event.stream_id]
             stream.reset = stream.reset or isinstance(event, StreamReset)
             stream.stopped = stream.stopped or isinstance(event, StopSendingReceived)
@@ -73,13 +83,25 @@ class Client(QuicConnectionProtocol):
             stream.news.set()
 
     def ask(
-        self, method: str, path: str, token: str = "", *, host: str = "localhost", headers: Any = (), body: bytes | None = b""
+        self,
+        method: str,
+        path: str,
+        token: str = "",
+        *,
+        host: str = "localhost",
+        headers: Any = (),
+        body: bytes | None = b"",
     ) -> tuple[int, Stream]:
         """Begin a request; with `body=None` more of it follows."""
         assert self.h3 is not None
         stream_id = self._quic.get_next_available_stream_id()
         self.streams[stream_id] = Stream()
-        sent = [(b":method", method.encode()), (b":scheme", b"https"), (b":authority", host.encode()), (b":path", path.encode())]
+        sent = [
+            (b":method", method.encode()),
+            (b":scheme", b"https"),
+            (b":authority", host.encode()),
+            (b":path", path.encode()),
+        ]
         if token:
             sent.append((b"authorization", f"Bearer {token}".encode()))
         self.h3.send_headers(stream_id, [*sent, *headers], end_stream=body == b"")
@@ -94,7 +116,9 @@ class Client(QuicConnectionProtocol):
     async def move(self) -> int:
         """Go on from another UDP port, as behind a router that forgot us. The old one is closed."""
         old, port = self._transport, self._transport.get_extra_info("peername")
-        transport, _ = await self._loop.create_datagram_endpoint(lambda: _Forward(self), remote_addr=port)
+        transport, _ = await self._loop.create_datagram_endpoint(
+            lambda: _Forward(self), remote_addr=port
+        )
         self._transport = _Connected(cast("asyncio.DatagramTransport", transport))
         old.close()
         self._quic.send_ping(1)
@@ -131,14 +155,22 @@ class _Connected:
 
 
 @asynccontextmanager
-async def connected(port: int, authority: str, *, ticket: Any = None, on_ticket: Any = None) -> AsyncIterator[Client]:
+async def connected(
+    port: int, authority: str, *, ticket: Any = None, on_ticket: Any = None
+) -> AsyncIterator[Client]:
     configuration = QuicConfiguration(
-        is_client=True, alpn_protocols=["h3"], server_name="localhost", cafile=authority, verify_mode=ssl.CERT_REQUIRED
+        is_client=True,
+        alpn_protocols=["h3"],
+        server_name="localhost",
+        cafile=authority,
+        verify_mode=ssl.CERT_REQUIRED,
     )
     configuration.session_ticket = ticket
     loop = asyncio.get_running_loop()
     quic = QuicConnection(configuration=configuration, session_ticket_handler=on_ticket)
-    transport, client = await loop.create_datagram_endpoint(lambda: Client(quic), remote_addr=("127.0.0.1", port))
+    transport, client = await loop.create_datagram_endpoint(
+        lambda: Client(quic), remote_addr=("127.0.0.1", port)
+    )
     client._transport = cast("asyncio.DatagramTransport", _Connected(transport))
     client.connect(("127.0.0.1", port))
     try:

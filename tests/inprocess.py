@@ -1,4 +1,6 @@
-"""A whole daemon in the test's own event loop: real journal, real policy, real tools, a scripted model."""
+"""A whole daemon in the test's own event loop: real journal, real policy, real tools, a scripted
+model.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +18,7 @@ from palyra.core.ports import ModelProvider
 from palyra.core.verdicts import Origin
 from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.serve import config
-from palyra.serve.config import Chosen, Loaded
+from palyra.serve.config import ChosenModels, Loaded
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import tape
@@ -38,7 +40,9 @@ async def daemon(
     resolver: Resolver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Daemon]:
-    """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening it again resumes."""
+    """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening
+    it again resumes.
+    """
     home, work = folder / "home", folder / "work"
     home.mkdir(exist_ok=True)
     work.mkdir(exist_ok=True)
@@ -59,14 +63,16 @@ tools = true
     )
     loaded = config.load(home, {})
     models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
-    opened = await wiring_daemon.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock)
+    opened = await wiring_daemon.start(
+        loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock
+    )
     try:
         yield opened
     finally:
         await opened.close()
 
 
-def _chosen(loaded: Loaded) -> Chosen:
+def _chosen(loaded: Loaded) -> ChosenModels:
     return config.choose(loaded.config, [])
 
 
@@ -82,8 +88,12 @@ async def session(daemon: Daemon, **wanted: Any) -> Session:
     return await daemon.sessions.resolve(OWNER, Resolve(**wanted))
 
 
-async def say(daemon: Daemon, where: Session, text: str, *, origin: Origin = "interactive", **more: Any) -> Submitted:
-    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text, **more), origin=origin)
+async def say(
+    daemon: Daemon, where: Session, text: str, *, origin: Origin = "interactive", **more: Any
+) -> Submitted:
+    return await daemon.gateway.submit(
+        OWNER, where.session_id, Submission(text=text, **more), origin=origin
+    )
 
 
 async def entries(daemon: Daemon, session_id: str) -> list[Entry]:
@@ -95,7 +105,14 @@ async def kinds(daemon: Daemon, session_id: str) -> list[str]:
     return [entry.kind for entry in await entries(daemon, session_id)]
 
 
-async def until(daemon: Daemon, session_id: str, *wanted: str, run_id: str = "", after: int = 0, seconds: float = 60) -> Entry:
+async def until(
+    daemon: Daemon,
+    session_id: str,
+    *wanted: str,
+    run_id: str = "",
+    after: int = 0,
+    seconds: float = 60,
+) -> Entry:
     """The first entry of one of these kinds (of this run), waiting for it if need be."""
 
     async def wait() -> Entry:

@@ -97,7 +97,8 @@ class _FailingFile(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:
-        # It fails or it does not; the machine's own disk need not be waited for, no test of these cuts the power.
+        # It fails or it does not; the machine's own disk need not be waited for, no test of these
+        # cuts the power.
         self._disk.check()
 
     def xTruncate(self, size: int) -> None:

@@ -1,11 +1,13 @@
-"""Learning in a test's own loop: a real journal and real memory, conversations recorded onto real tapes, time that a test moves."""
+"""Learning in a test's own loop: a real journal and real memory, conversations recorded onto real
+tapes, time that a test moves.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from palyra.agent.broadcast import Hub
+from palyra.agent.broadcast import Broadcast
 from palyra.core import labels
 from palyra.core.events import (
     AnyEvent,
@@ -25,7 +27,7 @@ from palyra.core.labels import CLEAN, Label, untrusted
 from palyra.core.ports import ModelProvider
 from palyra.core.redaction import Redactor
 from palyra.features.budgets.model import Limit
-from palyra.features.budgets.service import Budgets
+from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows as learning_rows
 from palyra.features.learning.model import Candidate, CandidateState
 from palyra.features.learning.reflection import Reflected, Reflecting
@@ -53,11 +55,17 @@ class World:
 
     async def record(self, conversation: Conversation, owner: str = OWNER) -> Session:
         session_id = self.clock.new_id()
-        return await self.db.write(lambda tx: self._record(tx, session_id, conversation.runs, owner))
+        return await self.db.write(
+            lambda tx: self._record(tx, session_id, conversation.runs, owner)
+        )
 
     async def say(self, session: Session, *said: str) -> None:
         """Go on in a session."""
-        await self.db.write(lambda tx: [self._run(tx, session.session_id, session.owner, Run(each), CLEAN) for each in said])
+        await self.db.write(
+            lambda tx: [
+                self._run(tx, session.session_id, session.owner, Run(each), CLEAN) for each in said
+            ]
+        )
 
     def _record(self, tx: Tx, session_id: str, runs: Iterable[Run], owner: str) -> Session:
         session = sessions.create(tx, session_id, SessionCreated(owner=owner))
@@ -97,13 +105,18 @@ class World:
     async def reflect(self, session: Session) -> Reflected:
         return await self.reflecting.session(session)
 
-    async def listed(self, states: Sequence[CandidateState] = SHOWN, owner: str = OWNER) -> list[Candidate]:
+    async def listed(
+        self, states: Sequence[CandidateState] = SHOWN, owner: str = OWNER
+    ) -> list[Candidate]:
         return await self.db.read(lambda tx: learning_rows.listing(tx, owner, states, limit=1_000))
 
 
 @asynccontextmanager
 async def learning_world(
-    folder: Path, settings: LearningSettings | None = None, model: ModelProvider | None = None, limits: Sequence[Limit] = ()
+    folder: Path,
+    settings: LearningSettings | None = None,
+    model: ModelProvider | None = None,
+    limits: Sequence[Limit] = (),
 ) -> AsyncIterator[World]:
     clock = SetClock()
     policies = folder / "policies"
@@ -111,9 +124,13 @@ async def learning_world(
     async with remembering(folder, clock=clock) as memory:
         db = memory._db
         redactor = Redactor(b"k" * 32)
-        models = Models({"scripted": model}, [Target("scripted", "one", 32_000)]) if model else Models({}, [])
-        notices = Notices(db, Hub(), redactor, clock)
-        budgets = Budgets(db, models.prices, notices, clock, limits=limits)
+        models = (
+            Models({"scripted": model}, [Target("scripted", "one", 32_000)])
+            if model
+            else Models({}, [])
+        )
+        notices = Notices(db, Broadcast(), redactor, clock)
+        budgets = BudgetService(db, models.prices, notices, clock, limits=limits)
         db.on_commit = budgets.on_commit
         reflecting = Reflecting(
             db,

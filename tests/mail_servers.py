@@ -1,7 +1,9 @@
-"""Real mail servers on loopback: aiosmtpd takes mail and delivers it into a mailbox that pymap serves over IMAP.
+"""Real mail servers on loopback: aiosmtpd takes mail and delivers it into a mailbox that pymap
+serves over IMAP.
 
-As a provider's server does, it checks who sent a mail, writes what it found into Authentication-Results, and removes whatever
-somebody else wrote there in its name. What goes to other people is kept for the test to look at.
+As a provider's server does, it checks who sent a mail, writes what it found into
+Authentication-Results, and removes whatever somebody else wrote there in its name. What goes to
+other people is kept for the test to look at.
 """
 
 import asyncio
@@ -40,7 +42,9 @@ _waiting = MailboxData.update_selected
 
 
 async def _without_a_hole(self: MailboxData, selected: Any, *, wait_on: Any = None) -> Any:
-    """pymap waits for the next change without looking whether there was one since the last command; other servers do look."""
+    """pymap waits for the next change without looking whether there was one since the last command;
+    other servers do look.
+    """
     if wait_on is not None and selected.mod_sequence != self._mod_sequences.highest:
         wait_on = None
     return await _waiting(self, selected, wait_on=wait_on)
@@ -62,20 +66,24 @@ class MailServers:
         self._lines: list[asyncio.StreamWriter] = []
         self._news = asyncio.Condition()
 
-    # --- SMTP ---------------------------------------------------------------------------------------------------------
-
-    def authenticate(self, server: Any, session: Session, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
+    def authenticate(
+        self, server: Any, session: Session, envelope: Envelope, mechanism: str, data: Any
+    ) -> AuthResult:
         assert isinstance(data, LoginPassword)
         right = (data.login, data.password) == (AGENT.encode(), PASSWORD.encode())
         return AuthResult(success=right and not self.refuses, handled=False)
 
-    async def handle_MAIL(self, server: Any, session: Session, envelope: Envelope, address: str, options: list[str]) -> str:
+    async def handle_MAIL(
+        self, server: Any, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
         if address == AGENT and not session.authenticated:
             return "530 5.7.0 log in first"
         envelope.mail_from = address
         return "250 OK"
 
-    async def handle_RCPT(self, server: Any, session: Session, envelope: Envelope, address: str, options: list[str]) -> str:
+    async def handle_RCPT(
+        self, server: Any, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
         if address in self.unknown:
             return _ANSWERS["gone"]
         envelope.rcpt_tos.append(address)
@@ -90,7 +98,9 @@ class MailServers:
         outside = sorted(each for each in people if each != AGENT)
         if session.authenticated:
             async with self._news:
-                self.posted.append((outside, email.message_from_bytes(content, policy=policy.default)))
+                self.posted.append(
+                    (outside, email.message_from_bytes(content, policy=policy.default))
+                )
                 self._news.notify_all()
         if AGENT in people or (LIST in people and session.authenticated):
             # A list sends everything to its members, also to who wrote it.
@@ -103,7 +113,9 @@ class MailServers:
         """A mail of ours that answers the one with this number, once there is one."""
 
         def found() -> list[tuple[list[str], EmailMessage]]:
-            return [each for each in self.posted if each[1]["In-Reply-To"] == f"<{number}@example.org>"]
+            return [
+                each for each in self.posted if each[1]["In-Reply-To"] == f"<{number}@example.org>"
+            ]
 
         async with self._news:
             await asyncio.wait_for(self._news.wait_for(found), seconds)
@@ -111,7 +123,11 @@ class MailServers:
 
     def _checked(self, content: bytes, sender: str) -> bytes:
         mail = email.message_from_bytes(content)
-        own = [value for value in mail.get_all("Authentication-Results", []) if not str(value).startswith(AUTHSERV)]
+        own = [
+            value
+            for value in mail.get_all("Authentication-Results", [])
+            if not str(value).startswith(AUTHSERV)
+        ]
         del mail["Authentication-Results"]
         for value in own:
             mail["Authentication-Results"] = value
@@ -119,8 +135,6 @@ class MailServers:
         found = "pass" if sender.rpartition("@")[2] == domain else "fail"
         head = f"Return-Path: <{sender}>\r\nAuthentication-Results: {AUTHSERV}; dmarc={found} header.from={domain}\r\n"
         return head.encode() + mail.as_bytes(policy=policy.SMTP)
-
-    # --- the mailbox --------------------------------------------------------------------------------------------------
 
     async def deliver(self, *mails: bytes) -> None:
         self.delivered += mails
@@ -131,7 +145,10 @@ class MailServers:
         """The flags of each mail in the mailbox."""
         async with self._backend.login.demo_user_identity.new_session() as session:
             mailbox = await session.mailbox_set.get_mailbox("INBOX")
-            return [sorted(str(flag) for flag in message.permanent_flags) async for message in mailbox.messages()]
+            return [
+                sorted(str(flag) for flag in message.permanent_flags)
+                async for message in mailbox.messages()
+            ]
 
     def drop(self) -> None:
         """Cut everybody who reads the mailbox."""
@@ -144,7 +161,9 @@ class MailServers:
         self._backend.login.users_dict.clear()
         self.drop()
 
-    async def write(self, mail: EmailMessage, *, sender: str, tls: ssl.SSLContext | None = None) -> None:
+    async def write(
+        self, mail: EmailMessage, *, sender: str, tls: ssl.SSLContext | None = None
+    ) -> None:
         """Somebody sends a mail to the agent; `sender` is who their own server says they are."""
         await aiosmtplib.send(
             mail,
@@ -158,20 +177,41 @@ class MailServers:
         )
 
     @asynccontextmanager
-    async def running(self, tls: ssl.SSLContext | None = None, **options: Any) -> AsyncIterator[None]:
+    async def running(
+        self, tls: ssl.SSLContext | None = None, **options: Any
+    ) -> AsyncIterator[None]:
         """`options` are pymap's."""
         loop = asyncio.get_running_loop()
-        smtps: dict[str, Any] = {"authenticator": self.authenticate, "auth_require_tls": False, "hostname": AUTHSERV}
-        smtp = await loop.create_server(lambda: SMTP(self, loop=loop, data_size_limit=64 << 20, **smtps), "127.0.0.1", 0, ssl=tls)
+        smtps: dict[str, Any] = {
+            "authenticator": self.authenticate,
+            "auth_require_tls": False,
+            "hostname": AUTHSERV,
+        }
+        smtp = await loop.create_server(
+            lambda: SMTP(self, loop=loop, data_size_limit=64 << 20, **smtps),
+            "127.0.0.1",
+            0,
+            ssl=tls,
+        )
         self.smtp_port = smtp.sockets[0].getsockname()[1]
-        account = {"demo_data": False, "demo_user": AGENT, "demo_password": PASSWORD, "debug": False}
+        account = {
+            "demo_data": False,
+            "demo_user": AGENT,
+            "demo_password": PASSWORD,
+            "debug": False,
+        }
         place = {"host": "127.0.0.1", "port": 0, "cert": None, "key": None, "tls": False}
         rest = {"proxy_protocol": None, "passlib_cfg": None, "inherited_sockets": None}
         self._backend, config = await DictBackend.init(
-            Namespace(**account, **place, **rest), invalid_user_sleep=0.0, hash_context=BuiltinHash(rounds=1), **options
+            Namespace(**account, **place, **rest),
+            invalid_user_sleep=0.0,
+            hash_context=BuiltinHash(rounds=1),
+            **options,
         )
         config.apply_context()
-        served = ProxyProtocolReader(config.proxy_protocol).get_callback(IMAPServer(self._backend.login, config))
+        served = ProxyProtocolReader(config.proxy_protocol).get_callback(
+            IMAPServer(self._backend.login, config)
+        )
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._lines.append(writer)

@@ -1,4 +1,6 @@
-"""Finds the public test material, which lies outside the project. A test that needs it is skipped only where it is absent."""
+"""Finds the public test material, which lies outside the project. A test that needs it is skipped
+only where it is absent.
+"""
 
 import os
 from pathlib import Path

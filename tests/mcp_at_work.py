@@ -1,4 +1,6 @@
-"""MCP servers in a whole daemon: settings for a program in the sandbox or an address, and a run that uses what they offer."""
+"""MCP servers in a whole daemon: settings for a program in the sandbox or an address, and a run
+that uses what they offer.
+"""
 
 import asyncio
 import json
@@ -24,7 +26,9 @@ BIN = os.path.dirname(sys.executable)
 # Where this python, its packages and the tests are: a sandbox shows only what it is told to.
 READABLE = tuple(dict.fromkeys((sys.prefix, os.path.realpath(sys.base_prefix))))
 PERMIT = 'permit (principal, action, resource) when { resource.source like "mcp:*" };\n'
-ASK = 'permit (principal, action == Action::"run", resource) when { resource.source like "mcp:*" };\n'
+ASK = (
+    'permit (principal, action == Action::"run", resource) when { resource.source like "mcp:*" };\n'
+)
 
 
 def table(name: str, **settings: Any) -> str:
@@ -68,10 +72,16 @@ async def accepted(daemon: Daemon, name: str = "s") -> ServerStatus:
 
 
 def obedient() -> ScriptedModel:
-    """A model that calls what the message says, `mcp:s/add {"a": 1}`, and then repeats what came back."""
+    """A model that calls what the message says, `mcp:s/add {"a": 1}`, and then repeats what came
+    back.
+    """
 
     def turn(request: ModelRequest) -> Turn:
-        at = max(number for number, message in enumerate(request.messages) if isinstance(message, UserMessage))
+        at = max(
+            number
+            for number, message in enumerate(request.messages)
+            if isinstance(message, UserMessage)
+        )
         if any(isinstance(message, AssistantMessage) for message in request.messages[at:]):
             return Turn(text="done")
         said = next(part.text for part in request.messages[at].parts if isinstance(part, Text))  # type: ignore[union-attr]
@@ -90,7 +100,9 @@ async def began(daemon: Daemon, tool: str, **arguments: Any) -> tuple[Session, S
 async def result_of(daemon: Daemon, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a run got that called this tool."""
     where, run = await began(daemon, tool, **arguments)
-    finished = await inprocess.until(daemon, where.session_id, "tool.finished", run_id=run.run_id, seconds=40)
+    finished = await inprocess.until(
+        daemon, where.session_id, "tool.finished", run_id=run.run_id, seconds=40
+    )
     await inprocess.finished(daemon, run)
     return inprocess.body(finished)
 
@@ -100,4 +112,6 @@ async def asked(daemon: Daemon, session_id: str) -> Entry:
 
 
 async def answer(daemon: Daemon, request: Entry, **given: Any) -> None:
-    await daemon.answers.answer(OWNER, inprocess.body(request)["approval_id"], Answer(**given), "test")
+    await daemon.answers.answer(
+        OWNER, inprocess.body(request)["approval_id"], Answer(**given), "test"
+    )

@@ -1,4 +1,6 @@
-"""The daemon's own MCP server in the test's process, over a real socket, and the tools that the conformance suite wants to find."""
+"""The daemon's own MCP server in the test's process, over a real socket, and the tools that the
+conformance suite wants to find.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -12,16 +14,16 @@ from palyra.api.app import App
 from palyra.api.auth import Access
 from palyra.api.calls import Input, Receive, Scope, Send
 from palyra.api.http_server import HttpServer
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.features.mcp_server import jsonrpc
-from palyra.features.mcp_server.endpoint import Door
-from palyra.features.mcp_server.tool import Asked, Progress, Result, Tool
+from palyra.features.mcp_server.endpoint import McpEndpoint
+from palyra.features.mcp_server.tool import McpTool, McpToolResult, ToolInvocation, ToolProgress
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
 from palyra.serve.wiring.daemon import Daemon
 from tests import inprocess
 
-LIMITS = Limits(requests_per_second=100_000)
+LIMITS = ApiLimits(requests_per_second=100_000)
 
 
 @dataclass
@@ -37,9 +39,13 @@ class World:
         return f"http://127.0.0.1:{self.port}/mcp"
 
     @property
-    def door(self) -> Door:
+    def door(self) -> McpEndpoint:
         """The one that serves; for tests that give it more tools."""
-        (found,) = (route.handler for route in self.app.routes if (route.method, route.path) == ("POST", "/mcp"))
+        (found,) = (
+            route.handler
+            for route in self.app.routes
+            if (route.method, route.path) == ("POST", "/mcp")
+        )
         return found.__self__  # type: ignore[attr-defined,no-any-return]
 
     async def mint(self, name: str, scope: Any) -> str:
@@ -53,12 +59,17 @@ class _Known(App):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if all(name != b"authorization" for name, _ in scope["headers"]):
-            scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer " + self.secret.encode())]
+            scope["headers"] = [
+                *scope["headers"],
+                (b"authorization", b"Bearer " + self.secret.encode()),
+            ]
         await super().__call__(scope, receive, send)
 
 
 @asynccontextmanager
-async def world(folder: Path, model: Sequence[Turn] | dict[str, Sequence[Turn]], *, known: bool = False) -> AsyncIterator[World]:
+async def world(
+    folder: Path, model: Sequence[Turn] | dict[str, Sequence[Turn]], *, known: bool = False
+) -> AsyncIterator[World]:
     """A daemon that serves HTTP; with `known`, everybody who calls it is its owner."""
     async with inprocess.daemon(folder, model) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
@@ -80,13 +91,15 @@ async def world(folder: Path, model: Sequence[Turn] | dict[str, Sequence[Turn]],
                 await asyncio.wait_for(serving, 30)
 
 
-# --- what the suite expects of a server -------------------------------------------------------------------------------
-
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 _SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 _RESOURCE = {
     "type": "resource",
-    "resource": {"uri": "test://mixed-content-resource", "mimeType": "application/json", "text": '{"test":"data","value":123}'},
+    "resource": {
+        "uri": "test://mixed-content-resource",
+        "mimeType": "application/json",
+        "text": '{"test":"data","value":123}',
+    },
 }
 
 
@@ -94,35 +107,69 @@ class Nothing(Input, frozen=True, kw_only=True):
     """No arguments."""
 
 
-def _gives(name: str, result: Result) -> Tool:
-    async def gives(asked: Asked, wanted: Nothing) -> Result:
+def _gives(name: str, result: McpToolResult) -> McpTool:
+    async def gives(asked: ToolInvocation, wanted: Nothing) -> McpToolResult:
         return result
 
-    return Tool(name=name, title=name, description=name, takes=Nothing, like="GET /v1/sessions", gives=gives)
+    return McpTool(
+        name=name, title=name, description=name, takes=Nothing, like="GET /v1/sessions", gives=gives
+    )
 
 
-async def _progress(asked: Asked, wanted: Nothing) -> AsyncGenerator[Progress | Result, None]:
+async def _progress(
+    asked: ToolInvocation, wanted: Nothing
+) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
     for at in (0, 50, 100):
-        yield Progress(f"{at} %", at)
-    yield Result(text="done")
+        yield ToolProgress(f"{at} %", at)
+    yield McpToolResult(text="done")
 
 
-async def _incapable(asked: Asked, wanted: Nothing) -> Result:
-    raise asked.request.refused(jsonrpc.MISSING_CAPABILITY, "this needs sampling", {"requiredCapabilities": {"sampling": {}}})
+async def _incapable(asked: ToolInvocation, wanted: Nothing) -> McpToolResult:
+    raise asked.request.refused(
+        jsonrpc.MISSING_CAPABILITY,
+        "this needs sampling",
+        {"requiredCapabilities": {"sampling": {}}},
+    )
 
 
 SUITES_TOOLS = (
-    _gives("test_simple_text", Result(text="This is a simple text response for testing.")),
-    _gives("test_image_content", Result(blocks=({"type": "image", "data": _PIXEL, "mimeType": "image/png"},))),
-    _gives("test_audio_content", Result(blocks=({"type": "audio", "data": _SOUND, "mimeType": "audio/wav"},))),
-    _gives("test_embedded_resource", Result(blocks=(_RESOURCE,))),
+    _gives("test_simple_text", McpToolResult(text="This is a simple text response for testing.")),
+    _gives(
+        "test_image_content",
+        McpToolResult(blocks=({"type": "image", "data": _PIXEL, "mimeType": "image/png"},)),
+    ),
+    _gives(
+        "test_audio_content",
+        McpToolResult(blocks=({"type": "audio", "data": _SOUND, "mimeType": "audio/wav"},)),
+    ),
+    _gives("test_embedded_resource", McpToolResult(blocks=(_RESOURCE,))),
     _gives(
         "test_multiple_content_types",
-        Result(text="Multiple content types test:", blocks=({"type": "image", "data": _PIXEL, "mimeType": "image/png"}, _RESOURCE)),
+        McpToolResult(
+            text="Multiple content types test:",
+            blocks=({"type": "image", "data": _PIXEL, "mimeType": "image/png"}, _RESOURCE),
+        ),
     ),
-    _gives("test_error_handling", Result(text="This tool intentionally returns an error for testing", is_error=True)),
-    _gives("test_logging_tool", Result(text="nothing is logged")),
-    _gives("test_streaming_elicitation", Result(text="nobody is asked")),
-    Tool(name="test_tool_with_progress", title="", description="a test", takes=Nothing, like="GET /v1/sessions", streams=_progress),
-    Tool(name="test_missing_capability", title="", description="a test", takes=Nothing, like="GET /v1/sessions", gives=_incapable),
+    _gives(
+        "test_error_handling",
+        McpToolResult(text="This tool intentionally returns an error for testing", is_error=True),
+    ),
+    _gives("test_logging_tool", McpToolResult(text="nothing is logged")),
+    _gives("test_streaming_elicitation", McpToolResult(text="nobody is asked")),
+    McpTool(
+        name="test_tool_with_progress",
+        title="",
+        description="a test",
+        takes=Nothing,
+        like="GET /v1/sessions",
+        streams=_progress,
+    ),
+    McpTool(
+        name="test_missing_capability",
+        title="",
+        description="a test",
+        takes=Nothing,
+        like="GET /v1/sessions",
+        gives=_incapable,
+    ),
 )

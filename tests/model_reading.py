@@ -1,4 +1,6 @@
-"""Reads recorded bytes with our parsers, without a socket: the same path as a live answer from the first byte on."""
+"""Reads recorded bytes with our parsers, without a socket: the same path as a live answer from the
+first byte on.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,12 +12,12 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from palyra.core.messages import Channel, ModelRequest, Reply, ToolSchema
+from palyra.core.messages import Channel, ModelReply, ModelRequest, ToolSchema
 from palyra.models.anthropic_stream import MessagesParser
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 from palyra.models.openai_chat_stream import ChatParser
 from palyra.models.openai_responses_stream import ResponsesParser
-from palyra.models.request import Parser, Reading
+from palyra.models.request import Parser, ResponseReader
 from palyra.models.wire_format import ToolNames
 
 PARSERS: dict[str, Callable[..., Parser]] = {
@@ -23,22 +25,35 @@ PARSERS: dict[str, Callable[..., Parser]] = {
     "openai-responses": ResponsesParser,
     "anthropic": MessagesParser,
 }
-ENDPOINT = Endpoint(name="fake", base_url="http://127.0.0.1/v1", api_key="sk-very-secret")
+ENDPOINT = ProviderEndpoint(name="fake", base_url="http://127.0.0.1/v1", api_key="sk-very-secret")
 
 
 def asks(*tools: str, **more: Any) -> ModelRequest:
-    schemas = tuple(ToolSchema(name, f"does {name}", {"type": "object", "properties": {}}) for name in tools)
-    return ModelRequest(**({"model": "m", "instructions": "be brief", "messages": (), "tools": schemas} | more))
+    schemas = tuple(
+        ToolSchema(name, f"does {name}", {"type": "object", "properties": {}}) for name in tools
+    )
+    return ModelRequest(
+        **({"model": "m", "instructions": "be brief", "messages": (), "tools": schemas} | more)
+    )
 
 
-def read(dialect: str, body: bytes, *, pieces: int = 37, tools: tuple[str, ...] = (), heard: list[Any] | None = None) -> Reply:
+def read(
+    dialect: str,
+    body: bytes,
+    *,
+    pieces: int = 37,
+    tools: tuple[str, ...] = (),
+    heard: list[Any] | None = None,
+) -> ModelReply:
     """The reply in these bytes; raises what the adapter would raise."""
 
     def emit(channel: Channel, text: str) -> None:
         if heard is not None:
             heard.append((channel, text))
 
-    reading = Reading(PARSERS[dialect](ToolNames(tools), emit, ENDPOINT, f"{dialect}@127.0.0.1"), ENDPOINT)
+    reading = ResponseReader(
+        PARSERS[dialect](ToolNames(tools), emit, ENDPOINT, f"{dialect}@127.0.0.1"), ENDPOINT
+    )
     for at in range(0, len(body), pieces):
         if reading.feed(body[at : at + pieces]):
             break
@@ -57,7 +72,9 @@ class Recording:
 
 @cache
 def recordings(folder: Path) -> tuple[Recording, ...]:
-    return tuple(recording for path in sorted(folder.glob("*.yaml")) for recording in _recorded(path))
+    return tuple(
+        recording for path in sorted(folder.glob("*.yaml")) for recording in _recorded(path)
+    )
 
 
 def _recorded(path: Path) -> Iterator[Recording]:
@@ -68,7 +85,9 @@ def _recorded(path: Path) -> Iterator[Recording]:
         body = _bytes(response)
         dialect = _dialect(urlsplit(exchange["request"]["uri"]).path, body)
         if dialect:
-            yield Recording(f"{path.stem}-{number}", dialect, body, streamed=not body.lstrip().startswith(b"{"))
+            yield Recording(
+                f"{path.stem}-{number}", dialect, body, streamed=not body.lstrip().startswith(b"{")
+            )
 
 
 def _bytes(response: dict[str, Any]) -> bytes:

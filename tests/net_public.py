@@ -1,4 +1,6 @@
-"""Run inside a network namespace whose loopback has public addresses: fetches that need no allowance, and DNS rebinding."""
+"""Run inside a network namespace whose loopback has public addresses: fetches that need no
+allowance, and DNS rebinding.
+"""
 
 import asyncio
 
@@ -15,7 +17,9 @@ async def main() -> None:
         Site(PAGES, port=80, address=PUBLIC_SIX) as six,
         Site({"": answer("you reached me")}, port=80) as canary,
     ):
-        web = Web(Resolver(Names({"four.example": [[PUBLIC]], "six.example": [[PUBLIC_SIX, PUBLIC]]})))
+        web = Web(
+            Resolver(Names({"four.example": [[PUBLIC]], "six.example": [[PUBLIC_SIX, PUBLIC]]}))
+        )
         print(f"a public address is fetched: {(await web.fetch('http://four.example/')).outcome}")
         print(f"an IPv6 address is fetched: {(await web.fetch('http://six.example/')).outcome}")
         assert (site.connections, six.connections) == (1, 1)
@@ -26,7 +30,9 @@ async def main() -> None:
         second = await web.fetch("http://turning.example/")
         print(f"rebinding, second fetch: {second.outcome}, {len(names.lookups)} lookups")
         web = Web(Resolver(Names({"turning.example": [[PUBLIC], ["127.0.0.1"]]})))
-        print(f"rebinding between hops: {(await web.fetch('http://turning.example/again')).outcome}")
+        print(
+            f"rebinding between hops: {(await web.fetch('http://turning.example/again')).outcome}"
+        )
         print(f"canary heard {canary.connections}")
 
 

@@ -1,4 +1,6 @@
-"""A small internet on loopback for the tests of what goes out: web servers, a scripted DNS, certificates, calls of the tools."""
+"""A small internet on loopback for the tests of what goes out: web servers, a scripted DNS,
+certificates, calls of the tools.
+"""
 
 import asyncio
 import errno
@@ -22,7 +24,9 @@ from palyra.tools.net.resolve import Resolver
 from palyra.tools.web import fetch as web_fetch
 
 T = TypeVar("T")
-CONTEXT = CallContext(principal="user:owner", session_id="session", run_id="run", call_id="call", workspace="")
+CONTEXT = CallContext(
+    principal="user:owner", session_id="session", run_id="run", call_id="call", workspace=""
+)
 
 
 def run(work: Coroutine[Any, Any, T], *, seconds: float = 30) -> T:
@@ -48,7 +52,10 @@ def answer(body: bytes | str = b"", status: int = 200, /, **headers: str) -> byt
     """A response with the right length; header names are written with underscores."""
     content = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status} Whatever"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in {"content_length": str(len(content)), **headers}.items()]
+    lines += [
+        f"{name.replace('_', '-')}: {value}"
+        for name, value in {"content_length": str(len(content)), **headers}.items()
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
@@ -62,7 +69,9 @@ def redirect(location: str, status: int = 302) -> bytes:
 
 @dataclass
 class Site:
-    """A web server on loopback: fixed bytes by target (the answer to "" for any other), or a function that writes."""
+    """A web server on loopback: fixed bytes by target (the answer to "" for any other), or a
+    function that writes.
+    """
 
     pages: Mapping[str, bytes] | Serve
     tls: ssl.SSLContext | None = None
@@ -90,10 +99,14 @@ class Site:
             await asyncio.sleep(0.01)
 
     async def _opened(self) -> asyncio.Server:
-        """A port that was named may be taken for a while by a test in another process that needs the same one."""
+        """A port that was named may be taken for a while by a test in another process that needs
+        the same one.
+        """
         while True:
             try:
-                return await asyncio.start_server(self._accept, self.address, self.port, ssl=self.tls, limit=1 << 20)
+                return await asyncio.start_server(
+                    self._accept, self.address, self.port, ssl=self.tls, limit=1 << 20
+                )
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
@@ -126,7 +139,9 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, target, _ = first.split(" ", 2)
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
     body = b""
     if "content-length" in headers:
         body = await reader.readexactly(int(headers["content-length"]))
@@ -140,7 +155,9 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
 
 
 class Names:
-    """A DNS that answers from a script: each name has answers to give in turn, the last one for ever. `*` is any other name."""
+    """A DNS that answers from a script: each name has answers to give in turn, the last one for
+    ever. `*` is any other name.
+    """
 
     def __init__(self, script: Mapping[str, Sequence[Sequence[str]]]) -> None:
         self._script = {name: list(answers) for name, answers in script.items()}
@@ -156,7 +173,9 @@ class Names:
 
 def local(*hosts: str, port: int) -> Resolver:
     """Every name leads to loopback, and these hosts may be reached there on this port."""
-    return Resolver(Names({"*": [["127.0.0.1"]]}), allow_private=frozenset(f"{host}:{port}" for host in hosts))
+    return Resolver(
+        Names({"*": [["127.0.0.1"]]}), allow_private=frozenset(f"{host}:{port}" for host in hosts)
+    )
 
 
 class Web:
@@ -173,19 +192,26 @@ class Web:
         return await self.call("http.fetch", url=url, **arguments)
 
 
-# --- certificates -----------------------------------------------------------------------------------------------------
-
-
 def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context with a certificate for these names, and a client's context that trusts nobody but its issuer."""
+    """A server's context with a certificate for these names, and a client's context that trusts
+    nobody but its issuer.
+    """
     issuer_key, issuer = ec.generate_private_key(ec.SECP256R1()), _name("Test issuer")
-    root = _builder(issuer, issuer, issuer_key).add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    root = _builder(issuer, issuer, issuer_key).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    )
     root_certificate = root.sign(issuer_key, hashes.SHA256())
     key = ec.generate_private_key(ec.SECP256R1())
     names_extension = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
-    leaf = _builder(_name(names[0]), issuer, key).add_extension(names_extension, critical=False).sign(issuer_key, hashes.SHA256())
+    leaf = (
+        _builder(_name(names[0]), issuer, key)
+        .add_extension(names_extension, critical=False)
+        .sign(issuer_key, hashes.SHA256())
+    )
     pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     path = folder / "server.pem"
     path.write_bytes(private + leaf.public_bytes(pem))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -198,7 +224,9 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()

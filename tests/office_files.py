@@ -20,11 +20,18 @@ def zipped(files: dict[str, str | bytes]) -> bytes:
 
 def docx(*paragraphs: str, inner: str = "", head: str = "") -> bytes:
     body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs)
-    return zipped({"word/document.xml": f"<?xml version='1.0'?>{head}<w:document {_W}><w:body>{body}{inner}</w:body></w:document>"})
+    return zipped(
+        {
+            "word/document.xml": f"<?xml version='1.0'?>{head}<w:document {_W}><w:body>{body}{inner}</w:body></w:document>"
+        }
+    )
 
 
 def table(*rows: tuple[str, ...]) -> str:
-    cells = ["".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in row) for row in rows]
+    cells = [
+        "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in row)
+        for row in rows
+    ]
     return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in cells) + "</w:tbl>"
 
 

@@ -1,4 +1,6 @@
-"""Calls to judge, for the policy tests: the tools of the catalogue as they declare themselves, and questions about them."""
+"""Calls to judge, for the policy tests: the tools of the catalogue as they declare themselves, and
+questions about them.
+"""
 
 from typing import Any
 
@@ -9,8 +11,17 @@ WORKSPACE = "/home/me/project"
 SESSION = "01JD0000000000000000000000"
 
 
-def tool(name: str, effect: Effect, *capabilities: Capability, source: str = "internal") -> ToolSpec:
-    return ToolSpec(name=name, description="", parameters={}, effect=effect, capabilities=capabilities, source=source)
+def tool(
+    name: str, effect: Effect, *capabilities: Capability, source: str = "internal"
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description="",
+        parameters={},
+        effect=effect,
+        capabilities=capabilities,
+        source=source,
+    )
 
 
 READ = tool("fs.read", "pure", "fs.read")
@@ -29,5 +40,10 @@ def scope(*paths: str, **more: Any) -> Scope:
 
 
 def call(what: ToolSpec = READ, where: Scope | None = None, **more: Any) -> Question:
-    given: dict[str, Any] = {"principal": "user:owner", "session_id": SESSION, "origin": "interactive", "now_ms": 1_700_000_000_000}
+    given: dict[str, Any] = {
+        "principal": "user:owner",
+        "session_id": SESSION,
+        "origin": "interactive",
+        "now_ms": 1_700_000_000_000,
+    }
     return Question(tool=what, scope=where or scope(f"{WORKSPACE}/a.py"), **(given | more))

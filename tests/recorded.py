@@ -1,4 +1,6 @@
-"""Recorded decisions for tests: what a tape says of calls that were judged, made by judging them."""
+"""Recorded decisions for tests: what a tape says of calls that were judged, made by judging
+them.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,7 +34,9 @@ def call_id(number: int) -> CallId:
     return CallId(ids.make(1_700_000_000_000, number.to_bytes(10, "big")))
 
 
-def decision(policies: PolicySet, number: int, question: Question) -> tuple[ToolProposed, ToolDecided]:
+def decision(
+    policies: PolicySet, number: int, question: Question
+) -> tuple[ToolProposed, ToolDecided]:
     """What the daemon puts on the tape about a call that it judges."""
     verdict = judge.judge(policies, question)
     proposed = ToolProposed(
@@ -53,7 +57,9 @@ def decision(policies: PolicySet, number: int, question: Question) -> tuple[Tool
     return proposed, decided
 
 
-def answered(number: int, tool: str, subjects: Sequence[Subject], answer: str, **more: Any) -> list[AnyEvent]:
+def answered(
+    number: int, tool: str, subjects: Sequence[Subject], answer: str, **more: Any
+) -> list[AnyEvent]:
     """The request for a call that was asked about, and a person's answer."""
     approval = ApprovalId(call_id(10_000_000 + number))
     request = ApprovalRequested(
@@ -66,7 +72,9 @@ def answered(number: int, tool: str, subjects: Sequence[Subject], answer: str, *
         why="",
         subjects=tuple(subjects),
     )
-    resolved = ApprovalResolved(approval_id=approval, call_id=call_id(number), decision=answer, **more)  # type: ignore[arg-type]
+    resolved = ApprovalResolved(
+        approval_id=approval, call_id=call_id(number), decision=answer, **more
+    )  # type: ignore[arg-type]
     return [request, resolved, RunResumed(after="approval")]
 
 

@@ -1,4 +1,6 @@
-"""Memory for tests: a real journal in a temporary folder, and one embedding process for everybody who needs meanings."""
+"""Memory for tests: a real journal in a temporary folder, and one embedding process for everybody
+who needs meanings.
+"""
 
 import asyncio
 import math
@@ -36,7 +38,9 @@ class WordEmbedder:
         for word in text.lower().split():
             digest = sha256(word.encode()).digest()
             for at in range(0, 24, 2):
-                elements[int.from_bytes(digest[at : at + 2]) % 384] += 1.0 if digest[at + 1] & 1 else -1.0
+                elements[int.from_bytes(digest[at : at + 2]) % 384] += (
+                    1.0 if digest[at + 1] & 1 else -1.0
+                )
         length = math.hypot(*elements)
         return array("f", [each / length for each in elements]).tobytes()
 
@@ -56,7 +60,9 @@ class SetClock(Clock):
 
 
 @asynccontextmanager
-async def remembering(folder: Path, embedder: Embedder | None = None, clock: Clock | None = None) -> AsyncIterator[Memory]:
+async def remembering(
+    folder: Path, embedder: Embedder | None = None, clock: Clock | None = None
+) -> AsyncIterator[Memory]:
     clock = clock or Clock()
     path = folder / "journal.db"
     db = Database(Sqlite(path), clock.now_ms)

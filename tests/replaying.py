@@ -1,4 +1,6 @@
-"""Runs of all kinds, recorded by a real daemon, for replaying them: at random, and one for each thing that can happen."""
+"""Runs of all kinds, recorded by a real daemon, for replaying them: at random, and one for each
+thing that can happen.
+"""
 
 import asyncio
 import random
@@ -16,13 +18,20 @@ from palyra.core.events import Budgets, ClientTool, Earlier
 from palyra.core.ids import OWNER
 from palyra.features.compaction.service import Compact
 from palyra.features.memory.model import NewMemory
-from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.openai_api.sessions import CallerRequest, CallName
 from palyra.features.references.attachments import Attaching
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.rewind import Rewind
 from palyra.features.time_travel.undo import Undo
-from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.models.scripted import (
+    Script,
+    ScriptedCall,
+    ScriptedFailure,
+    ScriptedModel,
+    StreamPause,
+    Turn,
+)
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs
 from palyra.store.approvals import Approval
@@ -31,16 +40,14 @@ from tests.e2e.test_images import png
 from tests.inprocess import TERMINAL, body, finished, say, session, until
 from tests.watching_over import JumpingClock
 
-# Whether memory is asked by meaning does not matter here, and a model for it would have to be started.
+# Whether memory is asked by meaning does not matter here, and a model for it would have to be
+# started.
 SETTINGS = "[memory]\nembeddings = false\n"
 NO_JSON = ('{"text": ', "[1, 2]", "nonsense", '{"text": "a",}', '{"te\x01xt": 1}', "{'text': 1}")
 
 
 def call(name: str, **arguments: Any) -> ScriptedCall:
     return ScriptedCall(name=name, arguments=arguments)
-
-
-# --- at random --------------------------------------------------------------------------------------------------------
 
 
 def _some_call(rng: random.Random) -> ScriptedCall:
@@ -58,9 +65,15 @@ def _some_call(rng: random.Random) -> ScriptedCall:
             call("test.idempotent", folder="keys", text="k"),
             call("test.sleep", ms=rng.choice([0, 1, 3])),
             call("fs.list"),
-            call("fs.read", path=rng.choice(["notes.md", "missing.md", "../../etc/passwd", "sub/a.txt"])),
+            call(
+                "fs.read",
+                path=rng.choice(["notes.md", "missing.md", "../../etc/passwd", "sub/a.txt"]),
+            ),
             call("fs.write", path=f"new{number % 4}/f.txt", content=f"text {number}\n"),
-            call("fs.patch", edits=[{"path": "notes.md", "search": "title", "replace": f"title{number}"}]),
+            call(
+                "fs.patch",
+                edits=[{"path": "notes.md", "search": "title", "replace": f"title{number}"}],
+            ),
             call("fs.patch", edits=[{"path": "notes.md", "search": "not there", "replace": "x"}]),
             call("fs.search", pattern="title"),
             call("fs.nothing", path="x"),
@@ -74,7 +87,12 @@ def _some_turns(rng: random.Random) -> list[Turn]:
     for _ in range(rng.randrange(4)):
         fail = None
         if rng.random() < 0.08:
-            fail = Failure(failure=rng.choice(["malformed", "network"]), times=1, after=rng.randrange(2), retry_after_ms=1)
+            fail = ScriptedFailure(
+                failure=rng.choice(["malformed", "network"]),
+                times=1,
+                after=rng.randrange(2),
+                retry_after_ms=1,
+            )
         turns.append(
             Turn(
                 text=rng.choice([(), ("I ", "look."), ("thinking aloud",)]),
@@ -87,7 +105,13 @@ def _some_turns(rng: random.Random) -> list[Turn]:
     if last < 0.1:
         turns += [Turn(text="half a sen", stop="length"), Turn(text="tence")]
     elif last < 0.16:
-        turns.append(Turn(fail=Failure(failure=rng.choice(["auth", "content_blocked", "quota", "bad_request"]))))
+        turns.append(
+            Turn(
+                fail=ScriptedFailure(
+                    failure=rng.choice(["auth", "content_blocked", "quota", "bad_request"])
+                )
+            )
+        )
     elif last < 0.2:
         turns.append(Turn(text="no more", stop="content_filter"))
     else:
@@ -122,24 +146,40 @@ async def see_through(d: Daemon, run: Submitted, rng: random.Random) -> None:
     while True:
         for approval in await d.db.read(lambda tx: approvals.pending_of_run(tx, run.run_id)):
             await _answer(d, approval, rng)
-        entry = await until(d, run.session_id, "approval.requested", *TERMINAL, run_id=run.run_id, after=after)
+        entry = await until(
+            d, run.session_id, "approval.requested", *TERMINAL, run_id=run.run_id, after=after
+        )
         if entry.kind in TERMINAL:
             return
         after = entry.seq
 
 
 def scripts_at_random(seeds: Sequence[int]) -> dict[str, list[Turn]]:
-    return {f"s{seed} r{number}": _some_turns(random.Random(f"{seed}.{number}")) for seed in seeds for number in range(3)}
+    return {
+        f"s{seed} r{number}": _some_turns(random.Random(f"{seed}.{number}"))
+        for seed in seeds
+        for number in range(3)
+    }
 
 
 async def talk_at_random(d: Daemon, seed: int) -> str:
-    """Two or three runs of one session; sometimes a rule, a reset, a steer, an undo or a branch between them."""
+    """Two or three runs of one session; sometimes a rule, a reset, a steer, an undo or a branch
+    between them.
+    """
     rng = random.Random(seed)
     where = await session(d)
     for number in range(rng.randrange(2, 4)):
-        run = await say(d, where, f"s{seed} r{number}\nplease", mode=rng.choice(["followup", "collect"]))
+        run = await say(
+            d, where, f"s{seed} r{number}\nplease", mode=rng.choice(["followup", "collect"])
+        )
         if rng.random() < 0.3:
-            await say(d, where, "and be quick", mode=rng.choice(["steer", "interrupt", "followup"]), model="")
+            await say(
+                d,
+                where,
+                "and be quick",
+                mode=rng.choice(["steer", "interrupt", "followup"]),
+                model="",
+            )
         await see_through(d, run, rng)
         for other in await d.db.read(lambda tx: runs.unfinished_of_session(tx, where.session_id)):
             await see_through(d, _submitted(where, other.run_id), rng)
@@ -148,13 +188,27 @@ async def talk_at_random(d: Daemon, seed: int) -> str:
 
 
 def _submitted(where: Session, run_id: str) -> Submitted:
-    return Submitted(run_id=run_id, session_id=where.session_id, submission_id=run_id, state="accepted", outcome="queued", seq=0)
+    return Submitted(
+        run_id=run_id,
+        session_id=where.session_id,
+        submission_id=run_id,
+        state="accepted",
+        outcome="queued",
+        seq=0,
+    )
 
 
 async def _something_between(d: Daemon, where: Session, rng: random.Random) -> None:
     match rng.randrange(8):
         case 0:
-            rule = rng.choice(["never change ./new1", "max 9 calls", "ask before every change", "never use test.once"])
+            rule = rng.choice(
+                [
+                    "never change ./new1",
+                    "max 9 calls",
+                    "ask before every change",
+                    "never use test.once",
+                ]
+            )
             await d.rules.add(OWNER, where.session_id, rule)
         case 1:
             await d.sessions.reset(OWNER, where.session_id)
@@ -167,54 +221,89 @@ async def _something_between(d: Daemon, where: Session, rng: random.Random) -> N
             await d.sessions.change(OWNER, where.session_id, title="renamed", archived=None)
 
 
-# --- one for each thing that can happen -------------------------------------------------------------------------------
-
-Story = Callable[[Daemon, dict[str, Hold]], Awaitable[str]]
+Story = Callable[[Daemon, dict[str, StreamPause]], Awaitable[str]]
 HOLDS = ("cancel", "steer", "interrupt", "slow", "second")
 SCRIPTS: dict[str, list[Turn]] = {
     "cancel in a model call": [Turn(text=("one", "two"), hold="cancel", hold_after=1)],
     "tools of a program": [
-        Turn(text="I ask you.", calls=(call("get_weather", city="Brno"), call("test.pure", text="mine"), call("get_weather"))),
+        Turn(
+            text="I ask you.",
+            calls=(
+                call("get_weather", city="Brno"),
+                call("test.pure", text="mine"),
+                call("get_weather"),
+            ),
+        ),
         Turn(calls=(call("get_weather", city="Wien"),)),
         Turn(text="then not"),
     ],
     "cancel in a tool": [Turn(calls=(call("test.sleep", ms=60_000), call("test.pure", text="x")))],
-    "cancel while it waits": [Turn(calls=(call("test.once", path="a", line="b"), call("test.once", path="c", line="d")))],
-    "steer": [Turn(text=("first",), hold="steer", calls=(call("test.pure", text="x"),)), Turn(text="second"), Turn(text="third")],
-    "interrupt the model": [Turn(text=("so ", "far"), hold="interrupt", hold_after=1), Turn(text="then"), Turn(text="more")],
+    "cancel while it waits": [
+        Turn(calls=(call("test.once", path="a", line="b"), call("test.once", path="c", line="d")))
+    ],
+    "steer": [
+        Turn(text=("first",), hold="steer", calls=(call("test.pure", text="x"),)),
+        Turn(text="second"),
+        Turn(text="third"),
+    ],
+    "interrupt the model": [
+        Turn(text=("so ", "far"), hold="interrupt", hold_after=1),
+        Turn(text="then"),
+        Turn(text="more"),
+    ],
     "interrupt tools": [
-        Turn(calls=(call("test.pure", text="x"), call("test.sleep", ms=60_000), call("test.sleep", ms=50_000))),
+        Turn(
+            calls=(
+                call("test.pure", text="x"),
+                call("test.sleep", ms=60_000),
+                call("test.sleep", ms=50_000),
+            )
+        ),
         Turn(text="then"),
     ],
-    "retry": [Turn(fail=Failure(failure="overloaded", times=2, retry_after_ms=1)), Turn(text="no")],
+    "retry": [
+        Turn(fail=ScriptedFailure(failure="overloaded", times=2, retry_after_ms=1)),
+        Turn(text="no"),
+    ],
     "wait and be interrupted": [
-        Turn(fail=Failure(failure="rate_limited", times=1, retry_after_ms=50_000), text="yes"),
+        Turn(
+            fail=ScriptedFailure(failure="rate_limited", times=1, retry_after_ms=50_000), text="yes"
+        ),
         Turn(text="ok"),
     ],
-    "give up": [Turn(text=("a", "b"), fail=Failure(failure="network", after=1, retry_after_ms=1))],
+    "give up": [
+        Turn(text=("a", "b"), fail=ScriptedFailure(failure="network", after=1, retry_after_ms=1))
+    ],
     "long": [Turn(calls=(call("test.pure", text="again"),))] * 20,
     "slow": [Turn(text=("a",), hold="slow")],
     "slow tool": [Turn(calls=(call("test.sleep", ms=60_000),))],
     "queue": [Turn(text=("a",), hold="second"), Turn(text="b")],
     "expire": [Turn(calls=(call("test.once", path="a", line="b"),)), Turn(text="nobody")],
     "hello": [Turn(text="hello")],
-    "no quota": [Turn(fail=Failure(failure="quota", times=1), text="from elsewhere")],
+    "no quota": [Turn(fail=ScriptedFailure(failure="quota", times=1), text="from elsewhere")],
     "no key after a call": [
         Turn(calls=(call("test.pure", text="x"),)),
-        Turn(fail=Failure(failure="auth", times=2), text="from the third"),
+        Turn(fail=ScriptedFailure(failure="auth", times=2), text="from the third"),
     ],
-    "nobody": [Turn(fail=Failure(failure="permission"))],
-    "too long": [Turn(fail=Failure(failure="context_too_long", times=1), text="fits")],
+    "nobody": [Turn(fail=ScriptedFailure(failure="permission"))],
+    "too long": [Turn(fail=ScriptedFailure(failure="context_too_long", times=1), text="fits")],
     "too long after a call": [
         Turn(calls=(call("test.pure", text="x"),)),
-        Turn(fail=Failure(failure="context_too_long", times=1), text="fits"),
+        Turn(fail=ScriptedFailure(failure="context_too_long", times=1), text="fits"),
     ],
-    "write": [Turn(calls=(call("fs.write", path="w.txt", content="w"), call("fs.read", path="w.txt"))), Turn(text="written")],
-    "look": [Turn(calls=(call("test.camera", number=1), call("test.camera", number=2))), Turn(text="seen"), Turn(text="still")],
+    "write": [
+        Turn(calls=(call("fs.write", path="w.txt", content="w"), call("fs.read", path="w.txt"))),
+        Turn(text="written"),
+    ],
+    "look": [
+        Turn(calls=(call("test.camera", number=1), call("test.camera", number=2))),
+        Turn(text="seen"),
+        Turn(text="still"),
+    ],
 }
 
 
-async def cancel_in_a_model_call(d: Daemon, holds: dict[str, Hold]) -> str:
+async def cancel_in_a_model_call(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "cancel in a model call")
     await asyncio.wait_for(holds["cancel"].reached.wait(), 20)
@@ -222,7 +311,7 @@ async def cancel_in_a_model_call(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def cancel_in_a_tool(d: Daemon, holds: dict[str, Hold]) -> str:
+async def cancel_in_a_tool(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "cancel in a tool")
     await until(d, where.session_id, "tool.finished", run_id=run.run_id)
@@ -230,7 +319,7 @@ async def cancel_in_a_tool(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def cancel_while_it_waits(d: Daemon, holds: dict[str, Hold]) -> str:
+async def cancel_while_it_waits(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "cancel while it waits")
     await until(d, where.session_id, "approval.requested", run_id=run.run_id)
@@ -240,7 +329,7 @@ async def cancel_while_it_waits(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def stop_everything(d: Daemon, holds: dict[str, Hold]) -> str:
+async def stop_everything(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "cancel in a tool")
     for _ in range(3):
@@ -250,7 +339,7 @@ async def stop_everything(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def reset_at_work(d: Daemon, holds: dict[str, Hold]) -> str:
+async def reset_at_work(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "cancel in a tool")
     await until(d, where.session_id, "tool.started", run_id=run.run_id)
@@ -259,7 +348,7 @@ async def reset_at_work(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def steer(d: Daemon, holds: dict[str, Hold]) -> str:
+async def steer(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "steer")
     await asyncio.wait_for(holds["steer"].reached.wait(), 20)
@@ -270,7 +359,7 @@ async def steer(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def interrupt_the_model(d: Daemon, holds: dict[str, Hold]) -> str:
+async def interrupt_the_model(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "interrupt the model")
     await asyncio.wait_for(holds["interrupt"].reached.wait(), 20)
@@ -279,7 +368,7 @@ async def interrupt_the_model(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def interrupt_tools(d: Daemon, holds: dict[str, Hold]) -> str:
+async def interrupt_tools(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "interrupt tools")
     await until(d, where.session_id, "tool.finished", run_id=run.run_id)
@@ -288,13 +377,13 @@ async def interrupt_tools(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def retry(d: Daemon, holds: dict[str, Hold]) -> str:
+async def retry(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await finished(d, await say(d, where, "retry"))
     return where.session_id
 
 
-async def interrupt_a_wait(d: Daemon, holds: dict[str, Hold]) -> str:
+async def interrupt_a_wait(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "wait and be interrupted")
     await until(d, where.session_id, "model.failed", run_id=run.run_id)
@@ -303,13 +392,13 @@ async def interrupt_a_wait(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def give_up(d: Daemon, holds: dict[str, Hold]) -> str:
+async def give_up(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await finished(d, await say(d, where, "give up"))
     return where.session_id
 
 
-async def ask_elsewhere(d: Daemon, holds: dict[str, Hold]) -> str:
+async def ask_elsewhere(d: Daemon, holds: dict[str, StreamPause]) -> str:
     """The model fails, so the next is asked: at the first turn, and after a call."""
     before = d.models._fallbacks
     d.models._fallbacks = (d.models.find("scripted/two"), d.models.find("scripted/three"))
@@ -322,19 +411,19 @@ async def ask_elsewhere(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def out_of_turns(d: Daemon, holds: dict[str, Hold]) -> str:
+async def out_of_turns(d: Daemon, holds: dict[str, StreamPause]) -> str:
     return await _with_budgets(d, Budgets(turns=3), "long")
 
 
-async def out_of_calls(d: Daemon, holds: dict[str, Hold]) -> str:
+async def out_of_calls(d: Daemon, holds: dict[str, StreamPause]) -> str:
     return await _with_budgets(d, Budgets(calls=2), "long")
 
 
-async def out_of_time(d: Daemon, holds: dict[str, Hold]) -> str:
+async def out_of_time(d: Daemon, holds: dict[str, StreamPause]) -> str:
     return await _with_budgets(d, Budgets(active_ms=150), "slow")
 
 
-async def out_of_time_in_a_tool(d: Daemon, holds: dict[str, Hold]) -> str:
+async def out_of_time_in_a_tool(d: Daemon, holds: dict[str, StreamPause]) -> str:
     return await _with_budgets(d, Budgets(active_ms=150), "slow tool")
 
 
@@ -349,7 +438,7 @@ async def _with_budgets(d: Daemon, budgets: Budgets, text: str) -> str:
     return where.session_id
 
 
-async def a_queue(d: Daemon, holds: dict[str, Hold]) -> str:
+async def a_queue(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await say(d, where, "queue")
     await asyncio.wait_for(holds["second"].reached.wait(), 20)
@@ -362,7 +451,7 @@ async def a_queue(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def nobody_answers(d: Daemon, holds: dict[str, Hold]) -> str:
+async def nobody_answers(d: Daemon, holds: dict[str, StreamPause]) -> str:
     before = d.settings.approval_times
     d.settings.approval_times = msgspec.structs.replace(before, interactive=30)
     try:
@@ -373,7 +462,7 @@ async def nobody_answers(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def a_branch(d: Daemon, holds: dict[str, Hold]) -> str:
+async def a_branch(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await see_through(d, await say(d, where, "write"), random.Random(1))
     await finished(d, await say(d, where, "hello"))
@@ -383,25 +472,29 @@ async def a_branch(d: Daemon, holds: dict[str, Hold]) -> str:
     return grandchild.session_id
 
 
-async def a_rule_while_it_waits(d: Daemon, holds: dict[str, Hold]) -> str:
+async def a_rule_while_it_waits(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     run = await say(d, where, "expire")
     asked = await until(d, where.session_id, "approval.requested", run_id=run.run_id)
     await d.rules.add(OWNER, where.session_id, "max 1 calls")
-    await d.answers.answer(OWNER, msgspec.json.decode(asked.event)["approval_id"], Answer(decision="allow"), "test")
+    await d.answers.answer(
+        OWNER, msgspec.json.decode(asked.event)["approval_id"], Answer(decision="allow"), "test"
+    )
     await see_through(d, run, random.Random(3))
     return where.session_id
 
 
-async def remembered(d: Daemon, holds: dict[str, Hold]) -> str:
+async def remembered(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     here = await d.memory.where(OWNER, where.session_id)
-    await d.memory.add(here, NewMemory(text="Whoever says hello likes to be called Ada", pinned=True))
+    await d.memory.add(
+        here, NewMemory(text="Whoever says hello likes to be called Ada", pinned=True)
+    )
     await finished(d, await say(d, where, "hello"))
     return where.session_id
 
 
-async def rewound(d: Daemon, holds: dict[str, Hold]) -> str:
+async def rewound(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await see_through(d, await say(d, where, "write"), random.Random(1))
     behind = await finished(d, await say(d, where, "hello"))
@@ -411,10 +504,12 @@ async def rewound(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def condensed(d: Daemon, holds: dict[str, Hold]) -> str:
+async def condensed(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     for _ in range(12):
-        await finished(d, await say(d, where, "hello\n" + "and a long story about this and that. " * 40))
+        await finished(
+            d, await say(d, where, "hello\n" + "and a long story about this and that. " * 40)
+        )
     made = await d.compacting.compact(OWNER, where.session_id, Compact())
     assert made.applied, made.why
     await finished(d, await say(d, where, "hello"))
@@ -424,7 +519,7 @@ async def condensed(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
-async def named_and_attached(d: Daemon, holds: dict[str, Hold]) -> str:
+async def named_and_attached(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     kept = [
         await d.enclosures.attachments.keep(OWNER, where.session_id, name, data)
@@ -433,27 +528,35 @@ async def named_and_attached(d: Daemon, holds: dict[str, Hold]) -> str:
     attaching = tuple(Attaching(artifact=each.artifact, name=each.name) for each in kept)
     run = await say(d, where, "hello\n@file:notes.md and @folder:sub", attachments=attaching)
     await finished(d, run)
-    (d_notes := Path(where.workspace, "notes.md")).write_text(d_notes.read_text() + "changed since\n")
+    (d_notes := Path(where.workspace, "notes.md")).write_text(
+        d_notes.read_text() + "changed since\n"
+    )
     await finished(d, await say(d, where, "hello"))
     return where.session_id
 
 
-async def images(d: Daemon, holds: dict[str, Hold]) -> str:
+async def images(d: Daemon, holds: dict[str, StreamPause]) -> str:
     where = await session(d)
     await finished(d, await say(d, where, "look"))
     await finished(d, await say(d, where, "look\nagain"))
     return where.session_id
 
 
-async def tools_of_a_program(d: Daemon, holds: dict[str, Hold]) -> str:
-    """It brings results together with a word more, and then says something else instead of the next."""
-    given = Asked(text="tools of a program", offered=(ClientTool("get_weather"),), earlier=(Earlier("assistant", "hi"),))
+async def tools_of_a_program(d: Daemon, holds: dict[str, StreamPause]) -> str:
+    """It brings results together with a word more, and then says something else instead of the
+    next.
+    """
+    given = CallerRequest(
+        text="tools of a program",
+        offered=(ClientTool("get_weather"),),
+        earlier=(Earlier("assistant", "hi"),),
+    )
     begun = await d.callers.begin(OWNER, given)
     handed = await until(d, begun.session_id, "tool.handed_over")
     results = {CallName(begun.run_id, call_id): "sun" for call_id in body(handed)["calls"]}
-    await d.callers.begin(OWNER, Asked(text="hurry", results=results))
+    await d.callers.begin(OWNER, CallerRequest(text="hurry", results=results))
     await until(d, begun.session_id, "tool.handed_over", after=handed.seq)
-    await d.callers.begin(OWNER, Asked(text="never mind", session=begun.session_id))
+    await d.callers.begin(OWNER, CallerRequest(text="never mind", session=begun.session_id))
     assert (await until(d, begun.session_id, *TERMINAL)).kind == "run.completed"
     return begun.session_id
 
@@ -461,7 +564,7 @@ async def tools_of_a_program(d: Daemon, holds: dict[str, Hold]) -> str:
 def _with_a_moved_clock(hold: str, story: Story, ms: int) -> Story:
     """A story in which somebody sets the clock while the model speaks."""
 
-    async def told(d: Daemon, holds: dict[str, Hold]) -> str:
+    async def told(d: Daemon, holds: dict[str, StreamPause]) -> str:
         async def set_it() -> None:
             await holds[hold].reached.wait()
             assert isinstance(d.clock, JumpingClock)
@@ -508,7 +611,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
-def model_for(scripts: dict[str, list[Turn]], holds: dict[str, Hold]) -> ScriptedModel:
+def model_for(scripts: dict[str, list[Turn]], holds: dict[str, StreamPause]) -> ScriptedModel:
     known = {name: tuple(turns) for name, turns in scripts.items()}
     return ScriptedModel(Script(known | {"*": (Turn(text="well"),) * 50}), holds=holds)
 

@@ -32,8 +32,12 @@ def shown(moments: list[int]) -> list[str]:
 
 
 @asynccontextmanager
-async def timed(folder: Path, clock: HeldClock, model: Any = None, settings: str = "") -> AsyncIterator[Daemon]:
-    answering = ScriptedModel(Script({"look around": (Turn(text=("done",)),)})) if model is None else model
+async def timed(
+    folder: Path, clock: HeldClock, model: Any = None, settings: str = ""
+) -> AsyncIterator[Daemon]:
+    answering = (
+        ScriptedModel(Script({"look around": (Turn(text=("done",)),)})) if model is None else model
+    )
     async with daemon(folder, answering, settings, clock=clock) as opened:
         yield opened
 
@@ -54,7 +58,8 @@ async def settle(d: Daemon) -> None:
         while True:
             await d.tasks.settled()
             quiet = not d.runs.working
-            # What the end of a run causes was handed over before it; after this it is known to the queue.
+            # What the end of a run causes was handed over before it; after this it is known to the
+            # queue.
             await d.db.write(lambda tx: None)
             if quiet and d.tasks.idle and not d.runs.working:
                 return
@@ -68,11 +73,15 @@ async def set_clock(d: Daemon, clock: HeldClock, by_ms: int) -> None:
 
 
 async def pass_time(d: Daemon, clock: HeldClock, ms: int) -> None:
-    """Let time pass, from one task that becomes ready to the next, and everything happen that happens meanwhile."""
+    """Let time pass, from one task that becomes ready to the next, and everything happen that
+    happens meanwhile.
+    """
     end = clock.ticks_ms() + ms
     await settle(d)
     while clock.ticks_ms() < end:
-        due_ms = await d.db.read(lambda tx: tasks.next_moment(tx, d.tasks.kinds, ())) - clock.now_ms()
+        due_ms = (
+            await d.db.read(lambda tx: tasks.next_moment(tx, d.tasks.kinds, ())) - clock.now_ms()
+        )
         # A clock that was set wakes nobody: what is due since is seen when somebody wakes anyway.
         clock.advance(min(end - clock.ticks_ms(), due_ms if due_ms > 0 else max(1, clock.next_ms)))
         await asyncio.sleep(0)

@@ -1,4 +1,6 @@
-"""How the tests make, install and call skills: real files, the real runtime, modules written in WebAssembly's text format."""
+"""How the tests make, install and call skills: real files, the real runtime, modules written in
+WebAssembly's text format.
+"""
 
 import asyncio
 import json
@@ -11,7 +13,7 @@ from palyra.features.skills import tools
 from palyra.features.skills.host import World
 from palyra.features.skills.store import Record, Skills
 from palyra.features.skills.tools import SkillTool
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from tests.tools_at_work import context
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "skills"
@@ -27,9 +29,15 @@ IMPORTS = {
 }
 
 
-def module(call: str, *, imports: tuple[str, ...] = (), more: str = "", memory: str = MEMORY) -> str:
-    """A module whose `call` has this body; parameters are $at and $size, and it must leave an i64."""
-    imported = " ".join(f'(import "host" "{name}" (func ${name} {IMPORTS[name]}))' for name in imports)
+def module(
+    call: str, *, imports: tuple[str, ...] = (), more: str = "", memory: str = MEMORY
+) -> str:
+    """A module whose `call` has this body; parameters are $at and $size, and it must leave an
+    i64.
+    """
+    imported = " ".join(
+        f'(import "host" "{name}" (func ${name} {IMPORTS[name]}))' for name in imports
+    )
     return f'(module {imported} {memory} {more} (func (export "call") (param $at i32) (param $size i32) (result i64) {call}))'
 
 
@@ -39,7 +47,9 @@ def packed(at: int, size: int) -> str:
 
 def answering(text: str, *, imports: tuple[str, ...] = (), before: str = "") -> str:
     """A module that answers with this JSON, after doing something else."""
-    return module(f"{before} {packed(1024, len(text.encode()))}", imports=imports, more=data(1024, text))
+    return module(
+        f"{before} {packed(1024, len(text.encode()))}", imports=imports, more=data(1024, text)
+    )
 
 
 def data(at: int, text: str | bytes) -> str:
@@ -47,11 +57,15 @@ def data(at: int, text: str | bytes) -> str:
     return f'(data (i32.const {at}) "' + "".join(f"\\{byte:02x}" for byte in raw) + '")'
 
 
-ECHO = module("(i64.or (i64.shl (i64.extend_i32_u (local.get $at)) (i64.const 32)) (i64.extend_i32_u (local.get $size)))")
+ECHO = module(
+    "(i64.or (i64.shl (i64.extend_i32_u (local.get $at)) (i64.const 32)) (i64.extend_i32_u (local.get $size)))"
+)
 
 
 def asking(name: str, given: str, *, then: str = "", others: tuple[str, ...] = ()) -> str:
-    """A module that calls a host function with one text and answers with what it leaves, or with the code as a number."""
+    """A module that calls a host function with one text and answers with what it leaves, or with
+    the code as a number.
+    """
     return module(
         f"""(local $n i32)
         (local.set $n (call ${name} (i32.const 0) (i32.const {len(given.encode())}))) {then}
@@ -67,7 +81,9 @@ def asking(name: str, given: str, *, then: str = "", others: tuple[str, ...] = (
 def make(folder: Path, wat: str | bytes, *, name: str = "subject", **entry: Any) -> Path:
     """A skill with one tool `run`, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: For a test.\n---\nDo what the test says.\n")
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {name}\ndescription: For a test.\n---\nDo what the test says.\n"
+    )
     (folder / "run.wat").write_bytes(wat.encode() if isinstance(wat, str) else wat)
     wants, limits = entry.pop("wants", {}), entry.pop("limits", {})
     lines = ["[[tools]]", *(f"{key} = {json.dumps(value)}" for key, value in _entry(entry).items())]
@@ -94,13 +110,15 @@ def tool(folder: Path, wat: str | bytes, world: World | None = None, **entry: An
     skills = Skills(folder / "skills")
     record = installed(skills, source)
     shutil.rmtree(source)
-    (only,) = tools.tools_of(skills, skills.get(record.name), world or World(Fence()))
+    (only,) = tools.tools_of(skills, skills.get(record.name), world or World(PathGuard()))
     return only
 
 
 def run(subject: SkillTool, workspace: Path, arguments: dict[str, Any] | None = None) -> ToolResult:
     async def main() -> ToolResult:
-        return await asyncio.wait_for(subject.execute(subject.parse(arguments or {})[0], context(workspace)), 30)
+        return await asyncio.wait_for(
+            subject.execute(subject.parse(arguments or {})[0], context(workspace)), 30
+        )
 
     return asyncio.run(main())
 

@@ -1,6 +1,8 @@
-"""A Slack workspace on loopback: Socket Mode with envelopes that must be confirmed, and as much of the Web API as a bot uses.
+"""A Slack workspace on loopback: Socket Mode with envelopes that must be confirmed, and as much of
+the Web API as a bot uses.
 
-It keeps what real Slack keeps: histories and threads, metadata, files, reactions; and sends again what was not confirmed.
+It keeps what real Slack keeps: histories and threads, metadata, files, reactions; and sends again
+what was not confirmed.
 """
 
 import asyncio
@@ -48,8 +50,6 @@ class FakeSlack:
         self._last_us = 0
         self._changed = asyncio.Condition()
 
-    # --- what people do -----------------------------------------------------------------------------------------------
-
     def stamp(self) -> str:
         # The time to the microsecond, and never the same twice.
         self._last_us = max(self._last_us + 1, time.time_ns() // 1_000)
@@ -60,15 +60,27 @@ class FakeSlack:
         self.channels.setdefault(channel, {"id": channel, "is_im": True, "user": user})
         return channel
 
-    async def say(self, channel: str, author: str, text: str, *, tell: bool = True, **more: Any) -> Json:
-        message = {"type": "message", "user": NAMES[author], "text": text, "ts": self.stamp(), "channel": channel, **more}
+    async def say(
+        self, channel: str, author: str, text: str, *, tell: bool = True, **more: Any
+    ) -> Json:
+        message = {
+            "type": "message",
+            "user": NAMES[author],
+            "text": text,
+            "ts": self.stamp(),
+            "channel": channel,
+            **more,
+        }
         self.messages.append(message)
         if tell:
             await self.tell(self.event(message))
         return message
 
     def event(self, message: Json) -> Json:
-        return {**message, "channel_type": "im" if self.channels[message["channel"]].get("is_im") else "channel"}
+        return {
+            **message,
+            "channel_type": "im" if self.channels[message["channel"]].get("is_im") else "channel",
+        }
 
     async def edit(self, message: Json, text: str) -> None:
         before = dict(message)
@@ -76,23 +88,49 @@ class FakeSlack:
         await self.changed(message, before)
 
     async def changed(self, message: Json, before: Json) -> None:
-        outer = {"type": "message", "subtype": "message_changed", "channel": message["channel"], "ts": self.stamp()}
+        outer = {
+            "type": "message",
+            "subtype": "message_changed",
+            "channel": message["channel"],
+            "ts": self.stamp(),
+        }
         await self.tell({**outer, "message": message, "previous_message": before})
 
     async def press(self, message: Json, value: str, author: str) -> None:
-        pressed = {"type": "button", "value": value, "action_id": "palyra-0", "action_ts": self.stamp()}
-        payload = {"type": "block_actions", "user": {"id": NAMES[author], "name": author}, "actions": [pressed]}
-        await self.deliver("interactive", {**payload, "channel": {"id": message["channel"]}, "message": message})
+        pressed = {
+            "type": "button",
+            "value": value,
+            "action_id": "palyra-0",
+            "action_ts": self.stamp(),
+        }
+        payload = {
+            "type": "block_actions",
+            "user": {"id": NAMES[author], "name": author},
+            "actions": [pressed],
+        }
+        await self.deliver(
+            "interactive", {**payload, "channel": {"id": message["channel"]}, "message": message}
+        )
 
     def attach(self, name: str, data: bytes, **more: Any) -> Json:
         file_id = f"F{next(self._numbers)}"
         url = f"{self.url}/files/{file_id}"
-        known = {"id": file_id, "name": name, "size": len(data), "mimetype": "application/octet-stream", "url_private": url, **more}
+        known = {
+            "id": file_id,
+            "name": name,
+            "size": len(data),
+            "mimetype": "application/octet-stream",
+            "url_private": url,
+            **more,
+        }
         self.files[file_id] = {"data": data, **known}
         return known
 
     async def tell(self, event: Json) -> None:
-        await self.deliver("events_api", {"type": "event_callback", "event": event, "event_id": f"Ev{next(self._numbers)}"})
+        await self.deliver(
+            "events_api",
+            {"type": "event_callback", "event": event, "event_id": f"Ev{next(self._numbers)}"},
+        )
 
     async def deliver(self, kind: str, payload: Json) -> None:
         envelope: Json = {
@@ -114,8 +152,6 @@ class FakeSlack:
             # Who has just left gets it the next time: it was not confirmed.
             with suppress(ConnectionResetError):
                 await wire.send_str(json.dumps(envelope))
-
-    # --- what it does to the bot --------------------------------------------------------------------------------------
 
     async def drop(self) -> None:
         wires, self.wires = self.wires, []
@@ -139,8 +175,6 @@ class FakeSlack:
     async def _news(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-    # --- its doors ----------------------------------------------------------------------------------------------------
 
     async def link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -169,7 +203,11 @@ class FakeSlack:
         trouble = self.troubles.get(method, [])
         kind = trouble.pop(0) if trouble else ""
         if kind == "rate_limit":
-            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": self.retry_after})
+            return web.json_response(
+                {"ok": False, "error": "ratelimited"},
+                status=429,
+                headers={"Retry-After": self.retry_after},
+            )
         if kind == "overloaded":
             return web.json_response({"ok": False, "error": "service_unavailable"}, status=503)
         if self.refuses or token != wanted:
@@ -187,7 +225,13 @@ class FakeSlack:
         return web.json_response({"ok": True, **answer}, headers={"X-OAuth-Scopes": self.scopes})
 
     async def do_auth_test(self, asked: Json) -> Json:
-        return {"user_id": BOT, "user": "palyra", "bot_id": BOT_ID, "team": "A Team", "url": "https://x.slack.com/"}
+        return {
+            "user_id": BOT,
+            "user": "palyra",
+            "bot_id": BOT_ID,
+            "team": "A Team",
+            "url": "https://x.slack.com/",
+        }
 
     async def do_apps_connections_open(self, asked: Json) -> Json:
         return {"url": self.url.replace("http", "ws", 1) + "/link"}
@@ -204,25 +248,53 @@ class FakeSlack:
         return {"channels": found[at : at + 2], "response_metadata": {"next_cursor": more}}
 
     async def do_conversations_history(self, asked: Json) -> Json:
-        found = [each for each in self._of(asked) if not each.get("thread_ts") or each["thread_ts"] == each["ts"]]
+        found = [
+            each
+            for each in self._of(asked)
+            if not each.get("thread_ts") or each["thread_ts"] == each["ts"]
+        ]
         return _page(found[::-1], asked)
 
     async def do_conversations_replies(self, asked: Json) -> Json:
-        return _page([each for each in self._of(asked) if asked["ts"] in (each["ts"], each.get("thread_ts"))], asked)
+        return _page(
+            [
+                each
+                for each in self._of(asked)
+                if asked["ts"] in (each["ts"], each.get("thread_ts"))
+            ],
+            asked,
+        )
 
     def _of(self, asked: Json) -> list[Json]:
         if asked["channel"] not in self.channels:
             raise SlackError("channel_not_found")
         oldest = float(asked.get("oldest") or 0)
-        found = [each for each in self.messages if each["channel"] == asked["channel"] and float(each["ts"]) > oldest]
+        found = [
+            each
+            for each in self.messages
+            if each["channel"] == asked["channel"] and float(each["ts"]) > oldest
+        ]
         if str(asked.get("include_all_metadata")) in ("1", "True", "true"):
             return found
-        return [{name: value for name, value in each.items() if name != "metadata"} for each in found]
+        return [
+            {name: value for name, value in each.items() if name != "metadata"} for each in found
+        ]
 
     async def do_chat_postMessage(self, asked: Json) -> Json:
         self._check(asked)
-        kept: Json = {name: asked[name] for name in ("channel", "text", "blocks", "metadata", "thread_ts") if name in asked}
-        message = {"type": "message", "user": BOT, "bot_id": BOT_ID, "ts": self.stamp(), **kept, "asked": asked}
+        kept: Json = {
+            name: asked[name]
+            for name in ("channel", "text", "blocks", "metadata", "thread_ts")
+            if name in asked
+        }
+        message = {
+            "type": "message",
+            "user": BOT,
+            "bot_id": BOT_ID,
+            "ts": self.stamp(),
+            **kept,
+            "asked": asked,
+        }
         self.messages.append(message)
         await self.tell(self.event(message))
         return {"ts": message["ts"], "channel": message["channel"], "message": message}
@@ -239,7 +311,9 @@ class FakeSlack:
         if len(asked["text"]) > 40_000:
             raise SlackError("msg_too_long")
         for block in asked.get("blocks") or []:
-            if block["type"] == "markdown" and (not self.reads_markdown or len(block["text"]) > 12_000):
+            if block["type"] == "markdown" and (
+                not self.reads_markdown or len(block["text"]) > 12_000
+            ):
                 raise SlackError("invalid_blocks")
             if block["type"] == "section" and len(block["text"]["text"]) > 3_000:
                 raise SlackError("invalid_blocks")
@@ -270,8 +344,17 @@ class FakeSlack:
 
     async def do_files_completeUploadExternal(self, asked: Json) -> Json:
         wanted = json.loads(asked["files"]) if isinstance(asked["files"], str) else asked["files"]
-        files = [{name: self.files[each["id"]][name] for name in ("id", "name", "size")} for each in wanted]
-        message = {"type": "message", "user": BOT, "bot_id": BOT_ID, "ts": self.stamp(), "channel": asked["channel_id"]}
+        files = [
+            {name: self.files[each["id"]][name] for name in ("id", "name", "size")}
+            for each in wanted
+        ]
+        message = {
+            "type": "message",
+            "user": BOT,
+            "bot_id": BOT_ID,
+            "ts": self.stamp(),
+            "channel": asked["channel_id"],
+        }
         message |= {"text": "", "files": files, "subtype": "file_share"}
         if asked.get("thread_ts"):
             message["thread_ts"] = asked["thread_ts"]
@@ -300,7 +383,10 @@ async def asked_of(request: web.Request) -> Json:
     if request.content_type == "application/json":
         found: Json = await request.json()
         return found
-    return {**request.query, **{name: value for name, value in (await request.post()).items() if isinstance(value, str)}}
+    return {
+        **request.query,
+        **{name: value for name, value in (await request.post()).items() if isinstance(value, str)},
+    }
 
 
 @asynccontextmanager

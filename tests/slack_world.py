@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.features.channels.contract import Connector, Given, Mark, OutFile, Outgoing
+from palyra.features.channels.contract import (
+    Connector,
+    ConnectorSettings,
+    Mark,
+    OutFile,
+    OutgoingMessage,
+)
 from palyra.features.channels.model import Button, InboundFile
 from palyra.features.channels.slack.mrkdwn import EVERYONE
 from palyra.features.channels.slack.settings import KIND
@@ -20,7 +26,7 @@ _MARKS: dict[str, Mark] = {"eyes": "seen", "white_check_mark": "done", "no_entry
 
 def connector_to(fake: FakeSlack, **other: str) -> Connector:
     settings = {"token": TOKEN, "app_token": APP_TOKEN, "api": f"{fake.url}/api", **other}
-    return KIND.make(Given("work", settings, lambda: time.time_ns() // 1_000_000))
+    return KIND.make(ConnectorSettings("work", settings, lambda: time.time_ns() // 1_000_000))
 
 
 class SlackWorld:
@@ -47,9 +53,17 @@ class SlackWorld:
             parent = await self.fake.say(channel, sender, "the beginning of a thread", tell=False)
             more["thread_ts"] = parent["ts"]
         if files:
-            more |= {"subtype": "file_share", "files": [self.fake.attach(each.name, each.data) for each in files]}
+            more |= {
+                "subtype": "file_share",
+                "files": [self.fake.attach(each.name, each.data) for each in files],
+            }
         shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        await self.fake.say(channel, sender, shown.replace("@everyone", "<!everyone>") if everyone else shown, **more)
+        await self.fake.say(
+            channel,
+            sender,
+            shown.replace("@everyone", "<!everyone>") if everyone else shown,
+            **more,
+        )
 
     async def deliver_again(self) -> None:
         await self.fake.again()
@@ -65,14 +79,22 @@ class SlackWorld:
     def _post(self, message: dict[str, Any]) -> Post:
         blocks = message.get("blocks") or []
         shown = "".join(block["text"] for block in blocks if block["type"] == "markdown")
-        buttons = [each for block in blocks if block["type"] == "actions" for each in block["elements"]]
+        buttons = [
+            each for block in blocks if block["type"] == "actions" for each in block["elements"]
+        ]
         return Post(
             f"{message['channel']}/{message['ts']}",
             message["channel"],
             shown,
             message.get("thread_ts", ""),
-            tuple(Button(each["text"]["text"], each["value"], _STYLES[each.get("style")]) for each in buttons),  # type: ignore[arg-type]
-            tuple(OutFile(each["name"], self.fake.files[each["id"]]["data"]) for each in message.get("files") or []),
+            tuple(
+                Button(each["text"]["text"], each["value"], _STYLES[each.get("style")])
+                for each in buttons
+            ),  # type: ignore[arg-type]
+            tuple(
+                OutFile(each["name"], self.fake.files[each["id"]]["data"])
+                for each in message.get("files") or []
+            ),
             EVERYONE.search(shown + message["text"]) is not None,
         )
 
@@ -104,8 +126,6 @@ async def world(folder: Path) -> AsyncIterator[World]:
         await connector.close()
 
 
-# --- for tests of its own ---------------------------------------------------------------------------------------------
-
 Scene = Callable[[FakeSlack, RecordingDoor], Awaitable[None]]
 
 
@@ -118,8 +138,12 @@ def play(scene: Scene, scopes: str = "") -> None:
 
 
 @asynccontextmanager
-async def serving(fake: FakeSlack, door: RecordingDoor) -> AsyncIterator[tuple[Connector, "asyncio.Task[None]"]]:
-    """A connector of its own, as a daemon that has just started has one; what it knows is what the door remembers."""
+async def serving(
+    fake: FakeSlack, door: RecordingDoor
+) -> AsyncIterator[tuple[Connector, "asyncio.Task[None]"]]:
+    """A connector of its own, as a daemon that has just started has one; what it knows is what the
+    door remembers.
+    """
     connector = connector_to(fake)
     wanted = door.connects + 1
     task = asyncio.create_task(connector.serve(door))
@@ -141,5 +165,5 @@ async def heard(door: RecordingDoor, number: int) -> list[str]:
     return texts(door)
 
 
-def out(text: str, key: str = "k-0", **more: object) -> Outgoing:
-    return Outgoing(key=key, conversation=TEAM, text=text, **more)  # type: ignore[arg-type]
+def out(text: str, key: str = "k-0", **more: object) -> OutgoingMessage:
+    return OutgoingMessage(key=key, conversation=TEAM, text=text, **more)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""A real Synapse on loopback, started once for a test session: SQLite, accounts by a shared secret, no limits on how fast they are.
+"""A real Synapse on loopback, started once for a test session: SQLite, accounts by a shared secret,
+no limits on how fast they are.
 
 `homeserver()` gives it. It is ended by its own pid when the session ends.
 """
@@ -54,7 +55,13 @@ class Homeserver:
             told.settimeout(START_S)
             with (self.folder / "out").open("ab") as out:
                 self.process = subprocess.Popen(
-                    [synapse.PYTHON, "-m", "synapse.app.homeserver", "-c", self.folder / "homeserver.yaml"],
+                    [
+                        synapse.PYTHON,
+                        "-m",
+                        "synapse.app.homeserver",
+                        "-c",
+                        self.folder / "homeserver.yaml",
+                    ],
                     cwd=self.folder,
                     env={**os.environ, "NOTIFY_SOCKET": str(path)},
                     stdout=out,
@@ -67,7 +74,9 @@ class Homeserver:
             except TimeoutError:
                 self.kill()
                 said = (self.folder / "out").read_text(errors="replace")[-2000:]
-                raise AssertionError(f"Synapse was not ready within {START_S:g} s; it said: {said}") from None
+                raise AssertionError(
+                    f"Synapse was not ready within {START_S:g} s; it said: {said}"
+                ) from None
 
     def kill(self) -> None:
         """As `kill -9` does it: nothing is put in order."""
@@ -81,9 +90,13 @@ _running: list[Homeserver] = []
 
 
 def homeserver() -> Homeserver:
-    """The one of this test session; started when it is first wanted, and again if a test has killed it."""
+    """The one of this test session; started when it is first wanted, and again if a test has killed
+    it.
+    """
     if not _running:
-        assert synapse.READY.exists(), "Synapse is not installed: python scripts/synapse.py (or make test) does it"
+        assert synapse.READY.exists(), (
+            "Synapse is not installed: python scripts/synapse.py (or make test) does it"
+        )
         folder = Path(tempfile.mkdtemp(prefix="synapse-"))
         made = Homeserver(folder, ports.free())
         _configure(made)
@@ -107,7 +120,13 @@ def _configure(made: Homeserver) -> None:
         "server_name": "localhost",
         "pid_file": str(made.folder / "pid"),
         "listeners": [
-            {"port": made.port, "bind_addresses": ["127.0.0.1"], "type": "http", "tls": False, "resources": [{"names": ["client"]}]}
+            {
+                "port": made.port,
+                "bind_addresses": ["127.0.0.1"],
+                "type": "http",
+                "tls": False,
+                "resources": [{"names": ["client"]}],
+            }
         ],
         "database": {"name": "sqlite3", "args": {"database": str(made.folder / "homeserver.db")}},
         "media_store_path": str(made.folder / "media"),
@@ -132,13 +151,14 @@ def _configure(made: Homeserver) -> None:
     }
     # YAML is a superset of JSON.
     (made.folder / "homeserver.yaml").write_text(json.dumps(settings))
-    log = {"version": 1, "handlers": {"all": {"class": "logging.StreamHandler"}}, "root": {"level": "WARNING", "handlers": ["all"]}}
+    log = {
+        "version": 1,
+        "handlers": {"all": {"class": "logging.StreamHandler"}},
+        "root": {"level": "WARNING", "handlers": ["all"]},
+    }
     (made.folder / "log.yaml").write_text(json.dumps(log))
     seed = base64.b64encode(secrets.token_bytes(32)).decode().rstrip("=")
     (made.folder / "key").write_text(f"ed25519 a_test {seed}\n")
-
-
-# --- accounts ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -158,8 +178,14 @@ class Account:
             assert answer.status == 200, f"{method} {path}: {answer.status} {found}"
             return found
 
-    async def room(self, *invited: str, direct: bool = False, encrypted: bool = False, name: str = "") -> str:
-        state = [{"type": "m.room.encryption", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}] if encrypted else []
+    async def room(
+        self, *invited: str, direct: bool = False, encrypted: bool = False, name: str = ""
+    ) -> str:
+        state = (
+            [{"type": "m.room.encryption", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}]
+            if encrypted
+            else []
+        )
         body = {
             "preset": "trusted_private_chat" if direct else "private_chat",
             "is_direct": direct,
@@ -171,7 +197,9 @@ class Account:
         return made
 
     async def invite(self, room: str, whom: "Account") -> None:
-        await self.ask("POST", f"/_matrix/client/v3/rooms/{quote(room)}/invite", {"user_id": whom.user_id})
+        await self.ask(
+            "POST", f"/_matrix/client/v3/rooms/{quote(room)}/invite", {"user_id": whom.user_id}
+        )
 
     async def join(self, room: str) -> None:
         await self.ask("POST", f"/_matrix/client/v3/join/{quote(room)}", {})
@@ -212,11 +240,15 @@ class Account:
         return set(found["joined"])
 
     async def rooms(self) -> list[str]:
-        found: list[str] = (await self.ask("GET", "/_matrix/client/v3/joined_rooms"))["joined_rooms"]
+        found: list[str] = (await self.ask("GET", "/_matrix/client/v3/joined_rooms"))[
+            "joined_rooms"
+        ]
         return found
 
 
-async def register(home: Homeserver, web: aiohttp.ClientSession, name: str, *, admin: bool = False) -> Account:
+async def register(
+    home: Homeserver, web: aiohttp.ClientSession, name: str, *, admin: bool = False
+) -> Account:
     """A new account whose name begins like this; no two tests share one."""
     user = f"{name}{os.getpid()}x{next(_numbers)}"
     path = f"{home.url}/_synapse/admin/v1/register"
@@ -224,7 +256,14 @@ async def register(home: Homeserver, web: aiohttp.ClientSession, name: str, *, a
         nonce = (await answer.json())["nonce"]
     words = [nonce, user, "password", "admin" if admin else "notadmin"]
     mac = hmac.new(SECRET.encode(), "\0".join(words).encode(), hashlib.sha1).hexdigest()
-    body = {"nonce": nonce, "username": user, "password": "password", "admin": admin, "mac": mac, "displayname": name.capitalize()}
+    body = {
+        "nonce": nonce,
+        "username": user,
+        "password": "password",
+        "admin": admin,
+        "mac": mac,
+        "displayname": name.capitalize(),
+    }
     async with web.post(path, json=body) as answer:
         found = await answer.json()
         assert answer.status == 200, found
@@ -234,7 +273,9 @@ async def register(home: Homeserver, web: aiohttp.ClientSession, name: str, *, a
 Event = dict[str, Any]
 
 
-async def until(who: Account, room: str, enough: Callable[[list[Event]], bool], seconds: float = 60.0) -> list[Event]:
+async def until(
+    who: Account, room: str, enough: Callable[[list[Event]], bool], seconds: float = 60.0
+) -> list[Event]:
     """Follow the server's stream as somebody until a room holds enough; its events then."""
 
     async def look() -> list[Event] | None:
@@ -244,12 +285,20 @@ async def until(who: Account, room: str, enough: Callable[[list[Event]], bool], 
     return await follow(who, look, seconds)
 
 
-async def follow(who: Account, look: Callable[[], Awaitable[Found | None]], seconds: float = 60.0) -> Found:
-    """Look again whenever something happens in the rooms of somebody, until there is something to be found."""
+async def follow(
+    who: Account, look: Callable[[], Awaitable[Found | None]], seconds: float = 60.0
+) -> Found:
+    """Look again whenever something happens in the rooms of somebody, until there is something to
+    be found.
+    """
     async with asyncio.timeout(seconds):
         since = ""
         while True:
             more = f"&since={since}" if since else ""
-            since = (await who.ask("GET", f"/_matrix/client/v3/sync?timeout=1000&filter={quote(_ROOMS)}{more}"))["next_batch"]
+            since = (
+                await who.ask(
+                    "GET", f"/_matrix/client/v3/sync?timeout=1000&filter={quote(_ROOMS)}{more}"
+                )
+            )["next_batch"]
             if (found := await look()) is not None:
                 return found

@@ -35,7 +35,9 @@ def call(name: str) -> Call:
 
 
 def replied(*calls: str, text: str = "", stop: StopReason = "end") -> ModelReplied:
-    return ModelReplied(turn=1, provider="p", model="m", text=text, calls=tuple(map(call, calls)), stop=stop)
+    return ModelReplied(
+        turn=1, provider="p", model="m", text=text, calls=tuple(map(call, calls)), stop=stop
+    )
 
 
 def allowed(name: str, effect: Effect = "pure") -> list[AnyEvent]:

@@ -1,5 +1,6 @@
-"""Telegram's Bot API on loopback, as its pages describe it: updates that wait until they are confirmed, long polling, topics,
-reactions, buttons, files, and its refusals. What the real one would not take, this one does not take either.
+"""Telegram's Bot API on loopback, as its pages describe it: updates that wait until they are
+confirmed, long polling, topics, reactions, buttons, files, and its refusals. What the real one
+would not take, this one does not take either.
 """
 
 import asyncio
@@ -54,8 +55,6 @@ class BotApi:
         self._polls: list[web.Request] = []
         self._news = asyncio.Condition()
 
-    # --- what people do -----------------------------------------------------------------------------------------------
-
     async def update(self, **what: Any) -> dict[str, Any]:
         self.next_update += 1
         update = {"update_id": self.next_update - 1, **what}
@@ -69,12 +68,23 @@ class BotApi:
 
     def message(self, chat: dict[str, Any], sender: dict[str, Any], **what: Any) -> dict[str, Any]:
         self.next_message += 1
-        return {"message_id": self.next_message - 1, "date": 1_700_000_000, "chat": chat, "from": sender, **what}
+        return {
+            "message_id": self.next_message - 1,
+            "date": 1_700_000_000,
+            "chat": chat,
+            "from": sender,
+            **what,
+        }
 
     def document(self, file: InboundFile, size: int | None = None) -> dict[str, Any]:
         file_id = f"file-{len(self.files)}"
         self.files[file_id] = file.data
-        told = {"file_id": file_id, "file_unique_id": file_id, "file_name": file.name, "mime_type": file.media_type}
+        told = {
+            "file_id": file_id,
+            "file_unique_id": file_id,
+            "file_name": file.name,
+            "mime_type": file.media_type,
+        }
         return {**told, "file_size": len(file.data) if size is None else size}
 
     async def drop(self) -> None:
@@ -97,8 +107,6 @@ class BotApi:
         async with self._news:
             self._news.notify_all()
 
-    # --- the API ------------------------------------------------------------------------------------------------------
-
     async def call(self, request: web.Request) -> web.StreamResponse:
         if self.refuses or request.match_info["token"] != TOKEN:
             return _error(401, "Unauthorized")
@@ -117,12 +125,19 @@ class BotApi:
             return web.Response(status=404)
         return web.Response(body=self.files[request.match_info["path"]])
 
-    async def do_getMe(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_getMe(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         return BOT
 
-    async def do_getUpdates(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_getUpdates(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         if self.webhook:
-            raise _Refusal(409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook first")
+            raise _Refusal(
+                409,
+                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook first",
+            )
         offset = fields.get("offset")
         self.offsets.append(offset)
         if offset is not None:
@@ -134,7 +149,9 @@ class BotApi:
                 if waits:
                     self._polls.append(request)
                     self._news.notify_all()
-                    await asyncio.wait_for(self._news.wait_for(lambda: self.updates or self.refuses), waits)
+                    await asyncio.wait_for(
+                        self._news.wait_for(lambda: self.updates or self.refuses), waits
+                    )
         except TimeoutError:
             return []
         finally:
@@ -143,7 +160,9 @@ class BotApi:
             raise _Refusal(401, "Unauthorized")
         return self.updates[:limit]
 
-    async def do_sendMessage(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_sendMessage(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         text = fields["text"]
         if not text.strip():
             raise _Refusal(400, "Bad Request: message text is empty")
@@ -151,12 +170,16 @@ class BotApi:
             raise _Refusal(400, "Bad Request: message is too long")
         return await self._keep(request, fields, text, fields.get("entities", []), [])
 
-    async def do_sendDocument(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_sendDocument(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         caption = _caption(fields)
         sent = [_found(fields["document"], files)]
         return await self._keep(request, fields, caption, fields.get("caption_entities", []), sent)
 
-    async def do_sendMediaGroup(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_sendMediaGroup(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         media = fields["media"]
         if not 2 <= len(media) <= 10:
             raise _Refusal(400, "Bad Request: wrong number of media")
@@ -166,16 +189,27 @@ class BotApi:
         return [kept] * len(media)
 
     async def _keep(
-        self, request: web.Request, fields: dict[str, Any], text: str, entities: list[dict[str, Any]], files: list[OutFile]
+        self,
+        request: web.Request,
+        fields: dict[str, Any],
+        text: str,
+        entities: list[dict[str, Any]],
+        files: list[OutFile],
     ) -> Any:
         chat = int(fields["chat_id"])
         if chat in self.migrated:
             moved = {"migrate_to_chat_id": self.migrated[chat]}
-            raise _Refusal(400, "Bad Request: group chat was upgraded to a supergroup chat", parameters=moved)
+            raise _Refusal(
+                400, "Bad Request: group chat was upgraded to a supergroup chat", parameters=moved
+            )
         if chat in self.closed_chats:
             raise _Refusal(403, "Forbidden: bot was blocked by the user")
         for entity in entities:
-            if entity["offset"] < 0 or entity["length"] <= 0 or entity["offset"] + entity["length"] > units(text):
+            if (
+                entity["offset"] < 0
+                or entity["length"] <= 0
+                or entity["offset"] + entity["length"] > units(text)
+            ):
                 raise _Refusal(400, "Bad Request: entity is out of the text")
         keyboard = fields.get("reply_markup", {}).get("inline_keyboard", [])
         if any(len(button["callback_data"].encode()) > 64 for row in keyboard for button in row):
@@ -183,7 +217,9 @@ class BotApi:
         trouble = self.troubles.pop(0) if self.troubles else ""
         match trouble:
             case "rate_limit":
-                raise _Refusal(429, "Too Many Requests: retry after 3", parameters={"retry_after": 3})
+                raise _Refusal(
+                    429, "Too Many Requests: retry after 3", parameters={"retry_after": 3}
+                )
             case "gone":
                 raise _Refusal(400, "Bad Request: chat not found")
             case "overloaded":
@@ -196,16 +232,27 @@ class BotApi:
         if trouble == "answer_lost":
             assert request.transport is not None
             request.transport.abort()
-        return {"message_id": number, "date": 1_700_000_000, "chat": {"id": chat, "type": "supergroup", "title": "t"}, "text": text}
+        return {
+            "message_id": number,
+            "date": 1_700_000_000,
+            "chat": {"id": chat, "type": "supergroup", "title": "t"},
+            "text": text,
+        }
 
-    async def do_editMessageText(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_editMessageText(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         kept = self._find(fields)
         if kept.files:
             raise _Refusal(400, "Bad Request: there is no text in the message to edit")
         return self._edited(kept, fields, fields["text"], fields.get("entities", []))
 
-    async def do_editMessageCaption(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
-        return self._edited(self._find(fields), fields, _caption(fields), fields.get("caption_entities", []))
+    async def do_editMessageCaption(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
+        return self._edited(
+            self._find(fields), fields, _caption(fields), fields.get("caption_entities", [])
+        )
 
     def _find(self, fields: dict[str, Any]) -> Kept:
         for kept in self.kept:
@@ -213,26 +260,38 @@ class BotApi:
                 return kept
         raise _Refusal(400, "Bad Request: message to edit not found")
 
-    def _edited(self, kept: Kept, fields: dict[str, Any], text: str, entities: list[dict[str, Any]]) -> Any:
+    def _edited(
+        self, kept: Kept, fields: dict[str, Any], text: str, entities: list[dict[str, Any]]
+    ) -> Any:
         keyboard = fields.get("reply_markup", {}).get("inline_keyboard", [])
         if (kept.text, kept.keyboard) == (text, keyboard):
             raise _Refusal(400, "Bad Request: message is not modified")
         kept.text, kept.entities, kept.keyboard = text, entities, keyboard
         return True
 
-    async def do_sendChatAction(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_sendChatAction(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         self.actions.append((int(fields["chat_id"]), fields["action"]))
         return True
 
-    async def do_setMessageReaction(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
-        self.reactions.append((int(fields["chat_id"]), int(fields["message_id"]), fields["reaction"][0]["emoji"]))
+    async def do_setMessageReaction(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
+        self.reactions.append(
+            (int(fields["chat_id"]), int(fields["message_id"]), fields["reaction"][0]["emoji"])
+        )
         return True
 
-    async def do_answerCallbackQuery(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_answerCallbackQuery(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         self.answered.append(fields["callback_query_id"])
         return True
 
-    async def do_getFile(self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]) -> Any:
+    async def do_getFile(
+        self, request: web.Request, fields: dict[str, Any], files: dict[str, OutFile]
+    ) -> Any:
         file_id = fields["file_id"]
         if file_id not in self.files:
             raise _Refusal(400, "Bad Request: wrong file_id or the file is temporarily unavailable")
@@ -246,7 +305,9 @@ class _Refusal(Exception):
 
 
 def _error(status: int, description: str, **more: Any) -> web.Response:
-    return web.json_response({"ok": False, "error_code": status, "description": description, **more}, status=status)
+    return web.json_response(
+        {"ok": False, "error_code": status, "description": description, **more}, status=status
+    )
 
 
 def _caption(fields: dict[str, Any]) -> str:
@@ -270,7 +331,11 @@ async def _fields(request: web.Request) -> tuple[dict[str, Any], dict[str, OutFi
             fields.setdefault(name, f"attach://{name}")
         else:
             assert isinstance(value, str)
-            fields[name] = value if name in ("text", "caption", "file_id", "callback_query_id", "action") else _json(value)
+            fields[name] = (
+                value
+                if name in ("text", "caption", "file_id", "callback_query_id", "action")
+                else _json(value)
+            )
     return fields, files
 
 

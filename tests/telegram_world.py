@@ -1,4 +1,6 @@
-"""Telegram for the contract suite: people who write there, and what they see of us, on the fake of its Bot API."""
+"""Telegram for the contract suite: people who write there, and what they see of us, on the fake of
+its Bot API.
+"""
 
 import re
 import time
@@ -7,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.features.channels.contract import Given, Mark
+from palyra.features.channels.contract import ConnectorSettings, Mark
 from palyra.features.channels.model import Button, InboundFile
 from palyra.features.channels.telegram.connector import Telegram
 from tests.connectors import Post, Quirk, Trouble, World
@@ -21,7 +23,12 @@ def person(name: str) -> dict[str, Any]:
 
 
 def group(name: str = "team") -> dict[str, Any]:
-    return {"id": -1_000_000 - sum(name.encode()), "type": "supergroup", "title": name, "is_forum": True}
+    return {
+        "id": -1_000_000 - sum(name.encode()),
+        "type": "supergroup",
+        "title": name,
+        "is_forum": True,
+    }
 
 
 def private(name: str) -> dict[str, Any]:
@@ -65,15 +72,28 @@ class TelegramWorld:
     async def press(self, post: Post, value: str, *, sender: str = "anna") -> None:
         assert value in [button.value for button in post.buttons]
         number = int(post.native_id.partition("/")[2])
-        message = {"message_id": number, "date": 1_700_000_000, "chat": group() | {"id": int(post.conversation)}, "text": post.text}
-        query = {"id": f"q{self.api.next_update}", "from": person(sender), "message": message, "chat_instance": "c", "data": value}
+        message = {
+            "message_id": number,
+            "date": 1_700_000_000,
+            "chat": group() | {"id": int(post.conversation)},
+            "text": post.text,
+        }
+        query = {
+            "id": f"q{self.api.next_update}",
+            "from": person(sender),
+            "message": message,
+            "chat_instance": "c",
+            "data": value,
+        }
         await self.api.update(callback_query=query)
 
     async def posts(self) -> list[Post]:
         return [_post(kept) for kept in self.api.kept]
 
     async def marks(self) -> list[tuple[str, Mark]]:
-        return [(self._texts[chat, number], _MARKS[emoji]) for chat, number, emoji in self.api.reactions]
+        return [
+            (self._texts[chat, number], _MARKS[emoji]) for chat, number, emoji in self.api.reactions
+        ]
 
     async def typed(self) -> int:
         return len(self.api.actions)
@@ -93,10 +113,14 @@ class TelegramWorld:
 
 
 def _post(kept: Kept) -> Post:
-    buttons = tuple(Button(each["text"], each["callback_data"]) for row in kept.keyboard for each in row)
+    buttons = tuple(
+        Button(each["text"], each["callback_data"]) for row in kept.keyboard for each in row
+    )
     thread = str(kept.topic) if kept.topic else ""
     text = as_written(kept.text, kept.entities)
-    return Post(f"{kept.chat}/{kept.number}", str(kept.chat), text, thread, buttons, tuple(kept.files))
+    return Post(
+        f"{kept.chat}/{kept.number}", str(kept.chat), text, thread, buttons, tuple(kept.files)
+    )
 
 
 def as_written(text: str, entities: list[dict[str, Any]]) -> str:
@@ -106,15 +130,21 @@ def as_written(text: str, entities: list[dict[str, Any]]) -> str:
     for each in entities:
         begin, end = 2 * each["offset"], 2 * (each["offset"] + each["length"])
         inside = data[begin:end].decode("utf-16-le")
-        signs = {"pre": ("```" + each.get("language", "") + "\n", "\n```"), "code": ("`", "`"), "bold": ("**", "**")}
+        signs = {
+            "pre": ("```" + each.get("language", "") + "\n", "\n```"),
+            "code": ("`", "`"),
+            "bold": ("**", "**"),
+        }
         opening, closing = signs[each["type"]]
         parts += [data[at:begin].decode("utf-16-le"), opening, inside, closing]
         at = end
     return "".join([*parts, data[at:].decode("utf-16-le")])
 
 
-def given(api: BotApi, **more: str) -> Given:
-    return Given("tele", {"token": TOKEN, "api": api.url, **more}, lambda: time.time_ns() // 1_000_000)
+def given(api: BotApi, **more: str) -> ConnectorSettings:
+    return ConnectorSettings(
+        "tele", {"token": TOKEN, "api": api.url, **more}, lambda: time.time_ns() // 1_000_000
+    )
 
 
 @asynccontextmanager

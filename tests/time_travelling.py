@@ -18,16 +18,25 @@ Tree = dict[str, tuple[int, bytes]]
 def tree(folder: Path) -> Tree:
     """Every file with its mode and bytes, and every folder."""
     return {
-        str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        str(path.relative_to(folder)): (
+            path.stat().st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
         for path in sorted(folder.rglob("*"))
     }
 
 
 def obedient() -> ScriptedModel:
-    """Makes the calls that the last message names, as JSON, each in a turn of its own; then says that it is done."""
+    """Makes the calls that the last message names, as JSON, each in a turn of its own; then says
+    that it is done.
+    """
 
     def turn(request: ModelRequest) -> Turn:
-        at = max(number for number, message in enumerate(request.messages) if isinstance(message, UserMessage))
+        at = max(
+            number
+            for number, message in enumerate(request.messages)
+            if isinstance(message, UserMessage)
+        )
         asked = request.messages[at]
         assert isinstance(asked, UserMessage)
         said = asked.parts[-1]
@@ -53,7 +62,10 @@ def patch(path: str, search: str, replace: str) -> list[object]:
 def delete(path: str, content: str) -> list[object]:
     lines = content.splitlines()
     body = "".join(f"-{line}\n" for line in lines)
-    return ["fs.patch", {"diff": f"--- a/{path}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{body}"}]
+    return [
+        "fs.patch",
+        {"diff": f"--- a/{path}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{body}"},
+    ]
 
 
 async def do(d: Daemon, where: Session, *calls: object) -> str:

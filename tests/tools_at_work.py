@@ -1,4 +1,6 @@
-"""How the tests of the tools call a tool: parsed like a model's call, in a workspace, to the end."""
+"""How the tests of the tools call a tool: parsed like a model's call, in a workspace, to the
+end.
+"""
 
 import asyncio
 import os
@@ -12,7 +14,7 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import ToolResult
 from palyra.tools import crash_test_tools, standard
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
 ARTIFACTS: dict[tuple[str, str], bytes] = {}
 
@@ -23,13 +25,18 @@ def _artifact(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
 
 
 def catalogue(*forbidden: str) -> Catalogue:
-    fence = Fence(forbidden)
+    fence = PathGuard(forbidden)
     return Catalogue([*standard.tools(fence, _artifact), *crash_test_tools.tools(fence)])
 
 
 def context(workspace: Path, call_id: str = "call") -> CallContext:
     return CallContext(
-        principal="user:owner", session_id="session", run_id="run", call_id=call_id, workspace=str(workspace), key=f"key-{call_id}"
+        principal="user:owner",
+        session_id="session",
+        run_id="run",
+        call_id=call_id,
+        workspace=str(workspace),
+        key=f"key-{call_id}",
     )
 
 
@@ -59,7 +66,9 @@ def tree(folder: Path) -> dict[str, bytes | str]:
 
 @contextmanager
 def without_privileges(own_folder: Path) -> Iterator[None]:
-    """As an ordinary user who owns the folder, so that permissions mean something even where tests run as root."""
+    """As an ordinary user who owns the folder, so that permissions mean something even where tests
+    run as root.
+    """
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,6 @@
-"""A daemon whose clock a test can set forward, and the three modes that a fault is taken through."""
+"""A daemon whose clock a test can set forward, and the three modes that a fault is taken
+through.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -37,7 +39,9 @@ Scenario = Callable[[Daemon, JumpingClock], Awaitable[None]]
 
 
 def watched(folder: Path, model: Any, scenario: Scenario, settings: str = "") -> None:
-    """Run a scenario in a daemon. Its own timer is slower than any test, so that only the test looks."""
+    """Run a scenario in a daemon. Its own timer is slower than any test, so that only the test
+    looks.
+    """
 
     async def inside() -> None:
         clock = JumpingClock()
@@ -71,13 +75,22 @@ async def told(d: Daemon) -> list[str]:
 
 async def kinds(d: Daemon) -> list[str]:
     """What the system's tape says of incidents, in order."""
-    return [entry.kind for entry in await entries(d, SYSTEM_TAPE) if entry.kind.startswith("incident.")]
+    return [
+        entry.kind for entry in await entries(d, SYSTEM_TAPE) if entry.kind.startswith("incident.")
+    ]
 
 
 async def through_the_modes(
-    d: Daemon, clock: JumpingClock, domain: str, mended: Callable[[], Awaitable[bool]], *, window_ms: int = 0
+    d: Daemon,
+    clock: JumpingClock,
+    domain: str,
+    mended: Callable[[], Awaitable[bool]],
+    *,
+    window_ms: int = 0,
 ) -> Incident:
-    """A fault that is there already: left alone, then only reported, then mended; one incident and one notice in all."""
+    """A fault that is there already: left alone, then only reported, then mended; one incident and
+    one notice in all.
+    """
     set_mode(d, "disabled")
     await passes(d, clock, window_ms)
     assert await incidents(d) == []
@@ -98,5 +111,9 @@ async def through_the_modes(
     assert over.closed_ms, f"it is still open: {over}"
     assert [each.result for each in over.tried] == ["done"] * len(over.tried) != []
     assert len(await told(d)) == 1
-    assert await kinds(d) == ["incident.opened", *["incident.tried"] * 2 * len(over.tried), "incident.closed"]
+    assert await kinds(d) == [
+        "incident.opened",
+        *["incident.tried"] * 2 * len(over.tried),
+        "incident.closed",
+    ]
     return over

@@ -1,4 +1,6 @@
-"""A program on the other side of a webhook channel: it takes our posts, checks their signatures, and posts to us."""
+"""A program on the other side of a webhook channel: it takes our posts, checks their signatures,
+and posts to us.
+"""
 
 import asyncio
 import base64
@@ -11,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from palyra.features.channels.contract import Given, Mark, OutFile
+from palyra.features.channels.contract import ConnectorSettings, Mark, OutFile
 from palyra.features.channels.model import Button, InboundFile
 from palyra.features.channels.webhook import KEY, SIGNATURE, TIMESTAMP, Webhook, signature
 from tests.connectors import Post, Quirk, Trouble, World
@@ -62,10 +64,21 @@ class Program:
         if key in self.keys:
             return self.keys[key]
         native = self.keys[key] = f"w{len(self.posted)}"
-        files = tuple(OutFile(each["name"], base64.b64decode(each["data"]), each["media_type"]) for each in told["files"])
+        files = tuple(
+            OutFile(each["name"], base64.b64decode(each["data"]), each["media_type"])
+            for each in told["files"]
+        )
         buttons = tuple(Button(**each) for each in told["buttons"])
         self.posted.append(
-            Post(native, told["conversation"], told["text"], told["thread"], buttons, files, bool(told["ping_everyone"]))
+            Post(
+                native,
+                told["conversation"],
+                told["text"],
+                told["thread"],
+                buttons,
+                files,
+                bool(told["ping_everyone"]),
+            )
         )
         return native
 
@@ -93,7 +106,8 @@ def signed(body: bytes, *, secret: str = SECRET, now_s: int | None = None) -> di
 
 
 class WebhookWorld:
-    # It is not a connection that stands, so none is lost; that it is refused is noticed when it is tried.
+    # It is not a connection that stands, so none is lost; that it is refused is noticed when it is
+    # tried.
     quirks: frozenset[Quirk] = frozenset({"no_echo", "connectionless", "no_drop", "no_refuse"})
 
     def __init__(self, connector: Webhook, other: Program) -> None:
@@ -125,7 +139,12 @@ class WebhookWorld:
             "mentions_everyone": everyone,
             "pressed": pressed,
             "files": [
-                {"name": each.name, "data": base64.b64encode(each.data).decode(), "media_type": each.media_type} for each in files
+                {
+                    "name": each.name,
+                    "data": base64.b64encode(each.data).decode(),
+                    "media_type": each.media_type,
+                }
+                for each in files
             ],
         }
         self._said.append(json.dumps(words).encode())
@@ -155,7 +174,9 @@ class WebhookWorld:
 
     async def press(self, post: Post, value: str, *, sender: str = "anna") -> None:
         assert value in [button.value for button in post.buttons]
-        await self.say(value, sender=sender, conversation=post.conversation, thread=post.thread, pressed=True)
+        await self.say(
+            value, sender=sender, conversation=post.conversation, thread=post.thread, pressed=True
+        )
 
     async def posts(self) -> list[Post]:
         return self.other.posted
@@ -182,7 +203,9 @@ class WebhookWorld:
 @asynccontextmanager
 async def webhook(folder: Path) -> AsyncIterator[World]:
     async with program() as other:
-        given = Given("hook", {"url": other.url, "secret": SECRET}, lambda: time.time_ns() // 1_000_000)
+        given = ConnectorSettings(
+            "hook", {"url": other.url, "secret": SECRET}, lambda: time.time_ns() // 1_000_000
+        )
         connector = Webhook(given)
         yield WebhookWorld(connector, other)
         await connector.close()

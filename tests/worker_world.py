@@ -1,4 +1,6 @@
-"""A daemon with its door for workers, workers in this process or in one of their own, and a bad line between them."""
+"""A daemon with its door for workers, workers in this process or in one of their own, and a bad
+line between them.
+"""
 
 import asyncio
 import os
@@ -14,7 +16,7 @@ from typing import Any
 from palyra.api import listen_sockets
 from palyra.core.events import Entry
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.features.workers.door.door import Door
+from palyra.features.workers.door.door import WorkerListener
 from palyra.features.workers.node import enrol as node_enrol
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.node.worker import Worker
@@ -34,7 +36,9 @@ asyncio.run(running.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=
 
 
 class Proxy:
-    """A line between a worker and the daemon that can be cut, held up, and made to deliver what is old late."""
+    """A line between a worker and the daemon that can be cut, held up, and made to deliver what is
+    old late.
+    """
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -61,13 +65,21 @@ class Proxy:
         self.connected += 1
         there_reader, there = await asyncio.open_connection("127.0.0.1", self._to)
         self._pairs.append((writer, there))
-        for pump in (self._pump(reader, there, self.up), self._pump(there_reader, writer, self.down, count=True)):
+        for pump in (
+            self._pump(reader, there, self.up),
+            self._pump(there_reader, writer, self.down, count=True),
+        ):
             task = asyncio.ensure_future(pump)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: asyncio.Event, *, count: bool = False
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        gate: asyncio.Event,
+        *,
+        count: bool = False,
     ) -> None:
         with suppress(OSError):
             # In odd pieces: what is one message here is several there, or a part of one.
@@ -86,7 +98,9 @@ class Proxy:
         self._pairs.clear()
 
     def part(self) -> list[asyncio.StreamWriter]:
-        """Only the worker sees that the line is gone; what it had sent may still arrive, by `up`."""
+        """Only the worker sees that the line is gone; what it had sent may still arrive, by
+        `up`.
+        """
         there = [other for _, other in self._pairs]
         for one, _ in self._pairs:
             one.transport.abort()
@@ -104,7 +118,7 @@ class Proxy:
 @dataclass
 class World:
     daemon: Daemon
-    door: Door
+    door: WorkerListener
     folder: Path
     proxy: Proxy
     running: list["asyncio.Task[None]"] = field(default_factory=list)
@@ -118,7 +132,13 @@ class World:
 
     async def start(self, home: Home, *offered: str) -> "asyncio.Task[None]":
         """A worker in this process, connected."""
-        worker = Worker(home, offered or ("shell.run", *REHEARSED), slots=2, say=lambda text: None, rehearsal=True)
+        worker = Worker(
+            home,
+            offered or ("shell.run", *REHEARSED),
+            slots=2,
+            say=lambda text: None,
+            rehearsal=True,
+        )
         task = asyncio.create_task(worker.run())
         self.running.append(task)
         await self.connected(home.identity().name, task)
@@ -127,7 +147,10 @@ class World:
     def launch(self, home: Home, *offered: str, slots: int = 4) -> "subprocess.Popen[bytes]":
         """A worker in a process of its own, which can be killed."""
         names = ",".join(offered or REHEARSED)
-        process = subprocess.Popen([sys.executable, "-c", _RUN, str(home.folder), names, str(slots)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _RUN, str(home.folder), names, str(slots)],
+            stdout=subprocess.DEVNULL,
+        )
         self.processes.append(process)
         return process
 
@@ -136,7 +159,9 @@ class World:
         async with asyncio.timeout(40):
             while not station.there or station.hello is None:
                 waiting = asyncio.ensure_future(station.changed.wait())
-                await asyncio.wait([waiting, *([task] if task else [])], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    [waiting, *([task] if task else [])], return_when=asyncio.FIRST_COMPLETED
+                )
                 waiting.cancel()
                 if task is not None and task.done():
                     task.result()
@@ -163,7 +188,9 @@ class World:
 @asynccontextmanager
 async def opened(daemon_: Daemon, folder: Path, *, port: int = 0) -> AsyncIterator[World]:
     """A door and a line, on a daemon that is there already."""
-    door = Door(daemon_.workers, daemon_.certificates, daemon_.clock, listen_sockets.bind("127.0.0.1", port))
+    door = WorkerListener(
+        daemon_.workers, daemon_.certificates, daemon_.clock, listen_sockets.bind("127.0.0.1", port)
+    )
     await door.open()
     proxy = Proxy(door.port)
     await proxy.open()
@@ -194,7 +221,12 @@ async def world(
 ) -> AsyncIterator[World]:
     permit_all(folder)
     async with (
-        daemon(folder, script, f"[workers]\nlease_ms = {lease_ms}\n[memory]\nembeddings = false\n", clock=clock) as opened_daemon,
+        daemon(
+            folder,
+            script,
+            f"[workers]\nlease_ms = {lease_ms}\n[memory]\nembeddings = false\n",
+            clock=clock,
+        ) as opened_daemon,
         opened(opened_daemon, folder, port=port) as found,
     ):
         yield found

@@ -1,4 +1,6 @@
-"""One Chromium for all console tests, one daemon for each module; each test is somebody else, in a browser of their own."""
+"""One Chromium for all console tests, one daemon for each module; each test is somebody else, in a
+browser of their own.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,12 +19,20 @@ WAITS = "echo first line; while [ ! -e go ]; do sleep 0.05; done; echo second li
 
 
 def script(folder: Path) -> dict[str, Any]:
-    """What is said sets off what is answered. `slow` and `long` wait in mid-sentence for a file of their name."""
+    """What is said sets off what is answered. `slow` and `long` wait in mid-sentence for a file of
+    their name.
+    """
     return {
         "*": [{"text": "Hello."}],
         "hello": [{"text": ["Hello ", "from **the script**."], "reasoning": "They greet me."}],
         "code": [{"text": "Look:\n\n```python\nprint('hi')\n```\n"}],
-        "slow": [{"text": ["The beginning is here, ", "and the end."], "hold": str(folder / "slow"), "hold_after": 1}],
+        "slow": [
+            {
+                "text": ["The beginning is here, ", "and the end."],
+                "hold": str(folder / "slow"),
+                "hold_after": 1,
+            }
+        ],
         "long": [
             {
                 "reasoning": "One word after the other.",
@@ -31,19 +41,51 @@ def script(folder: Path) -> dict[str, Any]:
                 "hold_after": 1,
             }
         ],
-        "never": [{"text": ["Never will this be ", "done."], "hold": str(folder / "never"), "hold_after": 1}],
+        "never": [
+            {
+                "text": ["Never will this be ", "done."],
+                "hold": str(folder / "never"),
+                "hold_after": 1,
+            }
+        ],
         "write": [{"text": "I write.", "calls": [WRITE]}, {"text": "It is settled."}],
-        "shell": [{"text": "I run it.", "calls": [{"name": "shell.run", "arguments": {"command": WAITS}}]}, {"text": "It ran."}],
+        "shell": [
+            {
+                "text": "I run it.",
+                "calls": [{"name": "shell.run", "arguments": {"command": WAITS}}],
+            },
+            {"text": "It ran."},
+        ],
         "write much": [
-            {"calls": [{"name": "fs.write", "arguments": {"path": "much.txt", "content": "a long line of words\n" * 6_000}}]},
+            {
+                "calls": [
+                    {
+                        "name": "fs.write",
+                        "arguments": {
+                            "path": "much.txt",
+                            "content": "a long line of words\n" * 6_000,
+                        },
+                    }
+                ]
+            },
             {"text": "Much is settled."},
         ],
         "two and wait": [
-            {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("c", "d")]},
+            {
+                "calls": [
+                    {"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}}
+                    for name in ("c", "d")
+                ]
+            },
             {"text": "Never said."},
         ],
         "two": [
-            {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("a", "b")]},
+            {
+                "calls": [
+                    {"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}}
+                    for name in ("a", "b")
+                ]
+            },
             {"text": "Both are settled."},
         ],
     }
@@ -58,7 +100,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder = tmp_path_factory.mktemp("console")
-    with start(folder, config="[limits]\nrequests_per_second = 1000\n", script=script(folder)) as running:
+    with start(
+        folder, config="[limits]\nrequests_per_second = 1000\n", script=script(folder)
+    ) as running:
         yield running
 
 

@@ -1,4 +1,6 @@
-"""Getting in and out of the console, on every page and every width, and what happens when the daemon is away."""
+"""Getting in and out of the console, on every page and every width, and what happens when the
+daemon is away.
+"""
 
 import re
 
@@ -56,9 +58,13 @@ def test_logging_out_logs_every_tab_out(somebody: Person) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_fit_for_everyone_also_on_a_phone(browser: Browser, daemon: DaemonProcess, scheme: str) -> None:
+def test_every_page_is_fit_for_everyone_also_on_a_phone(
+    browser: Browser, daemon: DaemonProcess, scheme: str
+) -> None:
     daemon.run("hello")
-    with person(browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}) as somebody:
+    with person(
+        browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}
+    ) as somebody:
         page = somebody.log_in()
         say(page, "code")
         expect(page.locator(".code")).to_be_visible()
@@ -77,7 +83,10 @@ def test_nothing_moves_for_who_wants_no_motion(browser: Browser, daemon: DaemonP
         page = somebody.log_in()
         say(page, "never")
         expect(page.locator(".working i").first).to_be_visible()
-        assert page.evaluate("getComputedStyle(document.querySelector('.working i')).animationName") == "none"
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('.working i')).animationName")
+            == "none"
+        )
         daemon.post("/v1/stop")
 
 
@@ -112,7 +121,9 @@ def test_something_is_remembered_found_and_forgotten(somebody: Person) -> None:
     expect(page.get_by_text("Nothing found.")).to_be_visible()
 
 
-def test_tabs_go_on_by_themselves_after_the_daemon_was_killed(browser: Browser, daemon: DaemonProcess) -> None:
+def test_tabs_go_on_by_themselves_after_the_daemon_was_killed(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     with person(browser, daemon) as somebody:
         page = somebody.log_in()
         say(page, "slow")
@@ -131,7 +142,11 @@ def test_tabs_go_on_by_themselves_after_the_daemon_was_killed(browser: Browser, 
             expect(tab.get_by_role("alert")).to_have_count(0)
             expect(tab.get_by_role("article", name="Palyra")).to_have_count(1)
             expect(tab.locator(".meter .badge")).to_have_text("done")
-        assert len({tab.get_by_role("log").inner_text() for tab in tabs}) == 1, "every tab shows the same"
+        assert len({tab.get_by_role("log").inner_text() for tab in tabs}) == 1, (
+            "every tab shows the same"
+        )
         say(tabs[1], "hello")
         for tab in tabs:
-            expect(tab.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
+            expect(tab.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text(
+                "the script"
+            )

@@ -1,4 +1,6 @@
-"""Saying yes and no in the console: beside the conversation, in the inbox, with the keyboard alone; and never by mistake."""
+"""Saying yes and no in the console: beside the conversation, in the inbox, with the keyboard alone;
+and never by mistake.
+"""
 
 import re
 
@@ -69,7 +71,9 @@ def test_what_it_does_can_be_edited_before_it_is_allowed(somebody: Person) -> No
     message = page.get_by_role("textbox", name="Message")
     message.fill("/undo")
     message.press("Enter")
-    expect(page.get_by_role("article", name="Step: write a file").locator("summary .badge")).to_have_text("undone")
+    expect(
+        page.get_by_role("article", name="Step: write a file").locator("summary .badge")
+    ).to_have_text("undone")
     assert plan(somebody) is None
 
 
@@ -104,7 +108,9 @@ def test_an_edit_is_shown_while_it_is_typed_and_ever_after(somebody: Person) -> 
     (somebody.daemon.workspace / "plan.txt").unlink()
 
 
-def test_what_is_too_long_for_the_card_is_allowed_only_after_all_of_it_was_shown(somebody: Person) -> None:
+def test_what_is_too_long_for_the_card_is_allowed_only_after_all_of_it_was_shown(
+    somebody: Person,
+) -> None:
     page = somebody.log_in()
     say(page, "write much")
     card = page.get_by_role("region", name="Palyra asks")
@@ -200,7 +206,10 @@ def test_the_inbox_is_worked_through_with_the_keyboard(somebody: Person) -> None
     page.get_by_role("link", name="Chat").click()
     page.get_by_role("link", name="two").first.click()
     expect(page.get_by_text("Both are settled.")).to_be_visible()
-    assert [(somebody.daemon.workspace / each).exists() for each in (name, "b.txt" if name == "a.txt" else "a.txt")] == [
+    assert [
+        (somebody.daemon.workspace / each).exists()
+        for each in (name, "b.txt" if name == "a.txt" else "a.txt")
+    ] == [
         True,
         False,
     ]

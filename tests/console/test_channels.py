@@ -1,4 +1,6 @@
-"""Channels in the console: added with a guided form, tried, ruled and removed; who is admitted; what became of each message."""
+"""Channels in the console: added with a guided form, tried, ruled and removed; who is admitted;
+what became of each message.
+"""
 
 import json
 import re
@@ -25,7 +27,9 @@ _numbers = count()
 
 
 class Program(ThreadingHTTPServer):
-    """The program on the other side of a webhook: it keeps what we post, or says that the conversation is gone."""
+    """The program on the other side of a webhook: it keeps what we post, or says that the
+    conversation is gone.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Taking)
@@ -68,7 +72,9 @@ def program() -> Iterator[Program]:
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("channels")
     with start(
-        folder, config="[limits]\nrequests_per_second = 1000\n", script={"*": [{"text": "Hello from the script."}]}
+        folder,
+        config="[limits]\nrequests_per_second = 1000\n",
+        script={"*": [{"text": "Hello from the script."}]},
     ) as running:
         yield running
 
@@ -91,13 +97,23 @@ def hook(daemon: DaemonProcess, program: Program) -> Callable[..., str]:
     rule(daemon, **dict.fromkeys(daemon.get("/v1/channels/hook")["changed"]))
 
     def say(text: str, sender: str = "anna", *, name: str = "Anna", direct: bool = True) -> str:
-        words = {"id": f"n{next(_numbers)}", "conversation": f"with {sender}", "sender": {"id": sender, "name": name}}
+        words = {
+            "id": f"n{next(_numbers)}",
+            "conversation": f"with {sender}",
+            "sender": {"id": sender, "name": name},
+        }
         body = json.dumps({**words, "text": text, "direct": direct}).encode()
         deadline = time.monotonic() + 20
         # It may be connecting anew, and says so.
-        while (said := daemon.request("POST", "/v1/channels/hook/hook", body, token="", headers=signed(body))).status == 503:
+        while (
+            said := daemon.request(
+                "POST", "/v1/channels/hook/hook", body, token="", headers=signed(body)
+            )
+        ).status == 503:
             assert time.monotonic() < deadline, said.body
-            time.sleep(0.02)  # Another process's connection: there is nothing to wait on but the clock.
+            time.sleep(
+                0.02
+            )  # Another process's connection: there is nothing to wait on but the clock.
         assert said.status == 202, said.body
         return str(said.json["message_id"])
 
@@ -108,14 +124,18 @@ def rule(daemon: DaemonProcess, **changes: Any) -> None:
     assert daemon.request("PATCH", "/v1/channels/hook/rules", {"changes": changes}).status == 200
 
 
-def test_a_channel_is_added_step_by_step_tried_with_a_message_and_removed(keeper: Person, program: Program) -> None:
+def test_a_channel_is_added_step_by_step_tried_with_a_message_and_removed(
+    keeper: Person, program: Program
+) -> None:
     page = keeper.log_in("/#/channels")
     expect(page.get_by_text("There is none.")).to_be_visible()
     page.get_by_role("link", name="Add a channel").click()
     page.get_by_label("Platform").select_option("matrix")
     form = page.get_by_role("form", name="New channel")
     expect(form.get_by_role("list", name="Permissions")).to_contain_text("must not be encrypted")
-    expect(form.get_by_role("list", name="What to do there")).not_to_contain_text("palyra channels add")
+    expect(form.get_by_role("list", name="What to do there")).not_to_contain_text(
+        "palyra channels add"
+    )
     assert serious(page) == []
     page.get_by_label("Platform").select_option("webhook")
     save = form.get_by_role("button", name="Save and connect")
@@ -164,12 +184,17 @@ def test_rules_are_changed_while_it_runs_and_the_preview_says_what_becomes_of_a_
     hook: Callable[..., str], keeper: Person
 ) -> None:
     page = keeper.log_in("/#/channels/at/hook")
-    preview, decision = page.get_by_role("form", name="Route preview"), page.get_by_role("region", name="Decision")
+    preview, decision = (
+        page.get_by_role("form", name="Route preview"),
+        page.get_by_role("region", name="Decision"),
+    )
     preview.get_by_label("From").fill("anna")
     preview.get_by_label("Text").fill("hello")
     preview.get_by_label("Written to Palyra alone").check()
     expect(decision).to_contain_text("refused")
-    expect(decision.get_by_role("list", name="Checks").get_by_role("listitem").last).to_contain_text("pairing_required")
+    expect(
+        decision.get_by_role("list", name="Checks").get_by_role("listitem").last
+    ).to_contain_text("pairing_required")
     rules = page.get_by_role("form", name="Rules")
     expect(rules.get_by_role("button", name="Save the rules")).to_be_disabled()
     rules.get_by_label("Strangers who write directly").select_option("allow")
@@ -183,14 +208,18 @@ def test_rules_are_changed_while_it_runs_and_the_preview_says_what_becomes_of_a_
     found = keeper.daemon.get("/v1/channels/hook")["changed"]
     assert found == {"direct": "allow", "deny": ["mallory", "trent"], "per_minute": 7}
     preview.get_by_label("From").fill("mallory")
-    expect(decision.get_by_role("list", name="Checks").get_by_role("listitem").last).to_contain_text("sender_denied")
+    expect(
+        decision.get_by_role("list", name="Checks").get_by_role("listitem").last
+    ).to_contain_text("sender_denied")
     assert serious(page) == []
     rules.get_by_role("button", name="As in the file again").click()
     expect(rules).not_to_contain_text("Changed over the file")
     assert keeper.daemon.get("/v1/channels/hook")["changed"] == {}
 
 
-def test_a_stranger_is_admitted_and_taken_back_and_another_one_is_not(hook: Callable[..., str], keeper: Person) -> None:
+def test_a_stranger_is_admitted_and_taken_back_and_another_one_is_not(
+    hook: Callable[..., str], keeper: Person
+) -> None:
     page = keeper.log_in("/#/channels/people")
     expect(page.get_by_text("Nobody waits.")).to_be_visible()
     hook("may I?", "anna")
@@ -213,9 +242,13 @@ def test_a_stranger_is_admitted_and_taken_back_and_another_one_is_not(hook: Call
     row.get_by_role("button", name="Take it back").click()
     expect(row).to_contain_text("taken back")
     page.get_by_role("button", name="Make a code").click()
-    code = page.get_by_role("form", name="Invite").get_by_role("status").locator("code").inner_text()
+    code = (
+        page.get_by_role("form", name="Invite").get_by_role("status").locator("code").inner_text()
+    )
     hook(code, "carl", name="Carl")
-    expect(page.get_by_role("table", name="People").get_by_role("row").filter(has_text="Carl")).to_contain_text("paired")
+    expect(
+        page.get_by_role("table", name="People").get_by_role("row").filter(has_text="Carl")
+    ).to_contain_text("paired")
 
 
 def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_sent_again(
@@ -226,7 +259,11 @@ def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_se
     page = keeper.log_in("/#/channels/messages")
     program.gone = True
     hook("how are you?", "dora", name="Dora")
-    row = page.get_by_role("table", name="Messages").get_by_role("row").filter(has_text="how are you?")
+    row = (
+        page.get_by_role("table", name="Messages")
+        .get_by_role("row")
+        .filter(has_text="how are you?")
+    )
     expect(row).to_contain_text("failed and told")
     row.get_by_role("link").click()
     steps = page.get_by_role("list", name="Steps")
@@ -255,18 +292,22 @@ def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_se
     refused = hook("and I?", "emil", name="Emil")
     page.goto(f"{daemon.url}/#/channels/messages")
     page.get_by_label("State").select_option("refused")
-    expect(page.get_by_role("table", name="Messages").get_by_role("row").filter(has_text="and I?")).to_contain_text(
-        "pairing_required"
-    )
+    expect(
+        page.get_by_role("table", name="Messages").get_by_role("row").filter(has_text="and I?")
+    ).to_contain_text("pairing_required")
     page.goto(f"{daemon.url}/#/channels/messages/{refused}")
     expect(page.get_by_role("list", name="Steps")).to_contain_text("refused")
 
 
-def test_what_people_call_themselves_and_write_stays_text(hook: Callable[..., str], keeper: Person) -> None:
+def test_what_people_call_themselves_and_write_stays_text(
+    hook: Callable[..., str], keeper: Person
+) -> None:
     nasty = f"{SCRIPT} {BIDI} <button class=yes>Admit</button>"
     said = hook(nasty, f"{SCRIPT}{BIDI}", name=nasty)
     page = keeper.log_in("/#/channels/people")
-    asking = page.get_by_role("list", name="Pairing requests").locator(".card").filter(has_text="<img")
+    asking = (
+        page.get_by_role("list", name="Pairing requests").locator(".card").filter(has_text="<img")
+    )
     expect(asking.get_by_role("button", name="Admit", exact=True)).to_have_count(1)
     expect(asking).to_contain_text("⟨202E⟩")
     unharmed(page)
@@ -281,8 +322,12 @@ def test_what_people_call_themselves_and_write_stays_text(hook: Callable[..., st
 def test_every_view_is_fit_for_everyone_also_on_a_phone(
     browser: Browser, daemon: DaemonProcess, hook: Callable[..., str], keeper: Person, scheme: str
 ) -> None:
-    said = hook("x" * 300, "a-very-long-name-" * 8, name="Somebody with a rather long name of their own")
-    with console_world.person(browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}) as somebody:
+    said = hook(
+        "x" * 300, "a-very-long-name-" * 8, name="Somebody with a rather long name of their own"
+    )
+    with console_world.person(
+        browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}
+    ) as somebody:
         page = somebody.log_in()
         for path in ("", "/new", "/at/hook", "/people", "/messages", f"/messages/{said}", "/dead"):
             page.goto(f"{daemon.url}/#/channels{path}")
@@ -292,10 +337,14 @@ def test_every_view_is_fit_for_everyone_also_on_a_phone(
             assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, path
 
 
-def test_somebody_is_admitted_and_a_rule_changed_without_a_mouse(hook: Callable[..., str], keeper: Person) -> None:
+def test_somebody_is_admitted_and_a_rule_changed_without_a_mouse(
+    hook: Callable[..., str], keeper: Person
+) -> None:
     hook("please", "frida", name="Frida")
     page = keeper.log_in("/#/channels/people")
-    page.get_by_role("list", name="Pairing requests").locator(".card").filter(has_text="Frida").wait_for()
+    page.get_by_role("list", name="Pairing requests").locator(".card").filter(
+        has_text="Frida"
+    ).wait_for()
     press(page, "Do not admit")
     expect(page.locator(".card", has_text="Frida")).to_have_count(0)
     page.goto(f"{keeper.daemon.url}/#/channels/at/hook")
@@ -329,4 +378,6 @@ def test_what_happens_on_channels_shows_and_nothing_is_asked_for_until_then(
     assert asks_by_itself(page) == []
     hook("good night", "greta", name="Greta")
     # Whatever the model makes of it: that it ended shows by itself.
-    expect(rows.filter(has_text="good night")).to_contain_text(re.compile("answered|failed and told"))
+    expect(rows.filter(has_text="good night")).to_contain_text(
+        re.compile("answered|failed and told")
+    )

@@ -1,4 +1,6 @@
-"""Chatting in the console as a person does: asking, watching, stopping, attaching, finding again."""
+"""Chatting in the console as a person does: asking, watching, stopping, attaching, finding
+again.
+"""
 
 import io
 import re
@@ -52,7 +54,9 @@ def test_words_are_shown_as_they_come(somebody: Person, release: Callable[[str],
     ended(page)
 
 
-def test_a_page_that_is_loaded_again_in_mid_run_goes_on(somebody: Person, release: Callable[[str], None]) -> None:
+def test_a_page_that_is_loaded_again_in_mid_run_goes_on(
+    somebody: Person, release: Callable[[str], None]
+) -> None:
     page = somebody.log_in()
     say(page, "long")
     expect(page.get_by_text("It starts with")).to_be_visible()
@@ -97,7 +101,9 @@ def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> Non
     expect(page.get_by_text("Never will")).to_be_visible()
     page.get_by_role("button", name="Do it instead").click()
     say(page, "hello")
-    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
+    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text(
+        "the script"
+    )
     ended(page)
 
 
@@ -192,7 +198,9 @@ def test_paths_are_completed_inside_the_workspace(somebody: Person) -> None:
     expect(page.locator(".references")).to_contain_text("tokens")
     box.press_sequentially("what was it like?")
     box.press("Enter")
-    expect(page.get_by_role("article", name="You").last).to_contain_text("@file:my notes/first day.md")
+    expect(page.get_by_role("article", name="You").last).to_contain_text(
+        "@file:my notes/first day.md"
+    )
 
 
 def test_commands_are_offered_and_done(somebody: Person) -> None:
@@ -219,17 +227,25 @@ def test_an_earlier_message_is_edited_in_a_branch_and_the_session_stays(somebody
     say(page, "code")
     expect(page.get_by_role("article", name="You")).to_have_count(2)
     ended(page)
-    page.get_by_role("article", name="You").last.get_by_role("button", name="Edit in a new branch").click()
+    page.get_by_role("article", name="You").last.get_by_role(
+        "button", name="Edit in a new branch"
+    ).click()
     expect(page.get_by_role("textbox", name="Message")).to_have_value("code")
     say(page, "hello")
     page.wait_for_url(lambda url: url != before)
     expect(page.get_by_text("This continues another session.")).to_be_visible()
     # What it shares with the other session is shown before, and belongs to that one.
-    expect(page.locator(".item.shared").get_by_role("article", name="You")).to_have_text(re.compile("^hello"))
+    expect(page.locator(".item.shared").get_by_role("article", name="You")).to_have_text(
+        re.compile("^hello")
+    )
     expect(page.locator(".item:not(.shared)").get_by_role("article", name="You")).to_have_count(1)
-    expect(page.locator(".item.shared").get_by_role("button", name="Edit in a new branch")).to_have_count(0)
+    expect(
+        page.locator(".item.shared").get_by_role("button", name="Edit in a new branch")
+    ).to_have_count(0)
     page.get_by_role("link", name="Open that session").click()
-    expect(page.get_by_role("article", name="You")).to_have_text([re.compile("^hello"), re.compile("^code")])
+    expect(page.get_by_role("article", name="You")).to_have_text(
+        [re.compile("^hello"), re.compile("^code")]
+    )
 
 
 def test_sessions_are_found_by_what_was_said_and_saved_as_a_file(somebody: Person) -> None:
@@ -238,7 +254,9 @@ def test_sessions_are_found_by_what_was_said_and_saved_as_a_file(somebody: Perso
     ended(page)
     page.get_by_role("link", name="New session").click()
     page.get_by_role("searchbox", name="Search sessions").fill("zebra")
-    page.get_by_role("navigation", name="Sessions").get_by_role("link", name=re.compile("zebra")).first.click()
+    page.get_by_role("navigation", name="Sessions").get_by_role(
+        "link", name=re.compile("zebra")
+    ).first.click()
     expect(page.get_by_role("article", name="You")).to_contain_text("zebra crossing")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
@@ -249,10 +267,14 @@ def test_what_happens_elsewhere_shows_up_by_itself(somebody: Person) -> None:
     page = somebody.log_in()
     session = somebody.daemon.post("/v1/sessions")["session_id"]
     somebody.daemon.run("a word from a terminal", session)
-    page.get_by_role("navigation", name="Sessions").get_by_role("link", name=re.compile("a word from a terminal")).click()
+    page.get_by_role("navigation", name="Sessions").get_by_role(
+        "link", name=re.compile("a word from a terminal")
+    ).click()
     expect(page.get_by_text("Hello.")).to_be_visible()
     somebody.daemon.run("hello", session)
-    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
+    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text(
+        "the script"
+    )
     assert serious(page) == []
 
 
@@ -268,7 +290,9 @@ def test_what_waits_its_turn_is_taken_back(somebody: Person) -> None:
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
 
 
-def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(somebody: Person) -> None:
+def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(
+    somebody: Person,
+) -> None:
     session = somebody.daemon.post("/v1/sessions")["session_id"]
     somebody.daemon.run("code", session)
     while somebody.daemon.get(f"/v1/sessions/{session}")["head_seq"] <= 520:
@@ -280,7 +304,8 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
     assert messages.count() < 40, "only what is looked at is drawn"
     log = page.get_by_role("log")
     log.focus()
-    # What is looked at stays in view while more comes before it: so the beginning is reached by going on.
+    # What is looked at stays in view while more comes before it: so the beginning is reached by
+    # going on.
     deadline = time.monotonic() + 60
     while not messages.first.inner_text().startswith("code"):
         assert time.monotonic() < deadline, "the beginning never came"
@@ -297,11 +322,15 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
     expect(page.locator(".meter .badge")).not_to_have_text("working")
 
 
-def test_a_picture_is_seen_where_it_is_attached_and_downloaded_by_its_name(somebody: Person) -> None:
+def test_a_picture_is_seen_where_it_is_attached_and_downloaded_by_its_name(
+    somebody: Person,
+) -> None:
     page = somebody.log_in()
     data = io.BytesIO()
     Image.new("RGB", (64, 48), "teal").save(data, "PNG")
-    page.locator("input[type=file]").set_input_files({"name": "sea shore.png", "mimeType": "image/png", "buffer": data.getvalue()})
+    page.locator("input[type=file]").set_input_files(
+        {"name": "sea shore.png", "mimeType": "image/png", "buffer": data.getvalue()}
+    )
     composer = page.get_by_role("form", name="Write a message")
     drawn = "it => it.complete && it.naturalWidth === 64"
     expect(composer.get_by_role("img", name="sea shore.png")).to_be_visible()

@@ -1,4 +1,6 @@
-"""Connections in the console: programs connected by copying what it says, tokens, workers and what runs where, certificates."""
+"""Connections in the console: programs connected by copying what it says, tokens, workers and what
+runs where, certificates.
+"""
 
 import asyncio
 import json
@@ -45,9 +47,7 @@ LIAR = f"{SCRIPT} {BIDI}"
 # For a program that starts, on a machine that does much else.
 LONGEST_S = 60.0
 # `palyra worker run` on a machine whose name is an attack.
-_RUN = (
-    f"import platform\nplatform.node = lambda: {LIAR!r}\nfrom palyra.cli.root import run\nimport sys\nsys.exit(run(sys.argv[1:]))"
-)
+_RUN = f"import platform\nplatform.node = lambda: {LIAR!r}\nfrom palyra.cli.root import run\nimport sys\nsys.exit(run(sys.argv[1:]))"
 
 
 At = Callable[[str], Page]
@@ -64,12 +64,23 @@ class Machine:
         words = shlex.split(command)
         assert words[0] == "palyra"
         subprocess.run(
-            [sys.executable, "-m", "palyra.cli.main", *words[1:], "--folder", str(self.folder)], timeout=LONGEST_S, check=True
+            [sys.executable, "-m", "palyra.cli.main", *words[1:], "--folder", str(self.folder)],
+            timeout=LONGEST_S,
+            check=True,
         )
 
     def starts(self, command: str) -> "subprocess.Popen[bytes]":
-        arguments = [*shlex.split(command)[1:], "--offer", "shell.run,test.once", "--rehearsal", "--folder", str(self.folder)]
-        process = subprocess.Popen([sys.executable, "-c", _RUN, *arguments], stderr=subprocess.DEVNULL)
+        arguments = [
+            *shlex.split(command)[1:],
+            "--offer",
+            "shell.run,test.once",
+            "--rehearsal",
+            "--folder",
+            str(self.folder),
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-c", _RUN, *arguments], stderr=subprocess.DEVNULL
+        )
         self.running.append(process)
         return process
 
@@ -87,8 +98,12 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser, daemon: DaemonProcess) -> Iterator[Page]:
-    """Somebody who logs in once, and goes from view to view: loading the console anew is most of what a test costs."""
-    with console_world.person(browser, daemon, permissions=["clipboard-read", "clipboard-write"]) as somebody:
+    """Somebody who logs in once, and goes from view to view: loading the console anew is most of
+    what a test costs.
+    """
+    with console_world.person(
+        browser, daemon, permissions=["clipboard-read", "clipboard-write"]
+    ) as somebody:
         yield somebody.log_in()
 
 
@@ -121,7 +136,9 @@ def enrolled(daemon: DaemonProcess, tmp_path: Path) -> Iterator[str]:
     home, address = Home(tmp_path / "cellar"), f"127.0.0.1:{made['port']}"
     # In a thread of its own: the browser's driver has the loop of this one.
     with ThreadPoolExecutor(1) as hand:
-        hand.submit(lambda: asyncio.run(node_enrol.enrol(home, address, made["code"], made["authority"]))).result(LONGEST_S)
+        hand.submit(
+            lambda: asyncio.run(node_enrol.enrol(home, address, made["code"], made["authority"]))
+        ).result(LONGEST_S)
     yield "cellar"
     daemon.request("DELETE", "/v1/workers/cellar")
 
@@ -133,7 +150,9 @@ def copied(page: Page, which: int, language: str) -> str:
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
-def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(at: At, daemon: DaemonProcess, machine: Machine) -> None:
+def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(
+    at: At, daemon: DaemonProcess, machine: Machine
+) -> None:
     page = at("/workers")
     expect(page.get_by_text("There is none.")).to_be_visible()
     form = page.get_by_role("form", name="Enrol")
@@ -180,7 +199,9 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(at: At, daemon: 
     assert daemon.get("/v1/workers/attic")["worker"]["state"] == "draining"
     os.write(held, b"x")
     os.close(held)
-    expect(page.get_by_role("table", name="Calls").locator(".badge", has_text="done")).to_be_visible()
+    expect(
+        page.get_by_role("table", name="Calls").locator(".badge", has_text="done")
+    ).to_be_visible()
     expect(page.get_by_role("region", name="Runs there now")).to_contain_text("Nothing.")
     page.get_by_role("button", name="Use it again").click()
     expect(page.locator(".badge", has_text="connected")).to_be_visible()
@@ -227,18 +248,27 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
     assert (tmp_path / "ca.pem").read_bytes() == daemon.request("GET", "/v1/tls/authority").body
     assert "PRIVATE" not in page.content()
 
-    row = page.get_by_role("table", name="Certificates of workers").get_by_role("row").filter(has_text=enrolled).last
+    row = (
+        page.get_by_role("table", name="Certificates of workers")
+        .get_by_role("row")
+        .filter(has_text=enrolled)
+        .last
+    )
     row.get_by_role("button", name="Revoke…").click()
     row.get_by_role("button", name="Revoke it").click()
     expect(row).to_contain_text("revoked")
     assert [
-        each["name"] for each in daemon.get("/v1/tls")["workers"] if not each.get("revoked_ms") and each["name"] == enrolled
+        each["name"]
+        for each in daemon.get("/v1/tls")["workers"]
+        if not each.get("revoked_ms") and each["name"] == enrolled
     ] == []
 
 
 def _by_curl(page: Page, folder: Path) -> str:
     both = f"{copied(page, 0, 'export')}\n{copied(page, 0, 'completions')}"
-    answer = subprocess.run(["bash", "-ec", both], cwd=folder, capture_output=True, timeout=LONGEST_S, check=True).stdout
+    answer = subprocess.run(
+        ["bash", "-ec", both], cwd=folder, capture_output=True, timeout=LONGEST_S, check=True
+    ).stdout
     return str(json.loads(answer)["choices"][0]["message"]["content"])
 
 
@@ -259,11 +289,34 @@ def _by_grpc(page: Page, _: Path) -> str:
 
 def _by_mcp(page: Page, _: Path) -> str:
     server = json.loads(copied(page, 0, "http"))["mcpServers"]["palyra"]
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-    headers = [part for name, value in server["headers"].items() for part in ("-H", f"{name}: {value}")]
-    accept = ["-H", "Accept: application/json, text/event-stream", "-H", "Content-Type: application/json"]
-    return _ran(["curl", "-s", "--max-time", "60", server["url"], *headers, *accept, "-d", json.dumps(asked)])
+    headers = [
+        part for name, value in server["headers"].items() for part in ("-H", f"{name}: {value}")
+    ]
+    accept = [
+        "-H",
+        "Accept: application/json, text/event-stream",
+        "-H",
+        "Content-Type: application/json",
+    ]
+    return _ran(
+        [
+            "curl",
+            "-s",
+            "--max-time",
+            "60",
+            server["url"],
+            *headers,
+            *accept,
+            "-d",
+            json.dumps(asked),
+        ]
+    )
 
 
 def _ran(command: list[str]) -> str:
@@ -286,9 +339,12 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
 ) -> None:
     page = at("")
     for program, (paste, answer) in PASTED.items():
-        page.get_by_role("group", name="Program").get_by_role("button", name=program, exact=True).click()
+        page.get_by_role("group", name="Program").get_by_role(
+            "button", name=program, exact=True
+        ).click()
         part = page.get_by_role("region", name=program)
-        # Whoever comes, also from another program for which one was made, finds a place for a token and none.
+        # Whoever comes, also from another program for which one was made, finds a place for a token
+        # and none.
         expect(part).to_contain_text("YOUR_TOKEN")
         assert "plr_" not in page.content()
         part.get_by_role("button", name="Make a token for it").click()
@@ -310,19 +366,30 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
     assert [palyra["command"], *palyra["args"]] == ["palyra", "acp"]
     assert palyra["env"] == {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": "YOUR_TOKEN"}
     page.get_by_role("button", name="OpenAI SDK").click()
-    expect(page.get_by_role("region", name="OpenAI SDK")).to_contain_text(f'base_url="{daemon.url}/v1"')
+    expect(page.get_by_role("region", name="OpenAI SDK")).to_contain_text(
+        f'base_url="{daemon.url}/v1"'
+    )
     page.get_by_role("button", name="Command line").click()
     page.get_by_role("link", name="enrol it as a worker").click()
     expect(page.get_by_role("form", name="Enrol")).to_be_visible()
 
 
-def test_over_tls_programs_are_told_to_trust_its_own_authority(browser: Browser, tmp_path: Path) -> None:
+def test_over_tls_programs_are_told_to_trust_its_own_authority(
+    browser: Browser, tmp_path: Path
+) -> None:
     script = {"*": [{"text": "A garden plan."}]}
-    with start(tmp_path, config="[memory]\nembeddings = false\n[server.tls]\nenabled = true\n", script=script) as secured:
+    with start(
+        tmp_path,
+        config="[memory]\nembeddings = false\n[server.tls]\nenabled = true\n",
+        script=script,
+    ) as secured:
         (link,) = re.findall(r"https://\S+/login\?\S+", secured.said("Ctrl-C"))
-        # The browser was told nothing of this authority: it looks past that for pages, and keeps none of them.
+        # The browser was told nothing of this authority: it looks past that for pages, and keeps
+        # none of them.
         trusting = {"ignore_https_errors": True, "service_workers": "block"}
-        with console_world.person(browser, secured, permissions=["clipboard-read", "clipboard-write"], **trusting) as somebody:
+        with console_world.person(
+            browser, secured, permissions=["clipboard-read", "clipboard-write"], **trusting
+        ) as somebody:
             page = somebody.tab(link.removeprefix(secured.url))
             page.get_by_role("textbox", name="Message").wait_for()
             page.goto(f"{secured.url}/#/connections")
@@ -333,10 +400,14 @@ def test_over_tls_programs_are_told_to_trust_its_own_authority(browser: Browser,
             download.value.save_as(tmp_path / "palyra-ca.pem")
             assert _by_curl(page, tmp_path) == "A garden plan."
             page.get_by_role("button", name="Python", exact=True).click()
-            expect(page.get_by_role("region", name="Python")).to_contain_text('authority="palyra-ca.pem"')
+            expect(page.get_by_role("region", name="Python")).to_contain_text(
+                'authority="palyra-ca.pem"'
+            )
 
 
-def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(at: At, daemon: DaemonProcess) -> None:
+def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(
+    at: At, daemon: DaemonProcess
+) -> None:
     page = at("/tokens")
     page.get_by_role("button", name="Make a token").click()
     form = page.get_by_role("form", name="Token")
@@ -359,7 +430,9 @@ def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(at:
     expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")
     expect(row).to_have_count(0)
     scopes.get_by_role("button", name=re.compile("^viewer 1")).click()
-    expect(page.get_by_text("Viewer: reads every session, memory and the journal, changes nothing.")).to_be_visible()
+    expect(
+        page.get_by_text("Viewer: reads every session, memory and the journal, changes nothing.")
+    ).to_be_visible()
     row.get_by_role("button", name="Take back…").click()
     row.get_by_role("button", name="Take it back").click()
     expect(row).to_have_count(0)
@@ -368,7 +441,9 @@ def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(at:
     expect(row).to_contain_text("taken back")
 
 
-def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(at: At, enrolled: str) -> None:
+def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(
+    at: At, enrolled: str
+) -> None:
     page = at("")
     page.get_by_role("region", name="curl").wait_for()
     press(page, "Workers")
@@ -390,11 +465,20 @@ def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(at: At,
     expect(page.locator(".badge", has_text="revoked")).to_be_visible()
 
 
-def test_every_view_is_fit_for_everyone_also_on_a_phone(at: At, daemon: DaemonProcess, enrolled: str) -> None:
+def test_every_view_is_fit_for_everyone_also_on_a_phone(
+    at: At, daemon: DaemonProcess, enrolled: str
+) -> None:
     daemon.post("/v1/tokens", {"name": LIAR + "x" * (100 - len(LIAR)), "scope": "viewer"})
     page = at("")
     page.set_viewport_size({"width": 360, "height": 740})
-    for path in ("/programs/grpc", "/tokens", "/workers", f"/workers/{enrolled}", "/workers/%3Cimg%3E", "/listening"):
+    for path in (
+        "/programs/grpc",
+        "/tokens",
+        "/workers",
+        f"/workers/{enrolled}",
+        "/workers/%3Cimg%3E",
+        "/listening",
+    ):
         page.goto(f"{daemon.url}/#/connections{path}")
         settled(page)
         assert serious(page) == [], path
@@ -426,7 +510,12 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(
         assert daemon.request("GET", "/v1/status", token=made["token"]).status == 200
         expect(late.locator("td[data-label='Last used']")).to_contain_text("ago")
         page.goto(f"{daemon.url}/#/connections/listening")
-        certificate = page.get_by_role("table", name="Certificates of workers").get_by_role("row").filter(has_text=enrolled).last
+        certificate = (
+            page.get_by_role("table", name="Certificates of workers")
+            .get_by_role("row")
+            .filter(has_text=enrolled)
+            .last
+        )
         expect(certificate.get_by_role("button", name="Revoke…")).to_be_visible()
         assert asks_by_itself(page) == []
         daemon.request("DELETE", f"/v1/workers/{enrolled}")

@@ -1,4 +1,6 @@
-"""What providers, tools, tasks and strangers say on the pages of usage and health stays text, and cannot pass for a button."""
+"""What providers, tools, tasks and strangers say on the pages of usage and health stays text, and
+cannot pass for a button.
+"""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +40,12 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 def unharmed(page: Page) -> None:
     assert page.evaluate("window.owned") is None
-    assert page.evaluate("document.querySelectorAll('main script, main img, main iframe, main [href^=javascript]').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('main script, main img, main iframe, main [href^=javascript]').length"
+        )
+        == 0
+    )
     assert "\u202e" not in page.locator("main").inner_text()
 
 
@@ -54,7 +61,9 @@ def test_what_a_provider_says_when_it_fails_stays_text(somebody: Person) -> None
 def test_names_of_people_and_schedules_stay_text(somebody: Person) -> None:
     daemon = somebody.daemon
     used_by(daemon, f"guest {HOSTILE}", 10)
-    made = daemon.post("/v1/schedules", {"when": "every day at 9", "text": "look", "name": f"{SCRIPT} {BIDI}"[:90]})
+    made = daemon.post(
+        "/v1/schedules", {"when": "every day at 9", "text": "look", "name": f"{SCRIPT} {BIDI}"[:90]}
+    )
     daemon.post(f"/v1/schedules/{made['schedule']['schedule_id']}/run")
     page = somebody.log_in("/#/usage")
     chosen = page.get_by_role("group", name="By")
@@ -69,7 +78,12 @@ def test_names_of_people_and_schedules_stay_text(somebody: Person) -> None:
 def test_a_budget_about_somebody_with_an_odd_name_stays_text(somebody: Person) -> None:
     odd = f"{BIDI}{SCRIPT}"[:100]
     daemon = somebody.daemon
-    assert daemon.request("PUT", "/v1/budgets/odd", {"per": "principal", "who": odd, "tokens": 10}).status == 200
+    assert (
+        daemon.request(
+            "PUT", "/v1/budgets/odd", {"per": "principal", "who": odd, "tokens": 10}
+        ).status
+        == 200
+    )
     page = somebody.log_in("/#/usage")
     budget = page.get_by_role("list", name="Budgets").locator(".card")
     expect(budget).to_contain_text("⟨202E⟩")
@@ -79,13 +93,21 @@ def test_a_budget_about_somebody_with_an_odd_name_stays_text(somebody: Person) -
     expect(form.get_by_label("Only for this one")).to_have_value(odd)
     form.get_by_role("button", name="Change it").click()
     expect(form).to_have_count(0)
-    assert daemon.get("/v1/budgets")["budgets"][0]["terms"]["who"] == odd, "what is shown as a mark is kept as it is"
+    assert daemon.get("/v1/budgets")["budgets"][0]["terms"]["who"] == odd, (
+        "what is shown as a mark is kept as it is"
+    )
     daemon.request("DELETE", "/v1/budgets/odd")
 
 
 def test_what_tasks_and_incidents_say_stays_text(somebody: Person) -> None:
     daemon = somebody.daemon
-    made = {"error": HOSTILE, "key": f"k{HOSTILE}", "payload": {"said": HOSTILE}, "kind": f"odd{HOSTILE}", "principal": HOSTILE}
+    made = {
+        "error": HOSTILE,
+        "key": f"k{HOSTILE}",
+        "payload": {"said": HOSTILE},
+        "kind": f"odd{HOSTILE}",
+        "principal": HOSTILE,
+    }
     task(daemon, "failed", **made)
     tried = [{"remedy": f"call {HOSTILE}", "result": "failed", "time_ms": 1, "detail": HOSTILE}]
     incident(daemon, f"open {HOSTILE}", fix=HOSTILE, tried=tried)
@@ -104,6 +126,10 @@ def test_what_tasks_and_incidents_say_stays_text(somebody: Person) -> None:
         expect(each).to_contain_text(BUTTON)
         expect(each.get_by_role("button", name="Mend it", exact=True)).to_have_count(0)
     unharmed(page)
-    row = page.get_by_role("table", name="Kinds of tasks").get_by_role("row").filter(has_text="odd<img")
+    row = (
+        page.get_by_role("table", name="Kinds of tasks")
+        .get_by_role("row")
+        .filter(has_text="odd<img")
+    )
     row.get_by_role("button").click()
     expect(page.get_by_role("alert").or_(row.get_by_text("held"))).to_be_visible()

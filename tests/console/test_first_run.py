@@ -1,4 +1,6 @@
-"""The first run, before anything is configured: the tour is really done, and the console is an app that tells of questions."""
+"""The first run, before anything is configured: the tour is really done, and the console is an app
+that tells of questions.
+"""
 
 from collections.abc import Iterator
 
@@ -21,7 +23,9 @@ TOLD = """() => {
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     """Nothing is configured: the built-in demo model answers."""
-    with start(tmp_path_factory.mktemp("first"), config="[limits]\nrequests_per_second = 1000\n") as running:
+    with start(
+        tmp_path_factory.mktemp("first"), config="[limits]\nrequests_per_second = 1000\n"
+    ) as running:
         (running.workspace / "README.md").write_text("# A folder\n")
         yield running
 
@@ -31,7 +35,9 @@ def allow(page: Page) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_five_steps_of_the_tour_are_really_done(browser: Browser, daemon: DaemonProcess) -> None:
+def test_the_five_steps_of_the_tour_are_really_done(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     written = daemon.workspace / "palyra-tour.txt"
     with person(browser, daemon) as somebody:
         page = somebody.log_in()
@@ -63,7 +69,9 @@ def test_the_five_steps_of_the_tour_are_really_done(browser: Browser, daemon: Da
         expect(page.get_by_role("heading", name="Settings")).to_be_visible()
 
 
-def test_the_console_opens_as_an_app_while_the_daemon_is_away(browser: Browser, daemon: DaemonProcess) -> None:
+def test_the_console_opens_as_an_app_while_the_daemon_is_away(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     with person(browser, daemon) as somebody:
         page = somebody.log_in()
         page.evaluate("navigator.serviceWorker.ready.then(() => 1)")
@@ -73,7 +81,11 @@ def test_the_console_opens_as_an_app_while_the_daemon_is_away(browser: Browser, 
         assert {"192x192", "512x512"} <= {icon["sizes"] for icon in manifest["icons"]}
         for icon in manifest["icons"]:
             answer = daemon.request("GET", icon["src"], token="")
-            assert (answer.status, answer.headers["content-type"], answer.body[:4]) == (200, "image/png", b"\x89PNG")
+            assert (answer.status, answer.headers["content-type"], answer.body[:4]) == (
+                200,
+                "image/png",
+                b"\x89PNG",
+            )
         # Only files of the console are kept, nothing that the daemon says.
         kept = page.evaluate(
             """async () => (await Promise.all((await caches.keys()).map(async (name) =>
@@ -90,7 +102,9 @@ def test_the_console_opens_as_an_app_while_the_daemon_is_away(browser: Browser, 
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_question_is_told_to_who_looks_elsewhere_after_a_click_that_asked_for_it(browser: Browser, daemon: DaemonProcess) -> None:
+def test_a_question_is_told_to_who_looks_elsewhere_after_a_click_that_asked_for_it(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     with person(browser, daemon, permissions=["notifications"]) as somebody:
         page = somebody.log_in()
         page.evaluate("navigator.serviceWorker.ready.then(() => 1)")
@@ -101,11 +115,13 @@ def test_a_question_is_told_to_who_looks_elsewhere_after_a_click_that_asked_for_
         assert page.evaluate("window.told") == [], "nobody asked to be told"
         page.get_by_role("button", name="Deny").click()
         page.get_by_role("link", name="Approvals").click()
-        # The page knows of the first question and of its end: what it tells from here on is about the second.
+        # The page knows of the first question and of its end: what it tells from here on is about
+        # the second.
         expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
         page.get_by_label("Tell me when Palyra asks").check()
         daemon.post(
-            f"/v1/sessions/{daemon.post('/v1/sessions')['session_id']}/messages", {"text": "write a file two.txt that says: two"}
+            f"/v1/sessions/{daemon.post('/v1/sessions')['session_id']}/messages",
+            {"text": "write a file two.txt that says: two"},
         )
         page.evaluate("window.first")
         (told,) = page.evaluate("window.told")

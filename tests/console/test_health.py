@@ -1,4 +1,6 @@
-"""The daemon's health in the console: incidents with what was tried, background tasks, how watchful it is, and the doctor."""
+"""The daemon's health in the console: incidents with what was tried, background tasks, how watchful
+it is, and the doctor.
+"""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +21,8 @@ requests_per_second = 1000
 mode = "observe_only"
 every_ms = 1000
 """
-# Larger than the number of any process there can be: one that is free now may be given out again at any moment.
+# Larger than the number of any process there can be: one that is free now may be given out again at
+# any moment.
 NOBODY = (1 << 22) + 1
 SCRIPT = {"*": [{"text": "Hello."}]}
 
@@ -63,7 +66,9 @@ def test_what_is_wrong_comes_first_and_is_mended_by_a_click(somebody: Person) ->
     assert daemon.home.stat().st_mode & 0o077 == 0
 
 
-def test_an_incident_comes_by_itself_is_mended_when_told_to_and_later_by_itself(somebody: Person) -> None:
+def test_an_incident_comes_by_itself_is_mended_when_told_to_and_later_by_itself(
+    somebody: Person,
+) -> None:
     daemon = somebody.daemon
     page = somebody.log_in("/#/health")
     part = page.get_by_role("region", name="Incidents")
@@ -95,20 +100,37 @@ def test_an_incident_comes_by_itself_is_mended_when_told_to_and_later_by_itself(
 
 
 def test_what_was_tried_in_vain_is_said_to_be_the_owners_to_decide(somebody: Person) -> None:
-    tried = [{"remedy": "reconnect", "result": "failed", "time_ms": at, "detail": "no answer"} for at in (1, 2, 3)]
+    tried = [
+        {"remedy": "reconnect", "result": "failed", "time_ms": at, "detail": "no answer"}
+        for at in (1, 2, 3)
+    ]
     incident(
         somebody.daemon,
         "the chat does not answer",
         fix="look at its settings",
         severity="critical",
-        tried=[*tried, {"remedy": "escalate", "result": "done", "time_ms": 4, "detail": "3 attempts did not help"}],
+        tried=[
+            *tried,
+            {
+                "remedy": "escalate",
+                "result": "done",
+                "time_ms": 4,
+                "detail": "3 attempts did not help",
+            },
+        ],
     )
     page = somebody.log_in("/#/health")
-    found = page.get_by_role("list", name="Incidents").locator("> li").filter(has_text="the chat does not answer")
+    found = (
+        page.get_by_role("list", name="Incidents")
+        .locator("> li")
+        .filter(has_text="the chat does not answer")
+    )
     expect(found).to_contain_text("critical")
     expect(found).to_contain_text("To mend it: look at its settings")
     expect(found).to_contain_text("yours to decide")
-    expect(found.get_by_role("list", name="What was tried").get_by_role("listitem")).to_have_count(4)
+    expect(found.get_by_role("list", name="What was tried").get_by_role("listitem")).to_have_count(
+        4
+    )
     expect(found.get_by_role("button", name="Try to mend it now")).to_have_count(0)
 
 
@@ -118,7 +140,9 @@ def test_what_is_watched_is_told_with_its_limits_and_can_be_switched_off(somebod
     expect(watchful).to_contain_text("It looks every 1 s")
     watchful.get_by_text("What is looked at, and what is done about it").click()
     remedies = watchful.get_by_role("table", name="Remedies")
-    expect(remedies.get_by_role("row").filter(has_text="An approval")).to_contain_text("no answer for 10 min 0 s")
+    expect(remedies.get_by_role("row").filter(has_text="An approval")).to_contain_text(
+        "no answer for 10 min 0 s"
+    )
     assert serious(page) == []
     watchful.get_by_role("button", name="Do not look").click()
     expect(watchful).to_contain_text("Nothing is looked at.")
@@ -157,7 +181,9 @@ def test_tasks_are_held_let_go_cancelled_and_tried_again(somebody: Person) -> No
 
 def recorded(daemon: DaemonProcess) -> list[str]:
     """What the journal says was done about tasks."""
-    entries = [json.loads(line) for line in daemon.request("GET", "/v1/journal/export").body.splitlines()]
+    entries = [
+        json.loads(line) for line in daemon.request("GET", "/v1/journal/export").body.splitlines()
+    ]
     changes = [entry["event"] for entry in entries if entry["kind"] == "admin.changed"]
     return [change["action"] for change in changes if change["what"] == "task"]
 
@@ -166,10 +192,16 @@ def test_a_kind_of_task_is_held_and_begun_again(somebody: Person) -> None:
     daemon = somebody.daemon
     task(daemon, "queued", kind="test.another")
     page = somebody.log_in("/#/health")
-    row = page.get_by_role("table", name="Kinds of tasks").get_by_role("row").filter(has_text="test.another")
+    row = (
+        page.get_by_role("table", name="Kinds of tasks")
+        .get_by_role("row")
+        .filter(has_text="test.another")
+    )
     row.get_by_role("button", name="Hold").click()
     expect(row).to_contain_text("held")
-    assert {each["kind"]: each.get("paused", False) for each in daemon.get("/v1/tasks/kinds")["kinds"]}["test.another"] is True
+    assert {
+        each["kind"]: each.get("paused", False) for each in daemon.get("/v1/tasks/kinds")["kinds"]
+    }["test.another"] is True
     row.get_by_role("button", name="Begin again").click()
     expect(row.get_by_role("button", name="Hold")).to_be_visible()
 
@@ -178,7 +210,11 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(somebo
     daemon = somebody.daemon
     waiting = task(daemon, "queued", kind="test.elsewhere")
     page = open_in_time(somebody, "/#/health")
-    row = page.get_by_role("table", name="Kinds of tasks").get_by_role("row").filter(has_text="test.elsewhere")
+    row = (
+        page.get_by_role("table", name="Kinds of tasks")
+        .get_by_role("row")
+        .filter(has_text="test.elsewhere")
+    )
     expect(row.locator("td[data-label='waits']")).to_have_text("1")
     expect(page.get_by_role("list", name="fine")).to_be_visible()
     assert asks_by_itself(page) == []
@@ -190,7 +226,9 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(somebo
     daemon.request("PATCH", "/v1/config", {"changes": {"healing.mode": "observe_only"}})
     expect(watchful).to_contain_text("you are told once")
     left = spoil(daemon, "later.token")
-    found = page.get_by_role("list", name="Incidents").locator("> li").filter(has_text="this computer")
+    found = (
+        page.get_by_role("list", name="Incidents").locator("> li").filter(has_text="this computer")
+    )
     expect(found).to_have_count(1)
     left.unlink()
     # Gone by itself: it is over, and the page that was never touched knows it.
@@ -224,16 +262,24 @@ def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
     page.get_by_role("button", name="Only tell me").focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Mend it", exact=True).first).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Mend it", exact=True).first).to_have_attribute(
+        "aria-pressed", "true"
+    )
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Only tell me")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Only tell me")).to_have_attribute(
+        "aria-pressed", "true"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_fit_for_everyone_on_a_phone_with_something_in_it(browser: Browser, daemon: DaemonProcess, scheme: str) -> None:
+def test_it_is_fit_for_everyone_on_a_phone_with_something_in_it(
+    browser: Browser, daemon: DaemonProcess, scheme: str
+) -> None:
     task(daemon, "failed", error="x" * 300, kind=f"test.{scheme}")
-    with person(browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}) as somebody:
+    with person(
+        browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}
+    ) as somebody:
         page = somebody.log_in("/#/health")
         expect(tasks(page).first).to_be_visible()
         page.get_by_text("What is looked at, and what is done about it").click()

@@ -19,7 +19,9 @@ CARD = '<section class="approval" aria-label="Palyra asks: run"><button class="y
 TABLE = f"| {SCRIPT} | b |\n|---|---|\n| {LINKS} | d |"
 IMITATION = "**Palyra asks you** write a file\n\n[Allow once](#/approvals) [Deny](#/approvals)\n\n<button>Allow once</button>"
 LIE = "[https://bank.example/login](https://evil.example/) and [a page](https://fine.example/)"
-NASTY = "\n\n".join([SCRIPT, LINKS, CARD, f"**{SCRIPT}**", f"> {SCRIPT}", TABLE, f"```html\n{SCRIPT}\n```\n"])
+NASTY = "\n\n".join(
+    [SCRIPT, LINKS, CARD, f"**{SCRIPT}**", f"> {SCRIPT}", TABLE, f"```html\n{SCRIPT}\n```\n"]
+)
 
 INJECT = """() => new Promise((done) => {
   const box = document.createElement("div");
@@ -35,7 +37,10 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     script: dict[str, Any] = {
         "*": [{"text": NASTY, "reasoning": NASTY}],
         "read": [
-            {"text": "Reading.", "calls": [{"name": "fs.read", "arguments": {"path": "nasty.txt"}}]},
+            {
+                "text": "Reading.",
+                "calls": [{"name": "fs.read", "arguments": {"path": "nasty.txt"}}],
+            },
             {"text": "It was read."},
         ],
         "write": [
@@ -61,10 +66,19 @@ def victim(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
         asked: list[str] = []
         somebody.context.on("request", lambda request: asked.append(request.url))
         yield somebody
-        assert [each for each in asked if not each.startswith(daemon.url) and not each.startswith(("data:", "blob:"))] == []
+        assert [
+            each
+            for each in asked
+            if not each.startswith(daemon.url) and not each.startswith(("data:", "blob:"))
+        ] == []
         for page in somebody.context.pages:
             assert page.evaluate("window.owned") is None
-            assert page.evaluate("document.querySelectorAll('main script, main img, main iframe, main svg[onload]').length") == 0
+            assert (
+                page.evaluate(
+                    "document.querySelectorAll('main script, main img, main iframe, main svg[onload]').length"
+                )
+                == 0
+            )
             links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.protocol)")
             assert set(links) <= {"http:", "https:", "mailto:"}
 
@@ -117,14 +131,18 @@ def test_titles_messages_and_memory_stay_text(victim: Person) -> None:
         expect(page.get_by_text("<script>").first).to_be_visible()
 
 
-def test_files_with_nasty_names_and_nasty_words_found_by_searching_stay_text(victim: Person) -> None:
+def test_files_with_nasty_names_and_nasty_words_found_by_searching_stay_text(
+    victim: Person,
+) -> None:
     page = victim.log_in()
     page.locator("input[type=file]").set_input_files(
         {"name": "<img src=x onerror=alert(1)>.txt", "mimeType": "text/plain", "buffer": b"x"}
     )
     expect(page.locator(".composer .attached")).to_contain_text("<img src=x")
     say(page, "<img src=x onerror=alert(2)> zebra")
-    expect(page.get_by_role("article", name="You").get_by_role("link")).to_contain_text("<img src=x")
+    expect(page.get_by_role("article", name="You").get_by_role("link")).to_contain_text(
+        "<img src=x"
+    )
     page.get_by_role("searchbox", name="Search sessions").fill("zebra")
     expect(page.get_by_role("navigation", name="Sessions")).to_contain_text("onerror=alert(2)")
 
@@ -178,7 +196,9 @@ def test_names_of_sessions_and_files_turn_nothing_around(victim: Person) -> None
 
 
 def test_where_a_memory_comes_from_stays_text(victim: Person) -> None:
-    victim.daemon.post("/v1/memory", {"text": f"a fact {SCRIPT}", "kind": "fact", "source": f"{BIDI} {SCRIPT}"})
+    victim.daemon.post(
+        "/v1/memory", {"text": f"a fact {SCRIPT}", "kind": "fact", "source": f"{BIDI} {SCRIPT}"}
+    )
     page = victim.log_in("/#/memory")
     item = page.locator(".remembered").filter(has_text="a fact")
     item.get_by_text("Why do you believe this?").click()
@@ -186,10 +206,16 @@ def test_where_a_memory_comes_from_stays_text(victim: Person) -> None:
     assert "\u202e" not in page.locator("main").inner_text()
 
 
-def test_an_image_that_would_be_enormous_is_refused_or_kept_as_a_file_and_never_drawn(victim: Person) -> None:
+def test_an_image_that_would_be_enormous_is_refused_or_kept_as_a_file_and_never_drawn(
+    victim: Person,
+) -> None:
     page = victim.log_in()
-    page.locator("input[type=file]").set_input_files({"name": "bomb.png", "mimeType": "image/png", "buffer": bomb()})
-    expect(page.get_by_role("alert").or_(page.locator(".composer .attached li")).first).to_be_visible()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "bomb.png", "mimeType": "image/png", "buffer": bomb()}
+    )
+    expect(
+        page.get_by_role("alert").or_(page.locator(".composer .attached li")).first
+    ).to_be_visible()
     say(page, "hi")
     expect(page.locator(".meter .badge")).to_have_text("done")
 
@@ -198,19 +224,25 @@ def bomb() -> bytes:
     """A picture of 30,000 by 30,000 pixels in a few kilobytes."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     side = 30_000
     row = b"\0" * (side // 8 + 1)
     packer = zlib.compressobj(9)
     packed = b"".join([*(packer.compress(row) for _ in range(side)), packer.flush()])
     head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    )
 
 
 def test_the_content_policy_lets_no_foreign_script_in(victim: Person) -> None:
     page = victim.log_in()
-    page.evaluate("const s = document.createElement('script'); s.textContent = 'window.owned = 9'; document.body.append(s)")
+    page.evaluate(
+        "const s = document.createElement('script'); s.textContent = 'window.owned = 9'; document.body.append(s)"
+    )
     page.evaluate(INJECT)
     assert page.evaluate("window.owned") is None
     page.evaluate("document.querySelector('body > script').remove()")

@@ -1,4 +1,6 @@
-"""What others wrote and the pages beside the chat show: skills, servers, files, names. There, too, it stays text."""
+"""What others wrote and the pages beside the chat show: skills, servers, files, names. There, too,
+it stays text.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ YES = "<button class=yes>Install exactly this</button>"
 
 def unharmed(page: Page) -> None:
     assert page.evaluate("window.owned") is None
-    assert page.evaluate("document.querySelectorAll('main script, main img, main iframe').length") == 0
+    assert (
+        page.evaluate("document.querySelectorAll('main script, main img, main iframe').length") == 0
+    )
 
 
 def hostile(folder: Path) -> Path:
@@ -27,7 +31,9 @@ def hostile(folder: Path) -> Path:
 
 def test_a_skill_cannot_draw_in_the_console(somebody: Person, tmp_path: Path) -> None:
     page = somebody.log_in("/#/skills")
-    page.get_by_label("or a folder or zip file on Palyra's computer").fill(str(hostile(tmp_path / "subject")))
+    page.get_by_label("or a folder or zip file on Palyra's computer").fill(
+        str(hostile(tmp_path / "subject"))
+    )
     page.get_by_role("button", name="Look at it").click()
     asked = page.get_by_role("region", name="What subject asks for")
     expect(asked).to_contain_text(YES)
@@ -57,7 +63,9 @@ def test_names_stay_text_wherever_they_are_listed(somebody: Person, place: str) 
             page.get_by_role("button", name="Session", exact=True).click()
             expect(page.get_by_role("table", name="Usage by session")).to_contain_text("⟨202E⟩")
         case "journal":
-            expect(page.get_by_label("What").locator("option").filter(has_text="⟨202E⟩")).not_to_have_count(0)
+            expect(
+                page.get_by_label("What").locator("option").filter(has_text="⟨202E⟩")
+            ).not_to_have_count(0)
         case "connections/tokens":
             expect(page.get_by_role("table", name="Tokens")).to_contain_text("⟨202E⟩")
         case _:

@@ -1,4 +1,6 @@
-"""The journal in the console: checked while one looks on, taken away as a file, backed up; and what was tampered with is named."""
+"""The journal in the console: checked while one looks on, taken away as a file, backed up; and what
+was tampered with is named.
+"""
 
 import json
 import sqlite3
@@ -20,25 +22,37 @@ def test_every_entry_is_checked_while_one_looks_on(somebody: Person) -> None:
 
 
 def test_the_first_entry_that_was_tampered_with_is_named(browser: Browser, tmp_path: Path) -> None:
-    with start(tmp_path, script={"*": [{"text": "Hello."}]}) as daemon, person(browser, daemon) as somebody:
+    with (
+        start(tmp_path, script={"*": [{"text": "Hello."}]}) as daemon,
+        person(browser, daemon) as somebody,
+    ):
         session, entries = daemon.run("hello")
         changed = next(entry for entry in entries if entry["kind"] == "model.replied")
         with sqlite3.connect(daemon.home / "journal.db") as raw:
-            trigger = raw.execute("SELECT sql FROM sqlite_master WHERE name = 'entries_are_never_changed'").fetchone()[0]
+            trigger = raw.execute(
+                "SELECT sql FROM sqlite_master WHERE name = 'entries_are_never_changed'"
+            ).fetchone()[0]
             raw.execute("DROP TRIGGER entries_are_never_changed")
-            raw.execute("UPDATE entries SET principal = 'user:mallory' WHERE position = ?", (changed["position"],))
+            raw.execute(
+                "UPDATE entries SET principal = 'user:mallory' WHERE position = ?",
+                (changed["position"],),
+            )
             raw.execute(trigger)
         page = somebody.log_in("/#/journal")
         page.get_by_role("button", name="Check every entry").click()
         alert = page.get_by_role("alert")
-        expect(alert).to_contain_text(f"first bad entry is number {changed['seq']} of tape {session}")
+        expect(alert).to_contain_text(
+            f"first bad entry is number {changed['seq']} of tape {session}"
+        )
         expect(alert).to_contain_text("palyra journal restore")
         assert serious(page) == []
         alert.get_by_role("link", name="See that tape").click()
         expect(page.get_by_role("option").first).to_be_visible()
 
 
-def test_the_journal_and_one_session_are_taken_away_as_files(somebody: Person, tmp_path: Path) -> None:
+def test_the_journal_and_one_session_are_taken_away_as_files(
+    somebody: Person, tmp_path: Path
+) -> None:
     session, entries = somebody.daemon.run("hello")
     page = somebody.log_in("/#/journal")
     for what, least in (("", len(entries)), (session, len(entries))):

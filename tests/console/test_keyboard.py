@@ -26,7 +26,9 @@ def press(page: Page, name: str) -> None:
 
 
 def choose(page: Page, words: str) -> None:
-    """Go down in the list that has the focus. Letters would do as well, unless one is late: then it begins another word."""
+    """Go down in the list that has the focus. Letters would do as well, unless one is late: then it
+    begins another word.
+    """
     here = page.locator(":focus")
     for _ in range(here.locator("option").count()):
         if here.evaluate("(it) => it.selectedOptions[0].textContent").startswith(words):
@@ -78,7 +80,9 @@ def test_a_token_is_made_and_taken_back_without_a_mouse(somebody: Person) -> Non
     expect(row).to_have_count(0)
 
 
-def test_whoever_moved_on_to_the_yes_stays_there_while_the_page_is_drawn_anew(somebody: Person) -> None:
+def test_whoever_moved_on_to_the_yes_stays_there_while_the_page_is_drawn_anew(
+    somebody: Person,
+) -> None:
     somebody.daemon.post("/v1/tokens", {"name": "mine", "scope": "viewer"})
     page = somebody.log_in("/#/connections/tokens")
     rows = page.get_by_role("table", name="Tokens").get_by_role("row")

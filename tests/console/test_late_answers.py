@@ -1,4 +1,6 @@
-"""An answer that is under way while something happens hides nothing of it: questions, news, and what somebody writes meanwhile."""
+"""An answer that is under way while something happens hides nothing of it: questions, news, and
+what somebody writes meanwhile.
+"""
 
 import re
 import time
@@ -16,7 +18,10 @@ from tests.daemon import DaemonProcess, start
 
 SCRIPT = {
     "*": [{"text": "Fine."}],
-    "write": [{"calls": [{"name": "fs.write", "arguments": {"path": "plan.txt", "content": "x"}}]}, {"text": "It is settled."}],
+    "write": [
+        {"calls": [{"name": "fs.write", "arguments": {"path": "plan.txt", "content": "x"}}]},
+        {"text": "It is settled."},
+    ],
     "break": [{"fail": {"failure": "bad_request", "message": "no such thing"}}],
 }
 
@@ -31,14 +36,17 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
-    # What passes a service worker is not held back reliably, and when it takes the page over is its own affair.
+    # What passes a service worker is not held back reliably, and when it takes the page over is its
+    # own affair.
     with person(browser, daemon, service_workers="block") as here:
         yield here
     daemon.post("/v1/stop")
 
 
 class Held:
-    """The first answer to such a question stays under way until it is let go. It says how it was before, or else what was said."""
+    """The first answer to such a question stays under way until it is let go. It says how it was
+    before, or else what was said.
+    """
 
     def __init__(self, page: Page, path: str, before: dict[str, Any] | None = None) -> None:
         self._page = page
@@ -84,7 +92,9 @@ def test_a_question_that_comes_while_the_lists_are_under_way_is_counted(somebody
     expect(page.get_by_role("link", name="Approvals").locator(".count")).to_have_text("1")
 
 
-def test_entries_that_come_while_a_part_of_the_tape_is_under_way_are_shown(somebody: Person) -> None:
+def test_entries_that_come_while_a_part_of_the_tape_is_under_way_are_shown(
+    somebody: Person,
+) -> None:
     daemon = somebody.daemon
     session, _ = daemon.run("hello")
     page = somebody.log_in(f"/#/timeline/{session}")
@@ -135,8 +145,13 @@ def test_what_is_written_while_a_file_is_under_way_stays(somebody: Person) -> No
     expect(page.get_by_role("article", name="You")).to_have_count(1)
     first = Held(page, "/files")
     for name in ("a.txt", "b.txt"):
-        page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"x"})
-    box, attached = page.get_by_role("textbox", name="Message"), page.locator(".composer .attached li")
+        page.locator("input[type=file]").set_input_files(
+            {"name": name, "mimeType": "text/plain", "buffer": b"x"}
+        )
+    box, attached = (
+        page.get_by_role("textbox", name="Message"),
+        page.locator(".composer .attached li"),
+    )
     expect(attached).to_have_count(1)
     box.fill("look at both")
     first.let_go()
@@ -146,7 +161,13 @@ def test_what_is_written_while_a_file_is_under_way_stays(somebody: Person) -> No
 
 def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person) -> None:
     page = somebody.log_in()
-    old = {"session_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "seq": 1, "time_ms": 1, "title": "of before", "snippet": "of before"}
+    old = {
+        "session_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "seq": 1,
+        "time_ms": 1,
+        "title": "of before",
+        "snippet": "of before",
+    }
     first = Held(page, "/v1/sessions/search", {"found": [old]})
     box = page.get_by_role("searchbox", name="Search sessions")
     with page.expect_request("**/v1/sessions/search?q=before"):
@@ -161,7 +182,9 @@ def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person)
 
 
 def fail(daemon: DaemonProcess, name: str) -> None:
-    made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})["schedule"]["schedule_id"]
+    made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})[
+        "schedule"
+    ]["schedule_id"]
     daemon.post(f"/v1/schedules/{made}/run")
 
 
@@ -181,8 +204,12 @@ new PerformanceObserver((list) => {
 """
 
 
-@pytest.mark.parametrize(("path", "last"), [("usage", "Set a budget"), ("schedules/new", "in the next thirty days")])
-def test_nothing_moves_away_under_the_pointer_while_a_page_loads(somebody: Person, path: str, last: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "last"), [("usage", "Set a budget"), ("schedules/new", "in the next thirty days")]
+)
+def test_nothing_moves_away_under_the_pointer_while_a_page_loads(
+    somebody: Person, path: str, last: str
+) -> None:
     somebody.daemon.run("hello")
     somebody.daemon.request("PUT", "/v1/budgets/month", {"every": "month", "tokens": 1_000_000})
     somebody.context.add_init_script(_LATE)
@@ -191,4 +218,6 @@ def test_nothing_moves_away_under_the_pointer_while_a_page_loads(somebody: Perso
     page.goto(f"{somebody.daemon.url}/#/{path}")
     expect(page.get_by_text(last)).to_be_visible()
     settled(page)
-    assert sum(share for share, _ in page.evaluate("window.moved")) < 0.01, page.evaluate("window.moved")
+    assert sum(share for share, _ in page.evaluate("window.moved")) < 0.01, page.evaluate(
+        "window.moved"
+    )

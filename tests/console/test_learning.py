@@ -1,4 +1,6 @@
-"""What was learned, looked through in the console: where it was said, what accepting does, yes, no, and back again."""
+"""What was learned, looked through in the console: where it was said, what accepting does, yes, no,
+and back again.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,8 @@ from tests.learning_at_work import approved, learned, script
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("learning")
-    # What is said is read when the test says so, and not in between by itself: who reads it second finds nothing new.
+    # What is said is read when the test says so, and not in between by itself: who reads it second
+    # finds nothing new.
     config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
     with start(folder, config=config, script=script()) as running:
         yield running
@@ -31,7 +34,11 @@ def reviewer(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
 def look(somebody: Person, candidate: dict[str, Any]) -> tuple[Page, Locator]:
     """The candidate in the list, picked as a person does."""
     page = somebody.log_in("/#/learning")
-    row = page.get_by_role("list", name="Candidates").get_by_role("button").filter(has_text=candidate["content"][:40])
+    row = (
+        page.get_by_role("list", name="Candidates")
+        .get_by_role("button")
+        .filter(has_text=candidate["content"][:40])
+    )
     row.click()
     shown = page.get_by_role("article", name="Candidate")
     expect(shown.get_by_role("heading", level=2)).to_have_text(candidate["content"])
@@ -42,17 +49,23 @@ def test_a_fact_is_read_with_its_evidence_accepted_and_rolled_back(reviewer: Per
     (candidate,) = learned(reviewer.daemon, "Our staging host is stage7.example.")
     page, shown = look(reviewer, candidate)
     expect(page.get_by_role("link", name="Learning 1 open")).to_be_visible()
-    expect(shown.get_by_role("list", name="Evidence")).to_contain_text("Our staging host is stage7.example.")
+    expect(shown.get_by_role("list", name="Evidence")).to_contain_text(
+        "Our staging host is stage7.example."
+    )
     expect(shown).to_contain_text("Remember it.")
     expect(shown).to_contain_text("found by rules")
     assert serious(page) == []
     shown.get_by_role("button", name="Accept", exact=True).click()
     expect(shown).to_contain_text("It is remembered")
     expect(page.get_by_role("link", name="Learning", exact=True)).to_be_visible()
-    # It stays in view, so that what was done can be taken back, and nothing else lies where the click was.
+    # It stays in view, so that what was done can be taken back, and nothing else lies where the
+    # click was.
     expect(shown.get_by_role("button", name="Accept", exact=True)).to_have_count(0)
     found = reviewer.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]
-    assert reviewer.daemon.get(f"/v1/memory/{found['effect']['memory_id']}")["text"] == candidate["content"]
+    assert (
+        reviewer.daemon.get(f"/v1/memory/{found['effect']['memory_id']}")["text"]
+        == candidate["content"]
+    )
     shown.get_by_role("button", name="Roll back…").click()
     shown.get_by_role("button", name="Roll it back").click()
     expect(shown).to_contain_text("rolled back")
@@ -96,7 +109,11 @@ def test_one_is_rejected_with_a_reason_and_accepted_after_all(reviewer: Person) 
     shown.get_by_label("Why not?").press("Enter")
     expect(shown).to_contain_text("It is not suggested again.")
     expect(shown).to_contain_text("not any more")
-    expect(page.get_by_role("list", name="Candidates").get_by_role("button").filter(has_text="tea over coffee")).to_have_count(0)
+    expect(
+        page.get_by_role("list", name="Candidates")
+        .get_by_role("button")
+        .filter(has_text="tea over coffee")
+    ).to_have_count(0)
     shown.get_by_role("button", name="Accept after all").click()
     expect(shown).to_contain_text("It is remembered")
 
@@ -138,9 +155,9 @@ def test_a_policy_shows_the_permit_before_it_is_in_force(reviewer: Person) -> No
     (candidate,) = [each for each in found if each["kind"] == "policy"]
     _, shown = look(reviewer, candidate)
     expect(shown.locator(".diff")).to_contain_text("permit (")
-    expect(shown.get_by_role("list", name="Evidence").get_by_role("link", name="on the timeline")).to_have_count(
-        len(candidate["evidence"])
-    )
+    expect(
+        shown.get_by_role("list", name="Evidence").get_by_role("link", name="on the timeline")
+    ).to_have_count(len(candidate["evidence"]))
     before = reviewer.daemon.get("/v1/policy")["version"]
     shown.get_by_role("button", name="Accept", exact=True).click()
     expect(shown.get_by_role("list", name="Effect")).to_contain_text("is in force")
@@ -158,7 +175,9 @@ def test_a_conversation_is_read_now_and_what_was_found_appears(reviewer: Person)
     page.get_by_role("button", name="Read its end").click()
     expect(page.get_by_text("Found 1 in the last thing you said there.")).to_be_visible()
     page.get_by_role("list", name="Found").get_by_role("link", name="Gutenberg").click()
-    expect(page.get_by_role("article", name="Candidate").get_by_role("heading", level=2)).to_contain_text("Gutenberg")
+    expect(
+        page.get_by_role("article", name="Candidate").get_by_role("heading", level=2)
+    ).to_contain_text("Gutenberg")
 
 
 def test_settings_are_checked_saved_and_in_force_at_once(reviewer: Person) -> None:

@@ -1,4 +1,6 @@
-"""The bell: what was told without asking, on every page, read once for all tabs, and in the browser if somebody wants that."""
+"""The bell: what was told without asking, on every page, read once for all tabs, and in the browser
+if somebody wants that.
+"""
 
 import time
 from collections.abc import Iterator
@@ -21,13 +23,17 @@ ELSEWHERE = """() => {
   ServiceWorkerRegistration.prototype.showNotification = keep;
   document.hasFocus = () => false;
 }"""
-SCRIPT = {"*": [{"text": "Fine."}], "break": [{"fail": {"failure": "bad_request", "message": "no such thing"}}]}
+SCRIPT = {
+    "*": [{"text": "Fine."}],
+    "break": [{"fail": {"failure": "bad_request", "message": "no such thing"}}],
+}
 
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("notices")
-    # What is said is read when the test says so, and not in between by itself: who reads it second finds nothing new.
+    # What is said is read when the test says so, and not in between by itself: who reads it second
+    # finds nothing new.
     config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
     with start(folder, config=config, script=SCRIPT) as running:
         yield running
@@ -42,7 +48,9 @@ def reader(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
 
 def fail(daemon: DaemonProcess, name: str) -> str:
     """A schedule whose run fails, which is told."""
-    made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})["schedule"]["schedule_id"]
+    made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})[
+        "schedule"
+    ]["schedule_id"]
     daemon.post(f"/v1/schedules/{made}/run")
     return str(made)
 
@@ -81,7 +89,10 @@ def test_what_was_learned_at_once_is_told_and_can_be_taken_back_from_there(reade
     shown.get_by_role("button", name="Roll back…").click()
     shown.get_by_role("button", name="Roll it back").click()
     expect(shown).to_contain_text("rolled back")
-    assert reader.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]["state"] == "rolled_back"
+    assert (
+        reader.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]["state"]
+        == "rolled_back"
+    )
 
 
 def test_what_is_read_in_one_tab_is_read_in_the_other(reader: Person) -> None:
@@ -92,7 +103,9 @@ def test_what_is_read_in_one_tab_is_read_in_the_other(reader: Person) -> None:
     for page in (first, second):
         expect(page.get_by_role("button", name="Notices 2 unread")).to_be_visible()
     bell(first)
-    first.get_by_role("dialog", name="Notices").get_by_role("button", name="Mark as read").first.click()
+    first.get_by_role("dialog", name="Notices").get_by_role(
+        "button", name="Mark as read"
+    ).first.click()
     for page in (first, second):
         expect(page.get_by_role("button", name="Notices 1 unread")).to_be_visible()
     first.get_by_role("button", name="Mark all as read").click()
@@ -100,10 +113,14 @@ def test_what_is_read_in_one_tab_is_read_in_the_other(reader: Person) -> None:
         expect(page.get_by_role("button", name="Notices", exact=True)).to_be_visible()
 
 
-def test_who_looks_elsewhere_is_told_by_the_browser_only_after_asking_for_it(browser: Browser, daemon: DaemonProcess) -> None:
+def test_who_looks_elsewhere_is_told_by_the_browser_only_after_asking_for_it(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     with console_world.person(browser, daemon, permissions=["notifications"]) as somebody:
         # What it would be told while it is not listening yet, it is told later.
-        with somebody.context.expect_event("response", lambda response: urlsplit(response.url).path == "/v1/events"):
+        with somebody.context.expect_event(
+            "response", lambda response: urlsplit(response.url).path == "/v1/events"
+        ):
             page = somebody.log_in()
         page.evaluate("navigator.serviceWorker.ready.then(() => true)")
         page.evaluate(ELSEWHERE)
@@ -116,7 +133,10 @@ def test_who_looks_elsewhere_is_told_by_the_browser_only_after_asking_for_it(bro
         schedule = fail(daemon, "told")
         page.evaluate("window.first")
         (told,) = page.evaluate("window.told")
-        assert (told["title"], told["data"]) == ("Palyra: about a schedule", {"page": f"schedules/{schedule}"})
+        assert (told["title"], told["data"]) == (
+            "Palyra: about a schedule",
+            {"page": f"schedules/{schedule}"},
+        )
         assert told["body"].startswith("told failed")
 
 

@@ -1,4 +1,6 @@
-"""The pages of the daemon's own life for everybody: without a mouse, on a phone, in the dark, whatever text is in them."""
+"""The pages of the daemon's own life for everybody: without a mouse, on a phone, in the dark,
+whatever text is in them.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +32,18 @@ def script() -> dict[str, Any]:
         ]
 
     broken = [{"fail": {"failure": "bad_request", "message": NASTY}}]
-    return {"*": [{"text": "Fine."}], "break": broken, **{f"Release {each}": release(each) for each in ("one", "two")}}
+    return {
+        "*": [{"text": "Fine."}],
+        "break": broken,
+        **{f"Release {each}": release(each) for each in ("one", "two")},
+    }
 
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("life")
-    # What is said is read when the test says so, and not in between by itself: who reads it second finds nothing new.
+    # What is said is read when the test says so, and not in between by itself: who reads it second
+    # finds nothing new.
     config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
     with start(folder, config=config, script=script()) as running:
         yield running
@@ -50,11 +57,13 @@ def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
 
 def unharmed(page: Page) -> None:
     assert page.evaluate("window.owned") is None
-    assert page.evaluate("document.querySelectorAll('#app script, #app img, #app iframe, #app a[href^=javascript]').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('#app script, #app img, #app iframe, #app a[href^=javascript]').length"
+        )
+        == 0
+    )
     assert "\u202e" not in page.locator("#app").inner_text()
-
-
-# --- hostile text -----------------------------------------------------------------------------------------------------
 
 
 def test_what_was_learned_stays_text_with_its_evidence(somebody: Person) -> None:
@@ -80,8 +89,12 @@ def test_steps_of_a_procedure_and_the_skill_they_become_stay_text(somebody: Pers
 
 
 def test_schedules_their_failures_and_the_notices_of_them_stay_text(somebody: Person) -> None:
-    made = somebody.daemon.post("/v1/schedules", {"when": "every 5h", "text": f"break {NASTY}", "name": f"tidy {NASTY}"})
-    failing = somebody.daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": f"fails {NASTY}"})
+    made = somebody.daemon.post(
+        "/v1/schedules", {"when": "every 5h", "text": f"break {NASTY}", "name": f"tidy {NASTY}"}
+    )
+    failing = somebody.daemon.post(
+        "/v1/schedules", {"when": "every 5h", "text": "break", "name": f"fails {NASTY}"}
+    )
     page = somebody.log_in("/#/schedules")
     table = page.get_by_role("table", name="Schedules")
     expect(table.get_by_role("link", name="tidy")).to_contain_text("⟨202E⟩")
@@ -98,9 +111,6 @@ def test_schedules_their_failures_and_the_notices_of_them_stay_text(somebody: Pe
     page.get_by_role("dialog", name="Notices").get_by_role("link", name="Look at it").first.click()
     expect(page.get_by_role("table", name="Firings")).to_contain_text("failed")
     unharmed(page)
-
-
-# --- without a mouse --------------------------------------------------------------------------------------------------
 
 
 def test_a_schedule_is_made_and_held_without_a_mouse(somebody: Person) -> None:
@@ -130,7 +140,9 @@ def test_a_schedule_is_made_and_held_without_a_mouse(somebody: Person) -> None:
 def test_what_was_learned_is_answered_without_a_mouse(somebody: Person) -> None:
     (candidate,) = learned(somebody.daemon, "Our backup host is backup9.example.")
     page = somebody.log_in("/#/learning")
-    row = page.get_by_role("list", name="Candidates").get_by_role("button").filter(has_text="backup9")
+    row = (
+        page.get_by_role("list", name="Candidates").get_by_role("button").filter(has_text="backup9")
+    )
     row.focus()
     page.keyboard.press("Enter")
     shown = page.get_by_role("article", name="Candidate")
@@ -142,19 +154,32 @@ def test_what_was_learned_is_answered_without_a_mouse(somebody: Person) -> None:
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(shown).to_contain_text("rolled back")
-    assert somebody.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]["state"] == "rolled_back"
-
-
-# --- narrow and dark --------------------------------------------------------------------------------------------------
+    assert (
+        somebody.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]["state"]
+        == "rolled_back"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(browser: Browser, daemon: DaemonProcess, scheme: str) -> None:
+def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(
+    browser: Browser, daemon: DaemonProcess, scheme: str
+) -> None:
     (candidate,) = learned(daemon, f"Our {scheme} host is " + "a-very-long-name." * 12 + "example.")
-    made = daemon.post("/v1/schedules", {"when": "weekdays at 8:30", "text": "look " + "x" * 300, "name": "n" * 150})
-    places = ("learning", f"learning/{candidate['candidate_id']}", "learning/settings", "schedules", "schedules/new")
+    made = daemon.post(
+        "/v1/schedules",
+        {"when": "weekdays at 8:30", "text": "look " + "x" * 300, "name": "n" * 150},
+    )
+    places = (
+        "learning",
+        f"learning/{candidate['candidate_id']}",
+        "learning/settings",
+        "schedules",
+        "schedules/new",
+    )
     narrow = {"width": 360, "height": 740}
-    with console_world.person(browser, daemon, viewport=narrow, color_scheme=scheme, reduced_motion="reduce") as person:
+    with console_world.person(
+        browser, daemon, viewport=narrow, color_scheme=scheme, reduced_motion="reduce"
+    ) as person:
         page = person.log_in()
         for place in (*places, f"schedules/{made['schedule']['schedule_id']}"):
             page.goto(f"{daemon.url}/#/{place}")
@@ -165,7 +190,9 @@ def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(browser: Brow
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, place
             assert serious(page) == [], place
         page.get_by_role("button", name="Notices").click()
-        expect(page.get_by_role("dialog", name="Notices").get_by_text("Tell me when")).to_be_visible()
+        expect(
+            page.get_by_role("dialog", name="Notices").get_by_text("Tell me when")
+        ).to_be_visible()
         box = page.get_by_role("dialog", name="Notices").bounding_box()
         assert box is not None
         assert min(box["x"], box["y"]) >= 0

@@ -1,4 +1,6 @@
-"""Policies in the console: judged as one types, tried on what happened, saved; presets, suggestions and who can do what."""
+"""Policies in the console: judged as one types, tried on what happened, saved; presets, suggestions
+and who can do what.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.console_world import Person, person, say, serious, settled
 from tests.daemon import DaemonProcess
 
-RULE = (
-    '@id("no-plans")\n@reason("no plans on a Sunday")\nforbid (principal, action == Action::"run", resource == Tool::"fs.write");\n'
-)
+RULE = '@id("no-plans")\n@reason("no plans on a Sunday")\nforbid (principal, action == Action::"run", resource == Tool::"fs.write");\n'
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +45,14 @@ def test_a_policy_is_judged_as_it_is_typed_tried_saved_and_removed(somebody: Per
     page.get_by_role("textbox", name="sunday.cedar").fill(RULE)
     expect(page.get_by_text("Everything loads. This file: forbid no-plans.")).to_be_visible()
     page.get_by_role("button", name="Try it on what happened").click()
-    expect(page.locator(".tile").filter(has_text="newly denied").locator("strong")).not_to_have_text("0")
-    row = page.get_by_role("table", name="Calls that would be decided otherwise").get_by_role("row").filter(has_text="plan.txt")
+    expect(
+        page.locator(".tile").filter(has_text="newly denied").locator("strong")
+    ).not_to_have_text("0")
+    row = (
+        page.get_by_role("table", name="Calls that would be decided otherwise")
+        .get_by_role("row")
+        .filter(has_text="plan.txt")
+    )
     expect(row).to_contain_text("no plans on a Sunday")
     assert serious(page) == []
     save.click()
@@ -95,7 +101,9 @@ def test_a_preset_shows_what_it_would_change_before_it_is_used(somebody: Person)
     say(page, "write")
     page.get_by_role("button", name="Deny").click()
     page.goto(f"{somebody.daemon.url}/#/policies/presets")
-    page.locator(".card").filter(has_text="Locked").get_by_role("button", name="What would change?").click()
+    page.locator(".card").filter(has_text="Locked").get_by_role(
+        "button", name="What would change?"
+    ).click()
     page.get_by_role("button", name="Try it on what happened").click()
     expect(page.locator(".change").first).to_contain_text("denied")
     assert serious(page) == []
@@ -111,7 +119,9 @@ def test_a_suggestion_is_taken_over_into_the_editor_and_saved(somebody: Person) 
     expect(page.get_by_text("Both are settled.")).to_be_visible()
     page.goto(f"{somebody.daemon.url}/#/policies/suggestions")
     page.get_by_role("button", name="Take all over").click()
-    expect(page.get_by_role("textbox", name="suggested.cedar")).to_have_value(re.compile("run_unattended"))
+    expect(page.get_by_role("textbox", name="suggested.cedar")).to_have_value(
+        re.compile("run_unattended")
+    )
     expect(page.get_by_text("Everything loads.")).to_be_visible()
     assert not (somebody.daemon.home / "policies" / "suggested.cedar").exists()
     page.get_by_role("button", name="Save and put in force").click()

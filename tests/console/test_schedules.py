@@ -1,4 +1,6 @@
-"""Schedules in the console: made with a form that says beforehand when they fire, held, fired, removed, and what came of them."""
+"""Schedules in the console: made with a form that says beforehand when they fire, held, fired,
+removed, and what came of them.
+"""
 
 import hashlib
 import hmac
@@ -44,7 +46,9 @@ def only(daemon: DaemonProcess) -> dict[str, Any]:
     return dict(daemon.get(f"/v1/schedules/{found['schedule']['schedule_id']}"))
 
 
-def test_while_a_time_is_typed_its_next_firings_are_shown_and_nothing_is_saved(planner: Person) -> None:
+def test_while_a_time_is_typed_its_next_firings_are_shown_and_nothing_is_saved(
+    planner: Person,
+) -> None:
     page = planner.log_in("/#/schedules")
     expect(page.get_by_text("There is none.")).to_be_visible()
     form = form_of(page)
@@ -145,7 +149,13 @@ def test_every_setting_of_the_form_reaches_the_schedule(planner: Person) -> None
     assert made["trigger"]["every_ms"] == 90 * 60_000
     assert made["scopes"] == [{"tool": "shell.run", "kind": "program", "value": "git"}]
     assert made["quiet"] == {"from": "22:00", "to": "07:00", "then": "skip"}
-    wanted = {"overlap": "queue", "missed": "catch_up", "ask": "deny", "fresh": True, "zone": "Europe/Vienna"}
+    wanted = {
+        "overlap": "queue",
+        "missed": "catch_up",
+        "ask": "deny",
+        "fresh": True,
+        "zone": "Europe/Vienna",
+    }
     assert wanted.items() <= made.items()
     assert made["workspace"] == str(planner.daemon.workspace)
 
@@ -158,13 +168,17 @@ def test_what_is_to_happen_once_is_named_by_day_and_time(planner: Person) -> Non
     form.get_by_label("Day and time").fill("2020-01-01T00:00")
     expect(form.get_by_text("name a time that lies ahead")).to_be_visible()
     form.get_by_label("Day and time").fill("2031-01-01T00:00")
-    expect(form.get_by_role("list", name="Next firings").get_by_role("listitem")).to_have_text(["Wed 2031-01-01 00:00 CET"])
+    expect(form.get_by_role("list", name="Next firings").get_by_role("listitem")).to_have_text(
+        ["Wed 2031-01-01 00:00 CET"]
+    )
     form.get_by_role("button", name="Save it").click()
     expect(page.get_by_role("heading", name="wish a happy new year")).to_be_visible()
     assert only(planner.daemon)["schedule"]["missed"] == "catch_up"
 
 
-def test_a_change_of_a_file_fires_and_is_seen_without_a_reload(planner: Person, tmp_path: Path) -> None:
+def test_a_change_of_a_file_fires_and_is_seen_without_a_reload(
+    planner: Person, tmp_path: Path
+) -> None:
     inbox = tmp_path / "inbox"
     page = planner.log_in("/#/schedules/new")
     form = page.get_by_role("form", name="New schedule")
@@ -193,7 +207,12 @@ def test_a_webhook_shows_its_secret_once_and_is_called_with_it(planner: Person) 
     stamp, sent = str(int(time.time())), b'{"order": 7}'
     signature = hmac.new(secret.encode(), f"{stamp}.".encode() + sent, hashlib.sha256).hexdigest()
     headers = {"x-palyra-timestamp": stamp, "x-palyra-signature": f"sha256={signature}"}
-    assert planner.daemon.request("POST", f"/v1/hooks/{schedule_id}", sent, token="", headers=headers).status == 202
+    assert (
+        planner.daemon.request(
+            "POST", f"/v1/hooks/{schedule_id}", sent, token="", headers=headers
+        ).status
+        == 202
+    )
     expect(page.get_by_role("table", name="Firings")).to_contain_text("done")
     page.get_by_role("button", name="I have it").click()
     expect(page.locator(".once")).to_have_count(0)
@@ -209,4 +228,6 @@ def test_a_firing_that_failed_says_so_and_why(planner: Person) -> None:
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("table", name="Firings")).to_contain_text("failed")
     page.goto(f"{planner.daemon.url}/#/schedules")
-    expect(page.get_by_role("table", name="Schedules").get_by_role("row").nth(1)).to_contain_text("failed")
+    expect(page.get_by_role("table", name="Schedules").get_by_role("row").nth(1)).to_contain_text(
+        "failed"
+    )

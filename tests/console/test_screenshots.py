@@ -1,4 +1,6 @@
-"""`make screenshots` takes what it says: every page in light and dark, on a desktop and a phone, small enough to keep."""
+"""`make screenshots` takes what it says: every page in light and dark, on a desktop and a phone,
+small enough to keep.
+"""
 
 import subprocess
 import sys
@@ -18,7 +20,14 @@ VARIANTS = [f"{screen}-{scheme}" for screen in SIZES for scheme in ("light", "da
 
 @pytest.mark.timeout(400)
 def test_the_pictures_that_are_asked_for_are_taken(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "screenshots.py"), "journal", "health", "--to", str(tmp_path)]
+    command = [
+        sys.executable,
+        str(ROOT / "scripts" / "screenshots.py"),
+        "journal",
+        "health",
+        "--to",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(

@@ -1,4 +1,6 @@
-"""Settings in the console: providers tried before they are used, secrets that go in and never out, the way to tokens."""
+"""Settings in the console: providers tried before they are used, secrets that go in and never out,
+the way to tokens.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +21,11 @@ class _Answers(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         good = self.headers["authorization"] == f"Bearer {KEY}"
-        body = openai_chat(Script(text=("I am ", "the new one."))) if good else b'{"error": {"message": "wrong key"}}'
+        body = (
+            openai_chat(Script(text=("I am ", "the new one.")))
+            if good
+            else b'{"error": {"message": "wrong key"}}'
+        )
         self.send_response(200 if good else 401)
         self.send_header("content-type", "text/event-stream" if good else "application/json")
         self.send_header("content-length", str(len(body)))
@@ -53,9 +59,15 @@ def everything(home: Path) -> bytes:
     return b"".join(found)
 
 
-def test_a_provider_is_tried_saved_and_answers_after_a_restart(browser: Browser, tmp_path: Path) -> None:
+def test_a_provider_is_tried_saved_and_answers_after_a_restart(
+    browser: Browser, tmp_path: Path
+) -> None:
     config = "[limits]\nrequests_per_second = 1000\n"
-    with provider() as url, start(tmp_path, config=config) as daemon, person(browser, daemon) as somebody:
+    with (
+        provider() as url,
+        start(tmp_path, config=config) as daemon,
+        person(browser, daemon) as somebody,
+    ):
         page = somebody.log_in("/#/settings")
         page.get_by_role("button", name="Add a provider").click()
         form = page.get_by_role("form", name="Provider")
@@ -102,7 +114,9 @@ def test_a_secret_goes_in_and_is_never_shown(somebody: Person) -> None:
     expect(form.get_by_text("At least 4 characters")).to_be_visible()
     form.get_by_label("Value").fill("w-very-secret-value")
     form.get_by_role("button", name="Store it").click()
-    row = page.get_by_role("table", name="Secrets").get_by_role("row").filter(has_text="WEATHER_KEY")
+    row = (
+        page.get_by_role("table", name="Secrets").get_by_role("row").filter(has_text="WEATHER_KEY")
+    )
     expect(row).to_contain_text("api.example.org")
     assert "w-very-secret-value" not in page.content()
     assert serious(page) == []
@@ -112,7 +126,9 @@ def test_a_secret_goes_in_and_is_never_shown(somebody: Person) -> None:
     assert somebody.daemon.get("/v1/vault")["secrets"] == []
 
 
-def test_who_looks_for_tokens_finds_them_and_what_is_shut_says_how_it_is_opened(somebody: Person) -> None:
+def test_who_looks_for_tokens_finds_them_and_what_is_shut_says_how_it_is_opened(
+    somebody: Person,
+) -> None:
     page = somebody.log_in("/#/settings")
     page.get_by_role("link", name="who has a token").click()
     expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")

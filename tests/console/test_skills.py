@@ -1,4 +1,6 @@
-"""Skills and MCP servers in the console: read before they are let in, and let in only as far as somebody says."""
+"""Skills and MCP servers in the console: read before they are let in, and let in only as far as
+somebody says.
+"""
 
 import io
 import time
@@ -21,17 +23,25 @@ def zipped(folder: Path) -> bytes:
     return out.getvalue()
 
 
-def test_a_skill_is_read_installed_enabled_updated_and_removed(somebody: Person, tmp_path: Path) -> None:
+def test_a_skill_is_read_installed_enabled_updated_and_removed(
+    somebody: Person, tmp_path: Path
+) -> None:
     folder = make(tmp_path / "subject", ECHO, effect="pure", wants={"read": ["notes"]})
     page = somebody.log_in("/#/skills")
-    page.get_by_label("A zip file").set_input_files({"name": "s.zip", "mimeType": "application/zip", "buffer": zipped(folder)})
+    page.get_by_label("A zip file").set_input_files(
+        {"name": "s.zip", "mimeType": "application/zip", "buffer": zipped(folder)}
+    )
     asked = page.get_by_role("region", name="What subject asks for")
     expect(asked).to_contain_text("run: read notes in the workspace")
     expect(asked).to_contain_text("Nobody signed it.")
     assert serious(page) == []
     assert somebody.daemon.get("/v1/skills")["skills"] == []
     asked.get_by_role("button", name="Install exactly this").click()
-    installed = page.get_by_role("list", name="Installed skills").locator(".card").filter(has_text="subject")
+    installed = (
+        page.get_by_role("list", name="Installed skills")
+        .locator(".card")
+        .filter(has_text="subject")
+    )
     expect(installed).to_contain_text("in quarantine")
     installed.get_by_role("button", name="Enable").click()
     expect(installed).to_contain_text("enabled, not trusted")
@@ -57,21 +67,28 @@ def test_a_skill_is_read_installed_enabled_updated_and_removed(somebody: Person,
 
 def test_what_is_no_skill_is_refused_in_words(somebody: Person) -> None:
     page = somebody.log_in("/#/skills")
-    page.get_by_label("A zip file").set_input_files({"name": "s.zip", "mimeType": "application/zip", "buffer": b"PK no"})
+    page.get_by_label("A zip file").set_input_files(
+        {"name": "s.zip", "mimeType": "application/zip", "buffer": b"PK no"}
+    )
     expect(page.get_by_role("alert")).to_be_visible()
     assert serious(page) == []
 
 
 def test_the_tools_of_a_server_wait_for_a_yes(browser: Browser, tmp_path: Path) -> None:
     config = mcp_at_work.honest("s") + "\n[limits]\nrequests_per_second = 1000\n"
-    with start(tmp_path, config=config, script={"*": [{"text": "Hello."}]}) as daemon, person(browser, daemon) as somebody:
+    with (
+        start(tmp_path, config=config, script={"*": [{"text": "Hello."}]}) as daemon,
+        person(browser, daemon) as somebody,
+    ):
         page = somebody.log_in("/#/skills/mcp")
         server = page.get_by_role("list", name="MCP servers").locator(".card")
         deadline = time.monotonic() + 60
         while "wait for a yes" not in server.inner_text():
             assert time.monotonic() < deadline, server.inner_text()
             page.get_by_role("button", name="Look again").click()
-            page.wait_for_timeout(250)  # Another process starts: there is nothing to wait on but the clock.
+            page.wait_for_timeout(
+                250
+            )  # Another process starts: there is nothing to wait on but the clock.
         server.locator("summary").filter(has_text="add").first.click()
         expect(server.locator("details[open] .diff")).to_contain_text("Add two numbers.")
         assert serious(page) == []
@@ -84,12 +101,17 @@ def test_the_tools_of_a_server_wait_for_a_yes(browser: Browser, tmp_path: Path) 
         assert serious(page) == []
 
 
-def test_notes_are_reviewed_as_a_diff_and_accepted_as_they_were_shown(browser: Browser, tmp_path: Path) -> None:
+def test_notes_are_reviewed_as_a_diff_and_accepted_as_they_were_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
     config = "[limits]\nrequests_per_second = 1000\n"
     note = tmp_path / "workspace" / "AGENTS.md"
     note.parent.mkdir()
     note.write_text("Use tabs.\n")
-    with start(tmp_path, config=config, script={"*": [{"text": "Hello."}]}) as daemon, person(browser, daemon) as somebody:
+    with (
+        start(tmp_path, config=config, script={"*": [{"text": "Hello."}]}) as daemon,
+        person(browser, daemon) as somebody,
+    ):
         page = somebody.log_in()
         line = page.get_by_role("note")
         expect(line).to_contain_text("AGENTS.md is not accepted yet")

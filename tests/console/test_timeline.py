@@ -1,4 +1,6 @@
-"""The timeline, the memory and the inbox's way to the tape: what happened, why, whether it is unchanged, and back."""
+"""The timeline, the memory and the inbox's way to the tape: what happened, why, whether it is
+unchanged, and back.
+"""
 
 import re
 import sqlite3
@@ -61,7 +63,9 @@ def test_the_timeline_is_walked_with_the_keyboard(somebody: Person) -> None:
     expect(page.get_by_role("region", name="Entry 1", exact=True)).to_be_visible()
 
 
-def test_a_step_is_undone_a_run_replayed_and_taken_up_again_from_the_timeline(somebody: Person) -> None:
+def test_a_step_is_undone_a_run_replayed_and_taken_up_again_from_the_timeline(
+    somebody: Person,
+) -> None:
     page, session = written(somebody)
     plan = somebody.daemon.workspace / "plan.txt"
     assert plan.exists()
@@ -82,7 +86,9 @@ def test_a_step_is_undone_a_run_replayed_and_taken_up_again_from_the_timeline(so
     expect(page.locator(".item:not(.shared)").get_by_text("It is settled.")).to_be_visible()
 
 
-def test_a_hash_is_made_anew_in_the_browser_and_a_change_is_seen(browser: Browser, tmp_path: Path) -> None:
+def test_a_hash_is_made_anew_in_the_browser_and_a_change_is_seen(
+    browser: Browser, tmp_path: Path
+) -> None:
     with start(tmp_path, script=script(tmp_path)) as daemon:
         session, entries = daemon.run("a word with ümlauts, “quotes” and \\ more")
         said = next(each["seq"] for each in entries if each["kind"] == "input.received")
@@ -92,12 +98,18 @@ def test_a_hash_is_made_anew_in_the_browser_and_a_change_is_seen(browser: Browse
             expect(page.locator(".tape-entry .badge.good")).to_have_text("unchanged")
         daemon.stop()
         with sqlite3.connect(daemon.home / "journal.db") as journal:
-            for (name,) in journal.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            for (name,) in journal.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
                 journal.execute(f'DROP TRIGGER "{name}"')
-            body = journal.execute("SELECT body FROM entries WHERE tape = ? AND seq = ?", (session, said)).fetchone()[0]
+            body = journal.execute(
+                "SELECT body FROM entries WHERE tape = ? AND seq = ?", (session, said)
+            ).fetchone()[0]
             changed = body.replace(b"word", b"lie!")
             assert changed != body
-            journal.execute("UPDATE entries SET body = ? WHERE tape = ? AND seq = ?", (changed, session, said))
+            journal.execute(
+                "UPDATE entries SET body = ? WHERE tape = ? AND seq = ?", (changed, session, said)
+            )
         daemon.restart()
         with person(browser, daemon) as somebody:
             page = somebody.log_in(f"/#/timeline/{session}/{said}")
@@ -105,7 +117,9 @@ def test_a_hash_is_made_anew_in_the_browser_and_a_change_is_seen(browser: Browse
             expect(page.locator(".tape-entry .badge.bad")).to_have_text("changed")
 
 
-def test_a_question_leads_to_its_moment_on_the_tape_and_can_be_edited_in_the_inbox(somebody: Person) -> None:
+def test_a_question_leads_to_its_moment_on_the_tape_and_can_be_edited_in_the_inbox(
+    somebody: Person,
+) -> None:
     page = somebody.log_in()
     say(page, "write")
     expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
@@ -144,7 +158,9 @@ def test_what_is_remembered_says_why_it_was_found_and_why_it_is_believed(somebod
     item.get_by_role("button", name="Forget").click()
     page.get_by_role("searchbox", name="Search memory").fill("")
     page.get_by_role("button", name="Forgotten").click()
-    page.locator(".remembered").filter(has_text="Ostrava").get_by_role("button", name="Remember it again").click()
+    page.locator(".remembered").filter(has_text="Ostrava").get_by_role(
+        "button", name="Remember it again"
+    ).click()
     page.get_by_role("button", name="Remembered", exact=True).click()
     expect(page.locator(".remembered").filter(has_text="Ostrava")).to_be_visible()
     assert serious(page) == []

@@ -1,4 +1,6 @@
-"""What models cost, in the console: drawn, and the same figures as a table for everybody; and why which model was asked."""
+"""What models cost, in the console: drawn, and the same figures as a table for everybody; and why
+which model was asked.
+"""
 
 import json
 import re
@@ -28,7 +30,9 @@ tokens = 500000000
 SPEND = {"input_tokens": 2_000, "output_tokens": 100, "cached_tokens": 1_500}
 SCRIPT = {
     "*": [{"text": "Hello.", "usage": SPEND}],
-    "code": [{"text": "Look at this, all of it.", "usage": {"input_tokens": 100, "output_tokens": 300}}],
+    "code": [
+        {"text": "Look at this, all of it.", "usage": {"input_tokens": 100, "output_tokens": 300}}
+    ],
     "refused": [{"fail": {"failure": "quota", "message": "nothing is left"}}],
 }
 
@@ -38,7 +42,9 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder = tmp_path_factory.mktemp("usage")
     (folder / "home").mkdir(mode=0o700)
     # A hundredth of a dollar for a call.
-    (folder / "home" / "prices.toml").write_text('[models]\n"scripted/*" = { input = 5.0, cached = 5.0, output = 0.0 }\n')
+    (folder / "home" / "prices.toml").write_text(
+        '[models]\n"scripted/*" = { input = 5.0, cached = 5.0, output = 0.0 }\n'
+    )
     spare = folder / "spare.json"
     spare.write_text(json.dumps({"*": [{"text": "I step in.", "usage": SPEND}]}))
     with start(folder, config=CONFIG.format(spare=spare), script=SCRIPT) as running:
@@ -64,7 +70,11 @@ def test_what_was_used_is_drawn_and_told_in_figures(somebody: Person) -> None:
     tokens.get_by_text("As a table").click()
     expect(tokens.get_by_role("table", name="Tokens")).to_be_visible()
     by(page, "Session")
-    row = figures(page, "session").get_by_role("row").filter(has=page.locator(f"a[href$='{session}']"))
+    row = (
+        figures(page, "session")
+        .get_by_role("row")
+        .filter(has=page.locator(f"a[href$='{session}']"))
+    )
     expect(row).to_contain_text(f"{used['input_tokens']:,}")
     assert serious(page) == []
     by(page, "Model")
@@ -83,7 +93,9 @@ def test_cache_hits_are_told_and_drawn(somebody: Person) -> None:
     drawn = page.get_by_role("figure").filter(has_text="From the cache")
     drawn.get_by_text("As a table").click()
     expect(drawn.get_by_role("table", name="From the cache")).to_contain_text(f"{share} %")
-    expect(page.locator(".tile").filter(has_text="of them from a cache")).to_contain_text(re.compile(r"\d+ %"))
+    expect(page.locator(".tile").filter(has_text="of them from a cache")).to_contain_text(
+        re.compile(r"\d+ %")
+    )
 
 
 def test_who_asked_is_told_apart_and_ones_own_can_be_looked_at_alone(somebody: Person) -> None:
@@ -103,7 +115,9 @@ def test_what_a_schedule_used_stands_under_its_name(somebody: Person) -> None:
     page = somebody.log_in("/#/usage")
     by(page, "Schedule")
     expect(page.get_by_text("No schedule has run in this time.")).to_be_visible()
-    made = daemon.post("/v1/schedules", {"when": "every day at 9", "text": "look around", "name": "morning look"})
+    made = daemon.post(
+        "/v1/schedules", {"when": "every day at 9", "text": "look around", "name": "morning look"}
+    )
     daemon.post(f"/v1/schedules/{made['schedule']['schedule_id']}/run")
     row = figures(page, "schedule").get_by_role("row").filter(has_text="morning look")
     # It says so by itself, when the run has asked a model.
@@ -120,7 +134,9 @@ def test_a_new_call_shows_without_a_reload(somebody: Person) -> None:
     expect(calls).to_have_text(str(before + 1))
 
 
-def test_a_table_is_sorted_with_the_keyboard_and_on_a_phone(browser: Browser, daemon: DaemonProcess) -> None:
+def test_a_table_is_sorted_with_the_keyboard_and_on_a_phone(
+    browser: Browser, daemon: DaemonProcess
+) -> None:
     daemon.run("code")
     with person(browser, daemon) as somebody:
         page = somebody.log_in("/#/usage")
@@ -128,9 +144,13 @@ def test_a_table_is_sorted_with_the_keyboard_and_on_a_phone(browser: Browser, da
         heading = figures(page, "run").get_by_role("button", name="Tokens out")
         heading.focus()
         page.keyboard.press("Enter")
-        expect(page.get_by_role("columnheader", name="Tokens out")).to_have_attribute("aria-sort", "descending")
+        expect(page.get_by_role("columnheader", name="Tokens out")).to_have_attribute(
+            "aria-sort", "descending"
+        )
         page.keyboard.press("Space")
-        expect(page.get_by_role("columnheader", name="Tokens out")).to_have_attribute("aria-sort", "ascending")
+        expect(page.get_by_role("columnheader", name="Tokens out")).to_have_attribute(
+            "aria-sort", "ascending"
+        )
         cells = figures(page, "run").locator("td[data-label='Tokens out']").all_inner_texts()
         assert [int(each) for each in cells] == sorted(int(each) for each in cells)
         page.set_viewport_size({"width": 360, "height": 740})
@@ -141,10 +161,14 @@ def test_a_table_is_sorted_with_the_keyboard_and_on_a_phone(browser: Browser, da
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_why_a_model_was_asked_is_told_for_every_run(browser: Browser, daemon: DaemonProcess, scheme: str) -> None:
+def test_why_a_model_was_asked_is_told_for_every_run(
+    browser: Browser, daemon: DaemonProcess, scheme: str
+) -> None:
     _, entries = daemon.run("refused")
     run_id = entries[0]["run_id"]
-    with person(browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}) as somebody:
+    with person(
+        browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}
+    ) as somebody:
         page = somebody.log_in("/#/usage")
         by(page, "Run")
         figures(page, "run").get_by_role("link", name=run_id).click()
@@ -167,8 +191,13 @@ def test_why_a_model_was_asked_is_told_for_every_run(browser: Browser, daemon: D
 
 def test_where_the_month_ends_is_told_drawn_and_held_against_the_budget(somebody: Person) -> None:
     daemon = somebody.daemon
-    for name, microusd in (("wide", 10**12), ("tight", 1 + daemon.get("/v1/usage/forecast?everybody=true")["spent_microusd"])):
-        daemon.request("PUT", f"/v1/budgets/{name}", {"every": "month", "microusd": microusd, "then": "ask"})
+    for name, microusd in (
+        ("wide", 10**12),
+        ("tight", 1 + daemon.get("/v1/usage/forecast?everybody=true")["spent_microusd"]),
+    ):
+        daemon.request(
+            "PUT", f"/v1/budgets/{name}", {"every": "month", "microusd": microusd, "then": "ask"}
+        )
     month = daemon.get("/v1/usage/forecast?everybody=true")
     assert month["spent_microusd"] > 0
     page = somebody.log_in("/#/usage")
@@ -206,7 +235,11 @@ def test_a_budget_is_set_shown_with_what_is_left_changed_and_removed(somebody: P
     form.get_by_label("Tell me at (percent)").fill("50")
     assert serious(page) == []
     form.get_by_role("button", name="Set it").click()
-    budget = page.get_by_role("list", name="Budgets").locator(".card").filter(has=page.get_by_text("month", exact=True))
+    budget = (
+        page.get_by_role("list", name="Budgets")
+        .locator(".card")
+        .filter(has=page.get_by_text("month", exact=True))
+    )
     expect(budget).to_contain_text("of 1,000,000 tokens")
     daemon.run("hello")
     found = {each["name"]: each for each in daemon.get("/v1/budgets")["budgets"]}["month"]
@@ -249,8 +282,16 @@ def test_an_allowance_for_one_person_is_set_with_the_keyboard_alone(somebody: Pe
     page.keyboard.press("Enter")
     budget = page.get_by_role("list", name="Budgets").locator(".card").filter(has_text="guest")
     expect(budget).to_contain_text("of $2.50 by guest")
-    (found,) = [each for each in somebody.daemon.get("/v1/budgets")["budgets"] if each["name"] == "guest"]
-    assert found["terms"] == {"per": "principal", "every": "day", "microusd": 2_500_000, "warn_bps": 8_000, "who": "guest"}
+    (found,) = [
+        each for each in somebody.daemon.get("/v1/budgets")["budgets"] if each["name"] == "guest"
+    ]
+    assert found["terms"] == {
+        "per": "principal",
+        "every": "day",
+        "microusd": 2_500_000,
+        "warn_bps": 8_000,
+        "who": "guest",
+    }
     budget.get_by_role("button", name="Remove…").focus()
     page.keyboard.press("Enter")
     expect(budget.get_by_role("button", name="Leave it")).to_be_focused()

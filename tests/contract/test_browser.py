@@ -1,4 +1,6 @@
-"""The browser tools with a real Chromium: what a model is told, what it may do, and when the browser is gone."""
+"""The browser tools with a real Chromium: what a model is told, what it may do, and when the
+browser is gone.
+"""
 
 import asyncio
 import os
@@ -30,7 +32,9 @@ FORM = """<title>A shop</title><h1>Hello</h1><p>See <a href="/two">the second pa
 PAGES = {
     "/two": html("<title>Two</title><h2>Second</h2><a href='http://other.example:PORT/'>away</a>"),
     "/framed": html("<p>in a frame <a href='/two' target=_top>out of it</a></p>"),
-    "/file": answer(b"PK", 200, content_type="application/zip", content_disposition="attachment; filename=x.zip"),
+    "/file": answer(
+        b"PK", 200, content_type="application/zip", content_disposition="attachment; filename=x.zip"
+    ),
     "/away": redirect("http://other.example:PORT/two"),
     "/missing": answer("<p>gone</p>", 404, content_type="text/html"),
     "/empty": html(""),
@@ -44,21 +48,26 @@ def surf() -> Iterator[Surfing]:
         path = asked.target.partition("?")[0]
         if path == "/never":
             await asyncio.Event().wait()
-        page = html(f"<p>found {asked.target}</p>") if path == "/found" else PAGES.get(path, html("<p>else</p>"))
+        page = (
+            html(f"<p>found {asked.target}</p>")
+            if path == "/found"
+            else PAGES.get(path, html("<p>else</p>"))
+        )
         head, _, body = page.partition(b"\r\n\r\n")
         port = str(opened.site.port).encode()
         fixed = body.replace(b"PORT", port)
-        head = re.sub(rb"content-length: \d+", b"content-length: %d" % len(fixed), head).replace(b"PORT", port)
+        head = re.sub(rb"content-length: \d+", b"content-length: %d" % len(fixed), head).replace(
+            b"PORT", port
+        )
         writer.write(head + b"\r\n\r\n" + fixed)
 
     with surfing(serve) as opened:
         yield opened
 
 
-# --- reading and acting -----------------------------------------------------------------------------------------------
-
-
-def test_a_page_is_given_as_text_with_a_number_for_everything_that_can_be_used(surf: Surfing) -> None:
+def test_a_page_is_given_as_text_with_a_number_for_everything_that_can_be_used(
+    surf: Surfing,
+) -> None:
     result = surf.open()
     mark = result.data["page"]
     assert result.outcome == "ok"
@@ -76,7 +85,9 @@ def test_a_page_is_given_as_text_with_a_number_for_everything_that_can_be_used(s
 
 
 def test_what_a_page_says_is_untrusted_and_names_its_site(surf: Surfing) -> None:
-    assert surf.open().label == Label(integrity="untrusted", sources=(f"http://site.example:{surf.site.port}",))
+    assert surf.open().label == Label(
+        integrity="untrusted", sources=(f"http://site.example:{surf.site.port}",)
+    )
 
 
 def test_a_form_is_filled_in_and_sent(surf: Surfing) -> None:
@@ -92,7 +103,10 @@ def test_a_form_is_filled_in_and_sent(surf: Surfing) -> None:
 
 def test_enter_after_typing_sends_the_form(surf: Surfing) -> None:
     page = surf.open()
-    assert "found /found?q=quick&c=red" in surf.call("type", ref=surf.reference(page, "Name"), text="quick", submit=True).text
+    assert (
+        "found /found?q=quick&c=red"
+        in surf.call("type", ref=surf.reference(page, "Name"), text="quick", submit=True).text
+    )
 
 
 def test_a_link_in_a_frame_can_be_followed(surf: Surfing) -> None:
@@ -122,15 +136,17 @@ def test_an_error_page_says_its_status(surf: Surfing) -> None:
     assert "gone" in result.text
 
 
-# --- what a page tries ------------------------------------------------------------------------------------------------
-
-
 def test_a_host_that_was_not_allowed_is_blocked_and_named(surf: Surfing) -> None:
     before = len(surf.site.asked)
     result = surf.open("/?blocked")
     assert result.data["blocked"] == [f"cdn.example:{surf.site.port}"]
-    assert f"Blocked: cdn.example:{surf.site.port}. If the page needs one of them, open it again" in result.text
-    assert all(asked.headers["host"].startswith("site.example") for asked in surf.site.asked[before:])
+    assert (
+        f"Blocked: cdn.example:{surf.site.port}. If the page needs one of them, open it again"
+        in result.text
+    )
+    assert all(
+        asked.headers["host"].startswith("site.example") for asked in surf.site.asked[before:]
+    )
 
 
 def test_a_further_host_of_the_call_is_reached(surf: Surfing) -> None:
@@ -147,7 +163,9 @@ def test_a_redirect_to_another_host_is_not_followed_and_says_where_it_leads(surf
 
 
 def _looked(surf: Surfing, result: ToolResult, enough: Callable[[ToolResult], bool]) -> ToolResult:
-    """What a page does by itself is told with the next answer: on a busy machine that is a later one."""
+    """What a page does by itself is told with the next answer: on a busy machine that is a later
+    one.
+    """
     end = time.monotonic() + 30
     while not enough(result):
         assert time.monotonic() < end, result.text
@@ -158,7 +176,8 @@ def _looked(surf: Surfing, result: ToolResult, enough: Callable[[ToolResult], bo
 def test_a_box_is_dismissed_and_told(surf: Surfing) -> None:
     page = surf.open()
     assert (
-        "Note: the page showed a box (alert), which was dismissed: boo" in surf.call("click", ref=surf.reference(page, "Boo")).text
+        "Note: the page showed a box (alert), which was dismissed: boo"
+        in surf.call("click", ref=surf.reference(page, "Boo")).text
     )
 
 
@@ -171,7 +190,9 @@ def test_a_new_window_becomes_the_page(surf: Surfing) -> None:
 def test_a_download_is_refused(surf: Surfing) -> None:
     page = surf.open()
     clicked = surf.call("click", ref=surf.reference(page, "Get it"))
-    assert _looked(surf, clicked, lambda seen: "a download was refused" in seen.text).outcome == "ok"
+    assert (
+        _looked(surf, clicked, lambda seen: "a download was refused" in seen.text).outcome == "ok"
+    )
     assert "this address is a download, which is refused" in surf.open("/file").text
 
 
@@ -188,9 +209,6 @@ def test_a_page_that_never_answers_is_given_up_and_the_browser_goes_on(surf: Sur
     surf.wait(visit())
 
 
-# --- references -------------------------------------------------------------------------------------------------------
-
-
 def test_a_reference_to_a_page_that_has_changed_is_refused(surf: Surfing) -> None:
     old = surf.open()
     ref = surf.reference(old, "Boo")
@@ -201,19 +219,27 @@ def test_a_reference_to_a_page_that_has_changed_is_refused(surf: Surfing) -> Non
 
 def test_a_page_of_another_session_cannot_be_used(surf: Surfing) -> None:
     page = surf.open()
-    for name, arguments in (("read", {"page": page.data["page"]}), ("click", {"ref": surf.reference(page, "Boo")})):
+    for name, arguments in (
+        ("read", {"page": page.data["page"]}),
+        ("click", {"ref": surf.reference(page, "Boo")}),
+    ):
         result = surf.call(name, session="another", **arguments)
-        assert (result.outcome, result.text) == ("denied", "this page is not this session's: open one with browser.open")
+        assert (result.outcome, result.text) == (
+            "denied",
+            "this page is not this session's: open one with browser.open",
+        )
 
 
 def test_a_reference_that_names_nothing_is_refused_before_anybody_is_asked(surf: Surfing) -> None:
     mark = surf.open().data["page"]
-    for reference, error in ((f"{mark}.99", NotFound), (mark, InvalidInput), (f"{mark}.x", InvalidInput), ("zzzz.1", NotFound)):
+    for reference, error in (
+        (f"{mark}.99", NotFound),
+        (mark, InvalidInput),
+        (f"{mark}.x", InvalidInput),
+        ("zzzz.1", NotFound),
+    ):
         with pytest.raises(error):
             surf.scope("click", ref=reference)
-
-
-# --- what is judged and shown -----------------------------------------------------------------------------------------
 
 
 def test_a_decision_is_about_the_host_of_the_page(surf: Surfing) -> None:
@@ -223,7 +249,9 @@ def test_a_decision_is_about_the_host_of_the_page(surf: Surfing) -> None:
     )
     page = surf.open()
     scope = surf.scope("click", ref=surf.reference(page, "Search"))
-    assert scope == Scope(program="click", command=f'click the button "Search" on {surf.url()}', hosts=(host,))
+    assert scope == Scope(
+        program="click", command=f'click the button "Search" on {surf.url()}', hosts=(host,)
+    )
     assert surf.catalogue.get("browser.click").subjects(scope) == (
         Subject("browser.click", "host", host),
         Subject("browser.click", "tool"),
@@ -257,14 +285,13 @@ def test_a_person_is_shown_what_is_clicked_and_typed_and_where(surf: Surfing) ->
         "http://metadata.google.internal/",
     ],
 )
-def test_an_address_that_no_policy_can_permit_is_refused_before_anybody_is_asked(surf: Surfing, url: str) -> None:
+def test_an_address_that_no_policy_can_permit_is_refused_before_anybody_is_asked(
+    surf: Surfing, url: str
+) -> None:
     with pytest.raises(PalyraError):
         surf.scope("open", url=url)
     with pytest.raises(PalyraError):
         surf.scope("open", url=surf.url(), hosts=[url.partition("//")[2] or url])
-
-
-# --- the browser's life -----------------------------------------------------------------------------------------------
 
 
 async def _until(true: Callable[[], bool]) -> None:
@@ -274,7 +301,9 @@ async def _until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("ending", ["run", "cancel", "close", "idle"])
-def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(surf: Surfing, ending: str) -> None:
+def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(
+    surf: Surfing, ending: str
+) -> None:
     async def scene() -> None:
         browsers = surf.another(idle_s=0.5 if ending == "idle" else 1000)
         catalogue = Catalogue(tools.tools(browsers))
@@ -288,8 +317,12 @@ def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(surf
                 assert browsers.open == 1
                 browsers.run_ended("run of session")
             case "cancel":
-                reading = asyncio.ensure_future(surf.calling(catalogue, "open", url=surf.url("/never?cancel")))
-                await _until(lambda: any(asked.target == "/never?cancel" for asked in surf.site.asked))
+                reading = asyncio.ensure_future(
+                    surf.calling(catalogue, "open", url=surf.url("/never?cancel"))
+                )
+                await _until(
+                    lambda: any(asked.target == "/never?cancel" for asked in surf.site.asked)
+                )
                 reading.cancel()
                 await asyncio.wait([reading])
             case "close":
@@ -308,7 +341,10 @@ def test_there_are_only_so_many_browsers(surf: Surfing) -> None:
 
     async def two() -> None:
         results = await asyncio.gather(
-            *(surf.calling(catalogue, "open", session=name, url=surf.url("/two")) for name in ("one", "two"))
+            *(
+                surf.calling(catalogue, "open", session=name, url=surf.url("/two"))
+                for name in ("one", "two")
+            )
         )
         assert sorted(result.outcome for result in results) == ["error", "ok"]
         await browsers.close()
@@ -317,9 +353,15 @@ def test_there_are_only_so_many_browsers(surf: Surfing) -> None:
 
 
 def _chromium(pid: int) -> int:
-    """The main process of the Chromium below a driver: the one that has no other Chromium above it."""
+    """The main process of the Chromium below a driver: the one that has no other Chromium above
+    it.
+    """
     named = {each: Path(f"/proc/{each}/cmdline").read_bytes() for each in below(pid)}
-    (found,) = [each for each, line in named.items() if b"--remote-debugging" in line and b"--type=" not in line]
+    (found,) = [
+        each
+        for each, line in named.items()
+        if b"--remote-debugging" in line and b"--type=" not in line
+    ]
     return found
 
 
@@ -334,7 +376,11 @@ def test_a_chromium_that_dies_is_replaced_and_the_call_is_done(surf: Surfing) ->
                 (opened,) = browsers._open.values()
                 os.kill(_chromium(opened.driven.pid), signal.SIGKILL)
                 given = {"open": "url", "read": "page", "screenshot": "at"}[name]
-                result = await surf.calling(catalogue, name, **{given: surf.url("/two") if name == "open" else opened.marks[-1]})
+                result = await surf.calling(
+                    catalogue,
+                    name,
+                    **{given: surf.url("/two") if name == "open" else opened.marks[-1]},
+                )
                 assert result.outcome == "ok", (name, result.text)
             assert len(browsers.deaths) == 3
             # A click is not done again: nobody knows whether it arrived.

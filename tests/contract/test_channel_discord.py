@@ -1,4 +1,6 @@
-"""Discord through its real library against the fake: what the gateway, its limits and its threads do to a connector."""
+"""Discord through its real library against the fake: what the gateway, its limits and its threads
+do to a connector.
+"""
 
 import asyncio
 import json
@@ -11,9 +13,18 @@ import pytest
 
 from palyra.core.errors import InvalidInput
 from palyra.core.ids import OWNER
-from palyra.features.channels.contract import MOST_FILE_BYTES, Connector, Given, Lost, Outgoing, Refused, SendFailed, Taken
+from palyra.features.channels.contract import (
+    MOST_FILE_BYTES,
+    ConnectionRefused,
+    Connector,
+    ConnectorSettings,
+    Lost,
+    OutgoingMessage,
+    SendFailed,
+    TakenMessage,
+)
 from palyra.features.channels.discord import cursor as cursors
-from palyra.features.channels.discord.cursor import Cursor
+from palyra.features.channels.discord.cursor import DiscordCursor
 from palyra.features.channels.discord.settings import KIND
 from palyra.features.channels.model import Button, Inbound
 from palyra.models.scripted import ScriptedCall, Turn
@@ -34,8 +45,12 @@ def play(scene: Scene) -> None:
 
 
 @asynccontextmanager
-async def serving(fake: FakeDiscord, door: RecordingDoor) -> AsyncIterator[tuple[Connector, "asyncio.Task[None]"]]:
-    """A connector of its own, as a daemon that has just started has one; what it knows is what the door remembers."""
+async def serving(
+    fake: FakeDiscord, door: RecordingDoor
+) -> AsyncIterator[tuple[Connector, "asyncio.Task[None]"]]:
+    """A connector of its own, as a daemon that has just started has one; what it knows is what the
+    door remembers.
+    """
     connector = connector_to(fake)
     wanted = door.connects + 1
     task = asyncio.create_task(connector.serve(door))
@@ -48,7 +63,9 @@ async def serving(fake: FakeDiscord, door: RecordingDoor) -> AsyncIterator[tuple
 
 
 async def resumable(door: RecordingDoor) -> None:
-    """Until the session is stored: that is a little after the connection stands, when all servers were heard of."""
+    """Until the session is stored: that is a little after the connection stands, when all servers
+    were heard of.
+    """
     await door.until(lambda seen: bool(cursors.read(seen.cursor).session))
 
 
@@ -123,7 +140,7 @@ def test_a_crash_while_making_up_loses_nothing() -> None:
             await fake.say(GENERAL, "anna", f"missed {number}")
 
         class Dying(RecordingDoor):
-            async def take(self, message: Inbound, *, cursor: str | None = None) -> Taken:
+            async def take(self, message: Inbound, *, cursor: str | None = None) -> TakenMessage:
                 if len(self.messages) == 2:
                     raise ConnectionError("killed")
                 return await super().take(message, cursor=cursor)
@@ -209,7 +226,9 @@ def test_an_edit_is_a_message_of_its_own_and_an_embed_is_none() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         async with serving(fake, door):
             said = await fake.say(GENERAL, "anna", "teh plan")
-            await fake.tell("MESSAGE_UPDATE", {**said, "guild_id": "800000", "embeds": [{"type": "link"}]})
+            await fake.tell(
+                "MESSAGE_UPDATE", {**said, "guild_id": "800000", "embeds": [{"type": "link"}]}
+            )
             await fake.edit(said, "the plan")
             await fake.say(GENERAL, "anna", "end")
             assert await heard(door, 3) == ["teh plan", "the plan", "end"]
@@ -230,8 +249,16 @@ def test_a_thread_is_recognised_also_by_a_connection_that_never_saw_it() -> None
             await fake.say(700_300, "anna", "in the thread")
             await heard(door, 2)
             found = door.messages[1]
-            assert (found.conversation, found.thread, found.is_direct) == (str(GENERAL), "700300", False)
-            await connector.send(Outgoing(key="k", conversation=found.conversation, thread=found.thread, text="there"))
+            assert (found.conversation, found.thread, found.is_direct) == (
+                str(GENERAL),
+                "700300",
+                False,
+            )
+            await connector.send(
+                OutgoingMessage(
+                    key="k", conversation=found.conversation, thread=found.thread, text="there"
+                )
+            )
             assert fake.posts()[-1]["channel_id"] == "700300"
 
     play(scene)
@@ -261,10 +288,19 @@ def test_an_answer_pings_nobody_fetches_nothing_and_replies_to_its_question() ->
             await heard(door, 1)
             key, question = "01ARZ3NDEKTSV4RRFFQ69G5FAV-0", door.messages[0].native_id
             text = "<@1001> <@&5> @everyone https://x.example"
-            await connector.send(Outgoing(key=key, text=text, conversation=str(GENERAL), reply_to=question))
-            await connector.send(Outgoing(key="2", text="@everyone", conversation=str(GENERAL), ping_everyone=True))
+            await connector.send(
+                OutgoingMessage(key=key, text=text, conversation=str(GENERAL), reply_to=question)
+            )
+            await connector.send(
+                OutgoingMessage(
+                    key="2", text="@everyone", conversation=str(GENERAL), ping_everyone=True
+                )
+            )
             quiet, loud = (post["asked"] for post in fake.posts())
-            assert (quiet["allowed_mentions"]["parse"], loud["allowed_mentions"]["parse"]) == ([], ["everyone"])
+            assert (quiet["allowed_mentions"]["parse"], loud["allowed_mentions"]["parse"]) == (
+                [],
+                ["everyone"],
+            )
             assert not quiet["allowed_mentions"].get("replied_user")
             assert quiet["flags"] == 4
             assert quiet["message_reference"]["message_id"] == int(said["id"])
@@ -278,7 +314,9 @@ def test_a_short_rate_limit_is_waited_for_and_the_message_is_sent_once() -> None
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         async with serving(fake, door) as (connector, _):
             fake.troubles += ["short_limit", "short_limit"]
-            await connector.send(Outgoing(key="k", conversation=str(GENERAL), text="patience"))
+            await connector.send(
+                OutgoingMessage(key="k", conversation=str(GENERAL), text="patience")
+            )
             assert [post["content"] for post in fake.posts()] == ["patience"]
             assert fake.troubles == []
 
@@ -290,7 +328,9 @@ def test_a_long_rate_limit_says_for_how_long() -> None:
         async with serving(fake, door) as (connector, _):
             fake.troubles.append("rate_limit")
             with pytest.raises(SendFailed) as failed:
-                await connector.send(Outgoing(key="k", conversation=str(GENERAL), text="patience"))
+                await connector.send(
+                    OutgoingMessage(key="k", conversation=str(GENERAL), text="patience")
+                )
             assert failed.value.retry_after_ms == 45_000
 
     play(scene)
@@ -300,7 +340,14 @@ def test_a_button_is_confirmed_once_it_is_stored() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         direct = fake.direct(1_001)
         async with serving(fake, door) as (connector, _):
-            await connector.send(Outgoing(key="k", conversation=str(direct), text="?", buttons=(Button("Yes", "approve X"),)))
+            await connector.send(
+                OutgoingMessage(
+                    key="k",
+                    conversation=str(direct),
+                    text="?",
+                    buttons=(Button("Yes", "approve X"),),
+                )
+            )
             await fake.press(fake.posts()[-1], "approve X", "anna")
             await fake.until(lambda: fake.confirmed == [6])
             pressed = door.messages[-1]
@@ -320,11 +367,15 @@ def test_a_file_that_cannot_be_taken_is_named_and_its_message_is_not_lost() -> N
         async with serving(fake, door):
             big = fake.attach("big.iso", b"", size=MOST_FILE_BYTES + 1)
             gone = {**fake.attach("gone.txt", b"x"), "url": f"{fake.url}/files/1"}
-            await fake.say(GENERAL, "anna", "see", attachments=[big, gone, fake.attach("a.txt", b"here")])
+            await fake.say(
+                GENERAL, "anna", "see", attachments=[big, gone, fake.attach("a.txt", b"here")]
+            )
             (text,) = await heard(door, 1)
             assert "big.iso was not taken: it is larger than 16 MiB" in text
             assert "gone.txt could not be fetched" in text
-            assert [(each.name, each.data) for each in door.messages[0].files] == [("a.txt", b"here")]
+            assert [(each.name, each.data) for each in door.messages[0].files] == [
+                ("a.txt", b"here")
+            ]
 
     play(scene)
 
@@ -344,9 +395,9 @@ def test_a_message_that_is_done_is_no_longer_marked_as_seen() -> None:
 def test_a_bot_that_may_not_read_messages_is_told_which_switch_to_turn() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         fake.content_allowed = False
-        with pytest.raises(Refused, match="Message Content Intent"):
+        with pytest.raises(ConnectionRefused, match="Message Content Intent"):
             await connector_to(fake).test()
-        with pytest.raises(Refused, match="Message Content Intent"):
+        with pytest.raises(ConnectionRefused, match="Message Content Intent"):
             await asyncio.wait_for(connector_to(fake).serve(door), 30)
 
     play(scene)
@@ -356,39 +407,47 @@ def test_the_switch_may_also_be_turned_off_while_connected() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         async with serving(fake, door) as (_, task):
             await fake.drop(4014)
-            with pytest.raises(Refused, match="Message Content Intent"):
+            with pytest.raises(ConnectionRefused, match="Message Content Intent"):
                 await asyncio.wait_for(task, 30)
 
     play(scene)
 
 
-def test_a_wrong_token_is_refused_with_what_to_do_and_nothing_of_it_is_said_or_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_token_is_refused_with_what_to_do_and_nothing_of_it_is_said_or_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
-        with pytest.raises(Refused, match="Reset Token") as refused:
+        with pytest.raises(ConnectionRefused, match="Reset Token") as refused:
             await connector_to(fake, "another-token").test()
         assert "another-token" not in str(refused.value)
         async with serving(fake, door) as (connector, _):
             await fake.say(GENERAL, "anna", "a private word")
             await heard(door, 1)
-            await connector.send(Outgoing(key="k", conversation=str(GENERAL), text="a private answer"))
+            await connector.send(
+                OutgoingMessage(key="k", conversation=str(GENERAL), text="a private answer")
+            )
 
     with caplog.at_level(logging.DEBUG):
         play(scene)
-    logged = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith(("discord", "palyra")))
+    logged = "\n".join(
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith(("discord", "palyra"))
+    )
     assert not any(word in logged for word in (TOKEN, "another-token", "private"))
 
 
 def test_settings_that_cannot_work_are_refused_at_once() -> None:
     for settings in ({"token": " "}, {"token": "x", "api": "ftp://x"}):
         with pytest.raises(InvalidInput):
-            KIND.make(Given("disc", settings, lambda: 0))
+            KIND.make(ConnectorSettings("disc", settings, lambda: 0))
 
 
 def test_a_cursor_survives_being_written_and_a_broken_one_is_a_beginning() -> None:
-    cursor = Cursor("s", 5, "ws://x", 99, (1, 2)).with_direct(1)
+    cursor = DiscordCursor("s", 5, "ws://x", 99, (1, 2)).with_direct(1)
     assert cursors.read(cursors.written(cursor)) == cursor
     assert cursor.direct == (2, 1)
-    assert cursors.read("{broken") == cursors.read(json.dumps({"last": "x"})) == Cursor()
+    assert cursors.read("{broken") == cursors.read(json.dumps({"last": "x"})) == DiscordCursor()
     many = cursor
     for number in range(500):
         many = many.with_direct(number)
@@ -396,7 +455,10 @@ def test_a_cursor_survives_being_written_and_a_broken_one_is_a_beginning() -> No
     assert many.direct[-1] == 499
 
 
-ASKING = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="It is written.")]
+ASKING = [
+    Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)),
+    Turn(text="It is written."),
+]
 
 
 def test_the_owner_is_asked_with_buttons_and_their_press_lets_the_run_go_on(tmp_path: Path) -> None:
@@ -414,11 +476,15 @@ settings = ["token=file:{tmp_path}/token", "api={fake.url}/api/v10"]
             await fake.say(direct, "anna", "write it")
             await fake.until(lambda: any(post["components"] for post in fake.posts()))
             asked = next(post for post in fake.posts() if post["components"])
-            labels = [button["label"] for row in asked["components"] for button in row["components"]]
+            labels = [
+                button["label"] for row in asked["components"] for button in row["components"]
+            ]
             assert labels == ["Approve", "For this session", "For 1 hour", "Deny"]
             value = asked["components"][0]["components"][0]["custom_id"]
             await fake.press(asked, value, "anna")
-            await fake.until(lambda: any(post["content"] == "It is written." for post in fake.posts()))
+            await fake.until(
+                lambda: any(post["content"] == "It is written." for post in fake.posts())
+            )
             assert (tmp_path / "work" / "a.txt").read_text() == "x"
 
     play(scene)

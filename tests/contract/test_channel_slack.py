@@ -1,4 +1,6 @@
-"""Slack through its real library against the fake: what Socket Mode, its histories and its people do to a connector."""
+"""Slack through its real library against the fake: what Socket Mode, its histories and its people
+do to a connector.
+"""
 
 import asyncio
 import logging
@@ -8,7 +10,13 @@ import pytest
 
 from palyra.core.errors import InvalidInput
 from palyra.core.ids import OWNER
-from palyra.features.channels.contract import MOST_FILE_BYTES, Lost, Outgoing, Refused, Taken
+from palyra.features.channels.contract import (
+    MOST_FILE_BYTES,
+    ConnectionRefused,
+    Lost,
+    OutgoingMessage,
+    TakenMessage,
+)
 from palyra.features.channels.model import Button, Inbound
 from palyra.features.channels.slack import cursor as cursors
 from palyra.features.channels.slack.scopes import SCOPES
@@ -56,7 +64,12 @@ def test_what_was_said_while_nobody_listened_is_read_from_all_histories() -> Non
             await fake.say(TEAM, "anna", "live again")
             assert (await heard(door, 126))[-1] == "live again"
         assert found[:120] == [f"missed {number}" for number in range(120)]
-        assert found[120:] == ["a new thread", "in the new thread", "again in the old thread", "missed alone"]
+        assert found[120:] == [
+            "a new thread",
+            "in the new thread",
+            "again in the old thread",
+            "missed alone",
+        ]
         last = {each.text: each for each in door.messages}
         assert last["again in the old thread"].thread == begin["ts"]
         assert (last["missed alone"].is_direct, last["missed 3"].is_direct) == (True, False)
@@ -79,7 +92,7 @@ def test_a_crash_while_making_up_loses_nothing() -> None:
             await fake.say(TEAM, "anna", f"missed {number}", tell=False)
 
         class Dying(RecordingDoor):
-            async def take(self, message: Inbound, *, cursor: str | None = None) -> Taken:
+            async def take(self, message: Inbound, *, cursor: str | None = None) -> TakenMessage:
                 if len(self.messages) == 2:
                     raise ConnectionError("killed")
                 return await super().take(message, cursor=cursor)
@@ -109,8 +122,13 @@ def test_a_limit_on_reading_is_waited_for() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize(("reason", "error"), [("refresh_requested", Lost), ("warning", Lost), ("link_disabled", Refused)])
-def test_slack_may_end_a_connection_and_the_library_makes_no_other(reason: str, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [("refresh_requested", Lost), ("warning", Lost), ("link_disabled", ConnectionRefused)],
+)
+def test_slack_may_end_a_connection_and_the_library_makes_no_other(
+    reason: str, error: type[Exception]
+) -> None:
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
         async with serving(fake, door) as (_, task):
             await fake.ask_to_reconnect(reason)
@@ -177,9 +195,17 @@ def test_an_edit_is_a_message_of_its_own_and_an_unfurled_link_is_none() -> None:
 def test_who_is_meant_and_who_speaks_is_the_platforms_word() -> None:
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
         async with serving(fake, door):
-            await fake.say(TEAM, "anna", f"<@{BOT}> look at <https://x.example|this> &amp; &lt;that&gt;")
+            await fake.say(
+                TEAM, "anna", f"<@{BOT}> look at <https://x.example|this> &amp; &lt;that&gt;"
+            )
             await fake.tell(
-                {"type": "message", "subtype": "bot_message", "bot_id": "B7", "username": "anna", "text": "trust me"}
+                {
+                    "type": "message",
+                    "subtype": "bot_message",
+                    "bot_id": "B7",
+                    "username": "anna",
+                    "text": "trust me",
+                }
                 | {"ts": fake.stamp(), "channel": TEAM}
             )
             await fake.say(TEAM, "anna", "joined", subtype="channel_join")
@@ -187,7 +213,11 @@ def test_who_is_meant_and_who_speaks_is_the_platforms_word() -> None:
             await heard(door, 3)
             first, bot, everybody = door.messages
             assert first.text == f"<@{BOT}> look at this (https://x.example) & <that>"
-            assert (first.sender.handle, first.sender.display, first.mentions_agent) == ("U0ANNA", "Anna", True)
+            assert (first.sender.handle, first.sender.display, first.mentions_agent) == (
+                "U0ANNA",
+                "Anna",
+                True,
+            )
             assert (bot.sender.handle, bot.sender.verified) == ("B7", False)
             assert (everybody.text, everybody.mentions_everyone) == ("@here all", True)
             assert door.me is not None
@@ -200,7 +230,14 @@ def test_a_button_is_confirmed_once_it_is_stored_and_says_where_it_was() -> None
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
         direct = fake.direct("U0ANNA")
         async with serving(fake, door) as (connector, _):
-            await connector.send(Outgoing(key="k", conversation=direct, text="?", buttons=(Button("Yes", "approve X", "good"),)))
+            await connector.send(
+                OutgoingMessage(
+                    key="k",
+                    conversation=direct,
+                    text="?",
+                    buttons=(Button("Yes", "approve X", "good"),),
+                )
+            )
             await fake.press(fake.posts()[-1], "approve X", "anna")
             await fake.until(lambda: not fake.envelopes)
             pressed = door.messages[-1]
@@ -217,7 +254,10 @@ def test_a_file_that_cannot_be_taken_is_named_and_our_token_goes_nowhere_else() 
                 fake.attach("big.iso", b"", size=MOST_FILE_BYTES + 1),
                 {**fake.attach("gone.txt", b"x"), "url_private": f"{fake.url}/files/F0"},
                 foreign.attach("elsewhere.doc", b"x"),
-                {**fake.attach("fake.txt", b"x"), "url_private": "https://slack.com.evil.example/x"},
+                {
+                    **fake.attach("fake.txt", b"x"),
+                    "url_private": "https://slack.com.evil.example/x",
+                },
                 fake.attach("a.txt", b"here"),
             ]
             await fake.say(TEAM, "anna", "see", subtype="file_share", files=shared)
@@ -226,7 +266,9 @@ def test_a_file_that_cannot_be_taken_is_named_and_our_token_goes_nowhere_else() 
             assert "gone.txt could not be fetched" in text
             assert "elsewhere.doc was not taken: it is not stored at Slack" in text
             assert "fake.txt was not taken: it is not stored at Slack" in text
-            assert [(each.name, each.data) for each in door.messages[0].files] == [("a.txt", b"here")]
+            assert [(each.name, each.data) for each in door.messages[0].files] == [
+                ("a.txt", b"here")
+            ]
 
     play(scene)
 
@@ -235,7 +277,7 @@ def test_a_scope_that_is_missing_is_named() -> None:
     granted = ",".join(scope for scope in SCOPES if scope not in ("files:read", "im:history"))
 
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
-        with pytest.raises(Refused, match="im:history, files:read"):
+        with pytest.raises(ConnectionRefused, match="im:history, files:read"):
             await connector_to(fake).test()
 
     play(scene, granted)
@@ -246,10 +288,12 @@ async def _passes(fake: FakeSlack) -> None:
     assert (await connector_to(fake).test()).place == "A Team"
 
 
-def test_a_wrong_token_of_either_kind_is_refused_and_nothing_of_it_is_said_or_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_token_of_either_kind_is_refused_and_nothing_of_it_is_said_or_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
         for other in ({"token": "xoxb-another"}, {"app_token": "xapp-another"}):
-            with pytest.raises(Refused, match="install it again") as refused:
+            with pytest.raises(ConnectionRefused, match="install it again") as refused:
                 await connector_to(fake, **other).test()
             assert "another" not in str(refused.value)
         async with serving(fake, door) as (connector, _):
@@ -259,20 +303,31 @@ def test_a_wrong_token_of_either_kind_is_refused_and_nothing_of_it_is_said_or_lo
 
     with caplog.at_level(logging.DEBUG):
         play(scene)
-    logged = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith(("slack", "palyra")))
+    logged = "\n".join(
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith(("slack", "palyra"))
+    )
     assert not any(word in logged for word in (TOKEN, APP_TOKEN, "another", "private"))
 
 
-@pytest.mark.parametrize("wrong", [{"token": "xapp-x"}, {"app_token": "xoxb-x"}, {"api": "ftp://x"}])
+@pytest.mark.parametrize(
+    "wrong", [{"token": "xapp-x"}, {"app_token": "xoxb-x"}, {"api": "ftp://x"}]
+)
 def test_settings_that_cannot_work_are_refused_at_once(wrong: dict[str, str]) -> None:
     with pytest.raises(InvalidInput):
         connector_to(FakeSlack(), **wrong)
 
 
-ASKING = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="It is written.")]
+ASKING = [
+    Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)),
+    Turn(text="It is written."),
+]
 
 
-def test_the_owner_is_asked_in_the_thread_with_buttons_and_their_press_lets_the_run_go_on(tmp_path: Path) -> None:
+def test_the_owner_is_asked_in_the_thread_with_buttons_and_their_press_lets_the_run_go_on(
+    tmp_path: Path,
+) -> None:
     async def scene(fake: FakeSlack, _: RecordingDoor) -> None:
         (tmp_path / "token").write_text(TOKEN)
         (tmp_path / "app").write_text(APP_TOKEN)
@@ -289,7 +344,12 @@ settings = ["token=file:{tmp_path}/token", "app_token=file:{tmp_path}/app", "api
             await fake.until(lambda: any(len(post["blocks"]) == 2 for post in fake.posts()))
             asked = next(post for post in fake.posts() if len(post["blocks"]) == 2)
             yes, no = asked["blocks"][1]["elements"]
-            assert (yes["text"]["text"], yes["style"], no["text"]["text"], no["style"]) == ("Approve", "primary", "Deny", "danger")
+            assert (yes["text"]["text"], yes["style"], no["text"]["text"], no["style"]) == (
+                "Approve",
+                "primary",
+                "Deny",
+                "danger",
+            )
             await fake.press(asked, yes["value"], "anna")
             await fake.until(lambda: any(post["text"] == "It is written." for post in fake.posts()))
             assert {post["thread_ts"] for post in fake.posts()} == {parent["ts"]}

@@ -1,4 +1,6 @@
-"""What we say in Slack arrives once, whole, in its marks and within its limits, whatever happens on the way."""
+"""What we say in Slack arrives once, whole, in its marks and within its limits, whatever happens on
+the way.
+"""
 
 import pytest
 
@@ -38,7 +40,10 @@ def test_files_follow_their_text_once_also_after_a_crash_between_them(trouble: s
                 await connector.send(out("here", files=(file,)))
         async with serving(fake, door) as (connector, _):
             await connector.send(out("here", files=(file,)))
-        shown = [(post["text"], [each["name"] for each in post.get("files") or []]) for post in fake.posts()]
+        shown = [
+            (post["text"], [each["name"] for each in post.get("files") or []])
+            for post in fake.posts()
+        ]
         assert shown == [("here", []), ("", ["b ü.txt"])]
 
     play(scene)
@@ -72,7 +77,9 @@ def test_where_slack_does_not_read_markdown_it_gets_its_own_marks_in_sections() 
             assert sum(piece.count("x = 1 &lt; 2") for piece in pieces) == 400
             assert blocks[-1]["type"] == "actions"
             await connector.edit(TEAM, sent.native_id, "**done**")
-            assert fake.posts()[-1]["blocks"] == [{"type": "section", "text": {"type": "mrkdwn", "text": "*done*"}}]
+            assert fake.posts()[-1]["blocks"] == [
+                {"type": "section", "text": {"type": "mrkdwn", "text": "*done*"}}
+            ]
 
     play(scene)
 
@@ -82,13 +89,20 @@ def test_blocks_that_are_too_long_together_become_plain_text() -> None:
         async with serving(fake, door) as (connector, _):
             fake.trouble("chat.postMessage", "msg_blocks_too_long")
             await connector.send(out("| a |\n|---|\n| b |"))
-            assert [(post["text"], post.get("blocks")) for post in fake.posts()] == [("| a |\n|---|\n| b |", None)]
+            assert [(post["text"], post.get("blocks")) for post in fake.posts()] == [
+                ("| a |\n|---|\n| b |", None)
+            ]
 
     play(scene)
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [("not_in_channel", "/invite it"), ("missing_scope", "lacks the scope"), ("is_archived", "is_archived")]
+    ("code", "words"),
+    [
+        ("not_in_channel", "/invite it"),
+        ("missing_scope", "lacks the scope"),
+        ("is_archived", "is_archived"),
+    ],
 )
 def test_what_no_attempt_will_change_is_said_at_once(code: str, words: str) -> None:
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:

@@ -1,4 +1,6 @@
-"""Git commands that run without a question show history and nothing of a committed key or `.env`."""
+"""Git commands that run without a question show history and nothing of a committed key or
+`.env`.
+"""
 
 import asyncio
 import subprocess
@@ -10,7 +12,7 @@ from palyra.core.ports import CallContext
 from palyra.core.redaction import Redactor
 from palyra.core.tools import ToolResult
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.read_only_commands import harmless
@@ -18,7 +20,16 @@ from palyra.tools.shell.runner import Runner
 from palyra.tools.shell.tools import tools
 
 CANARY = "canary-4f21"
-SECRETS = (".env", "conf/.env.production", "keys/id_rsa", "server.PEM", ".ENV.local", "a/.ssh/config", ".npmrc", ".aws/credentials")
+SECRETS = (
+    ".env",
+    "conf/.env.production",
+    "keys/id_rsa",
+    "server.PEM",
+    ".ENV.local",
+    "a/.ssh/config",
+    ".npmrc",
+    ".aws/credentials",
+)
 
 
 class Repository:
@@ -26,13 +37,19 @@ class Repository:
         self.work = folder / "work"
         self.work.mkdir()
         runner = Runner(Sandbox())
-        self._catalogue = Catalogue(tools(runner, Jobs(runner, folder / "jobs", Redactor(bytes(32))), Fence([])))
+        self._catalogue = Catalogue(
+            tools(runner, Jobs(runner, folder / "jobs", Redactor(bytes(32))), PathGuard([]))
+        )
         self.git("init -q -b main .")
         self.commit("one", {"src/app.py": "print('one')\n", "README.md": "read me\n"})
         self.commit(
-            "two", {name: f"KEY={CANARY}-{number}\n" for number, name in enumerate(SECRETS)} | {"src/app.py": "print('two')\n"}
+            "two",
+            {name: f"KEY={CANARY}-{number}\n" for number, name in enumerate(SECRETS)}
+            | {"src/app.py": "print('two')\n"},
         )
-        self.commit("three", {name: f"KEY={CANARY}-new-{number}\n" for number, name in enumerate(SECRETS)})
+        self.commit(
+            "three", {name: f"KEY={CANARY}-new-{number}\n" for number, name in enumerate(SECRETS)}
+        )
         self.git("checkout -q -b side HEAD~1")
         self.commit("side", {"side.txt": "side\n", ".env": f"KEY={CANARY}-side\n"})
         self.git("checkout -q main")
@@ -41,7 +58,12 @@ class Repository:
 
     def git(self, words: str) -> str:
         done = subprocess.run(
-            f"git -c user.name=a -c user.email=a@b {words}", shell=True, cwd=self.work, capture_output=True, text=True, check=True
+            f"git -c user.name=a -c user.email=a@b {words}",
+            shell=True,
+            cwd=self.work,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout
 
@@ -55,7 +77,13 @@ class Repository:
     def run(self, command: str) -> ToolResult:
         async def whole() -> ToolResult:
             tool, typed, _ = self._catalogue.parse("shell.run", {"command": command})
-            context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(self.work))
+            context = CallContext(
+                principal="user:owner",
+                session_id="s",
+                run_id="r",
+                call_id="c",
+                workspace=str(self.work),
+            )
             async with asyncio.timeout(60):
                 return await tool.execute(typed, context)
 

@@ -1,4 +1,6 @@
-"""Servers that mean harm: they send too much, too slowly, too compressed or no HTTP at all, and a call ends all the same."""
+"""Servers that mean harm: they send too much, too slowly, too compressed or no HTTP at all, and a
+call ends all the same.
+"""
 
 import asyncio
 import gzip
@@ -18,8 +20,11 @@ Speak = Callable[[asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 
-def against(speak: Speak | bytes, *, seconds: float = 10.0, **arguments: Any) -> tuple[ToolResult, float]:
-    """The result of a fetch from a server that speaks so, and how long it would have taken on an idle machine.
+def against(
+    speak: Speak | bytes, *, seconds: float = 10.0, **arguments: Any
+) -> tuple[ToolResult, float]:
+    """The result of a fetch from a server that speaks so, and how long it would have taken on an
+    idle machine.
 
     The connection is closed by then.
     """
@@ -66,7 +71,9 @@ def test_an_endless_body_is_cut_at_the_limit(framing: bytes) -> None:
 
 
 def test_endless_headers_are_an_error() -> None:
-    result, took = against(lambda writer: for_ever(writer, HEAD, b"X-More: " + b"y" * 1000 + b"\r\n"))
+    result, took = against(
+        lambda writer: for_ever(writer, HEAD, b"X-More: " + b"y" * 1000 + b"\r\n")
+    )
     assert result.outcome == "error"
     assert took < 5
 
@@ -78,7 +85,13 @@ def test_one_endless_header_line_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [b"", b"HTTP/1.1 2", HEAD, HEAD + b"Content-Length: 100\r\n\r\nabc", HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"],
+    [
+        b"",
+        b"HTTP/1.1 2",
+        HEAD,
+        HEAD + b"Content-Length: 100\r\n\r\nabc",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ],
 )
 def test_a_server_that_falls_silent_costs_no_more_than_the_time_of_a_call(said: bytes) -> None:
     result, took = against(lambda writer: then_silence(writer, said), seconds=0.3)
@@ -100,19 +113,25 @@ def test_a_server_that_drips_costs_no_more_than_the_time_of_a_call() -> None:
 
 
 def test_endless_promises_of_an_answer_cost_no_more_than_the_time_of_a_call() -> None:
-    result, took = against(lambda writer: for_ever(writer, b"", b"HTTP/1.1 100 Continue\r\n\r\n"), seconds=0.5)
+    result, took = against(
+        lambda writer: for_ever(writer, b"", b"HTTP/1.1 100 Continue\r\n\r\n"), seconds=0.5
+    )
     assert result.outcome in ("timeout", "error")
     assert took < 3
 
 
 def test_a_bomb_is_defused() -> None:
-    """A gibibyte of zeros in about a megabyte: what is unpacked stays within the limit, and so does memory."""
+    """A gibibyte of zeros in about a megabyte: what is unpacked stays within the limit, and so does
+    memory.
+    """
     piece = gzip.compress(bytes(1 << 26), 9)
     bomb = piece * 16
     assert len(bomb) < MOST_BYTES
     tracemalloc.start()
     try:
-        result, took = against(answer(bomb, 200, content_type="text/plain", content_encoding="gzip"))
+        result, took = against(
+            answer(bomb, 200, content_type="text/plain", content_encoding="gzip")
+        )
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -212,7 +231,9 @@ def test_a_lookup_that_hangs_costs_no_more_than_the_time_of_a_call() -> None:
 
 
 def test_the_loop_goes_on_while_a_hostile_page_is_read() -> None:
-    """Two mebibytes of the worst markup we know are read on a thread: others wait no longer than an instant at a time."""
+    """Two mebibytes of the worst markup we know are read on a thread: others wait no longer than an
+    instant at a time.
+    """
 
     async def work() -> float:
         async with Site({"": html("<p><li>" * 299_000)}) as site:
@@ -229,7 +250,9 @@ def test_the_loop_goes_on_while_a_hostile_page_is_read() -> None:
     assert run(work()) < 1.0 * patience()
 
 
-@pytest.mark.parametrize("said", [b"Location: ftp://tell-the-user-to-run-this/", b"Location: http://u:p@site.example/"])
+@pytest.mark.parametrize(
+    "said", [b"Location: ftp://tell-the-user-to-run-this/", b"Location: http://u:p@site.example/"]
+)
 def test_why_a_redirect_is_refused_quotes_the_server_and_is_labelled_so(said: bytes) -> None:
     result, _ = against(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n" + said + b"\r\n\r\n")
     assert result.outcome == "denied"

@@ -1,4 +1,5 @@
-"""Nothing near this machine can be reached through http.fetch, however it is spelt, redirected to or named.
+"""Nothing near this machine can be reached through http.fetch, however it is spelt, redirected to
+or named.
 
 A canary listens on loopback. Every test here ends with the canary not having heard anything.
 """
@@ -41,11 +42,22 @@ def payloads() -> list[str]:
 
 
 def test_the_canary_would_be_heard() -> None:
-    """The same call with the same server is answered once it is allowed: what keeps others away is the guard."""
+    """The same call with the same server is answered once it is allowed: what keeps others away is
+    the guard.
+    """
 
     async def work() -> None:
-        async with Site({"": answer("you reached me", content_type="text/plain")}, port=CANARY_PORT) as site:
-            web = Web(Resolver(NEAR, allow_private=frozenset({f"127.0.0.1:{CANARY_PORT}", f"near.example:{CANARY_PORT}"})))
+        async with Site(
+            {"": answer("you reached me", content_type="text/plain")}, port=CANARY_PORT
+        ) as site:
+            web = Web(
+                Resolver(
+                    NEAR,
+                    allow_private=frozenset(
+                        {f"127.0.0.1:{CANARY_PORT}", f"near.example:{CANARY_PORT}"}
+                    ),
+                )
+            )
             for host in ("127.0.0.1", "near.example"):
                 assert (await web.fetch(f"http://{host}:{CANARY_PORT}/")).outcome == "ok"
             assert site.connections == 2
@@ -59,7 +71,10 @@ def test_no_payload_reaches_the_canary_even_if_every_name_leads_there() -> None:
             web = Web(Resolver(NEAR))
             tried = 0
             for payload in payloads():
-                for call in ({"url": payload}, {"url": "https://site.example/", "hosts": [payload.split("/")[2]]}):
+                for call in (
+                    {"url": payload},
+                    {"url": "https://site.example/", "hosts": [payload.split("/")[2]]},
+                ):
                     result = await web.call("http.fetch", **call)
                     assert result.outcome in ("denied", "error"), payload
                     tried += 1
@@ -74,15 +89,21 @@ def test_no_payload_reaches_the_canary_as_a_redirect() -> None:
         location = ""
 
         async def pages(asked: object, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"HTTP/1.1 302 x\r\nContent-Length: 0\r\nLocation: " + location.encode() + b"\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 302 x\r\nContent-Length: 0\r\nLocation: "
+                + location.encode()
+                + b"\r\n\r\n"
+            )
 
         async with canary(), Site(pages) as site:
-            # The most generous call there can be: every host that a payload names is one it may be redirected to.
+            # The most generous call there can be: every host that a payload names is one it may be
+            # redirected to.
             web = Web(local("site.example", port=site.port))
             for payload in payloads():
                 location = payload
                 result = await web.fetch(
-                    f"http://site.example:{site.port}/", hosts=["allowed.example", "allowed.example:80", "xn--zca.localdomain.pw"]
+                    f"http://site.example:{site.port}/",
+                    hosts=["allowed.example", "allowed.example:80", "xn--zca.localdomain.pw"],
                 )
                 assert result.outcome in ("denied", "error"), payload
             assert site.connections >= len(payloads())
@@ -117,7 +138,10 @@ def test_a_redirect_to_something_near_is_denied(location: str) -> None:
     async def work() -> None:
         async with canary(), Site({"": redirect(location)}) as site:
             web = Web(local("site.example", port=site.port))
-            result = await web.fetch(f"http://site.example:{site.port}/", hosts=[f"near.example:{CANARY_PORT}", "near.example"])
+            result = await web.fetch(
+                f"http://site.example:{site.port}/",
+                hosts=[f"near.example:{CANARY_PORT}", "near.example"],
+            )
             assert result.outcome == "denied"
             assert site.connections == 1
 
@@ -151,7 +175,9 @@ def test_a_redirect_to_something_near_is_denied(location: str) -> None:
     ],
 )
 def test_it_is_refused_before_anybody_is_asked(url: str) -> None:
-    """`scope` is what a decision is made about; a place that no policy can permit does not get as far as a prompt."""
+    """`scope` is what a decision is made about; a place that no policy can permit does not get as
+    far as a prompt.
+    """
     web = Web(Resolver(NEAR))
     for name in ("http.fetch", "http.post"):
         tool, typed, _ = web.catalogue.parse(name, {"url": url})
@@ -163,7 +189,13 @@ def test_it_is_refused_before_anybody_is_asked(url: str) -> None:
 def test_one_private_answer_among_public_ones_is_enough_to_refuse() -> None:
     async def work() -> None:
         async with canary():
-            for answers in (["93.184.216.34", "127.0.0.1"], ["::1"], ["::ffff:127.0.0.1"], ["fe80::1%1"], ["169.254.169.254"]):
+            for answers in (
+                ["93.184.216.34", "127.0.0.1"],
+                ["::1"],
+                ["::ffff:127.0.0.1"],
+                ["fe80::1%1"],
+                ["169.254.169.254"],
+            ):
                 web = Web(Resolver(Names({"*": [answers]})))
                 result = await web.fetch(f"http://site.example:{CANARY_PORT}/")
                 assert (result.outcome, result.data) == ("denied", {"code": "forbidden"})
@@ -184,11 +216,16 @@ def test_each_hop_is_looked_up_once_and_judged_again() -> None:
     """The name is near at its second lookup: the redirect to the very same URL is refused."""
 
     async def work() -> None:
-        async with Site({"/1": redirect("/2"), "/2": answer("in", content_type="text/plain")}) as site:
+        async with Site(
+            {"/1": redirect("/2"), "/2": answer("in", content_type="text/plain")}
+        ) as site:
             names = Names({"*": [["127.0.0.1"], ["169.254.169.254"]]})
             allowed = frozenset({f"site.example:{site.port}"})
-            result = await Web(Resolver(names, allow_private=allowed)).fetch(f"http://site.example:{site.port}/1")
-            # Allowed by name, so what stops it here is only that nobody answers there; no second lookup helped the first hop.
+            result = await Web(Resolver(names, allow_private=allowed)).fetch(
+                f"http://site.example:{site.port}/1"
+            )
+            # Allowed by name, so what stops it here is only that nobody answers there; no second
+            # lookup helped the first hop.
             assert names.lookups == ["site.example", "site.example"]
             assert result.outcome != "ok"
             assert [asked.target for asked in site.asked] == ["/1"]
@@ -197,15 +234,24 @@ def test_each_hop_is_looked_up_once_and_judged_again() -> None:
 
 
 def test_rebinding_and_public_addresses_in_a_network_of_our_own() -> None:
-    """Needs `unshare` and `ip`, and a kernel that lets this user make network namespaces (root always may).
+    """Needs `unshare` and `ip`, and a kernel that lets this user make network namespaces (root
+    always may).
 
-    Inside, loopback carries public addresses, so nothing has to be allowed for a legitimate fetch to work.
+    Inside, loopback carries public addresses, so nothing has to be allowed for a legitimate fetch
+    to work.
     """
     script = (
         "ip link set lo up && ip address add 93.184.216.34/32 dev lo && ip -6 address add 2606:4700::1111/128 dev lo nodad && "
         f"exec {sys.executable} -m tests.net_public"
     )
-    done = subprocess.run(["unshare", "-rn", "sh", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["unshare", "-rn", "sh", "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     if "unshare" in done.stderr and "not permitted" in done.stderr:
         pytest.skip(f"this kernel gives this user no network namespace: {done.stderr.strip()}")
     assert done.stdout.splitlines() == [

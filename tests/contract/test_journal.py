@@ -9,7 +9,14 @@ import apsw
 import msgspec
 import pytest
 
-from palyra.core.errors import ChainBroken, ConfigInvalid, Conflict, IllegalTransition, NotFound, Unavailable
+from palyra.core.errors import (
+    ChainBroken,
+    ConfigInvalid,
+    Conflict,
+    IllegalTransition,
+    NotFound,
+    Unavailable,
+)
 from palyra.core.events import Entry, RunAccepted, RunCompleted, RunStarted
 from palyra.store import migrations, sqlite_files, tape
 from palyra.store.database import Database, Tx
@@ -30,7 +37,10 @@ def test_a_step_that_fails_leaves_no_trace_and_does_not_harm_its_neighbours(tmp_
                 raise Conflict("no")
 
             results = await asyncio.gather(
-                db.write(noting(one, "a")), db.write(fails), db.write(noting(two, "b")), return_exceptions=True
+                db.write(noting(one, "a")),
+                db.write(fails),
+                db.write(noting(two, "b")),
+                return_exceptions=True,
             )
             assert isinstance(results[1], Conflict)
             texts = [bytes(entry.event) for t in (one, two) for entry in await _entries(db, t)]
@@ -54,7 +64,9 @@ def test_entries_are_published_only_after_they_are_durable_and_in_order(tmp_path
 
             def check(appended: list[tape.Appended]) -> None:
                 for entry in appended:
-                    assert reader.all("SELECT count(*) FROM entries WHERE position = :p", {"p": entry.position}) == [(1,)]
+                    assert reader.all(
+                        "SELECT count(*) FROM entries WHERE position = :p", {"p": entry.position}
+                    ) == [(1,)]
                     seen.append(entry.position)
 
             db.on_commit = check
@@ -97,16 +109,28 @@ def test_an_illegal_event_is_refused_and_nothing_is_written(tmp_path: Path) -> N
         async with opened(tmp_path / "j.db") as db:
             rid = new_id()
             await db.write(
-                lambda tx: tape.append(tx, "t", "user:owner", [RunAccepted(), RunStarted(), RunCompleted(text="x")], rid)
+                lambda tx: tape.append(
+                    tx,
+                    "t",
+                    "user:owner",
+                    [RunAccepted(), RunStarted(), RunCompleted(text="x")],
+                    rid,
+                )
             )
             with pytest.raises(IllegalTransition):
-                await db.write(lambda tx: tape.append(tx, "t", "user:owner", [note("kept?"), RunCompleted(text="y")], rid))
+                await db.write(
+                    lambda tx: tape.append(
+                        tx, "t", "user:owner", [note("kept?"), RunCompleted(text="y")], rid
+                    )
+                )
             assert len(await _entries(db, "t")) == 3
 
     run(scenario())
 
 
-@pytest.mark.parametrize("sql", ["UPDATE entries SET body = x'00'", "DELETE FROM entries", "UPDATE entries SET seq = 9"])
+@pytest.mark.parametrize(
+    "sql", ["UPDATE entries SET body = x'00'", "DELETE FROM entries", "UPDATE entries SET seq = 9"]
+)
 def test_the_database_itself_refuses_to_change_history(tmp_path: Path, sql: str) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "j.db") as db:
@@ -128,12 +152,12 @@ def test_the_journal_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     run(scenario())
 
 
-# --- migrations ---
-
-
 def test_a_migration_that_was_changed_after_it_was_applied_is_refused(tmp_path: Path) -> None:
     connection = Sqlite(tmp_path / "j.db").open_writer()
-    changed = (Migration(1, MIGRATIONS[0].name, (*MIGRATIONS[0].statements, "SELECT 1")), *MIGRATIONS[1:])
+    changed = (
+        Migration(1, MIGRATIONS[0].name, (*MIGRATIONS[0].statements, "SELECT 1")),
+        *MIGRATIONS[1:],
+    )
     with pytest.raises(ConfigInvalid, match="migration 1"):
         migrations.apply(connection, changed)
     connection.close()
@@ -157,15 +181,17 @@ def test_migrations_are_applied_once_and_in_one_piece(tmp_path: Path) -> None:
     connection.close()
 
 
-# --- disks that fail ---
-
 _disks = iter(range(10**6))
 
 
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "from-then-on"])
-def test_a_failing_disk_never_loses_an_acknowledged_entry(tmp_path: Path, error: type[apsw.Error], sticky: bool) -> None:
-    """The disk fails at the n-th write or sync, for every n until a whole workload goes through without reaching it."""
+def test_a_failing_disk_never_loses_an_acknowledged_entry(
+    tmp_path: Path, error: type[apsw.Error], sticky: bool
+) -> None:
+    """The disk fails at the n-th write or sync, for every n until a whole workload goes through
+    without reaching it.
+    """
     made = tmp_path / "made.db"
     run(_read_back(made))
     for fail_at in range(1, 400):
@@ -183,7 +209,9 @@ def test_a_failing_disk_never_loses_an_acknowledged_entry(tmp_path: Path, error:
     pytest.fail("the workload never got through")
 
 
-async def _write_on(path: Path, disk: FailingDisk, fail_at: int, error: type[apsw.Error], *, sticky: bool) -> list[str]:
+async def _write_on(
+    path: Path, disk: FailingDisk, fail_at: int, error: type[apsw.Error], *, sticky: bool
+) -> list[str]:
     acknowledged: list[str] = []
     refusals: list[str] = []
     async with opened(path, vfs=disk.name) as db:
@@ -219,9 +247,6 @@ def test_a_damaged_file_is_an_error_that_says_what_to_do_and_is_left_alone(tmp_p
     with pytest.raises(Unavailable, match="restore"):
         run(_read_back(path))
     assert path.read_bytes() == b"this is not a database" * 100
-
-
-# --- backup and restore ---
 
 
 def test_a_backup_of_a_journal_in_use_is_whole_and_can_be_restored(tmp_path: Path) -> None:
@@ -261,7 +286,9 @@ def test_a_backup_that_does_not_verify_is_not_restored(tmp_path: Path) -> None:
 
     run(scenario())
     raw = apsw.Connection(str(tmp_path / "bad.db"))
-    raw.execute("DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:mallory'")
+    raw.execute(
+        "DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:mallory'"
+    )
     raw.close()
     (tmp_path / "j.db").write_bytes(b"present")
     with pytest.raises(ChainBroken):

@@ -1,4 +1,6 @@
-"""Whoever hands something to the journal hears back, whatever a step does and whenever the journal is closed."""
+"""Whoever hands something to the journal hears back, whatever a step does and whenever the journal
+is closed.
+"""
 
 import asyncio
 import threading
@@ -17,8 +19,12 @@ class Panic(BaseException):
     """As a library in another language raises it."""
 
 
-@pytest.mark.parametrize("error", [StopIteration(), Panic("oh")], ids=lambda error: type(error).__name__)
-def test_whatever_a_step_raises_others_are_written_and_hear_of_it(tmp_path: Path, error: BaseException) -> None:
+@pytest.mark.parametrize(
+    "error", [StopIteration(), Panic("oh")], ids=lambda error: type(error).__name__
+)
+def test_whatever_a_step_raises_others_are_written_and_hear_of_it(
+    tmp_path: Path, error: BaseException
+) -> None:
     def fails(tx: Tx) -> None:
         noting("never", "never")(tx)
         raise error
@@ -48,7 +54,11 @@ def test_a_defect_in_who_listens_keeps_nobody_waiting(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "j.db") as db:
             db.on_commit = db.on_signal = db.on_touched = fails
-            together = [db.write(lambda tx: tasks.enqueue(tx, "work")), db.write(noting("one", "a")), db.write(noting("two", "b"))]
+            together = [
+                db.write(lambda tx: tasks.enqueue(tx, "work")),
+                db.write(noting("one", "a")),
+                db.write(noting("two", "b")),
+            ]
             _, late = await asyncio.wait(together, timeout=20)
             assert not late
             assert (await db.read(verify)).entries == 2

@@ -1,4 +1,6 @@
-"""Rows that a commit holds before it writes them: no step can tell, and one that fails takes only its own with it."""
+"""Rows that a commit holds before it writes them: no step can tell, and one that fails takes only
+its own with it.
+"""
 
 import asyncio
 import tempfile
@@ -17,7 +19,9 @@ from tests.journals import new_id, note, noting, opened, run
 
 OWNER = "user:owner"
 _DOES = st.sampled_from(["note", "bill", "look", "mark", "fail"])
-_STEPS = st.lists(st.lists(st.tuples(_DOES, st.sampled_from(["one", "two"])), max_size=5), min_size=1, max_size=12)
+_STEPS = st.lists(
+    st.lists(st.tuples(_DOES, st.sampled_from(["one", "two"])), max_size=5), min_size=1, max_size=12
+)
 
 
 class Model:
@@ -34,11 +38,16 @@ class Model:
                 tape.append(tx, where, OWNER, [note("a"), note("b")])
                 heads[where] += 2
             elif what == "bill":
-                tape.append(tx, where, OWNER, [ModelUsed(provider="p", model="m", task="background")])
+                tape.append(
+                    tx, where, OWNER, [ModelUsed(provider="p", model="m", task="background")]
+                )
                 heads[where] += 1
                 bills += 1
             elif what == "mark":
-                tx.run("INSERT INTO session_rules (rule_id, session_id, words, created_ms) VALUES (:id, 's', '', 0)", id=new_id())
+                tx.run(
+                    "INSERT INTO session_rules (rule_id, session_id, words, created_ms) VALUES (:id, 's', '', 0)",
+                    id=new_id(),
+                )
                 marks += 1
             elif what == "look":
                 assert (tape.head(tx, where), _count(tx, "usage")) == (heads[where], bills)
@@ -54,7 +63,9 @@ def _count(tx: Tx, table: str) -> int:
 
 @settings(max_examples=40)
 @given(batches=st.lists(_STEPS, min_size=1, max_size=3))
-def test_steps_see_and_leave_what_they_would_if_each_were_written_at_once(batches: list[list[list[tuple[str, str]]]]) -> None:
+def test_steps_see_and_leave_what_they_would_if_each_were_written_at_once(
+    batches: list[list[list[tuple[str, str]]]],
+) -> None:
     async def scenario(path: Path) -> None:
         model = Model()
         async with opened(path) as db:
@@ -68,9 +79,14 @@ def test_steps_see_and_leave_what_they_would_if_each_were_written_at_once(batche
                     assert outcome is None or isinstance(outcome, Conflict), outcome
             report = await db.read(verify)
             assert (report.ok, report.entries) == (True, sum(model.heads.values()))
-            found = await db.read(lambda tx: {table: _count(tx, table) for table in ("usage", "session_rules")})
+            found = await db.read(
+                lambda tx: {table: _count(tx, table) for table in ("usage", "session_rules")}
+            )
             assert found == {"usage": model.bills, "session_rules": model.marks}
-            assert await db.read(lambda tx: {name: tape.head(tx, name) for name in model.heads}) == model.heads
+            assert (
+                await db.read(lambda tx: {name: tape.head(tx, name) for name in model.heads})
+                == model.heads
+            )
 
     with tempfile.TemporaryDirectory() as folder:
         run(scenario(Path(folder) / "j.db"))
@@ -80,8 +96,12 @@ def test_what_another_process_appends_between_two_commits_is_not_overlooked(tmp_
     async def scenario() -> None:
         run_id = new_id()
         async with opened(tmp_path / "j.db") as ours, opened(tmp_path / "j.db") as theirs:
-            await ours.write(lambda tx: tape.append(tx, "t", OWNER, [RunAccepted(), RunStarted()], run_id))
-            await theirs.write(lambda tx: tape.append(tx, "t", OWNER, [RunCompleted(text="done")], run_id))
+            await ours.write(
+                lambda tx: tape.append(tx, "t", OWNER, [RunAccepted(), RunStarted()], run_id)
+            )
+            await theirs.write(
+                lambda tx: tape.append(tx, "t", OWNER, [RunCompleted(text="done")], run_id)
+            )
             await ours.write(noting("t", "behind it"))
             report = await ours.read(verify)
             assert (report.ok, report.entries) == (True, 4)

@@ -110,6 +110,8 @@ def test_a_plan_is_made_once_and_not_for_every_value_that_is_bound(tmp_path: Pat
         connection.close()
 
 
-def test_whether_somebody_has_answered_is_asked_without_going_through_what_others_decided(tmp_path: Path) -> None:
+def test_whether_somebody_has_answered_is_asked_without_going_through_what_others_decided(
+    tmp_path: Path,
+) -> None:
     plans = plans_of(tmp_path, lambda tx: learning_rows.answers_since(tx, "p", 0))
     assert [plan for plan in plans if "entries_answers (principal=? AND position>?)" in plan], plans

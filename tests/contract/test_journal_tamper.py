@@ -10,7 +10,7 @@ import pytest
 
 from palyra.core.errors import Unavailable
 from palyra.store import sqlite_files
-from palyra.store.verify import Report
+from palyra.store.verify import VerifyReport
 from tests.journals import new_id, noting, opened, run
 
 TAPES = [new_id() for _ in range(4)]
@@ -19,7 +19,9 @@ COUNT = 40
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal of forty entries on four tapes, one file without a WAL. Position p holds text `entry p`."""
+    """A journal of forty entries on four tapes, one file without a WAL. Position p holds text
+    `entry p`.
+    """
     path = tmp_path_factory.mktemp("whole") / "j.db"
 
     async def scenario() -> None:
@@ -34,7 +36,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def tampered(whole: Path, tmp_path: Path, change: Callable[[apsw.Connection], object]) -> Report:
+def tampered(
+    whole: Path, tmp_path: Path, change: Callable[[apsw.Connection], object]
+) -> VerifyReport:
     path = tmp_path / "j.db"
     shutil.copy(whole, path)
     raw = apsw.Connection(str(path))
@@ -68,7 +72,9 @@ def test_a_changed_column_is_found_and_named(whole: Path, tmp_path: Path, column
 
 
 @pytest.mark.parametrize("column", ["tape", "run_id", "principal", "kind"])
-def test_a_text_that_is_none_any_more_is_found_and_named(whole: Path, tmp_path: Path, column: str) -> None:
+def test_a_text_that_is_none_any_more_is_found_and_named(
+    whole: Path, tmp_path: Path, column: str
+) -> None:
     def spoil(raw: apsw.Connection) -> None:
         raw.execute(f"UPDATE entries SET {column} = CAST(X'41D041' AS TEXT) WHERE position = 17")
 
@@ -83,7 +89,9 @@ def test_every_flipped_byte_of_every_body_is_found(whole: Path, tmp_path: Path) 
     for position in range(1, COUNT + 1):
 
         def flip(raw: apsw.Connection, position: int = position) -> None:
-            body = bytearray(raw.execute("SELECT body FROM entries WHERE position = ?", (position,)).get)
+            body = bytearray(
+                raw.execute("SELECT body FROM entries WHERE position = ?", (position,)).get
+            )
             body[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
             raw.execute("UPDATE entries SET body = ? WHERE position = ?", (bytes(body), position))
 
@@ -94,7 +102,11 @@ def test_every_flipped_byte_of_every_body_is_found(whole: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("position", [1, 2, 17, 39])
 def test_a_dropped_entry_is_found(whole: Path, tmp_path: Path, position: int) -> None:
-    report = tampered(whole, tmp_path, lambda raw: raw.execute("DELETE FROM entries WHERE position = ?", (position,)))
+    report = tampered(
+        whole,
+        tmp_path,
+        lambda raw: raw.execute("DELETE FROM entries WHERE position = ?", (position,)),
+    )
     assert report.bad is not None
     assert report.bad.position == position + 1
     assert "removed" in report.bad.problem
@@ -102,7 +114,11 @@ def test_a_dropped_entry_is_found(whole: Path, tmp_path: Path, position: int) ->
 
 @pytest.mark.parametrize("count", [1, 5, COUNT])
 def test_a_cut_off_end_is_found(whole: Path, tmp_path: Path, count: int) -> None:
-    report = tampered(whole, tmp_path, lambda raw: raw.execute("DELETE FROM entries WHERE position > ?", (COUNT - count,)))
+    report = tampered(
+        whole,
+        tmp_path,
+        lambda raw: raw.execute("DELETE FROM entries WHERE position > ?", (COUNT - count,)),
+    )
     assert report.bad is not None
     assert "cut off" in report.bad.problem
 
@@ -120,7 +136,10 @@ def test_swapped_entries_are_found(whole: Path, tmp_path: Path) -> None:
 
 def test_swapped_contents_are_found(whole: Path, tmp_path: Path) -> None:
     def swap(raw: apsw.Connection) -> None:
-        one, two = (raw.execute("SELECT body, hash FROM entries WHERE position = ?", (p,)).get for p in (10, 14))
+        one, two = (
+            raw.execute("SELECT body, hash FROM entries WHERE position = ?", (p,)).get
+            for p in (10, 14)
+        )
         raw.execute("UPDATE entries SET body = ?, hash = ? WHERE position = 10", two)
         raw.execute("UPDATE entries SET body = ?, hash = ? WHERE position = 14", one)
 
@@ -129,7 +148,9 @@ def test_swapped_contents_are_found(whole: Path, tmp_path: Path) -> None:
     assert report.bad.position == 10
 
 
-@pytest.mark.parametrize("where", ["behind the end", "before the beginning", "on a tape of its own"])
+@pytest.mark.parametrize(
+    "where", ["behind the end", "before the beginning", "on a tape of its own"]
+)
 def test_an_inserted_entry_is_found(whole: Path, tmp_path: Path, where: str) -> None:
     position, tape, seq = {
         "behind the end": (COUNT + 1, TAPES[0], COUNT // 4 + 1),
@@ -152,10 +173,22 @@ def test_a_forged_entry_with_a_right_hash_but_no_head_is_found(whole: Path, tmp_
     from palyra.core import chain
 
     def forge(raw: apsw.Connection) -> None:
-        time_ms, body, kind = raw.execute("SELECT time_ms, body, kind FROM entries WHERE position = 3").get
-        seq, prev = raw.execute("SELECT head_seq, head_hash FROM tapes WHERE tape = ?", (TAPES[0],)).get
+        time_ms, body, kind = raw.execute(
+            "SELECT time_ms, body, kind FROM entries WHERE position = 3"
+        ).get
+        seq, prev = raw.execute(
+            "SELECT head_seq, head_hash FROM tapes WHERE tape = ?", (TAPES[0],)
+        ).get
         digest = chain.link(
-            prev, tape=TAPES[0], seq=seq + 1, position=COUNT + 1, time_ms=time_ms, run_id="", principal="p", kind=kind, body=body
+            prev,
+            tape=TAPES[0],
+            seq=seq + 1,
+            position=COUNT + 1,
+            time_ms=time_ms,
+            run_id="",
+            principal="p",
+            kind=kind,
+            body=body,
         )
         row = (COUNT + 1, TAPES[0], seq + 1, time_ms, "", "p", kind, body, digest)
         raw.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -165,8 +198,12 @@ def test_a_forged_entry_with_a_right_hash_but_no_head_is_found(whole: Path, tmp_
     assert "by hand" in report.bad.problem
 
 
-def test_a_flipped_byte_anywhere_in_the_file_never_passes_as_a_different_history(whole: Path, tmp_path: Path) -> None:
-    """Below SQLite: a byte of the raw file. Either something is found, or every entry still says what it said."""
+def test_a_flipped_byte_anywhere_in_the_file_never_passes_as_a_different_history(
+    whole: Path, tmp_path: Path
+) -> None:
+    """Below SQLite: a byte of the raw file. Either something is found, or every entry still says
+    what it said.
+    """
     original = whole.read_bytes()
     rng = random.Random(11)
     found = 0

@@ -21,7 +21,9 @@ def test_a_call_has_one_holder_and_its_lease_one_end(tmp_path: Path) -> None:
             call_id = new_id()
             assert await db.write(lambda tx: workers_rows.claim(tx, lease(call_id)))
             # Neither another worker nor another attempt gets what is held.
-            assert not await db.write(lambda tx: workers_rows.claim(tx, lease(call_id, "cellar", 2)))
+            assert not await db.write(
+                lambda tx: workers_rows.claim(tx, lease(call_id, "cellar", 2))
+            )
             assert not await db.write(lambda tx: workers_rows.end_lease(tx, call_id, 2, "done"))
             assert await db.write(lambda tx: workers_rows.end_lease(tx, call_id, 1, "lost"))
             # What came too late changes nothing.
@@ -64,7 +66,12 @@ def test_a_name_that_is_enrolled_anew_has_only_its_new_certificate(tmp_path: Pat
             await db.write(lambda tx: workers_rows.admit(tx, "attic", "two"))
             assert await db.read(lambda tx: workers_rows.by_fingerprint(tx, "one")) is None
             row = await db.read(lambda tx: workers_rows.get(tx, "attic"))
-            assert (row.state, row.fingerprint, row.revoked_ms, row.tools) == ("enrolled", "two", 0, ())
+            assert (row.state, row.fingerprint, row.revoked_ms, row.tools) == (
+                "enrolled",
+                "two",
+                0,
+                (),
+            )
             with pytest.raises(NotFound, match="palyra workers"):
                 await db.read(lambda tx: workers_rows.get(tx, "nobody"))
 

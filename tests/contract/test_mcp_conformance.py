@@ -1,7 +1,8 @@
-"""The client part of the MCP conformance suite that applies: tools over streamable HTTP, in both generations of the protocol.
+"""The client part of the MCP conformance suite that applies: tools over streamable HTTP, in both
+generations of the protocol.
 
-The suite is an npm package that scripts/conformance.py installs; `make test` does. As a program, this file is the client that the
-suite drives.
+The suite is an npm package that scripts/conformance.py installs; `make test` does. As a program,
+this file is the client that the suite drives.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import pytest
 
 from palyra.core.ports import CallContext
 from palyra.features.mcp.accepted_tools import KnownFiles
-from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.connection import RetryPace
 from palyra.features.mcp.servers import Servers
 from palyra.features.mcp.settings import ServerConfig
 from palyra.features.mcp.tools import McpTool
@@ -26,7 +27,8 @@ from palyra.features.mcp.tools import McpTool
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from scripts import conformance
 
-# Left out, see docs/reference/mcp.md: auth/* (headers are configured instead), elicitation (nobody answers), sep-2640-* (skills).
+# Left out, see docs/reference/mcp.md: auth/* (headers are configured instead), elicitation (nobody
+# answers), sep-2640-* (skills).
 SCENARIOS = (
     "initialize",
     "tools_call",
@@ -44,7 +46,9 @@ SCENARIOS = (
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_client_conforms(tmp_path: Path, scenario: str) -> None:
     if not conformance.SUITE.exists():
-        pytest.fail("the MCP conformance suite is not installed: run `python scripts/conformance.py`, and see what it says")
+        pytest.fail(
+            "the MCP conformance suite is not installed: run `python scripts/conformance.py`, and see what it says"
+        )
     command = f"{sys.executable} {Path(__file__).resolve()}"
     suite = subprocess.run(
         [
@@ -70,13 +74,12 @@ def test_the_client_conforms(tmp_path: Path, scenario: str) -> None:
     assert "OVERALL: PASSED" in suite.stdout
 
 
-# --- the client that the suite drives ---------------------------------------------------------------------------------
-
-
 async def _main(url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = ServerConfig(name="suite", url=url, timeout_ms=15_000)
-        servers = Servers([config], KnownFiles(Path(folder)), Path(folder), pace=Pace(first_s=0.2))
+        servers = Servers(
+            [config], KnownFiles(Path(folder)), Path(folder), pace=RetryPace(first_s=0.2)
+        )
         await servers.start()
         try:
             async with asyncio.timeout(75):
@@ -87,7 +90,13 @@ async def _main(url: str) -> None:
                 tools = {tool.declared.called: tool for tool in servers.tools()}
                 for name, arguments in _calls(tools):
                     typed, _ = tools[name].parse(arguments)
-                    context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace="/")
+                    context = CallContext(
+                        principal="user:owner",
+                        session_id="s",
+                        run_id="r",
+                        call_id="c",
+                        workspace="/",
+                    )
                     print(name, await tools[name].execute(typed, context))
         finally:
             await servers.close()
@@ -101,12 +110,26 @@ def _calls(tools: dict[str, McpTool]) -> list[tuple[str, dict[str, Any]]]:
     if "json_schema_echo" in tools:
         other = next(tool for name, tool in tools.items() if name != "json_schema_echo")
         return [("json_schema_echo", {"schema": other.declared.schema})]
-    return [(name, _example(tool.declared.schema)) for name, tool in tools.items() if "$ref" not in str(tool.declared.schema)]
+    return [
+        (name, _example(tool.declared.schema))
+        for name, tool in tools.items()
+        if "$ref" not in str(tool.declared.schema)
+    ]
 
 
 def _example(schema: dict[str, Any]) -> dict[str, Any]:
-    examples = {"string": "text", "integer": 7, "number": 5, "boolean": True, "array": [], "object": {}}
-    return {name: examples.get(each.get("type"), "x") for name, each in schema.get("properties", {}).items()}
+    examples = {
+        "string": "text",
+        "integer": 7,
+        "number": 5,
+        "boolean": True,
+        "array": [],
+        "object": {},
+    }
+    return {
+        name: examples.get(each.get("type"), "x")
+        for name, each in schema.get("properties", {}).items()
+    }
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from palyra.core.errors import InvalidInput
-from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.connection import RetryPace
 from palyra.features.mcp.declaration import MOST_TOOLS
 from palyra.features.mcp.settings import ServerConfig
 from tests import mcp_servers
@@ -23,7 +23,9 @@ from tests.contract.test_mcp_servers import At, opened, run, until
 
 @asynccontextmanager
 async def hostile(tmp_path: Path, kind: str, **settings: Any) -> AsyncIterator[At]:
-    config = ServerConfig(name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", kind), **settings)
+    config = ServerConfig(
+        name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", kind), **settings
+    )
     async with opened(tmp_path, config) as servers:
         at = At(servers, tmp_path / "work" / "s")
         await until(lambda: bool(servers.pending() or servers.tools()))
@@ -51,10 +53,15 @@ def test_what_a_server_asks_of_us_is_declined_but_a_ping_is_answered(tmp_path: P
     run(work)
 
 
-def test_what_a_server_says_of_its_tools_does_not_pass_on_what_it_was_given_in_confidence(tmp_path: Path) -> None:
+def test_what_a_server_says_of_its_tools_does_not_pass_on_what_it_was_given_in_confidence(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         config = ServerConfig(
-            name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "telling"), env={"API_KEY": "abcdef123456"}
+            name="s",
+            command=sys.executable,
+            args=(mcp_servers.SCRIPT, "hostile", "telling"),
+            env={"API_KEY": "abcdef123456"},
         )
         async with opened(tmp_path, config) as servers:
             await until(lambda: bool(servers.pending()))
@@ -65,14 +72,20 @@ def test_what_a_server_says_of_its_tools_does_not_pass_on_what_it_was_given_in_c
             (offered,) = servers.tools()
             assert offered.spec.description == "Act with [hidden]."
             assert "abcdef123456" not in str(offered.spec)
-            assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"abcdef123456" in file.read_bytes()]
+            assert not [
+                file
+                for file in tmp_path.rglob("*")
+                if file.is_file() and b"abcdef123456" in file.read_bytes()
+            ]
             assert (await at.call("act")).text == "done"
 
     run(work)
 
 
 @pytest.mark.parametrize("kind", ["giant", "endless"])
-def test_a_message_without_measure_ends_the_connection_and_a_new_one_begins(tmp_path: Path, kind: str) -> None:
+def test_a_message_without_measure_ends_the_connection_and_a_new_one_begins(
+    tmp_path: Path, kind: str
+) -> None:
     async def work() -> None:
         async with hostile(tmp_path, kind) as at:
             result = await at.call("act")
@@ -83,7 +96,9 @@ def test_a_message_without_measure_ends_the_connection_and_a_new_one_begins(tmp_
     run(work)
 
 
-def test_a_server_that_asks_without_end_and_never_listens_costs_only_its_call(tmp_path: Path) -> None:
+def test_a_server_that_asks_without_end_and_never_listens_costs_only_its_call(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         async with hostile(tmp_path, "chatter", timeout_ms=1500) as at:
             before = _memory()
@@ -108,8 +123,10 @@ def test_a_flood_of_progress_and_changes_is_thinned_out(tmp_path: Path) -> None:
 
 def test_a_server_that_never_greets_is_given_up(tmp_path: Path) -> None:
     async def work() -> None:
-        config = ServerConfig(name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "silent"))
-        async with opened(tmp_path, config, pace=Pace(greeting_s=0.5)) as servers:
+        config = ServerConfig(
+            name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "silent")
+        )
+        async with opened(tmp_path, config, pace=RetryPace(greeting_s=0.5)) as servers:
             await until(lambda: bool(servers.status()[0].detail))
             assert "did not begin to speak" in servers.status()[0].detail
 
@@ -118,7 +135,9 @@ def test_a_server_that_never_greets_is_given_up(tmp_path: Path) -> None:
 
 def test_a_server_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     async def work() -> None:
-        config = ServerConfig(name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "old"))
+        config = ServerConfig(
+            name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "old")
+        )
         async with opened(tmp_path, config) as servers:
             await until(lambda: "1999-01-01" in servers.status()[0].detail)
 
@@ -153,7 +172,9 @@ def test_tools_are_cleaned_bounded_and_refused_with_a_reason(tmp_path: Path) -> 
             words = tools["schema_words"].spec.parameters["properties"]["a"]["description"]
             assert words == "invisible"
             assert tools["twice"].spec.description == "The first."
-            assert sorted(problem.partition(":")[0] for problem in at.servers.status()[0].problems) == [
+            assert sorted(
+                problem.partition(":")[0] for problem in at.servers.status()[0].problems
+            ) == [
                 "a tool without a proper name",
                 "a tool without a proper name",
                 "array",
@@ -183,21 +204,25 @@ def test_a_list_without_end_is_read_to_a_limit(tmp_path: Path) -> None:
     run(work)
 
 
-def test_a_server_that_knows_only_the_revision_without_a_handshake_is_understood(tmp_path: Path) -> None:
+def test_a_server_that_knows_only_the_revision_without_a_handshake_is_understood(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         async with hostile(tmp_path, "modern") as at:
             assert at.servers.status()[0].protocol == "2026-07-28"
             prefix = "io.modelcontextprotocol/"
-            expected = [f"{prefix}clientCapabilities", f"{prefix}clientInfo", f"{prefix}protocolVersion", "progressToken"]
+            expected = [
+                f"{prefix}clientCapabilities",
+                f"{prefix}clientInfo",
+                f"{prefix}protocolVersion",
+                "progressToken",
+            ]
             assert json.loads((await at.call("act")).text) == expected
             wants = await at.call("wants")
             assert wants.outcome == "error"
             assert "wants to ask" in wants.text
 
     run(work)
-
-
-# --- nothing stays behind ---------------------------------------------------------------------------------------------
 
 
 def test_a_server_that_will_not_leave_is_killed_with_its_children(tmp_path: Path) -> None:
@@ -235,7 +260,9 @@ asyncio.run(main())
 
 
 def test_a_server_dies_with_a_daemon_that_is_killed(tmp_path: Path) -> None:
-    daemon = subprocess.Popen([sys.executable, "-c", _DAEMON, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    daemon = subprocess.Popen(
+        [sys.executable, "-c", _DAEMON, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert daemon.stdout is not None
         server = int(daemon.stdout.readline())

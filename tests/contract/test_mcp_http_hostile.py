@@ -1,4 +1,6 @@
-"""Streamable HTTP servers that break off, redirect, compress, lie and stall: no call is sent twice, nothing is followed."""
+"""Streamable HTTP servers that break off, redirect, compress, lie and stall: no call is sent twice,
+nothing is followed.
+"""
 
 import asyncio
 import gzip
@@ -34,7 +36,11 @@ class Web:
             return web.Response(status=202)
         match message["method"]:
             case "initialize":
-                greeting = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "web"}}
+                greeting = {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "web"},
+                }
                 return answered(message, greeting, headers={"Mcp-Session-Id": "one"})
             case "tools/list":
                 return answered(message, {"tools": [self.offered]})
@@ -67,14 +73,14 @@ async def serving(handler: Handler, listened_to: Handler | None = None) -> Async
 @asynccontextmanager
 async def calling(tmp_path: Path, on_call: Reply, **settings: Any) -> AsyncIterator[tuple[At, Web]]:
     site = Web(on_call)
-    async with serving(site.post) as url, opened(tmp_path, ServerConfig(name="s", url=url, **settings)) as servers:
+    async with (
+        serving(site.post) as url,
+        opened(tmp_path, ServerConfig(name="s", url=url, **settings)) as servers,
+    ):
         at = At(servers, tmp_path)
         await until(lambda: bool(servers.pending()))
         await at.accept_all()
         yield at, site
-
-
-# --- ways to fail in the middle of a call -----------------------------------------------------------------------------
 
 
 async def status_500(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
@@ -112,8 +118,14 @@ async def giant_event(request: web.Request, message: dict[str, Any]) -> web.Stre
 
 
 async def compressed(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
-    body = gzip.compress(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": text("bomb")}}).encode())
-    return web.Response(body=body, content_type="application/json", headers={"Content-Encoding": "gzip"})
+    body = gzip.compress(
+        json.dumps(
+            {"jsonrpc": "2.0", "id": message["id"], "result": {"content": text("bomb")}}
+        ).encode()
+    )
+    return web.Response(
+        body=body, content_type="application/json", headers={"Content-Encoding": "gzip"}
+    )
 
 
 async def status_202(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
@@ -121,9 +133,23 @@ async def status_202(request: web.Request, message: dict[str, Any]) -> web.Strea
 
 
 @pytest.mark.parametrize(
-    "way", [status_500, breaks_off, empty_stream, page, not_json, other_id, giant_json, giant_event, compressed, status_202]
+    "way",
+    [
+        status_500,
+        breaks_off,
+        empty_stream,
+        page,
+        not_json,
+        other_id,
+        giant_json,
+        giant_event,
+        compressed,
+        status_202,
+    ],
 )
-def test_a_call_without_a_proper_answer_is_in_doubt_and_not_repeated(tmp_path: Path, way: Reply) -> None:
+def test_a_call_without_a_proper_answer_is_in_doubt_and_not_repeated(
+    tmp_path: Path, way: Reply
+) -> None:
     async def work() -> None:
         async with calling(tmp_path, way) as (at, site):
             result = await at.call("act")
@@ -151,7 +177,9 @@ def test_a_stream_that_is_silent_ends_with_the_time_of_the_call(tmp_path: Path) 
     run(work)
 
 
-def test_a_session_that_is_forgotten_in_a_call_is_made_anew_and_the_call_sent_again(tmp_path: Path) -> None:
+def test_a_session_that_is_forgotten_in_a_call_is_made_anew_and_the_call_sent_again(
+    tmp_path: Path,
+) -> None:
     async def forgets_once(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
         site_calls.append(1)
         if len(site_calls) == 1:
@@ -171,17 +199,27 @@ def test_a_session_that_is_forgotten_in_a_call_is_made_anew_and_the_call_sent_ag
 def test_an_error_in_the_body_of_a_refusal_is_told_without_secrets(tmp_path: Path) -> None:
     async def refuses(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
         error = {"code": -32602, "message": f"bad key {request.headers['Authorization']}\x1b[2J"}
-        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error}, status=400)
+        return web.json_response(
+            {"jsonrpc": "2.0", "id": message["id"], "error": error}, status=400
+        )
 
     async def work() -> None:
-        async with calling(tmp_path, refuses, headers={"Authorization": "Bearer swordfish"}) as (at, _):
+        async with calling(tmp_path, refuses, headers={"Authorization": "Bearer swordfish"}) as (
+            at,
+            _,
+        ):
             result = await at.call("act")
-            assert (result.outcome, result.text) == ("error", "mcp:s/act answered with an error: bad key [hidden][2J")
+            assert (result.outcome, result.text) == (
+                "error",
+                "mcp:s/act answered with an error: bad key [hidden][2J",
+            )
 
     run(work)
 
 
-def test_a_tool_that_changed_before_anybody_listened_is_noticed_once_somebody_does(tmp_path: Path) -> None:
+def test_a_tool_that_changed_before_anybody_listened_is_noticed_once_somebody_does(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         listening = asyncio.Event()
         site = Web(status_500)
@@ -193,7 +231,10 @@ def test_a_tool_that_changed_before_anybody_listened_is_noticed_once_somebody_do
             await asyncio.get_running_loop().create_future()
             return response
 
-        async with serving(site.post, late) as url, opened(tmp_path, ServerConfig(name="s", url=url)) as servers:
+        async with (
+            serving(site.post, late) as url,
+            opened(tmp_path, ServerConfig(name="s", url=url)) as servers,
+        ):
             await until(lambda: bool(servers.pending()))
             await At(servers, tmp_path).accept_all()
             assert servers.pending() == ()
@@ -203,9 +244,6 @@ def test_a_tool_that_changed_before_anybody_listened_is_noticed_once_somebody_do
             assert [(each.tool, each.new) for each in servers.pending()] == [("act", False)]
 
     run(work)
-
-
-# --- ways to fail at the beginning ------------------------------------------------------------------------------------
 
 
 def test_a_redirect_is_not_followed_and_the_headers_go_nowhere_else(tmp_path: Path) -> None:
@@ -222,7 +260,9 @@ def test_a_redirect_is_not_followed_and_the_headers_go_nowhere_else(tmp_path: Pa
                 return web.Response(status=307, headers={"Location": other})
 
             async with serving(redirects) as url:
-                config = ServerConfig(name="s", url=url, headers={"Authorization": "Bearer swordfish"})
+                config = ServerConfig(
+                    name="s", url=url, headers={"Authorization": "Bearer swordfish"}
+                )
                 async with opened(tmp_path, config) as servers:
                     await until(lambda: "redirect" in servers.status()[0].detail)
         assert elsewhere == []
@@ -230,13 +270,20 @@ def test_a_redirect_is_not_followed_and_the_headers_go_nowhere_else(tmp_path: Pa
     run(work)
 
 
-@pytest.mark.parametrize(("status", "words"), [(401, "set headers"), (403, "it refuses"), (405, "streamable HTTP")])
-def test_a_refusal_at_the_beginning_says_what_it_means(tmp_path: Path, status: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "set headers"), (403, "it refuses"), (405, "streamable HTTP")]
+)
+def test_a_refusal_at_the_beginning_says_what_it_means(
+    tmp_path: Path, status: int, words: str
+) -> None:
     async def refuses(request: web.Request) -> web.StreamResponse:
         return web.Response(status=status)
 
     async def work() -> None:
-        async with serving(refuses) as url, opened(tmp_path, ServerConfig(name="s", url=url)) as servers:
+        async with (
+            serving(refuses) as url,
+            opened(tmp_path, ServerConfig(name="s", url=url)) as servers,
+        ):
             await until(lambda: words in servers.status()[0].detail)
 
     run(work)
@@ -247,10 +294,15 @@ def test_a_session_id_that_could_not_be_sent_back_is_refused(tmp_path: Path) -> 
         message = json.loads(await request.read())
         if message["method"] != "initialize":
             return web.Response(status=400)
-        return answered(message, {"protocolVersion": "2025-11-25"}, headers={"Mcp-Session-Id": "two words"})
+        return answered(
+            message, {"protocolVersion": "2025-11-25"}, headers={"Mcp-Session-Id": "two words"}
+        )
 
     async def work() -> None:
-        async with serving(odd) as url, opened(tmp_path, ServerConfig(name="s", url=url)) as servers:
+        async with (
+            serving(odd) as url,
+            opened(tmp_path, ServerConfig(name="s", url=url)) as servers,
+        ):
             await until(lambda: "session id" in servers.status()[0].detail)
 
     run(work)

@@ -1,4 +1,6 @@
-"""An MCP server's program inside the sandbox. Needs a kernel and rights that give tier C or B, and says so where they do not."""
+"""An MCP server's program inside the sandbox. Needs a kernel and rights that give tier C or B, and
+says so where they do not.
+"""
 
 import asyncio
 import json
@@ -45,7 +47,11 @@ for line in sys.stdin:
 @pytest.mark.parametrize("tier", ["C", "B"])
 def test_a_server_in_the_sandbox_works_and_reaches_nothing_else(tmp_path: Path, tier: str) -> None:
     async def work() -> None:
-        python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else os.path.realpath(sys.executable)
+        python = (
+            "/usr/bin/python3"
+            if os.path.exists("/usr/bin/python3")
+            else os.path.realpath(sys.executable)
+        )
         readable = [] if python.startswith("/usr/") else [sys.base_prefix]
         sandbox = Sandbox(readable=readable, most=tier)  # type: ignore[arg-type]
         probe = await sandbox.probe()

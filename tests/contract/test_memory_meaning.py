@@ -1,4 +1,6 @@
-"""Searching by meaning with the real model: quality, crashes between a write and its vector, and what happens without a model."""
+"""Searching by meaning with the real model: quality, crashes between a write and its vector, and
+what happens without a model.
+"""
 
 import asyncio
 import os
@@ -18,7 +20,7 @@ from palyra.features.memory.rows import index
 from palyra.features.memory.rows import items as rows
 from palyra.features.memory.rows import search as rows_search
 from palyra.features.memory.rows.codes import Codes
-from palyra.features.memory.service import Change
+from palyra.features.memory.service import MemoryChange
 from palyra.models import embedding_process
 from palyra.models.embeddings import LocalEmbedder
 from palyra.store.database import Tx
@@ -29,7 +31,9 @@ def test_the_model_puts_what_means_the_same_near_and_ends_its_process_when_idle(
     async def work() -> None:
         embedder = LocalEmbedder(idle_s=0.05)
         try:
-            raw = await embedder.embed(["My dog is called Rex", "the name of my pet", "quarterly tax report"])
+            raw = await embedder.embed(
+                ["My dog is called Rex", "the name of my pet", "quarterly tax report"]
+            )
             dog, pet, tax = (np.frombuffer(each, "<f4") for each in raw)
             assert dog @ pet > 0.5 > 0.2 > dog @ tax
             assert abs(float(dog @ dog) - 1) < 1e-4
@@ -47,7 +51,12 @@ def test_the_model_gives_the_similarities_that_its_makers_publish() -> None:
     async def work() -> None:
         embedder = LocalEmbedder()
         try:
-            texts = ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
+            texts = [
+                "That is a happy person",
+                "That is a happy dog",
+                "That is a very happy person",
+                "Today is a sunny day",
+            ]
             first, *others = (np.frombuffer(each, "<f4") for each in await embedder.embed(texts))
         finally:
             await embedder.close()
@@ -59,14 +68,22 @@ def test_the_model_gives_the_similarities_that_its_makers_publish() -> None:
 def test_what_was_said_before_helps_to_find_an_answer_and_leaves_with_it(tmp_path: Path) -> None:
     async def work() -> None:
         async with remembering(tmp_path, LocalEmbedder()) as memory:
-            talk = ("Anna: When does the ferry to the island leave?", "Bob: At nine, from the old pier.", "Anna: Thanks!")
-            items = [NewMemory(text=text, source="talk", place=place) for place, text in enumerate(talk)]
+            talk = (
+                "Anna: When does the ferry to the island leave?",
+                "Bob: At nine, from the old pier.",
+                "Anna: Thanks!",
+            )
+            items = [
+                NewMemory(text=text, source="talk", place=place) for place, text in enumerate(talk)
+            ]
             asked, answer, _ = [await memory.add(ME, item) for item in items]
             await settled(memory)
 
             async def meaning() -> float:
                 found = (await memory.search(ME, "departure of the boat", 10)).found
-                return next(each.parts.meaning for each in found if each.item.memory_id == answer.memory_id)
+                return next(
+                    each.parts.meaning for each in found if each.item.memory_id == answer.memory_id
+                )
 
             before = await meaning()
             await memory.purge("user:owner", [asked.memory_id])
@@ -126,20 +143,24 @@ def test_a_killed_embedding_process_is_an_error_once_and_then_started_anew() -> 
 
 def test_a_file_that_is_not_the_one_we_know_is_refused() -> None:
     package, ending, _ = embedding_process.TOKENIZER
-    with pytest.raises(embedding_process.Missing, match="not the file it should be"):
+    with pytest.raises(embedding_process.ModelMissing, match="not the file it should be"):
         embedding_process.verified(package, ending, "0" * 64)
-    with pytest.raises(embedding_process.Missing, match="not there"):
+    with pytest.raises(embedding_process.ModelMissing, match="not there"):
         embedding_process.verified("palyra-no-such-package", ending, "0" * 64)
 
 
-def test_our_own_set_is_found_and_questions_without_an_answer_stay_below_the_threshold(tmp_path: Path) -> None:
+def test_our_own_set_is_found_and_questions_without_an_answer_stay_below_the_threshold(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         embedder = LocalEmbedder()
         async with remembering(tmp_path, embedder) as memory:
             await remember(memory, ME, *(text for text, _ in ANSWERED))
             await settled(memory)
             first = [await found(memory, ME, question, 1) == [text] for text, question in ANSWERED]
-            scores = [(await memory.search(ME, question, 1)).found[0].parts.own for question in UNANSWERED]
+            scores = [
+                (await memory.search(ME, question, 1)).found[0].parts.own for question in UNANSWERED
+            ]
             assert not any([await memory.recall(ME, question) for question in UNANSWERED])
             assert sum(first) / len(first) >= 0.8
             assert sum(score < INJECTION_THRESHOLD for score in scores) / len(scores) >= 0.95
@@ -167,17 +188,29 @@ def test_a_vector_for_an_item_that_was_left_meanwhile_is_dropped(tmp_path: Path)
         async with remembering(tmp_path) as memory:
             (item,) = await remember(memory, ME, "The standup is at nine")
             (todo,) = await memory._db.read(lambda tx: rows.unembedded(tx, 10))
-            await memory.change(ME, item.memory_id, Change(text="The standup is at ten"))
-            packed = {todo.spot: index.pack((np.ones(384, np.float32) / np.float32(np.sqrt(384))).tobytes())}
-            assert await memory._db.write(lambda tx: rows.embedded(tx, by="late", packed=packed)) == 0
-            assert await memory._db.read(lambda tx: tx.all("SELECT count(*) FROM memory_vectors")) == [(0,)]
+            await memory.change(ME, item.memory_id, MemoryChange(text="The standup is at ten"))
+            packed = {
+                todo.spot: index.pack(
+                    (np.ones(384, np.float32) / np.float32(np.sqrt(384))).tobytes()
+                )
+            }
+            assert (
+                await memory._db.write(lambda tx: rows.embedded(tx, by="late", packed=packed)) == 0
+            )
+            assert await memory._db.read(
+                lambda tx: tx.all("SELECT count(*) FROM memory_vectors")
+            ) == [(0,)]
 
     asyncio.run(work())
 
 
 def test_without_a_model_memory_is_searched_by_words_and_says_so(tmp_path: Path) -> None:
     async def work() -> None:
-        complain = (sys.executable, "-c", "import sys; sys.exit('the package is not there: install it')")
+        complain = (
+            sys.executable,
+            "-c",
+            "import sys; sys.exit('the package is not there: install it')",
+        )
         async with remembering(tmp_path, LocalEmbedder(command=complain)) as memory:
             await remember(memory, ME, "My dog is called Rex")
             await settled(memory)
@@ -215,7 +248,11 @@ def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> N
 
             for text in ("item 0", "item 255", "item 256", "item 599"):
                 assert await memory._db.read(partial(nearest, text=text)) == text
-            gone = next(each for each in await memory.listing("user:owner", ["active"], limit=1_000) if each.text == "item 256")
+            gone = next(
+                each
+                for each in await memory.listing("user:owner", ["active"], limit=1_000)
+                if each.text == "item 256"
+            )
             await memory.forget(ME, gone.memory_id)
             assert await memory._db.read(lambda tx: nearest(tx, "item 256")) != "item 256"
             assert codes.held_bytes > 0

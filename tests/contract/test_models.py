@@ -1,4 +1,6 @@
-"""What every ModelProvider keeps, whatever is behind it. A new provider joins with one line in PROVIDERS."""
+"""What every ModelProvider keeps, whatever is behind it. A new provider joins with one line in
+PROVIDERS.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,10 +8,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from palyra.core.messages import Channel, ModelCall, ModelRequest, Reply, Text, ToolSchema, Usage, UserMessage
+from palyra.core.messages import (
+    Channel,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    Text,
+    ToolSchema,
+    Usage,
+    UserMessage,
+)
 from palyra.core.ports import ModelProvider
 from palyra.models.dialects import Dialect, open_provider
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from tests.fake_provider import WRITERS, Answer, FakeProvider, Script
 
@@ -24,7 +35,11 @@ def adapter(dialect: Dialect) -> Opening:
         http = HttpClient()
         async with FakeProvider(Answer(WRITERS[dialect](script), pieces=37)) as server:
             try:
-                yield open_provider(dialect, Endpoint(name=dialect, base_url=server.url, api_key="sk-test"), http)
+                yield open_provider(
+                    dialect,
+                    ProviderEndpoint(name=dialect, base_url=server.url, api_key="sk-test"),
+                    http,
+                )
             finally:
                 await http.close()
 
@@ -32,7 +47,9 @@ def adapter(dialect: Dialect) -> Opening:
 
 
 def ready(make: Callable[[Script], ModelProvider]) -> Opening:
-    """A provider that needs nothing around it. One that cannot follow a script is held to everything else."""
+    """A provider that needs nothing around it. One that cannot follow a script is held to
+    everything else.
+    """
 
     @asynccontextmanager
     async def opened(script: Script) -> AsyncIterator[ModelProvider]:
@@ -44,11 +61,17 @@ def ready(make: Callable[[Script], ModelProvider]) -> Opening:
 def scripted(script: Script) -> ModelProvider:
     ids = [id for id, _, _ in script.calls]
     calls = tuple(
-        ScriptedCall(id=id if ids.count(id) == 1 else "", name=name.replace("_", "."), arguments="".join(pieces))
+        ScriptedCall(
+            id=id if ids.count(id) == 1 else "",
+            name=name.replace("_", "."),
+            arguments="".join(pieces),
+        )
         for id, name, pieces in script.calls
     )
     used = Usage(input_tokens=script.input_tokens, output_tokens=script.output_tokens)
-    return ScriptedModel([Turn(text=script.text, reasoning=script.reasoning, calls=calls, usage=used)])
+    return ScriptedModel(
+        [Turn(text=script.text, reasoning=script.reasoning, calls=calls, usage=used)]
+    )
 
 
 # The flag: whether it can be made to say what the script says.
@@ -58,7 +81,9 @@ PROVIDERS: dict[str, tuple[Opening, bool]] = {
     "anthropic": (adapter("anthropic"), True),
     "scripted": (ready(scripted), True),
 }
-EVERY = pytest.mark.parametrize("opened", [opening for opening, _ in PROVIDERS.values()], ids=list(PROVIDERS))
+EVERY = pytest.mark.parametrize(
+    "opened", [opening for opening, _ in PROVIDERS.values()], ids=list(PROVIDERS)
+)
 SCRIPTABLE = pytest.mark.parametrize(
     "opened",
     [opening for opening, follows in PROVIDERS.values() if follows],
@@ -66,21 +91,35 @@ SCRIPTABLE = pytest.mark.parametrize(
 )
 
 TOOLS = (
-    ToolSchema("fs.list", "lists a folder", {"type": "object", "properties": {"path": {"type": "string"}}}),
-    ToolSchema("fs.read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}}),
+    ToolSchema(
+        "fs.list", "lists a folder", {"type": "object", "properties": {"path": {"type": "string"}}}
+    ),
+    ToolSchema(
+        "fs.read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}}
+    ),
 )
-REQUEST = ModelRequest(model="fake-1", instructions="be brief", messages=(UserMessage((Text("list the files"),)),), tools=TOOLS)
+REQUEST = ModelRequest(
+    model="fake-1",
+    instructions="be brief",
+    messages=(UserMessage((Text("list the files"),)),),
+    tools=TOOLS,
+)
 TALK = Script(text=("Hel", "lo, ", "wörld"), reasoning=("hm", "m"))
-CALLS = Script(text=("so",), calls=(("a", "fs_list", ('{"path"', ': "."}')), ("b", "fs_read", ('{"path": "x"}',))))
+CALLS = Script(
+    text=("so",),
+    calls=(("a", "fs_list", ('{"path"', ': "."}')), ("b", "fs_read", ('{"path": "x"}',))),
+)
 
 Heard = list[tuple[Channel, str]]
 
 
-def stream(opened: Opening, script: Script) -> tuple[Reply, Heard]:
-    async def run() -> tuple[Reply, Heard]:
+def stream(opened: Opening, script: Script) -> tuple[ModelReply, Heard]:
+    async def run() -> tuple[ModelReply, Heard]:
         heard: Heard = []
         async with asyncio.timeout(20), opened(script) as provider:
-            return await provider.stream(REQUEST, lambda channel, text: heard.append((channel, text))), heard
+            return await provider.stream(
+                REQUEST, lambda channel, text: heard.append((channel, text))
+            ), heard
 
     return asyncio.run(run())
 
@@ -91,13 +130,24 @@ def test_what_is_shown_is_what_is_returned(opened: Opening, script: Script) -> N
     reply, heard = stream(opened, script)
     assert "".join(text for channel, text in heard if channel == "text") == reply.text
     assert "".join(text for channel, text in heard if channel == "reasoning") == reply.reasoning
-    assert [text for channel, text in heard if channel == "call"] == [call.name for call in reply.calls]
+    assert [text for channel, text in heard if channel == "call"] == [
+        call.name for call in reply.calls
+    ]
     assert all(text for _, text in heard)
 
 
 @EVERY
 def test_call_ids_are_present_and_unique_within_a_reply(opened: Opening) -> None:
-    reply, _ = stream(opened, Script(calls=(("same", "fs_list", ("{}",)), ("same", "fs_list", ("{}",)), ("", "fs_read", ("{}",)))))
+    reply, _ = stream(
+        opened,
+        Script(
+            calls=(
+                ("same", "fs_list", ("{}",)),
+                ("same", "fs_list", ("{}",)),
+                ("", "fs_read", ("{}",)),
+            )
+        ),
+    )
     ids = [call.id for call in reply.calls]
     assert all(ids)
     assert len(set(ids)) == len(ids)
@@ -136,7 +186,13 @@ def test_a_cancelled_call_ends_at_once(opened: Opening) -> None:
 def test_text_arrives_in_its_pieces_and_apart_from_reasoning(opened: Opening) -> None:
     reply, heard = stream(opened, TALK)
     assert (reply.text, reply.reasoning, reply.stop) == ("Hello, wörld", "hmm", "end")
-    assert heard == [("reasoning", "hm"), ("reasoning", "m"), ("text", "Hel"), ("text", "lo, "), ("text", "wörld")]
+    assert heard == [
+        ("reasoning", "hm"),
+        ("reasoning", "m"),
+        ("text", "Hel"),
+        ("text", "lo, "),
+        ("text", "wörld"),
+    ]
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
@@ -154,8 +210,15 @@ def test_who_waits_for_the_first_word_has_it_before_the_rest_is_read(dialect: Di
         http = HttpClient()
         script = Script(text=tuple(f"word{number} " for number in range(100)))
         async with FakeProvider(Answer(WRITERS[dialect](script))) as server:
-            provider = open_provider(dialect, Endpoint(name=dialect, base_url=server.url, api_key="sk-test"), http)
-            reply = await provider.stream(ModelRequest(model="m", instructions="", messages=(UserMessage((Text("hi"),)),)), emit)
+            provider = open_provider(
+                dialect,
+                ProviderEndpoint(name=dialect, base_url=server.url, api_key="sk-test"),
+                http,
+            )
+            reply = await provider.stream(
+                ModelRequest(model="m", instructions="", messages=(UserMessage((Text("hi"),)),)),
+                emit,
+            )
             await http.close()
         assert reply.text == "".join(script.text) == "".join(heard)
 
@@ -168,5 +231,8 @@ def test_who_waits_for_the_first_word_has_it_before_the_rest_is_read(dialect: Di
 @SCRIPTABLE
 def test_parallel_calls_come_back_in_order_under_our_names(opened: Opening) -> None:
     reply, _ = stream(opened, CALLS)
-    assert reply.calls == (ModelCall("a", "fs.list", '{"path": "."}'), ModelCall("b", "fs.read", '{"path": "x"}'))
+    assert reply.calls == (
+        ModelCall("a", "fs.list", '{"path": "."}'),
+        ModelCall("b", "fs.read", '{"path": "x"}'),
+    )
     assert (reply.stop, reply.usage) == ("tool_calls", Usage(input_tokens=11, output_tokens=7))

@@ -1,4 +1,6 @@
-"""What a streamed delta costs in processor time of our own process. Run with -s to see the figures."""
+"""What a streamed delta costs in processor time of our own process. Run with -s to see the
+figures.
+"""
 
 import asyncio
 import subprocess
@@ -8,15 +10,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from palyra.core.messages import AssistantMessage, Channel, Message, ModelCall, Text, ToolMessage, UserMessage
+from palyra.core.messages import (
+    AssistantMessage,
+    Channel,
+    Message,
+    ModelCall,
+    Text,
+    ToolMessage,
+    UserMessage,
+)
 from palyra.models.dialects import open_provider
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from tests.fake_provider import DELTAS, TOOL_TURNS
 from tests.material import ROOT
 from tests.model_reading import asks
 
 REPLIES = 100
-# Several times what it takes on a quiet machine: this guards against a change of kind, not of degree.
+# Several times what it takes on a quiet machine: this guards against a change of kind, not of
+# degree.
 LIMIT_US = 60.0
 
 
@@ -31,7 +42,10 @@ def server() -> Iterator[str]:
 
 def conversation() -> tuple[Message, ...]:
     turns = [
-        (AssistantMessage(calls=(ModelCall(f"c{n}", "fs.list", "{}"),)), ToolMessage(f"c{n}", "fs.list", "a\nb"))
+        (
+            AssistantMessage(calls=(ModelCall(f"c{n}", "fs.list", "{}"),)),
+            ToolMessage(f"c{n}", "fs.list", "a\nb"),
+        )
         for n in range(TOOL_TURNS)
     ]
     return (UserMessage((Text("hi"),)), *(message for turn in turns for message in turn))
@@ -46,7 +60,9 @@ def test_a_streamed_delta_costs_microseconds(server: str) -> None:
 
     async def work() -> float:
         http = HttpClient()
-        provider = open_provider("openai-chat", Endpoint(name="bench", base_url=server), http)
+        provider = open_provider(
+            "openai-chat", ProviderEndpoint(name="bench", base_url=server), http
+        )
         request = asks("fs.list", messages=conversation())
         await provider.stream(request, lambda channel, text: None)
         start = time.process_time()
@@ -59,5 +75,7 @@ def test_a_streamed_delta_costs_microseconds(server: str) -> None:
     spent = asyncio.run(asyncio.wait_for(work(), 60))
     assert heard == REPLIES * DELTAS
     each_us = spent * 1e6 / heard
-    print(f"{each_us:.1f} us of processor time a delta, {spent * 1e3 / REPLIES:.2f} ms a reply of {DELTAS}")
+    print(
+        f"{each_us:.1f} us of processor time a delta, {spent * 1e3 / REPLIES:.2f} ms a reply of {DELTAS}"
+    )
     assert each_us < LIMIT_US

@@ -14,15 +14,15 @@ from palyra.core.messages import (
     Image,
     ModelCall,
     ModelFailure,
+    ModelReply,
     ModelRequest,
     Native,
-    Reply,
     Text,
     ToolMessage,
     UserMessage,
 )
 from palyra.models.dialects import Dialect, open_provider
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from tests.fake_provider import WRITERS, Answer, FakeProvider, Request, Script
 from tests.model_reading import asks
 
@@ -42,9 +42,15 @@ def run(work: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(bounded())
 
 
-async def ask(dialect: Dialect, url: str, request: ModelRequest | None = None, **endpoint: Any) -> Reply:
+async def ask(
+    dialect: Dialect, url: str, request: ModelRequest | None = None, **endpoint: Any
+) -> ModelReply:
     http = HttpClient(connect_s=2)
-    provider = open_provider(dialect, Endpoint(**({"name": "fake", "base_url": url, "api_key": KEY} | endpoint)), http)
+    provider = open_provider(
+        dialect,
+        ProviderEndpoint(**({"name": "fake", "base_url": url, "api_key": KEY} | endpoint)),
+        http,
+    )
     try:
         return await provider.stream(request or asks(messages=HELLO), lambda channel, text: None)
     finally:
@@ -74,17 +80,28 @@ def sent(dialect: Dialect, request: ModelRequest, **endpoint: Any) -> Request:
     return run(work)
 
 
-# --- failing ------------------------------------------------------------------------------------------------------------------
-
-
 @EVERY
 @pytest.mark.parametrize(
     ("status", "failure"),
-    [(401, "auth"), (403, "permission"), (429, "rate_limited"), (529, "overloaded"), (404, "bad_request"), (302, "bad_request")],
+    [
+        (401, "auth"),
+        (403, "permission"),
+        (429, "rate_limited"),
+        (529, "overloaded"),
+        (404, "bad_request"),
+        (302, "bad_request"),
+    ],
 )
-def test_a_status_becomes_its_class_with_the_wait_the_server_asks_for(dialect: Dialect, status: int, failure: FailureClass) -> None:
+def test_a_status_becomes_its_class_with_the_wait_the_server_asks_for(
+    dialect: Dialect, status: int, failure: FailureClass
+) -> None:
     caught = failure_of(
-        dialect, Answer(b'{"error": {"message": "no"}}', status, headers={"Retry-After": "3", "Location": "http://x/"})
+        dialect,
+        Answer(
+            b'{"error": {"message": "no"}}',
+            status,
+            headers={"Retry-After": "3", "Location": "http://x/"},
+        ),
     )
     assert (caught.failure, caught.retry_after_ms) == (failure, 3000)
 
@@ -100,7 +117,7 @@ def test_a_stream_that_is_dropped_is_a_network_failure(dialect: Dialect) -> None
 def test_a_connection_that_is_dropped_after_the_end_mark_loses_nothing(dialect: Dialect) -> None:
     body = WRITERS[dialect](SCRIPT)
 
-    async def work() -> Reply:
+    async def work() -> ModelReply:
         async with FakeProvider(Answer(body, cut=len(body))) as server:
             return await ask(dialect, server.url)
 
@@ -110,14 +127,19 @@ def test_a_connection_that_is_dropped_after_the_end_mark_loses_nothing(dialect: 
 @EVERY
 @pytest.mark.parametrize("hang", [0, 100])
 def test_silence_is_a_timeout(dialect: Dialect, hang: int) -> None:
-    assert failure_of(dialect, Answer(WRITERS[dialect](SCRIPT), hang=hang), idle_s=0.05).failure == "timeout"
+    assert (
+        failure_of(dialect, Answer(WRITERS[dialect](SCRIPT), hang=hang), idle_s=0.05).failure
+        == "timeout"
+    )
 
 
 @EVERY
-def test_a_server_that_does_not_hang_up_after_the_end_mark_is_not_waited_for(dialect: Dialect) -> None:
+def test_a_server_that_does_not_hang_up_after_the_end_mark_is_not_waited_for(
+    dialect: Dialect,
+) -> None:
     body = WRITERS[dialect](SCRIPT)
 
-    async def work() -> Reply:
+    async def work() -> ModelReply:
         async with FakeProvider(Answer(body, hang=len(body))) as server:
             reply = await ask(dialect, server.url)
             await server.client_left.wait()
@@ -139,8 +161,12 @@ def test_a_server_that_is_not_there_is_a_network_failure(dialect: Dialect) -> No
 
 
 @EVERY
-@pytest.mark.parametrize(("url", "failure"), [("not a url", "bad_request"), ("http://[::1/v1", "bad_request")])
-def test_an_address_that_is_none_is_a_bad_request(dialect: Dialect, url: str, failure: FailureClass) -> None:
+@pytest.mark.parametrize(
+    ("url", "failure"), [("not a url", "bad_request"), ("http://[::1/v1", "bad_request")]
+)
+def test_an_address_that_is_none_is_a_bad_request(
+    dialect: Dialect, url: str, failure: FailureClass
+) -> None:
     with pytest.raises(ModelFailure) as caught:
         run(lambda: ask(dialect, url))
     assert caught.value.failure == failure
@@ -161,8 +187,12 @@ def test_cancelling_closes_the_connection_so_that_the_server_stops(dialect: Dial
         body = WRITERS[dialect](SCRIPT)
         http = HttpClient()
         async with FakeProvider(Answer(body, hang=body.index(b"Hel") + 40)) as server:
-            provider = open_provider(dialect, Endpoint(name="fake", base_url=server.url), http)
-            task = asyncio.create_task(provider.stream(asks(messages=HELLO), lambda channel, text: heard.set()))
+            provider = open_provider(
+                dialect, ProviderEndpoint(name="fake", base_url=server.url), http
+            )
+            task = asyncio.create_task(
+                provider.stream(asks(messages=HELLO), lambda channel, text: heard.set())
+            )
             await heard.wait()
             assert not server.client_left.is_set()
             task.cancel()
@@ -180,16 +210,15 @@ def test_one_connection_serves_request_after_request(dialect: Dialect) -> None:
     async def work() -> int:
         http = HttpClient()
         async with FakeProvider(Answer(WRITERS[dialect](SCRIPT), pieces=37)) as server:
-            provider = open_provider(dialect, Endpoint(name="fake", base_url=server.url), http)
+            provider = open_provider(
+                dialect, ProviderEndpoint(name="fake", base_url=server.url), http
+            )
             for _ in range(5):
                 await provider.stream(asks(messages=HELLO), lambda channel, text: None)
             await http.close()
             return server.connections
 
     assert run(work) == 1
-
-
-# --- adapting -----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_part_that_the_server_refuses_is_left_out_and_stays_out() -> None:
@@ -200,22 +229,31 @@ def test_a_part_that_the_server_refuses_is_left_out_and_stays_out() -> None:
         for part in ("stream_options", "temperature"):
             if part in asked:
                 return Answer(
-                    f'{{"detail": [{{"loc": ["body", "{part}"], "msg": "Extra inputs are not permitted"}}]}}'.encode(), 422
+                    f'{{"detail": [{{"loc": ["body", "{part}"], "msg": "Extra inputs are not permitted"}}]}}'.encode(),
+                    422,
                 )
         if "max_tokens" in asked:
             return Answer(
-                b'{"error": {"message": "Unsupported parameter: \'max_tokens\'. Use \'max_completion_tokens\' instead."}}', 400
+                b'{"error": {"message": "Unsupported parameter: \'max_tokens\'. Use \'max_completion_tokens\' instead."}}',
+                400,
             )
         return Answer(body)
 
     async def work() -> list[set[str]]:
         http = HttpClient()
         async with FakeProvider(picky) as server:
-            provider = open_provider("openai-chat", Endpoint(name="fake", base_url=server.url), http)
+            provider = open_provider(
+                "openai-chat", ProviderEndpoint(name="fake", base_url=server.url), http
+            )
             for _ in range(2):
-                await provider.stream(asks(messages=HELLO, temperature=0.5, max_output_tokens=9), lambda channel, text: None)
+                await provider.stream(
+                    asks(messages=HELLO, temperature=0.5, max_output_tokens=9),
+                    lambda channel, text: None,
+                )
             await http.close()
-            return [set(request.json()) - {"model", "messages", "stream"} for request in server.requests]
+            return [
+                set(request.json()) - {"model", "messages", "stream"} for request in server.requests
+            ]
 
     assert run(work) == [
         {"stream_options", "temperature", "max_tokens"},
@@ -228,7 +266,9 @@ def test_a_part_that_the_server_refuses_is_left_out_and_stays_out() -> None:
 
 def test_a_refusal_that_no_part_explains_is_given_up_after_one_request() -> None:
     async def work() -> int:
-        async with FakeProvider(Answer(b'{"error": {"message": "temperature: stream_options: messages: nope"}}', 400)) as server:
+        async with FakeProvider(
+            Answer(b'{"error": {"message": "temperature: stream_options: messages: nope"}}', 400)
+        ) as server:
             with pytest.raises(ModelFailure):
                 await ask("anthropic", server.url)
             return len(server.requests)
@@ -245,7 +285,9 @@ def test_a_refusal_that_no_part_explains_is_given_up_after_one_request() -> None
         ("anthropic", "messages.0.content.1: this model does not support image input"),
     ],
 )
-def test_a_server_whose_model_cannot_see_gets_words_instead_of_images(dialect: Dialect, refusal: str) -> None:
+def test_a_server_whose_model_cannot_see_gets_words_instead_of_images(
+    dialect: Dialect, refusal: str
+) -> None:
     def blind(request: Request) -> Answer:
         if PICTURE_URL.partition(",")[2] in request.body.decode():
             return Answer(msgspec.json.encode({"error": {"message": refusal}}), 400)
@@ -261,22 +303,28 @@ def test_a_server_whose_model_cannot_see_gets_words_instead_of_images(dialect: D
     assert without.count("[an image, not shown: this model cannot see images]") == 2
 
 
-# --- what is sent ---------------------------------------------------------------------------------------------------------------
-
 PICTURE = Image("image/png", b"\x89PNG")
 PICTURE_URL = "data:image/png;base64,iVBORw=="
 TALK = (
     UserMessage((Text("look"), PICTURE)),
     UserMessage((Text("closely"),)),
     AssistantMessage(
-        text="I will", reasoning="hm", calls=(ModelCall("a", "fs.read", '{"x": 1}'), ModelCall("b", "fs.read", "{broken"))
+        text="I will",
+        reasoning="hm",
+        calls=(ModelCall("a", "fs.read", '{"x": 1}'), ModelCall("b", "fs.read", "{broken")),
     ),
     ToolMessage("a", "fs.read", "gone", is_error=True),
     ToolMessage("b", "fs.read", "", images=(PICTURE,)),
     UserMessage((Text("go on"),)),
 )
 CONVERSATION = asks(
-    "fs.read", messages=TALK, max_output_tokens=99, temperature=0.5, json_mode=True, tool_choice=NO_CALL, cache_key="s1"
+    "fs.read",
+    messages=TALK,
+    max_output_tokens=99,
+    temperature=0.5,
+    json_mode=True,
+    tool_choice=NO_CALL,
+    cache_key="s1",
 )
 BROKEN = '{"malformed_arguments":"{broken"}'
 SCHEMA = {"type": "object", "properties": {}}
@@ -285,7 +333,11 @@ ASKED_FOR_JSON = "be brief\n\nAnswer with one JSON object and nothing else."
 
 def test_a_conversation_in_chat_completions() -> None:
     request = sent(
-        "openai-chat", CONVERSATION, extra_body={"reasoning_effort": "low"}, send_cache_key=True, headers={"X-Title": "t"}
+        "openai-chat",
+        CONVERSATION,
+        extra_body={"reasoning_effort": "low"},
+        send_cache_key=True,
+        headers={"X-Title": "t"},
     )
     assert (request.path, request.headers["authorization"], request.headers["x-title"]) == (
         "/v1/chat/completions",
@@ -303,23 +355,51 @@ def test_a_conversation_in_chat_completions() -> None:
         "tool_choice": "none",
         "prompt_cache_key": "s1",
         "reasoning_effort": "low",
-        "tools": [{"type": "function", "function": {"name": "fs_read", "description": "does fs.read", "parameters": SCHEMA}}],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "fs_read",
+                    "description": "does fs.read",
+                    "parameters": SCHEMA,
+                },
+            }
+        ],
         "messages": [
             {"role": "system", "content": ASKED_FOR_JSON},
-            {"role": "user", "content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "closely"}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "look"},
+                    image,
+                    {"type": "text", "text": "closely"},
+                ],
+            },
             {
                 "role": "assistant",
                 "content": "I will",
                 "tool_calls": [
-                    {"id": "a", "type": "function", "function": {"name": "fs_read", "arguments": '{"x": 1}'}},
-                    {"id": "b", "type": "function", "function": {"name": "fs_read", "arguments": BROKEN}},
+                    {
+                        "id": "a",
+                        "type": "function",
+                        "function": {"name": "fs_read", "arguments": '{"x": 1}'},
+                    },
+                    {
+                        "id": "b",
+                        "type": "function",
+                        "function": {"name": "fs_read", "arguments": BROKEN},
+                    },
                 ],
             },
             {"role": "tool", "tool_call_id": "a", "content": "error: gone"},
             {"role": "tool", "tool_call_id": "b", "content": "(no output)"},
             {
                 "role": "user",
-                "content": [{"type": "text", "text": "Images from fs_read:"}, image, {"type": "text", "text": "go on"}],
+                "content": [
+                    {"type": "text", "text": "Images from fs_read:"},
+                    image,
+                    {"type": "text", "text": "go on"},
+                ],
             },
         ],
     }
@@ -339,16 +419,44 @@ def test_a_conversation_in_responses() -> None:
         "temperature": 0.5,
         "text": {"format": {"type": "json_object"}},
         "tool_choice": "none",
-        "tools": [{"type": "function", "name": "fs_read", "description": "does fs.read", "parameters": SCHEMA, "strict": False}],
+        "tools": [
+            {
+                "type": "function",
+                "name": "fs_read",
+                "description": "does fs.read",
+                "parameters": SCHEMA,
+                "strict": False,
+            }
+        ],
         "input": [
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}, image]},
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "closely"}]},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I will"}]},
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "look"}, image],
+            },
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "closely"}],
+            },
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "I will"}],
+            },
             {"type": "function_call", "call_id": "a", "name": "fs_read", "arguments": '{"x": 1}'},
             {"type": "function_call", "call_id": "b", "name": "fs_read", "arguments": BROKEN},
             {"type": "function_call_output", "call_id": "a", "output": "error: gone"},
-            {"type": "function_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "(no output)"}, image]},
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]},
+            {
+                "type": "function_call_output",
+                "call_id": "b",
+                "output": [{"type": "input_text", "text": "(no output)"}, image],
+            },
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "go on"}],
+            },
         ],
     }
 
@@ -356,7 +464,10 @@ def test_a_conversation_in_responses() -> None:
 def test_a_conversation_in_anthropic_messages() -> None:
     request = sent("anthropic", CONVERSATION)
     assert (request.path, request.headers["x-api-key"]) == ("/v1/messages", KEY)
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="},
+    }
     cached = {"cache_control": {"type": "ephemeral"}}
     assert request.json() == {
         "model": "m",
@@ -370,20 +481,41 @@ def test_a_conversation_in_anthropic_messages() -> None:
         "tools": [{"name": "fs_read", "description": "does fs.read", "input_schema": SCHEMA}],
         "tool_choice": {"type": "none"},
         "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "closely"}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "look"},
+                    image,
+                    {"type": "text", "text": "closely"},
+                ],
+            },
             {
                 "role": "assistant",
                 "content": [
                     {"type": "text", "text": "I will"},
                     {"type": "tool_use", "id": "a", "name": "fs_read", "input": {"x": 1}},
-                    {"type": "tool_use", "id": "b", "name": "fs_read", "input": {"malformed_arguments": "{broken"}},
+                    {
+                        "type": "tool_use",
+                        "id": "b",
+                        "name": "fs_read",
+                        "input": {"malformed_arguments": "{broken"},
+                    },
                 ],
             },
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "a", "content": "gone", "is_error": True},
-                    {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "(no output)"}, image]},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "a",
+                        "content": "gone",
+                        "is_error": True,
+                    },
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "b",
+                        "content": [{"type": "text", "text": "(no output)"}, image],
+                    },
                     {"type": "text", "text": "go on", **cached},
                 ],
             },
@@ -392,19 +524,27 @@ def test_a_conversation_in_anthropic_messages() -> None:
 
 
 @EVERY
-def test_a_providers_own_record_of_a_turn_goes_back_to_it_and_to_nobody_else(dialect: Dialect) -> None:
+def test_a_providers_own_record_of_a_turn_goes_back_to_it_and_to_nobody_else(
+    dialect: Dialect,
+) -> None:
     script = Script(text=("so",), reasoning=("hm",), calls=(("a", "f", ("{}",)),))
 
     async def work() -> tuple[str, str]:
         async with FakeProvider(Answer(WRITERS[dialect](script))) as server:
             reply = await ask(dialect, server.url)
             assert reply.native is not None
-            turn = AssistantMessage(text=reply.text, reasoning=reply.reasoning, calls=reply.calls, native=reply.native)
+            turn = AssistantMessage(
+                text=reply.text, reasoning=reply.reasoning, calls=reply.calls, native=reply.native
+            )
             foreign = AssistantMessage(
-                text=reply.text, calls=reply.calls, native=Native(f"{dialect}@elsewhere", reply.native.items)
+                text=reply.text,
+                calls=reply.calls,
+                native=Native(f"{dialect}@elsewhere", reply.native.items),
             )
             for each in (turn, foreign):
-                await ask(dialect, server.url, asks(messages=(*HELLO, each, ToolMessage("a", "f", "1"))))
+                await ask(
+                    dialect, server.url, asks(messages=(*HELLO, each, ToolMessage("a", "f", "1")))
+                )
             return server.requests[1].body.decode(), server.requests[2].body.decode()
 
     own, other = run(work)
@@ -419,21 +559,28 @@ def test_a_providers_own_record_of_a_turn_goes_back_to_it_and_to_nobody_else(dia
 
 @EVERY
 def test_ids_that_repeat_between_turns_are_unique_on_the_wire(dialect: Dialect) -> None:
-    turns = (AssistantMessage(calls=(ModelCall("call_0", "f", "{}"),)), ToolMessage("call_0", "f", "1"))
+    turns = (
+        AssistantMessage(calls=(ModelCall("call_0", "f", "{}"),)),
+        ToolMessage("call_0", "f", "1"),
+    )
     body = sent(dialect, asks(messages=(*HELLO, *turns, *turns))).body.decode()
     assert body.count('"call_0"') == 2
     assert body.count('"call_1"') == 2
 
 
 @EVERY
-def test_half_a_surrogate_pair_in_a_conversation_does_not_make_it_unusable(dialect: Dialect) -> None:
+def test_half_a_surrogate_pair_in_a_conversation_does_not_make_it_unusable(
+    dialect: Dialect,
+) -> None:
     assert "a?b" in sent(dialect, asks(messages=(UserMessage((Text("a\ud83db"),)),))).body.decode()
 
 
 @EVERY
 def test_a_large_image_goes_through(dialect: Dialect) -> None:
     picture = Image("image/png", b"x" * 2_000_000)
-    assert len(sent(dialect, asks(messages=(UserMessage((Text("look"), picture)),))).body) > 2_600_000
+    assert (
+        len(sent(dialect, asks(messages=(UserMessage((Text("look"), picture)),))).body) > 2_600_000
+    )
 
 
 @EVERY

@@ -1,4 +1,6 @@
-"""The vendors' own SDKs and our adapters read the same recorded bytes and must come to the same reply."""
+"""The vendors' own SDKs and our adapters read the same recorded bytes and must come to the same
+reply.
+"""
 
 import asyncio
 import json
@@ -7,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from palyra.core.messages import Reply, StopReason, Usage
+from palyra.core.messages import ModelReply, StopReason, Usage
 from palyra.models.dialects import Dialect, open_provider
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.usage_report import anthropic_usage, chat_usage, responses_usage
 from tests.fake_provider import SSE, Answer, FakeProvider
 from tests.material import material
@@ -47,8 +49,16 @@ async def by_openai_chat(url: str, streamed: bool) -> Seen:
         if not streamed:
             whole = await client.chat.completions.create(**asked)
             choice = whole.choices[0]
-            calls = [(call.function.name, parsed(call.function.arguments)) for call in choice.message.tool_calls or ()]
-            return seen(choice.message.content or "", calls, choice.finish_reason, chat_usage(dump(whole.usage)))
+            calls = [
+                (call.function.name, parsed(call.function.arguments))
+                for call in choice.message.tool_calls or ()
+            ]
+            return seen(
+                choice.message.content or "",
+                calls,
+                choice.finish_reason,
+                chat_usage(dump(whole.usage)),
+            )
         text, finish = "", None
         usage: dict[str, Any] = {}
         by_index: dict[int, list[str]] = {}
@@ -61,7 +71,12 @@ async def by_openai_chat(url: str, streamed: bool) -> Seen:
                     name_and_arguments = by_index.setdefault(piece.index, ["", ""])
                     name_and_arguments[0] += piece.function.name or ""
                     name_and_arguments[1] += piece.function.arguments or ""
-    return seen(text, [(name, parsed(arguments)) for name, arguments in by_index.values()], finish, chat_usage(usage))
+    return seen(
+        text,
+        [(name, parsed(arguments)) for name, arguments in by_index.values()],
+        finish,
+        chat_usage(usage),
+    )
 
 
 async def by_openai_responses(url: str, streamed: bool) -> Seen:
@@ -76,7 +91,11 @@ async def by_openai_responses(url: str, streamed: bool) -> Seen:
             assert response is not None
         else:
             response = await client.responses.create(model="m", input="hi")
-    calls = [(item.name, parsed(item.arguments)) for item in response.output if item.type == "function_call"]
+    calls = [
+        (item.name, parsed(item.arguments))
+        for item in response.output
+        if item.type == "function_call"
+    ]
     stop = "length" if response.status == "incomplete" else "stop"
     return seen(response.output_text, calls, stop, responses_usage(dump(response.usage)))
 
@@ -84,8 +103,14 @@ async def by_openai_responses(url: str, streamed: bool) -> Seen:
 async def by_anthropic(url: str, streamed: bool) -> Seen:
     import anthropic
 
-    async with anthropic.AsyncAnthropic(api_key=KEY, base_url=url.removesuffix("/v1"), max_retries=0) as client:
-        asked: dict[str, Any] = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
+    async with anthropic.AsyncAnthropic(
+        api_key=KEY, base_url=url.removesuffix("/v1"), max_retries=0
+    ) as client:
+        asked: dict[str, Any] = {
+            "model": "m",
+            "max_tokens": 10,
+            "messages": [{"role": "user", "content": "hi"}],
+        }
         if streamed:
             async with client.messages.stream(**asked) as stream:
                 message = await stream.get_final_message()
@@ -107,12 +132,16 @@ def dump(usage: Any) -> dict[str, Any]:
     return usage.model_dump() if usage is not None else {}
 
 
-async def by_us(dialect: Dialect, url: str) -> tuple[Reply, str]:
+async def by_us(dialect: Dialect, url: str) -> tuple[ModelReply, str]:
     http = HttpClient()
     shown: list[str] = []
-    provider = open_provider(dialect, Endpoint(name="fake", base_url=url, api_key=KEY), http)
+    provider = open_provider(
+        dialect, ProviderEndpoint(name="fake", base_url=url, api_key=KEY), http
+    )
     try:
-        reply = await provider.stream(asks(), lambda channel, text: shown.append(text) if channel == "text" else None)
+        reply = await provider.stream(
+            asks(), lambda channel, text: shown.append(text) if channel == "text" else None
+        )
     finally:
         await http.close()
     return reply, "".join(shown)
@@ -123,7 +152,12 @@ async def compare(recording: Recording) -> None:
     async with FakeProvider(Answer(recording.body, content_type=kind, pieces=37)) as provider:
         theirs = await SDKS[recording.dialect](provider.url, recording.streamed)
         reply, shown = await by_us(recording.dialect, provider.url)  # type: ignore[arg-type]
-    ours = (reply.text, [(call.name, parsed(call.arguments)) for call in reply.calls], reply.stop, reply.usage)
+    ours = (
+        reply.text,
+        [(call.name, parsed(call.arguments)) for call in reply.calls],
+        reply.stop,
+        reply.usage,
+    )
     assert ours == theirs, recording.name
     assert shown == reply.text
     assert len({call.id for call in reply.calls}) == len(reply.calls)
@@ -155,11 +189,22 @@ WHOLE: dict[str, dict[str, Any]] = {
                 "message": {
                     "role": "assistant",
                     "content": "so",
-                    "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}],
+                    "tool_calls": [
+                        {
+                            "id": "a",
+                            "type": "function",
+                            "function": {"name": "f", "arguments": '{"x": 1}'},
+                        }
+                    ],
                 },
             }
         ],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1}},
+        "usage": {
+            "prompt_tokens": 3,
+            "completion_tokens": 2,
+            "total_tokens": 5,
+            "prompt_tokens_details": {"cached_tokens": 1},
+        },
     },
     "openai-responses": {
         "id": "r",
@@ -178,8 +223,20 @@ WHOLE: dict[str, dict[str, Any]] = {
                 "status": "completed",
                 "content": [{"type": "output_text", "text": "so", "annotations": []}],
             },
-            {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "q"}},
-            {"type": "function_call", "id": "f1", "call_id": "a", "name": "f", "arguments": '{"x": 1}', "status": "completed"},
+            {
+                "type": "web_search_call",
+                "id": "w",
+                "status": "completed",
+                "action": {"type": "search", "query": "q"},
+            },
+            {
+                "type": "function_call",
+                "id": "f1",
+                "call_id": "a",
+                "name": "f",
+                "arguments": '{"x": 1}',
+                "status": "completed",
+            },
         ],
         "usage": {
             "input_tokens": 3,
@@ -202,7 +259,12 @@ WHOLE: dict[str, dict[str, Any]] = {
             {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}},
             {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
         ],
-        "usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 1, "cache_creation_input_tokens": 4},
+        "usage": {
+            "input_tokens": 3,
+            "output_tokens": 2,
+            "cache_read_input_tokens": 1,
+            "cache_creation_input_tokens": 4,
+        },
     },
 }
 

@@ -1,4 +1,6 @@
-"""The gate out of a sandbox: the listed hosts and no others, by CONNECT and by plain requests, within its limits."""
+"""The gate out of a sandbox: the listed hosts and no others, by CONNECT and by plain requests,
+within its limits.
+"""
 
 import asyncio
 import os
@@ -57,11 +59,11 @@ def connect(place: str) -> bytes:
 
 
 def get(url: str, **headers: str) -> bytes:
-    lines = [f"GET {url} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in {"Host": "x", **headers}.items())]
+    lines = [
+        f"GET {url} HTTP/1.1",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in {"Host": "x", **headers}.items()),
+    ]
     return "\r\n".join([*lines, "", ""]).encode()
-
-
-# --- what is let through ----------------------------------------------------------------------------------------------
 
 
 def test_a_tunnel_carries_tls_to_a_listed_host_end_to_end(tmp_path: Path) -> None:
@@ -78,7 +80,11 @@ def test_a_tunnel_carries_tls_to_a_listed_host_end_to_end(tmp_path: Path) -> Non
                 assert (await reader.readuntil(b"hello")).endswith(b"hello")
                 writer.transport.abort()
                 (passage,) = await logged(passages, 1)
-                assert (passage.host, passage.port, passage.verdict) == ("site.example", site.port, "allowed")
+                assert (passage.host, passage.port, passage.verdict) == (
+                    "site.example",
+                    site.port,
+                    "allowed",
+                )
                 assert passage.sent > 100
                 assert passage.received > 100
                 assert gate.carried == passage.sent + passage.received
@@ -109,13 +115,19 @@ def test_who_reads_slowly_gets_all_of_it(way: str) -> None:
                 with socket.socket(socket.AF_UNIX) as slow:
                     slow.connect(str(gate.socket_path))
                     slow.settimeout(20)
-                    slow.sendall(connect(place) + get("/much") if way == "tunnel" else get(f"http://{place}/much"))
+                    slow.sendall(
+                        connect(place) + get("/much")
+                        if way == "tunnel"
+                        else get(f"http://{place}/much")
+                    )
                     if way == "tunnel":
                         slow.shutdown(socket.SHUT_WR)
                     # Longer than the gate waits for a client to end its side.
                     with pytest.raises(TimeoutError):
                         await asyncio.wait_for(passages.get(), 2)
-                    whole = await asyncio.to_thread(lambda: b"".join(iter(lambda: slow.recv(1 << 16), b"")))
+                    whole = await asyncio.to_thread(
+                        lambda: b"".join(iter(lambda: slow.recv(1 << 16), b""))
+                    )
                 assert whole.endswith(body)
                 (passage,) = await logged(passages, 1)
                 assert passage.verdict == "allowed"
@@ -133,14 +145,17 @@ def test_an_answer_is_heard_also_from_a_server_that_does_not_listen_any_more() -
                     talkative.connect(str(gate.socket_path))
                     talkative.settimeout(20)
                     talkative.sendall(connect(place) + get("/much"))
-                    # It has answered and hung up when the rest comes: that is refused by its machine, and then by ours.
+                    # It has answered and hung up when the rest comes: that is refused by its
+                    # machine, and then by ours.
                     while gate.carried < len(body):  # noqa: ASYNC110 - a counter: there is nothing to wait on
                         await asyncio.sleep(0.005)
                     for _ in range(20):
                         talkative.sendall(b"more")
                         await asyncio.sleep(0.01)
                     talkative.shutdown(socket.SHUT_WR)
-                    whole = await asyncio.to_thread(lambda: b"".join(iter(lambda: talkative.recv(1 << 16), b"")))
+                    whole = await asyncio.to_thread(
+                        lambda: b"".join(iter(lambda: talkative.recv(1 << 16), b""))
+                    )
                 assert whole.endswith(body)
 
     run(work())
@@ -175,7 +190,11 @@ def test_a_plain_request_is_sent_on_as_ours() -> None:
 def test_a_body_is_sent_on_whole(chunked: bool) -> None:
     async def work() -> None:
         body = bytes(range(256)) * 2000
-        framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"Content-Length: %d\r\n\r\n" % len(body)
+        framing = (
+            b"Transfer-Encoding: chunked\r\n\r\n"
+            if chunked
+            else b"Content-Length: %d\r\n\r\n" % len(body)
+        )
         sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
 
         async def echo(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -184,7 +203,11 @@ def test_a_body_is_sent_on_whole(chunked: bool) -> None:
         async with Site(echo) as site:
             place = f"site.example:{site.port}"
             async with opened(place, private=frozenset({place})) as (gate, _):
-                request = f"POST http://{place}/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n".encode() + framing + sent
+                request = (
+                    f"POST http://{place}/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n".encode()
+                    + framing
+                    + sent
+                )
                 assert (await said(gate, request)).endswith(b"\r\n\r\n" + body)
 
     run(work())
@@ -201,9 +224,6 @@ def test_a_private_address_is_reached_only_if_the_settings_name_it_too() -> None
             assert site.connections == 1
 
     run(work())
-
-
-# --- what is not ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,8 +260,14 @@ def test_everything_that_is_not_listed_is_refused_with_a_reason(place: str) -> N
 def test_a_listed_name_that_leads_near_is_refused() -> None:
     async def work() -> None:
         async with Site({"": HELLO}) as site:
-            async with opened(f"site.example:{site.port}", "*.example.org", f"localhost:{site.port}") as (gate, _):
-                for place in (f"site.example:{site.port}", "a.example.org:443", f"localhost:{site.port}"):
+            async with opened(
+                f"site.example:{site.port}", "*.example.org", f"localhost:{site.port}"
+            ) as (gate, _):
+                for place in (
+                    f"site.example:{site.port}",
+                    "a.example.org:443",
+                    f"localhost:{site.port}",
+                ):
                     assert b" 403 " in await said(gate, connect(place))
             assert site.connections == 0
 
@@ -249,7 +275,15 @@ def test_a_listed_name_that_leads_near_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "listed", ["169.254.169.254", "169.254.169.254:80", "[fe80::1]", "[fd00:ec2::254]", "0.0.0.0:80", "224.0.0.1"]
+    "listed",
+    [
+        "169.254.169.254",
+        "169.254.169.254:80",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "0.0.0.0:80",
+        "224.0.0.1",
+    ],
 )
 def test_some_addresses_are_refused_even_if_they_are_listed(listed: str) -> None:
     async def work() -> None:
@@ -261,14 +295,24 @@ def test_some_addresses_are_refused_even_if_they_are_listed(listed: str) -> None
 
 def test_no_payload_reaches_the_canary_through_a_gate() -> None:
     async def work() -> None:
-        payloads = material("injection", "ssrf_loopback_payloads_port18099.txt").read_text().splitlines()
-        async with Site({"": HELLO}, port=18099) as canary, opened("allowed.example", "allowed.example:18099") as (gate, passages):
+        payloads = (
+            material("injection", "ssrf_loopback_payloads_port18099.txt").read_text().splitlines()
+        )
+        async with (
+            Site({"": HELLO}, port=18099) as canary,
+            opened("allowed.example", "allowed.example:18099") as (gate, passages),
+        ):
             for payload in payloads:
                 authority = payload.split("/")[2]
-                for request in (f"GET {payload} HTTP/1.1\r\nHost: x\r\n\r\n", f"CONNECT {authority} HTTP/1.1\r\nHost: x\r\n\r\n"):
+                for request in (
+                    f"GET {payload} HTTP/1.1\r\nHost: x\r\n\r\n",
+                    f"CONNECT {authority} HTTP/1.1\r\nHost: x\r\n\r\n",
+                ):
                     assert not (await said(gate, request.encode())).startswith(b"HTTP/1.1 200")
             assert canary.connections == 0
-            assert {passage.verdict for passage in await logged(passages, 2 * len(payloads))} == {"refused"}
+            assert {passage.verdict for passage in await logged(passages, 2 * len(payloads))} == {
+                "refused"
+            }
 
     run(work())
 
@@ -334,15 +378,18 @@ def test_a_server_that_is_not_there_is_a_bad_gateway() -> None:
             await refused(port)
 
     async def refused(port: int) -> None:
-        async with opened(f"127.0.0.1:{port}", private=frozenset({f"127.0.0.1:{port}"})) as (gate, passages):
+        async with opened(f"127.0.0.1:{port}", private=frozenset({f"127.0.0.1:{port}"})) as (
+            gate,
+            passages,
+        ):
             assert b" 502 " in await said(gate, get(f"http://127.0.0.1:{port}/"))
             assert b" 502 " in await said(gate, connect(f"127.0.0.1:{port}"))
-            assert [passage.verdict for passage in await logged(passages, 2)] == ["failed", "failed"]
+            assert [passage.verdict for passage in await logged(passages, 2)] == [
+                "failed",
+                "failed",
+            ]
 
     run(work())
-
-
-# --- limits and ends --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tunnelled", [True, False])
@@ -350,7 +397,9 @@ def test_bytes_are_limited_over_all_connections_of_a_gate(tunnelled: bool) -> No
     async def work() -> None:
         async with Site({"": answer(bytes(60_000))}) as site:
             place = f"site.example:{site.port}"
-            async with opened(place, private=frozenset({place}), allowance=Allowance(bytes=150_000)) as (gate, passages):
+            async with opened(
+                place, private=frozenset({place}), allowance=Allowance(bytes=150_000)
+            ) as (gate, passages):
                 request = connect(place) + get("/") if tunnelled else get(f"http://{place}/")
                 sizes = [len(await said(gate, request)) for _ in range(3)]
                 assert [size > 60_000 for size in sizes] == [True, True, False]
@@ -367,7 +416,9 @@ def test_a_connection_ends_when_its_time_is_up() -> None:
     async def work() -> None:
         async with Site(silent) as site:
             place = f"site.example:{site.port}"
-            async with opened(place, private=frozenset({place}), allowance=Allowance(seconds=1)) as (gate, passages):
+            async with opened(
+                place, private=frozenset({place}), allowance=Allowance(seconds=1)
+            ) as (gate, passages):
                 await said(gate, get(f"http://{place}/"))
                 assert (await logged(passages, 1))[0].verdict == "limited"
                 await asyncio.wait_for(site.client_leaves(), 20)
@@ -452,7 +503,10 @@ def test_two_gates_know_nothing_of_each_other() -> None:
         async with Site({"": HELLO}) as site:
             one, two = f"one.example:{site.port}", f"two.example:{site.port}"
             private = frozenset({one, two})
-            async with opened(one, private=private) as (first, _), opened(two, private=private) as (second, _):
+            async with (
+                opened(one, private=private) as (first, _),
+                opened(two, private=private) as (second, _),
+            ):
                 answers: Mapping[str, bytes] = {
                     "first to one": await said(first, get(f"http://{one}/")),
                     "first to two": await said(first, get(f"http://{two}/")),

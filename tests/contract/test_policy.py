@@ -15,7 +15,9 @@ from palyra.core.verdicts import Allow, Ask, Deny, Question
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 
-IMPLEMENTATIONS: dict[str, Callable[[], Policy]] = {preset: lambda preset=preset: PolicyStore(None, preset) for preset in PRESETS}  # type: ignore[misc]
+IMPLEMENTATIONS: dict[str, Callable[[], Policy]] = {
+    preset: lambda preset=preset: PolicyStore(None, preset) for preset in PRESETS
+}  # type: ignore[misc]
 
 anything = st.text(max_size=12)
 some = st.lists(anything, max_size=3).map(tuple)
@@ -29,9 +31,10 @@ questions = st.builds(
         description=st.just(""),
         parameters=st.just({}),
         effect=st.sampled_from(["pure", "idempotent", "reversible", "once"]),
-        capabilities=st.lists(st.sampled_from(["fs.read", "fs.write", "process", "network", "secrets", "message"]), max_size=3).map(
-            tuple
-        ),
+        capabilities=st.lists(
+            st.sampled_from(["fs.read", "fs.write", "process", "network", "secrets", "message"]),
+            max_size=3,
+        ).map(tuple),
         source=anything | st.sampled_from(["internal", "mcp:x", "skill:y"]),
     ),
     scope=st.builds(
@@ -57,7 +60,9 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 @settings(max_examples=150, deadline=None)
 @given(question=questions)
-def test_every_question_gets_a_verdict_with_a_reason_and_the_same_one_again(policy: Policy, question: Question) -> None:
+def test_every_question_gets_a_verdict_with_a_reason_and_the_same_one_again(
+    policy: Policy, question: Question
+) -> None:
     verdict = policy.judge(question)
     assert isinstance(verdict, Allow | Ask | Deny)
     assert verdict.reason
@@ -66,7 +71,9 @@ def test_every_question_gets_a_verdict_with_a_reason_and_the_same_one_again(poli
 
 @settings(max_examples=150, deadline=None)
 @given(question=questions)
-def test_what_is_not_denied_names_the_policies_that_decided(policy: Policy, question: Question) -> None:
+def test_what_is_not_denied_names_the_policies_that_decided(
+    policy: Policy, question: Question
+) -> None:
     verdict = policy.judge(question)
     assert isinstance(verdict, Deny) or verdict.policies
 
@@ -75,8 +82,13 @@ def test_what_is_not_denied_names_the_policies_that_decided(policy: Policy, ques
 @given(question=questions)
 def test_untrusted_content_never_makes_a_verdict_milder(policy: Policy, question: Question) -> None:
     strictness = (Allow, Ask, Deny)
-    clean, tainted = (msgspec.structs.replace(question, label=Label(integrity)) for integrity in ("trusted", "untrusted"))
-    assert strictness.index(type(policy.judge(tainted))) >= strictness.index(type(policy.judge(clean)))
+    clean, tainted = (
+        msgspec.structs.replace(question, label=Label(integrity))
+        for integrity in ("trusted", "untrusted")
+    )
+    assert strictness.index(type(policy.judge(tainted))) >= strictness.index(
+        type(policy.judge(clean))
+    )
 
 
 def test_a_version_is_there_and_stays(policy: Policy) -> None:

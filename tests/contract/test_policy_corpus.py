@@ -1,4 +1,6 @@
-"""Cases of Cedar's own corpus, through our reading of files and our way of asking: the decisions must be the expected ones."""
+"""Cases of Cedar's own corpus, through our reading of files and our way of asking: the decisions
+must be the expected ones.
+"""
 
 import json
 from pathlib import Path
@@ -24,11 +26,17 @@ def decisions(folder: Path, name: str) -> tuple[list[str], list[str], bool, bool
         entities=cedarpy.Entities.from_json_str((folder / f"{name}.entities.json").read_text()),
     )
     requests = [
-        {key: asked[key] for key in ("principal", "action", "resource")} | {"context": json.dumps(asked["context"])}
+        {key: asked[key] for key in ("principal", "action", "resource")}
+        | {"context": json.dumps(asked["context"])}
         for asked in case["requests"]
     ]
     found = ["allow" if answer.permitted else "deny" for answer in judge.decide(part, requests)]
-    return found, [asked["decision"] for asked in case["requests"]], bool(problems), not case["shouldValidate"]
+    return (
+        found,
+        [asked["decision"] for asked in case["requests"]],
+        bool(problems),
+        not case["shouldValidate"],
+    )
 
 
 def test_the_corpus_is_decided_and_validated_as_expected() -> None:

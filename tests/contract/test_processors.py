@@ -1,4 +1,6 @@
-"""The daemon's own threads keep to one processor; what it starts, and what takes long, has all of them."""
+"""The daemon's own threads keep to one processor; what it starts, and what takes long, has all of
+them.
+"""
 
 import json
 import os
@@ -55,7 +57,11 @@ def test_threads_keep_together_and_programs_do_not() -> None:
     assert len(one) == 1
     assert set(one) <= set(given)
     assert (together["hand"], together["after"]) == (one, one)
-    assert (together["long"], together["program"], together["long, after a program"]) == (given, given, given)
+    assert (together["long"], together["program"], together["long, after a program"]) == (
+        given,
+        given,
+        given,
+    )
 
 
 def test_where_there_is_only_one_there_is_nothing_to_choose() -> None:

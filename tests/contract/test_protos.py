@@ -1,4 +1,6 @@
-"""The .proto files and what is made of them: in step with the route table and the event vocabulary, and never renumbered."""
+"""The .proto files and what is made of them: in step with the route table and the event vocabulary,
+and never renumbered.
+"""
 
 import copy
 from collections.abc import Iterator
@@ -15,7 +17,17 @@ from palyra.api import table
 from palyra.api.grpc.batches import message_of, messages_of
 from palyra.api.grpc.binding import bound, services
 from palyra.api.grpc.codec import filler, reader
-from palyra.api.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, fields_of
+from palyra.api.grpc.shapes import (
+    EVENT,
+    Field,
+    Json,
+    Many,
+    Map,
+    MessageShape,
+    OneOf,
+    Scalar,
+    fields_of,
+)
 from palyra.api.grpc.verbs import answers_of, kind_of, option_of
 from palyra.core.events import Entry, encode
 from palyra.v1 import events_pb2, options_pb2
@@ -25,7 +37,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_files_are_what_the_table_and_the_types_say() -> None:
     lock = msgspec.json.decode((ROOT / protos.LOCK).read_bytes())
-    stale = [path for path, text in protos.written(lock).items() if (ROOT / path).read_text() != text]
+    stale = [
+        path for path, text in protos.written(lock).items() if (ROOT / path).read_text() != text
+    ]
     assert stale == [], "run: python scripts/protos.py"
 
 
@@ -35,7 +49,11 @@ def test_every_row_that_is_an_rpc_is_served_under_its_own_scope() -> None:
         for method in service.methods:
             options = method.GetOptions().Extensions
             found[options[options_pb2.route]] = options[options_pb2.scope]
-    assert found == {f"{each.method} {each.path}": each.scope for each in table.ROUTES if kind_of(each) is not None}
+    assert found == {
+        f"{each.method} {each.path}": each.scope
+        for each in table.ROUTES
+        if kind_of(each) is not None
+    }
     assert sum(len(bound(each, table.ROUTES)) for each in services()) == len(found)
 
 
@@ -65,29 +83,43 @@ def test_what_is_gone_leaves_its_number_reserved() -> None:
     assert "message RunCancelled {\n  optional string reason = 1;\n  reserved 2, 3;\n}" in text
 
 
-# --- the codec ----------------------------------------------------------------------------------------------------------
-
-
 def example(struct: Any, depth: int = 0) -> Any:
     """A struct with something in every field, as far down as it goes."""
     types = {each.name: each.type for each in inspect.type_info(struct).fields}  # type: ignore[attr-defined]
-    return struct(**{each.field: _value(each, each.shape, types[each.field], depth) for each in fields_of(struct)})
+    return struct(
+        **{
+            each.field: _value(each, each.shape, types[each.field], depth)
+            for each in fields_of(struct)
+        }
+    )
 
 
 def _value(field: Field, shape: Any, type_: Any, depth: int) -> Any:
     match shape:
         case Scalar(proto):
-            value = {"string": "ž text", "int64": (1 << 53) + 1, "double": 0.5, "bool": True, "bytes": b"\0\xff"}[proto]
+            value = {
+                "string": "ž text",
+                "int64": (1 << 53) + 1,
+                "double": 0.5,
+                "bool": True,
+                "bytes": b"\0\xff",
+            }[proto]
             return next(filter(None, _words(type_)), value)
         case Json():
             many = isinstance(type_, (inspect.ListType, inspect.VarTupleType))
-            return [{"n": (1 << 53) + 1}] if many else {"deep": [1, {"n": (1 << 53) + 1}], "text": "ž"}
-        case Message(inner):
+            return (
+                [{"n": (1 << 53) + 1}] if many else {"deep": [1, {"n": (1 << 53) + 1}], "text": "ž"}
+            )
+        case MessageShape(inner):
             return None if depth > 4 and field.nullable else example(inner, depth + 1)
-        case Choice(options):
+        case OneOf(options):
             return example(options[-1][1], depth + 1)
         case Many(item):
-            return () if depth > 4 else (_value(field, item, type_, depth), _value(field, item, type_, depth))
+            return (
+                ()
+                if depth > 4
+                else (_value(field, item, type_, depth), _value(field, item, type_, depth))
+            )
         case Map(value):
             return {key: _value(field, value, int, depth) for key in ("a", "b")}
 
@@ -107,18 +139,30 @@ def _words(type_: Any) -> Iterator[str]:
 
 
 def structs() -> list[Any]:
-    answers = [each for route in table.ROUTES if kind_of(route) in ("one", "either") for each in answers_of(route)]
+    answers = [
+        each
+        for route in table.ROUTES
+        if kind_of(route) in ("one", "either")
+        for each in answers_of(route)
+    ]
     return list(dict.fromkeys([*(type_ for _, type_ in EVENT.options), *answers]))
 
 
 def messages() -> dict[str, Any]:
-    found = {option: field.message_type for option, field in events_pb2.Event.DESCRIPTOR.fields_by_name.items()}
+    found = {
+        option: field.message_type
+        for option, field in events_pb2.Event.DESCRIPTOR.fields_by_name.items()
+    }
     by_type = {type_: found[option] for option, type_ in EVENT.options}
     for service in services():
         for rpc in bound(service, table.ROUTES):
             output = service.methods_by_name[rpc.path.rpartition("/")[2]].output_type
             for each in answers_of(rpc.route) if rpc.kind in ("one", "either") else ():
-                by_type[each] = output if rpc.kind == "one" else output.fields_by_name[option_of(each)].message_type
+                by_type[each] = (
+                    output
+                    if rpc.kind == "one"
+                    else output.fields_by_name[option_of(each)].message_type
+                )
     return by_type
 
 
@@ -140,8 +184,18 @@ def _told(struct: Any) -> Any:
 
 def _plain(value: Any, shape: Any = None) -> Any:
     if isinstance(value, msgspec.Struct):
-        tag = {value.__struct_config__.tag_field: value.__struct_config__.tag} if isinstance(shape, Choice) else {}
-        return {**tag, **{each.name: _plain(getattr(value, each.field), each.shape) for each in fields_of(type(value))}}
+        tag = (
+            {value.__struct_config__.tag_field: value.__struct_config__.tag}
+            if isinstance(shape, OneOf)
+            else {}
+        )
+        return {
+            **tag,
+            **{
+                each.name: _plain(getattr(value, each.field), each.shape)
+                for each in fields_of(type(value))
+            },
+        }
     if isinstance(value, (list, tuple)):
         return [_plain(each, shape.item if isinstance(shape, Many) else None) for each in value]
     if isinstance(value, dict):
@@ -154,11 +208,22 @@ def test_an_entry_carries_its_event_with_its_type() -> None:
         event = example(type_)
         kind = str(type_.__struct_config__.tag)
         entry = Entry(
-            tape="t", seq=3, position=4, time_ms=5, principal="owner", kind=kind, hash="h", event=msgspec.Raw(encode(event))
+            tape="t",
+            seq=3,
+            position=4,
+            time_ms=5,
+            principal="owner",
+            kind=kind,
+            hash="h",
+            event=msgspec.Raw(encode(event)),
         )
         (wire,) = messages_of([(3, msgspec.json.encode(entry))])
         (happened,) = events_pb2.Batch.FromString(wire).happened
-        assert (happened.entry.seq, happened.entry.kind, happened.entry.event.WhichOneof("one")) == (3, kind, option)
+        assert (
+            happened.entry.seq,
+            happened.entry.kind,
+            happened.entry.event.WhichOneof("one"),
+        ) == (3, kind, option)
         expected = message_of(entry)
         assert wire == expected
 
@@ -174,7 +239,12 @@ def test_deltas_that_follow_each_other_become_one_and_nothing_else_does() -> Non
     ]  # fmt: skip
     (wire,) = messages_of(batch)
     told = [
-        (each.model_delta.text or each.model_delta.reasoning or each.model_delta.call or each.tool_progress.text)
+        (
+            each.model_delta.text
+            or each.model_delta.reasoning
+            or each.model_delta.call
+            or each.tool_progress.text
+        )
         for each in events_pb2.Batch.FromString(wire).happened
     ]
     assert told == ["ab", "cd", "e", "fs.read", "f", "so farg", "h", "x"]
@@ -182,7 +252,16 @@ def test_deltas_that_follow_each_other_become_one_and_nothing_else_does() -> Non
 
 def test_a_long_history_comes_in_messages_that_any_client_reads() -> None:
     event = msgspec.Raw(b'{"kind":"run.completed","text":"%b"}' % (b"x" * 100_000))
-    entry = Entry(tape="t", seq=1, position=1, time_ms=1, principal="o", kind="run.completed", hash="h", event=event)
+    entry = Entry(
+        tape="t",
+        seq=1,
+        position=1,
+        time_ms=1,
+        principal="o",
+        kind="run.completed",
+        hash="h",
+        event=event,
+    )
     wires = list(messages_of([(1, msgspec.json.encode(entry))] * 40))
     assert sum(len(events_pb2.Batch.FromString(each).happened) for each in wires) == 40
     assert max(map(len, wires)) < 1 << 20

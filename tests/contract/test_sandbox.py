@@ -1,4 +1,6 @@
-"""What every tier promises: the same streams, endings and limits; and that no tier stands in for a stronger one."""
+"""What every tier promises: the same streams, endings and limits; and that no tier stands in for a
+stronger one.
+"""
 
 import asyncio
 import os
@@ -18,7 +20,7 @@ from palyra.core.tools import Tier
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox import bubblewrap, masks, system
-from palyra.tools.sandbox.command import Caps, Command, Exit, Network
+from palyra.tools.sandbox.command import Caps, Command, Exit, NetworkAccess
 from palyra.tools.sandbox.masks import Mask, Masks
 from palyra.tools.sandbox.sandbox import Sandbox
 from tests.escapes.world import SECRET, World, patience, world
@@ -43,7 +45,9 @@ def go(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 def run(ws: Path, script: str, most: Tier = "C", **more: Any) -> tuple[bytes, Exit]:
     async def work() -> tuple[bytes, Exit]:
-        command = Command(argv=("/bin/sh", "-c", script), cwd=str(ws), workspace=str(ws), tier="B", **more)
+        command = Command(
+            argv=("/bin/sh", "-c", script), cwd=str(ws), workspace=str(ws), tier="B", **more
+        )
         async with await Sandbox(most=most).start(command) as process:
             said = b"".join([chunk async for chunk in process.output()])
             return said, await process.wait()
@@ -52,14 +56,13 @@ def run(ws: Path, script: str, most: Tier = "C", **more: Any) -> tuple[bytes, Ex
     return result
 
 
-# --- tiers ------------------------------------------------------------------------------------------------------------
-
-
 def test_this_machine_has_the_strongest_tier() -> None:
     assert go(Sandbox().probe).tier == "C"
 
 
-def test_where_bubblewrap_is_missing_landlock_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_bubblewrap_is_missing_landlock_stands_in_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(system, "PATH", str(tmp_path))
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     found = go(Sandbox().probe)
@@ -87,7 +90,9 @@ def test_the_packages_bubblewrap_is_used_only_if_it_is_the_one_that_is_known(
     assert (found.tier, "is not the program it should be" in found.reason) == ("B", True)
 
 
-def test_a_bubblewrap_that_does_not_contain_is_not_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_bubblewrap_that_does_not_contain_is_not_trusted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     liar = tmp_path / "bwrap"
     # It runs the command without any walls, after the words the real one would say.
     liar.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec "$@"\n')
@@ -120,9 +125,6 @@ def test_the_probe_is_made_once_for_all_who_ask(tmp_path: Path) -> None:
     go(work)
 
 
-# --- streams and endings ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("most", BOTH)
 def test_both_streams_come_in_the_order_they_were_written(ws: Path, most: Tier) -> None:
     said, ended = run(ws, "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done", most)
@@ -133,9 +135,16 @@ def test_both_streams_come_in_the_order_they_were_written(ws: Path, most: Tier) 
 @pytest.mark.parametrize("most", BOTH)
 @pytest.mark.parametrize(
     ("script", "code", "signal"),
-    [("exit 0", 0, ""), ("exit 3", 3, ""), ("kill -9 $$", 137, "SIGKILL"), ("kill -TERM $$", 143, "SIGTERM")],
+    [
+        ("exit 0", 0, ""),
+        ("exit 3", 3, ""),
+        ("kill -9 $$", 137, "SIGKILL"),
+        ("kill -TERM $$", 143, "SIGTERM"),
+    ],
 )
-def test_an_ending_is_reported_as_a_shell_would(ws: Path, most: Tier, script: str, code: int, signal: str) -> None:
+def test_an_ending_is_reported_as_a_shell_would(
+    ws: Path, most: Tier, script: str, code: int, signal: str
+) -> None:
     _, ended = run(ws, script, most)
     assert (ended.code, ended.signal, ended.killed) == (code, signal, "")
 
@@ -151,7 +160,14 @@ def test_a_program_that_does_not_exist_says_so(ws: Path, most: Tier) -> None:
 def test_a_command_can_be_talked_to_and_its_errors_kept_apart(ws: Path, most: Tier) -> None:
     # 200,000 bytes are more than a pipe holds, so reading must go on while writing waits.
     async def both() -> tuple[bytes, bytes, Exit]:
-        command = Command(argv=("/bin/cat",), cwd=str(ws), workspace=str(ws), tier="B", stdin="pipe", separate_stderr=True)
+        command = Command(
+            argv=("/bin/cat",),
+            cwd=str(ws),
+            workspace=str(ws),
+            tier="B",
+            stdin="pipe",
+            separate_stderr=True,
+        )
         async with await Sandbox(most=most).start(command) as process:
             assert process.stderr is not None
 
@@ -169,11 +185,21 @@ def test_a_command_can_be_talked_to_and_its_errors_kept_apart(ws: Path, most: Ti
 
 
 @pytest.mark.parametrize("most", BOTH)
-def test_the_environment_is_only_what_is_listed(ws: Path, most: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_only_what_is_listed(
+    ws: Path, most: Tier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DAEMON_TOKEN", SECRET)
     said, _ = run(ws, "env", most, env={"GIVEN": "yes"})
     names = {line.partition("=")[0] for line in said.decode().splitlines()}
-    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR", "GIVEN"}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "TERM",
+        "TMPDIR",
+        "GIVEN",
+    }
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"])
@@ -193,7 +219,9 @@ def test_home_and_temporary_files_are_private_and_gone_afterwards(ws: Path, most
 @pytest.mark.parametrize("most", BOTH)
 def test_a_workspace_that_is_only_to_be_looked_at_cannot_be_changed(ws: Path, most: Tier) -> None:
     (ws / "a").write_text("a")
-    said, _ = run(ws, "cat a; touch b || echo refused; echo x > a || echo refused", most, writable=False)
+    said, _ = run(
+        ws, "cat a; touch b || echo refused; echo x > a || echo refused", most, writable=False
+    )
     assert said.startswith(b"a")
     assert said.count(b"refused") == 2
     assert [path.name for path in ws.iterdir()] == ["a"]
@@ -218,7 +246,9 @@ def test_it_works_on_the_event_loop_of_the_daemon(ws: Path, most: Tier) -> None:
     async def work() -> tuple[bytes, Exit, float]:
         sandbox = Sandbox(most=most)
         argv = ("/bin/sh", "-c", "seq 1 50000; (setsid sleep 300 &); exit 5")
-        async with await sandbox.start(Command(argv=argv, cwd=str(ws), workspace=str(ws), tier="B")) as process:
+        async with await sandbox.start(
+            Command(argv=argv, cwd=str(ws), workspace=str(ws), tier="B")
+        ) as process:
             said = b"".join([chunk async for chunk in process.output()])
             ended = await process.wait()
         sleeping = Command(argv=("/bin/sleep", "300"), cwd=str(ws), workspace=str(ws), tier="B")
@@ -239,9 +269,6 @@ def test_it_works_on_the_event_loop_of_the_daemon(ws: Path, most: Tier) -> None:
     assert ended.code == 5
     # The command would sleep for minutes. How soon exactly is for the bench to say.
     assert took < 2 * patience()
-
-
-# --- what may be a workspace ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workspace", ["/", "/usr", "/etc", "/proc", "/nonexistent"])
@@ -267,7 +294,12 @@ def test_folders_of_the_daemon_inside_the_workspace_are_closed(ws: Path) -> None
     (home / "journal.db").write_text(SECRET)
 
     async def look(most: Tier) -> bytes:
-        command = Command(argv=("/bin/sh", "-c", "ls -la deep; cat deep/palyra/*"), cwd=str(ws), workspace=str(ws), tier="B")
+        command = Command(
+            argv=("/bin/sh", "-c", "ls -la deep; cat deep/palyra/*"),
+            cwd=str(ws),
+            workspace=str(ws),
+            tier="B",
+        )
         async with await Sandbox(hidden=[str(home)], most=most).start(command) as process:
             return b"".join([chunk async for chunk in process.output()])
 
@@ -297,15 +329,15 @@ def test_public_certificates_stay_visible_and_keys_do_not(ws: Path) -> None:
     assert b"-----" in said
 
 
-def test_a_workspace_full_of_keys_is_refused_and_not_half_hidden(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_full_of_keys_is_refused_and_not_half_hidden(
+    ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(masks, "MOST", 3)
     for number in range(5):
         (ws / f"{number}.key").write_text(SECRET)
     with pytest.raises(LimitExceeded):
         run(ws, "cat *.key")
 
-
-# --- the way out ------------------------------------------------------------------------------------------------------
 
 FETCH = """
 import os, socket
@@ -328,33 +360,52 @@ def here() -> Iterator[World]:
 
 def test_without_a_tier_that_has_one_there_is_no_way_out(ws: Path) -> None:
     with pytest.raises(Forbidden):
-        run(ws, "true", "B", network=Network("/nonexistent"))
+        run(ws, "true", "B", network=NetworkAccess("/nonexistent"))
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("who", ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"])
-def test_a_granted_host_is_reached_through_the_proxy_and_no_other(here: World, who: str, loop: str) -> None:
-    """With the real egress proxy: the canary is listed by its address, everything else is refused."""
+def test_a_granted_host_is_reached_through_the_proxy_and_no_other(
+    here: World, who: str, loop: str
+) -> None:
+    """With the real egress proxy: the canary is listed by its address, everything else is
+    refused.
+    """
     here.owned_by(who)
     address = f"127.0.0.1:{here.port}"
 
     async def work() -> Any:
         tool = here.tool(who=who, egress=Egress(Resolver(allow_private=frozenset({address}))))
-        granted = await tool("shell.run", command=_fetch(f"http://{address}/", address), hosts=[address])
-        other = await tool("shell.run", command=_fetch("http://127.0.0.1:1/", "127.0.0.1:1"), hosts=[address])
-        direct = await tool("shell.run", command=f"exec 3<>/dev/tcp/127.0.0.1/{here.port} && cat <&3", hosts=[address])
+        granted = await tool(
+            "shell.run", command=_fetch(f"http://{address}/", address), hosts=[address]
+        )
+        other = await tool(
+            "shell.run", command=_fetch("http://127.0.0.1:1/", "127.0.0.1:1"), hosts=[address]
+        )
+        direct = await tool(
+            "shell.run",
+            command=f"exec 3<>/dev/tcp/127.0.0.1/{here.port} && cat <&3",
+            hosts=[address],
+        )
         return granted, other, direct
 
     from palyra.core.tools import ToolResult
     from tests.escapes.world import as_user
 
     def job() -> ToolResult:
-        with asyncio.Runner(loop_factory=None if loop == "asyncio" else uvloop.new_event_loop) as runner:
+        with asyncio.Runner(
+            loop_factory=None if loop == "asyncio" else uvloop.new_event_loop
+        ) as runner:
             granted, other, direct = runner.run(work())
         return ToolResult(
             outcome="ok",
             text="",
-            data={"granted": granted.text, "other": other.text, "direct": direct.text, "label": granted.label.integrity},
+            data={
+                "granted": granted.text,
+                "other": other.text,
+                "direct": direct.text,
+                "label": granted.label.integrity,
+            },
         )
 
     said = as_user(who, job).data
@@ -370,7 +421,11 @@ def _fetch(url: str, host: str) -> str:
 
 
 def test_a_gate_that_is_gone_ends_the_connection_and_nothing_else(ws: Path) -> None:
-    said, ended = run(ws, _fetch("http://x/", "x") + "\necho still here", network=Network(str(ws / "no-socket")))
+    said, ended = run(
+        ws,
+        _fetch("http://x/", "x") + "\necho still here",
+        network=NetworkAccess(str(ws / "no-socket")),
+    )
     assert ended.code == 0
     assert said.decode().strip().endswith("still here")
 

@@ -1,4 +1,6 @@
-"""Archives that mean harm: nothing lands outside the skill's folder, and reading stops at a byte limit."""
+"""Archives that mean harm: nothing lands outside the skill's folder, and reading stops at a byte
+limit.
+"""
 
 import os
 import resource
@@ -101,7 +103,9 @@ def test_a_name_that_is_not_plain_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["../evil/", "/evil/", "a/../../evil/", "C:\\evil/"])
 def test_folders_have_plain_names_too(tmp_path: Path, name: str) -> None:
-    assert isinstance(attempt(tmp_path, archive((special(name, stat.S_IFDIR | 0o777), b""))), InvalidInput)
+    assert isinstance(
+        attempt(tmp_path, archive((special(name, stat.S_IFDIR | 0o777), b""))), InvalidInput
+    )
 
 
 def test_a_name_with_a_nul_in_it_is_refused(tmp_path: Path) -> None:
@@ -109,9 +113,13 @@ def test_a_name_with_a_nul_in_it_is_refused(tmp_path: Path) -> None:
     assert isinstance(attempt(tmp_path, data), InvalidInput)
 
 
-@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+@pytest.mark.parametrize(
+    "kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK]
+)
 def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
-    assert isinstance(attempt(tmp_path, archive((special("link", kind | 0o777), b"/etc/passwd"))), InvalidInput)
+    assert isinstance(
+        attempt(tmp_path, archive((special("link", kind | 0o777), b"/etc/passwd"))), InvalidInput
+    )
 
 
 def test_a_link_and_then_a_file_through_it_is_refused(tmp_path: Path) -> None:
@@ -136,7 +144,9 @@ def test_a_link_and_then_a_file_through_it_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_two_names_for_one_file_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
-    assert isinstance(attempt(tmp_path, archive(*((name, name.encode()) for name in names))), InvalidInput)
+    assert isinstance(
+        attempt(tmp_path, archive(*((name, name.encode()) for name in names))), InvalidInput
+    )
 
 
 def test_an_encrypted_entry_is_refused(tmp_path: Path) -> None:
@@ -155,15 +165,15 @@ def test_ways_of_packing_that_are_not_needed_are_refused(tmp_path: Path, method:
     assert isinstance(attempt(tmp_path, buffer.getvalue()), InvalidInput)
 
 
-# --- bombs ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: Path) -> None:
     assert isinstance(attempt(tmp_path, archive(("bomb", bytes(7 << 20)))), LimitExceeded)
 
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
-    assert isinstance(attempt(tmp_path, archive(("noise", os.urandom(package.MOST_FILE_BYTES + 1)))), LimitExceeded)
+    assert isinstance(
+        attempt(tmp_path, archive(("noise", os.urandom(package.MOST_FILE_BYTES + 1)))),
+        LimitExceeded,
+    )
 
 
 def test_files_over_the_limit_together_are_refused(tmp_path: Path) -> None:
@@ -174,7 +184,9 @@ def test_files_over_the_limit_together_are_refused(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
-    assert isinstance(attempt(tmp_path, archive(*((f"{number}", b"") for number in range(600)))), LimitExceeded)
+    assert isinstance(
+        attempt(tmp_path, archive(*((f"{number}", b"") for number in range(600)))), LimitExceeded
+    )
 
 
 def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -205,7 +217,9 @@ def _overlapping(copies: int) -> bytes:
     crc = zlib.crc32(kernel)
     fixed = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 0, crc, len(packed), len(kernel), 1, 0)
     body = b"PK\x03\x04" + fixed + b"a" + packed
-    one = b"PK\x01\x02" + struct.pack("<H", 20) + fixed + struct.pack("<HHHII", 0, 0, 0, 0, 0) + b"a"
+    one = (
+        b"PK\x01\x02" + struct.pack("<H", 20) + fixed + struct.pack("<HHHII", 0, 0, 0, 0, 0) + b"a"
+    )
     end = struct.pack("<HHHHIIH", 0, 0, copies, copies, len(one) * copies, len(body), 0)
     return body + one * copies + b"PK\x05\x06" + end
 
@@ -226,7 +240,9 @@ def test_noise_is_refused_in_our_own_words(data: bytes) -> None:
 
 @given(st.data())
 @settings(max_examples=200, deadline=None)
-def test_an_archive_with_a_wrong_byte_is_read_or_refused_in_our_own_words(data: st.DataObject) -> None:
+def test_an_archive_with_a_wrong_byte_is_read_or_refused_in_our_own_words(
+    data: st.DataObject,
+) -> None:
     whole = bytearray(archive(("a/b.txt", b"hello" * 50)))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -237,11 +253,12 @@ def test_an_archive_with_a_wrong_byte_is_read_or_refused_in_our_own_words(data: 
     assert all(package.check_path(path) for path in found)
 
 
-# --- folders, and what works ------------------------------------------------------------------------------------------
-
-
 def test_a_folder_with_links_or_pipes_is_refused(tmp_path: Path) -> None:
-    for make in (lambda at: at.symlink_to("/etc/passwd"), lambda at: at.symlink_to(".."), os.mkfifo):
+    for make in (
+        lambda at: at.symlink_to("/etc/passwd"),
+        lambda at: at.symlink_to(".."),
+        os.mkfifo,
+    ):
         source = tmp_path / "source"
         source.mkdir()
         (source / "SKILL.md").write_bytes(HEAD)
@@ -254,15 +271,24 @@ def test_a_folder_with_links_or_pipes_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("around", ["", "packed/", "another-name/"])
-def test_an_honest_archive_is_installed_with_or_without_a_folder_around_it(tmp_path: Path, around: str) -> None:
-    data = archive((f"{around}SKILL.md", HEAD), (f"{around}references/größe.md", b"text"), head=None)
+def test_an_honest_archive_is_installed_with_or_without_a_folder_around_it(
+    tmp_path: Path, around: str
+) -> None:
+    data = archive(
+        (f"{around}SKILL.md", HEAD), (f"{around}references/größe.md", b"text"), head=None
+    )
     (tmp_path / "good.zip").write_bytes(data)
     skills = Skills(tmp_path / "skills")
-    record = skills.install(tmp_path / "good.zip", confirm=skills.look(tmp_path / "good.zip").digest)
+    record = skills.install(
+        tmp_path / "good.zip", confirm=skills.look(tmp_path / "good.zip").digest
+    )
     assert isinstance(record, Record)
     assert sorted(record.files) == ["SKILL.md", "references/größe.md"]
     assert skills.read(record, "references/größe.md") == b"text"
-    modes = {stat.S_IMODE(path.lstat().st_mode) for path in (tmp_path / "skills" / "installed").rglob("*")}
+    modes = {
+        stat.S_IMODE(path.lstat().st_mode)
+        for path in (tmp_path / "skills" / "installed").rglob("*")
+    }
     assert modes == {0o600, 0o700}
 
 

@@ -12,12 +12,12 @@ from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.features.skills import signature, tools
 from palyra.features.skills.host import World
 from palyra.features.skills.store import Proposal, Record, Skills
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from tests.skills_at_work import ECHO, asking, installed, make
 from tests.tools_at_work import tree
 
 KEY = bytes(range(32))
-WORLD = World(Fence())
+WORLD = World(PathGuard())
 
 
 @pytest.fixture
@@ -40,15 +40,21 @@ def publisher(skills: Skills, key: bytes = KEY, name: str = "maker") -> str:
     return public
 
 
-# --- installing -------------------------------------------------------------------------------------------------------
-
-
-def test_installing_shows_what_is_asked_for_and_waits_for_a_yes(skills: Skills, tmp_path: Path) -> None:
+def test_installing_shows_what_is_asked_for_and_waits_for_a_yes(
+    skills: Skills, tmp_path: Path
+) -> None:
     source = make(tmp_path / "source", asking("read_file", "x"), wants={"read": ["notes"]})
     proposal = skills.install(source)
     assert isinstance(proposal, Proposal)
-    assert proposal.words == ("run: a tool that changes nothing (pure)", "run: read notes in the workspace")
-    assert (proposal.added, proposal.updates, proposal.state) == (proposal.permissions, False, "quarantined")
+    assert proposal.words == (
+        "run: a tool that changes nothing (pure)",
+        "run: read notes in the workspace",
+    )
+    assert (proposal.added, proposal.updates, proposal.state) == (
+        proposal.permissions,
+        False,
+        "quarantined",
+    )
     assert skills.all() == []
     record = skills.install(source, confirm=proposal.digest)
     assert isinstance(record, Record)
@@ -71,7 +77,9 @@ def test_what_changed_after_it_was_shown_is_not_installed(skills: Skills, source
     assert skills.all() == []
 
 
-def test_instructions_alone_ask_for_nothing_and_still_wait_for_a_yes(skills: Skills, tmp_path: Path) -> None:
+def test_instructions_alone_ask_for_nothing_and_still_wait_for_a_yes(
+    skills: Skills, tmp_path: Path
+) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "SKILL.md").write_text("---\nname: plain\ndescription: d\n---\nDo it.\n")
     proposal = skills.install(tmp_path / "plain")
@@ -86,10 +94,9 @@ def test_a_skill_with_a_missing_part_is_refused(skills: Skills, source: Path, mi
         skills.look(source)
 
 
-# --- updating ---------------------------------------------------------------------------------------------------------
-
-
-def test_an_update_that_asks_for_no_more_needs_no_yes_but_is_not_trusted_for_it(skills: Skills, source: Path) -> None:
+def test_an_update_that_asks_for_no_more_needs_no_yes_but_is_not_trusted_for_it(
+    skills: Skills, source: Path
+) -> None:
     installed(skills, source, state="trusted")
     (source / "SKILL.md").write_text("---\nname: subject\ndescription: Better.\n---\nNew text.\n")
     record = skills.install(source)
@@ -116,7 +123,9 @@ def test_an_older_version_waits_for_a_yes_that_knows_it_is_older(
     publisher(skills)
 
     def written(version: str) -> None:
-        (source / "SKILL.md").write_text(f"---\nname: subject\ndescription: d\nversion: '{version}'\n---\nIt is {version}.\n")
+        (source / "SKILL.md").write_text(
+            f"---\nname: subject\ndescription: d\nversion: '{version}'\n---\nIt is {version}.\n"
+        )
         signature.sign(source, KEY)
 
     written(installed_one)
@@ -130,7 +139,9 @@ def test_an_older_version_waits_for_a_yes_that_knows_it_is_older(
         assert isinstance(skills.install(source, confirm=made.digest), Record)
 
 
-def test_an_update_that_asks_for_more_asks_again_and_shows_what_is_new(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_an_update_that_asks_for_more_asks_again_and_shows_what_is_new(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     before = installed(skills, source)
     wider = make(tmp_path / "wider", asking("read_file", "x"), wants={"read": ["notes"]})
     proposal = skills.install(wider)
@@ -140,7 +151,9 @@ def test_an_update_that_asks_for_more_asks_again_and_shows_what_is_new(skills: S
     assert isinstance(skills.install(wider, confirm=proposal.digest), Record)
 
 
-def test_an_update_leaves_nothing_of_the_version_before(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_an_update_leaves_nothing_of_the_version_before(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     installed(skills, source)
     (source / "SKILL.md").write_text("---\nname: subject\ndescription: d\n---\nNew.\n")
     record = skills.install(source)
@@ -155,7 +168,9 @@ def test_installing_the_same_again_keeps_its_state(skills: Skills, source: Path)
     assert (again.state, again.vouched) == ("trusted", "operator")
 
 
-def test_an_install_that_died_half_way_is_not_there_and_is_swept(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_an_install_that_died_half_way_is_not_there_and_is_swept(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     left = tmp_path / "skills" / "installed" / ".new-dead"
     left.mkdir(parents=True)
     (left / "SKILL.md").write_text("half")
@@ -164,10 +179,9 @@ def test_an_install_that_died_half_way_is_not_there_and_is_swept(skills: Skills,
     assert os.listdir(tmp_path / "skills" / "installed") == [record.folder]
 
 
-# --- quarantine -------------------------------------------------------------------------------------------------------
-
-
-def test_an_unsigned_skill_is_not_offered_until_somebody_enables_it(skills: Skills, source: Path) -> None:
+def test_an_unsigned_skill_is_not_offered_until_somebody_enables_it(
+    skills: Skills, source: Path
+) -> None:
     installed(skills, source, state=None)
     assert offered(skills) == []
     skills.set_state("subject", "enabled")
@@ -188,13 +202,20 @@ def test_what_it_says_is_untrusted_until_it_is_trusted(skills: Skills, source: P
     for state in ("enabled", "trusted"):
         skills.set_state("subject", state)
         labels.append(tools.tools(skills, WORLD)[1].spec.yields)
-    assert [(label.integrity, label.sources) for label in labels] == [("untrusted", ("skill:subject",)), ("trusted", ())]
+    assert [(label.integrity, label.sources) for label in labels] == [
+        ("untrusted", ("skill:subject",)),
+        ("trusted", ()),
+    ]
 
 
-def test_a_generated_skill_starts_in_quarantine_even_if_it_is_signed(skills: Skills, source: Path) -> None:
+def test_a_generated_skill_starts_in_quarantine_even_if_it_is_signed(
+    skills: Skills, source: Path
+) -> None:
     publisher(skills)
     signature.sign(source, KEY)
-    record = skills.install(source, confirm=skills.look(source, generated=True).digest, generated=True)
+    record = skills.install(
+        source, confirm=skills.look(source, generated=True).digest, generated=True
+    )
     assert isinstance(record, Record)
     assert (record.state, offered(skills)) == ("quarantined", [])
 
@@ -214,15 +235,15 @@ def test_a_name_that_is_no_name_reaches_no_file(skills: Skills, name: str) -> No
         skills.remove(name)
 
 
-# --- signatures -------------------------------------------------------------------------------------------------------
-
-
 def test_a_skill_of_a_trusted_publisher_is_trusted(skills: Skills, source: Path) -> None:
     public = publisher(skills)
     signature.sign(source, KEY)
     record = installed(skills, source, state=None)
     assert (record.state, record.vouched, record.signer) == ("trusted", "publisher", public)
-    assert (skills.get("subject").publisher, offered(skills)) == ("maker", ["skill.read", "skill:subject/run"])
+    assert (skills.get("subject").publisher, offered(skills)) == (
+        "maker",
+        ["skill.read", "skill:subject/run"],
+    )
 
 
 def test_a_signature_by_somebody_unknown_lifts_no_quarantine(skills: Skills, source: Path) -> None:
@@ -230,7 +251,9 @@ def test_a_signature_by_somebody_unknown_lifts_no_quarantine(skills: Skills, sou
     assert installed(skills, source, state=None).state == "quarantined"
 
 
-def test_a_publisher_who_is_not_trusted_any_more_takes_their_skills_along(skills: Skills, source: Path) -> None:
+def test_a_publisher_who_is_not_trusted_any_more_takes_their_skills_along(
+    skills: Skills, source: Path
+) -> None:
     publisher(skills)
     signature.sign(source, KEY)
     installed(skills, source, state=None)
@@ -251,7 +274,9 @@ def test_an_update_signed_by_another_key_is_not_trusted(skills: Skills, source: 
 
 
 @pytest.mark.parametrize("what", ["changed", "added", "removed", "renamed", "manifest"])
-def test_files_that_do_not_fit_their_signature_are_refused(skills: Skills, source: Path, what: str) -> None:
+def test_files_that_do_not_fit_their_signature_are_refused(
+    skills: Skills, source: Path, what: str
+) -> None:
     publisher(skills)
     (source / "notes.md").write_text("n")
     signature.sign(source, KEY)
@@ -270,8 +295,12 @@ def test_files_that_do_not_fit_their_signature_are_refused(skills: Skills, sourc
         skills.look(source)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"not json", b'{"key":"AA==","signature":"AA=="}', b"[]", b"\xff"])
-def test_a_signature_that_cannot_be_read_is_refused_or_none(skills: Skills, source: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"not json", b'{"key":"AA==","signature":"AA=="}', b"[]", b"\xff"]
+)
+def test_a_signature_that_cannot_be_read_is_refused_or_none(
+    skills: Skills, source: Path, content: bytes
+) -> None:
     (source / "skill.sig").write_bytes(content)
     if not content:
         assert skills.look(source).signer == ""
@@ -283,7 +312,9 @@ def test_a_signature_that_cannot_be_read_is_refused_or_none(skills: Skills, sour
 def test_the_key_in_the_signature_must_be_the_key_that_signed(skills: Skills, source: Path) -> None:
     public = publisher(skills)
     made = signature.sign(source, bytes(32))
-    (source / "skill.sig").write_bytes(msgspec.json.encode(signature.Signature(public, made.signature)))
+    (source / "skill.sig").write_bytes(
+        msgspec.json.encode(signature.Signature(public, made.signature))
+    )
     with pytest.raises(InvalidInput):
         skills.look(source)
 
@@ -294,14 +325,19 @@ def test_a_publishers_key_is_checked(skills: Skills, key: str) -> None:
         skills.publishers.add("maker", key)
 
 
-# --- what happens on the disk afterwards ------------------------------------------------------------------------------
-
-
-def test_files_changed_after_the_install_are_not_used(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_files_changed_after_the_install_are_not_used(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     record = installed(skills, source, state="trusted")
-    (tmp_path / "skills" / "installed" / record.folder / "SKILL.md").write_text("---\nname: subject\ndescription: d\n---\nEvil.\n")
+    (tmp_path / "skills" / "installed" / record.folder / "SKILL.md").write_text(
+        "---\nname: subject\ndescription: d\n---\nEvil.\n"
+    )
     listed = skills.get("subject")
-    assert (listed.state, "SKILL.md" in listed.problem, offered(skills)) == ("quarantined", True, [])
+    assert (listed.state, "SKILL.md" in listed.problem, offered(skills)) == (
+        "quarantined",
+        True,
+        [],
+    )
     with pytest.raises(Conflict):
         skills.set_state("subject", "trusted")
     with pytest.raises(Conflict):
@@ -310,7 +346,9 @@ def test_files_changed_after_the_install_are_not_used(skills: Skills, tmp_path: 
     assert skills.get("subject").problem == ""
 
 
-def test_a_file_swapped_for_a_link_is_not_used(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_a_file_swapped_for_a_link_is_not_used(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     record = installed(skills, source)
     file = tmp_path / "skills" / "installed" / record.folder / "run.wat"
     (tmp_path / "same").write_bytes(file.read_bytes())
@@ -319,7 +357,9 @@ def test_a_file_swapped_for_a_link_is_not_used(skills: Skills, tmp_path: Path, s
     assert skills.get("subject").problem
 
 
-def test_a_record_that_grants_more_than_the_files_say_grants_nothing(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_a_record_that_grants_more_than_the_files_say_grants_nothing(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     record = installed(skills, source)
     file = tmp_path / "skills" / "records" / "subject.json"
     forged = {**record.files, "run.wat": sha256(b"other").hexdigest()}
@@ -340,7 +380,9 @@ def test_a_record_that_cannot_be_read_stops_nothing_and_can_be_put_right(
     assert offered(skills) == ["skill.read", "skill:subject/run"]
 
 
-def test_a_list_of_publishers_that_cannot_be_read_vouches_for_nobody(skills: Skills, tmp_path: Path, source: Path) -> None:
+def test_a_list_of_publishers_that_cannot_be_read_vouches_for_nobody(
+    skills: Skills, tmp_path: Path, source: Path
+) -> None:
     publisher(skills)
     signature.sign(source, KEY)
     installed(skills, source, state=None)

@@ -1,4 +1,6 @@
-"""Skills as a model meets them: the examples, the Tool port, what host functions give, and how calls end."""
+"""Skills as a model meets them: the examples, the Tool port, what host functions give, and how
+calls end.
+"""
 
 import asyncio
 import json
@@ -16,17 +18,35 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import Scope, ToolResult, ToolSpec
 from palyra.core.verdicts import Allow, Ask, Deny
 from palyra.features.skills import tools
-from palyra.features.skills.host import Asked, Incoming, Outgoing, World
+from palyra.features.skills.host import Incoming, SecretRequest, SkillRequest, World
 from palyra.features.skills.store import Skills
 from palyra.policy.store import PolicyStore
 from palyra.tools.catalogue import Catalogue, TypedTool
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from tests import policy_calls
 from tests.escapes.world import patience
-from tests.skills_at_work import ECHO, EXAMPLES, answering, asking, data, installed, make, module, outcome, packed, run, tool
+from tests.skills_at_work import (
+    ECHO,
+    EXAMPLES,
+    answering,
+    asking,
+    data,
+    installed,
+    make,
+    module,
+    outcome,
+    packed,
+    run,
+    tool,
+)
 from tests.tools_at_work import context, tree
 
-NAMES = ["skill.read", "skill:slugify/slug", "skill:word-count/count", "skill:word-count/count_file"]
+NAMES = [
+    "skill.read",
+    "skill:slugify/slug",
+    "skill:word-count/count",
+    "skill:word-count/count_file",
+]
 CALLS: dict[str, dict[str, Any]] = {
     "skill.read": {"name": "slugify"},
     "skill:slugify/slug": {"text": "Hello, World!"},
@@ -47,15 +67,14 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TypedTool]:
     skills = Skills(tmp_path_factory.mktemp("skills"))
     for name in ("slugify", "word-count"):
         installed(skills, EXAMPLES / name)
-    return {each.spec.name: each for each in tools.tools(skills, World(Fence()))}
+    return {each.spec.name: each for each in tools.tools(skills, World(PathGuard()))}
 
 
-def call(examples: dict[str, TypedTool], workspace: Path, tool_name: str, /, **arguments: Any) -> ToolResult:
+def call(
+    examples: dict[str, TypedTool], workspace: Path, tool_name: str, /, **arguments: Any
+) -> ToolResult:
     one, typed, _ = Catalogue(list(examples.values())).parse(tool_name, arguments)
     return asyncio.run(one.execute(typed, context(workspace)))
-
-
-# --- the examples -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,7 +97,9 @@ def test_the_word_counter_counts(
     assert json.loads(result.text) == {"words": words, "lines": lines, "characters": characters}
 
 
-def test_the_word_counter_counts_files_it_may_read(examples: dict[str, TypedTool], ws: Path) -> None:
+def test_the_word_counter_counts_files_it_may_read(
+    examples: dict[str, TypedTool], ws: Path
+) -> None:
     result = call(examples, ws, "skill:word-count/count_file", path="notes/a.md")
     assert json.loads(result.text) == {"words": 4, "lines": 3, "characters": 20}
     missing = call(examples, ws, "skill:word-count/count_file", path="notes/missing.md")
@@ -98,7 +119,9 @@ def test_the_word_counter_counts_files_it_may_read(examples: dict[str, TypedTool
         ("漢字", ""),
     ],
 )
-def test_the_slugifier_makes_slugs(examples: dict[str, TypedTool], ws: Path, text: str, slug: str) -> None:
+def test_the_slugifier_makes_slugs(
+    examples: dict[str, TypedTool], ws: Path, text: str, slug: str
+) -> None:
     assert json.loads(call(examples, ws, "skill:slugify/slug", text=text).text) == {"slug": slug}
 
 
@@ -107,11 +130,8 @@ def test_a_skill_can_come_as_bytes_instead_of_text(tmp_path: Path) -> None:
     (source / "run.wasm").write_bytes(wasmtime.wat2wasm(ECHO))
     skills = Skills(tmp_path / "skills")
     installed(skills, source)
-    (only,) = tools.tools_of(skills, skills.get("subject"), World(Fence()))
+    (only,) = tools.tools_of(skills, skills.get("subject"), World(PathGuard()))
     assert run(only, tmp_path, {"a": 1}).text == '{"a":1}'
-
-
-# --- the Tool port ----------------------------------------------------------------------------------------------------
 
 
 def test_the_examples_offer_these_tools(examples: dict[str, TypedTool]) -> None:
@@ -119,7 +139,9 @@ def test_the_examples_offer_these_tools(examples: dict[str, TypedTool]) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_good_call_succeeds_and_looking_at_it_changes_nothing(examples: dict[str, TypedTool], ws: Path, name: str) -> None:
+def test_a_good_call_succeeds_and_looking_at_it_changes_nothing(
+    examples: dict[str, TypedTool], ws: Path, name: str
+) -> None:
     before = tree(ws)
     one, typed, plain = Catalogue(list(examples.values())).parse(name, CALLS[name])
     scope = one.scope(typed, str(ws))
@@ -132,13 +154,19 @@ def test_a_good_call_succeeds_and_looking_at_it_changes_nothing(examples: dict[s
 def test_a_declaration_says_what_was_granted(examples: dict[str, TypedTool], ws: Path) -> None:
     count, count_file = (examples[name].spec for name in NAMES[2:])
     assert (count.capabilities, count_file.capabilities) == ((), ("fs.read",))
-    assert {(spec.source, spec.tier, spec.effect) for spec in (count, count_file)} == {("skill:word-count", "A", "pure")}
+    assert {(spec.source, spec.tier, spec.effect) for spec in (count, count_file)} == {
+        ("skill:word-count", "A", "pure")
+    }
     _, typed, _ = Catalogue(list(examples.values())).parse(NAMES[3], CALLS[NAMES[3]])
     assert examples[NAMES[3]].scope(typed, str(ws)).paths == (str(ws / "notes"),)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"text": 1}, {"text": "x", "more": 1}, {"txt": "x"}, {"text": None}])
-def test_arguments_that_do_not_fit_the_schema_are_refused(examples: dict[str, TypedTool], arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [{}, {"text": 1}, {"text": "x", "more": 1}, {"txt": "x"}, {"text": None}]
+)
+def test_arguments_that_do_not_fit_the_schema_are_refused(
+    examples: dict[str, TypedTool], arguments: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidInput):
         Catalogue(list(examples.values())).parse("skill:word-count/count", arguments)
 
@@ -154,14 +182,13 @@ def test_the_shipped_policy_lets_harmless_tools_run_asks_for_the_network_and_ref
         one, typed, _ = Catalogue(list(examples.values())).parse(name, CALLS[name])
         assert verdict(one.spec, one.scope(typed, str(ws))) is Allow
     judged = []
-    for number, wants in enumerate(({"hosts": ["api.example"]}, {"write": ["notes"]}, {"secrets": ["TOKEN"]})):
+    for number, wants in enumerate(
+        ({"hosts": ["api.example"]}, {"write": ["notes"]}, {"secrets": ["TOKEN"]})
+    ):
         (ws.parent / str(number)).mkdir()
         subject = tool(ws.parent / str(number), ECHO, wants=wants, effect="once")
         judged.append(verdict(subject.spec, subject.scope(subject.parse({})[0], str(ws))))
     assert judged == [Ask, Ask, Deny]
-
-
-# --- instructions -----------------------------------------------------------------------------------------------------
 
 
 def test_bodies_are_read_only_when_asked_for(examples: dict[str, TypedTool], ws: Path) -> None:
@@ -173,21 +200,30 @@ def test_bodies_are_read_only_when_asked_for(examples: dict[str, TypedTool], ws:
 
 def test_without_a_name_the_skills_are_listed(examples: dict[str, TypedTool], ws: Path) -> None:
     result = call(examples, ws, "skill.read")
-    assert [line.partition(":")[0] for line in result.text.splitlines()] == ["- slugify", "- word-count"]
+    assert [line.partition(":")[0] for line in result.text.splitlines()] == [
+        "- slugify",
+        "- word-count",
+    ]
     assert result.label.sources == ("skill:slugify", "skill:word-count")
 
 
-def test_another_file_of_a_skill_can_be_read_and_nothing_else(examples: dict[str, TypedTool], ws: Path) -> None:
+def test_another_file_of_a_skill_can_be_read_and_nothing_else(
+    examples: dict[str, TypedTool], ws: Path
+) -> None:
     assert "(module" in call(examples, ws, "skill.read", name="slugify", file="slug.wat").text
     for file in ("../word-count/SKILL.md", "/etc/passwd", "missing.md", "..", "SKILL.md/"):
         assert call(examples, ws, "skill.read", name="slugify", file=file).outcome == "error"
 
 
 @pytest.mark.parametrize("what", ["quarantined", "removed", "trusted no more"])
-def test_a_skill_that_was_judged_anew_meanwhile_is_not_used_as_before(tmp_path: Path, what: str) -> None:
+def test_a_skill_that_was_judged_anew_meanwhile_is_not_used_as_before(
+    tmp_path: Path, what: str
+) -> None:
     skills = Skills(tmp_path / "skills")
-    installed(skills, EXAMPLES / "slugify", state="trusted" if what == "trusted no more" else "enabled")
-    offered = {each.spec.name: each for each in tools.tools(skills, World(Fence()))}
+    installed(
+        skills, EXAMPLES / "slugify", state="trusted" if what == "trusted no more" else "enabled"
+    )
+    offered = {each.spec.name: each for each in tools.tools(skills, World(PathGuard()))}
     match what:
         case "quarantined":
             skills.set_state("slugify", "quarantined")
@@ -198,7 +234,11 @@ def test_a_skill_that_was_judged_anew_meanwhile_is_not_used_as_before(tmp_path: 
     with pytest.raises(Conflict):
         call(offered, tmp_path, "skill:slugify/slug", text="x")
     told = call(offered, tmp_path, "skill.read", name="slugify")
-    assert told.outcome == "error" if what != "trusted no more" else told.label.integrity == "untrusted"
+    assert (
+        told.outcome == "error"
+        if what != "trusted no more"
+        else told.label.integrity == "untrusted"
+    )
 
 
 def test_without_skills_there_are_no_tools_and_nothing_is_loaded(tmp_path: Path) -> None:
@@ -212,15 +252,19 @@ from palyra.features.skills.store import Skills
 assert tools.tools(Skills(Path(sys.argv[1])), World(Fence())) == ()
 print([name for name in ("wasmtime", "jsonschema_rs", "cryptography") if name in sys.modules])
 """
-    assert subprocess.check_output([sys.executable, "-c", code, str(tmp_path / "none")], text=True) == "[]\n"
-
-
-# --- what host functions give -----------------------------------------------------------------------------------------
+    assert (
+        subprocess.check_output([sys.executable, "-c", code, str(tmp_path / "none")], text=True)
+        == "[]\n"
+    )
 
 
 def test_a_module_writes_a_file_it_was_granted_and_the_result_says_so(ws: Path) -> None:
     body = "(drop (call $write_file (i32.const 0) (i32.const 9) (i32.const 16) (i32.const 5)))"
-    wat = module(body + packed(32, 4), imports=("write_file",), more=data(0, "notes/new") + data(16, "hello") + data(32, '"ok"'))
+    wat = module(
+        body + packed(32, 4),
+        imports=("write_file",),
+        more=data(0, "notes/new") + data(16, "hello") + data(32, '"ok"'),
+    )
     subject = tool(ws.parent, wat, wants={"write": ["notes"]}, effect="idempotent")
     assert subject.spec.capabilities == ("fs.write",)
     first, second = run(subject, ws), run(subject, ws)
@@ -238,7 +282,12 @@ def test_log_lines_become_progress(tmp_path: Path) -> None:
 
     async def main() -> None:
         told = CallContext(
-            principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(tmp_path), progress=heard.append
+            principal="user:owner",
+            session_id="s",
+            run_id="r",
+            call_id="c",
+            workspace=str(tmp_path),
+            progress=heard.append,
         )
         await subject.execute(subject.parse({})[0], told)
         await asyncio.sleep(0)
@@ -249,36 +298,45 @@ def test_log_lines_become_progress(tmp_path: Path) -> None:
 
 class _Outside:
     def __init__(self) -> None:
-        self.sent: list[tuple[Outgoing, frozenset[str]]] = []
-        self.asked: list[Asked] = []
+        self.sent: list[tuple[SkillRequest, frozenset[str]]] = []
+        self.asked: list[SecretRequest] = []
         self.entered: asyncio.Event | None = None
 
-    async def http(self, request: Outgoing, hosts: frozenset[str], context: CallContext) -> Incoming:
+    async def http(
+        self, request: SkillRequest, hosts: frozenset[str], context: CallContext
+    ) -> Incoming:
         self.sent.append((request, hosts))
         if self.entered is not None:
             self.entered.set()
             await asyncio.Event().wait()
         return Incoming(200, {"x": "y"}, "body")
 
-    async def secret(self, asked: Asked, context: CallContext) -> str:
+    async def secret(self, asked: SecretRequest, context: CallContext) -> str:
         self.asked.append(asked)
         return '"s3cret"'
 
     def world(self) -> World:
-        return World(Fence(), self.http, self.secret)
+        return World(PathGuard(), self.http, self.secret)
 
 
-REQUEST = json.dumps({"url": "https://api.example/x", "headers": {"authorization": "Bearer vault:TOKEN"}})
+REQUEST = json.dumps(
+    {"url": "https://api.example/x", "headers": {"authorization": "Bearer vault:TOKEN"}}
+)
 WANTS = {"hosts": ["api.example"], "secrets": ["TOKEN"]}
 
 
-def test_a_request_goes_to_a_granted_host_with_a_secret_that_the_module_never_holds(tmp_path: Path) -> None:
+def test_a_request_goes_to_a_granted_host_with_a_secret_that_the_module_never_holds(
+    tmp_path: Path,
+) -> None:
     outside = _Outside()
     result = outcome(tmp_path, asking("http", REQUEST), outside.world(), wants=WANTS)
     assert json.loads(result.text) == {"status": 200, "headers": {"x": "y"}, "body": "body"}
     ((request, hosts),) = outside.sent
-    assert (request.headers, hosts) == ({"authorization": 'Bearer "s3cret"'}, frozenset({"api.example"}))
-    assert outside.asked == [Asked("TOKEN", "subject", "skill:subject/run", "api.example")]
+    assert (request.headers, hosts) == (
+        {"authorization": 'Bearer "s3cret"'},
+        frozenset({"api.example"}),
+    )
+    assert outside.asked == [SecretRequest("TOKEN", "subject", "skill:subject/run", "api.example")]
     assert (result.label.integrity, result.label.confidentiality, result.label.sources) == (
         "untrusted",
         "public",
@@ -290,7 +348,7 @@ def test_a_secret_that_a_module_was_given_makes_its_result_secret(tmp_path: Path
     outside = _Outside()
     result = outcome(tmp_path, asking("secret", "TOKEN"), outside.world(), wants=WANTS)
     assert (result.text, result.label.confidentiality) == ("s3cret", "secret")
-    assert outside.asked == [Asked("TOKEN", "subject", "skill:subject/run", None)]
+    assert outside.asked == [SecretRequest("TOKEN", "subject", "skill:subject/run", None)]
 
 
 def test_where_there_is_no_network_and_no_vault_the_module_is_told(tmp_path: Path) -> None:
@@ -298,12 +356,13 @@ def test_where_there_is_no_network_and_no_vault_the_module_is_told(tmp_path: Pat
     assert outcome(tmp_path, asking("secret", "TOKEN"), wants=WANTS).text == "refused"
 
 
-# --- how calls end ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [('{"a":[1,2]}', ("ok", '{"a":[1,2]}')), ('"plain\\ntext"', ("ok", "plain\ntext")), ('{"error":"no"}', ("error", "no"))],
+    [
+        ('{"a":[1,2]}', ("ok", '{"a":[1,2]}')),
+        ('"plain\\ntext"', ("ok", "plain\ntext")),
+        ('{"error":"no"}', ("error", "no")),
+    ],
 )
 def test_a_result_is_the_json_itself_a_text_as_it_is_and_an_error_an_error(
     tmp_path: Path, answer: str, expected: tuple[str, str]
@@ -315,7 +374,10 @@ def test_a_result_is_the_json_itself_a_text_as_it_is_and_an_error_an_error(
 @pytest.mark.parametrize("effect", ["pure", "once"])
 def test_a_cancel_ends_a_module_that_spins(tmp_path: Path, effect: str) -> None:
     subject = tool(
-        tmp_path, module("(loop $l (br $l)) (unreachable)"), effect=effect, limits={"fuel": 20_000_000_000, "time_ms": 60_000}
+        tmp_path,
+        module("(loop $l (br $l)) (unreachable)"),
+        effect=effect,
+        limits={"fuel": 20_000_000_000, "time_ms": 60_000},
     )
 
     async def main() -> float:
@@ -336,7 +398,14 @@ def test_a_module_that_waits_for_the_network_is_ended_too(tmp_path: Path, how: s
     outside = _Outside()
     # Time enough to get as far as the network, also on a busy machine.
     limits = {"time_ms": 60_000 if how == "cancel" else 3_000}
-    subject = tool(tmp_path, asking("http", REQUEST), outside.world(), wants=WANTS, effect="once", limits=limits)
+    subject = tool(
+        tmp_path,
+        asking("http", REQUEST),
+        outside.world(),
+        wants=WANTS,
+        effect="once",
+        limits=limits,
+    )
 
     async def main() -> None:
         outside.entered = asyncio.Event()
@@ -356,15 +425,23 @@ def test_more_calls_than_slots_all_finish(tmp_path: Path) -> None:
     subject = tool(tmp_path, module("(unreachable)"))
 
     async def main() -> set[str]:
-        results = await asyncio.gather(*(subject.execute(subject.parse({})[0], context(tmp_path)) for _ in range(50)))
+        results = await asyncio.gather(
+            *(subject.execute(subject.parse({})[0], context(tmp_path)) for _ in range(50))
+        )
         return {result.outcome for result in results}
 
     assert asyncio.run(main()) == {"error"}
 
 
-def test_a_warm_call_takes_at_most_a_millisecond(examples: dict[str, TypedTool], tmp_path: Path) -> None:
-    """The figure is the bench's; this holds its order of magnitude, by the best of many, on a busy machine."""
-    one, typed, _ = Catalogue(list(examples.values())).parse("skill:slugify/slug", {"text": "Hello, World!"})
+def test_a_warm_call_takes_at_most_a_millisecond(
+    examples: dict[str, TypedTool], tmp_path: Path
+) -> None:
+    """The figure is the bench's; this holds its order of magnitude, by the best of many, on a busy
+    machine.
+    """
+    one, typed, _ = Catalogue(list(examples.values())).parse(
+        "skill:slugify/slug", {"text": "Hello, World!"}
+    )
 
     async def main() -> float:
         best = 1.0

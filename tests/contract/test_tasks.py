@@ -1,4 +1,6 @@
-"""The queue keeps what it promises: order without starvation, leases, retries, expiry, and no work without a reason."""
+"""The queue keeps what it promises: order without starvation, leases, retries, expiry, and no work
+without a reason.
+"""
 
 import asyncio
 import threading
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from palyra.agent.idle_gate import Lull
+from palyra.agent.idle_gate import IdleGate
 from palyra.core import events
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import AdminChanged, TaskFinished
@@ -31,7 +33,7 @@ Seen = list[dict[str, Any]]
 
 @asynccontextmanager
 async def queue(
-    folder: Path, clock: HeldClock | None = None, lull: Lull | None = None
+    folder: Path, clock: HeldClock | None = None, lull: IdleGate | None = None
 ) -> AsyncIterator[tuple[Database, Tasks, HeldClock]]:
     clock = clock or HeldClock()
     db = Database(Sqlite(folder / "journal.db"), clock.now_ms)
@@ -52,7 +54,12 @@ def noting(seen: Seen) -> Callable[[Task], Awaitable[None]]:
 
 
 async def told(db: Database) -> list[events.AnyEvent]:
-    return [event for _, _, _, event in await db.read(lambda tx: tape.events_between(tx, SYSTEM_TAPE, 1, 1 << 40))]
+    return [
+        event
+        for _, _, _, event in await db.read(
+            lambda tx: tape.events_between(tx, SYSTEM_TAPE, 1, 1 << 40)
+        )
+    ]
 
 
 async def of(db: Database, task_id: str) -> Task:
@@ -85,7 +92,9 @@ def test_a_step_and_its_task_commit_together_or_not_at_all(tmp_path: Path) -> No
     run(inside())
 
 
-def test_the_oldest_goes_first_and_a_priority_is_a_head_start_and_no_right_of_way(tmp_path: Path) -> None:
+def test_the_oldest_goes_first_and_a_priority_is_a_head_start_and_no_right_of_way(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         async with queue(tmp_path) as (_db, worker, clock):
             seen: Seen = []
@@ -156,9 +165,16 @@ def test_a_failing_task_is_tried_with_growing_pauses_and_then_has_failed(tmp_pat
                 await worker.settled()
             pauses = [later - earlier for earlier, later in pairwise(at)]
             assert len(at) == 4
-            assert all(least <= pause <= 2 * least for least, pause in zip((500, 1_000, 2_000), pauses, strict=True)), pauses
+            assert all(
+                least <= pause <= 2 * least
+                for least, pause in zip((500, 1_000, 2_000), pauses, strict=True)
+            ), pauses
             assert (await of(db, task_id)).error == "the well is dry"
-            assert await told(db) == [TaskFinished(task_id=task_id, task_kind="draw", outcome="failed", message="the well is dry")]
+            assert await told(db) == [
+                TaskFinished(
+                    task_id=task_id, task_kind="draw", outcome="failed", message="the well is dry"
+                )
+            ]
 
     run(inside())
 
@@ -180,7 +196,11 @@ def test_not_now_is_no_attempt_and_hopeless_is_the_last(tmp_path: Path) -> None:
             task_id = await worker.enqueue("try")
             await worker.settled()
             waiting = await of(db, task_id)
-            assert (waiting.state, waiting.attempts, waiting.ready_ms) == ("queued", 0, clock.ms + 5_000)
+            assert (waiting.state, waiting.attempts, waiting.ready_ms) == (
+                "queued",
+                0,
+                clock.ms + 5_000,
+            )
             naps = clock.naps
             clock.advance(5_000)
             await awake(clock, naps)
@@ -220,7 +240,9 @@ def test_what_a_handler_returns_commits_with_the_end_of_its_task(tmp_path: Path)
     [("at_least_once", "done", 2), ("at_most_once", "failed", 1)],
     ids=["at least once", "at most once"],
 )
-def test_a_task_whose_worker_died_is_dealt_with_as_its_kind_promises(tmp_path: Path, promise: Any, state: str, runs: int) -> None:
+def test_a_task_whose_worker_died_is_dealt_with_as_its_kind_promises(
+    tmp_path: Path, promise: Any, state: str, runs: int
+) -> None:
     async def inside() -> None:
         clock = HeldClock()
         async with queue(tmp_path, clock) as (db, _, _):
@@ -232,7 +254,9 @@ def test_a_task_whose_worker_died_is_dealt_with_as_its_kind_promises(tmp_path: P
             worker.register("work", noting(seen), promise=promise)
             worker.start(alone=False)
             await worker.settled()
-            assert (await of(db, lost.task_id)).state == "running"  # For all anybody knows, it is still worked on.
+            assert (
+                await of(db, lost.task_id)
+            ).state == "running"  # For all anybody knows, it is still worked on.
             naps = clock.naps
             clock.advance(LEASE_MS)
             await awake(clock, naps)
@@ -312,7 +336,10 @@ def test_a_handler_that_hangs_is_stopped(tmp_path: Path) -> None:
             worker.start()
             task_id = await worker.enqueue("hang")
             await asyncio.wait_for(worker.settled(), 10)
-            assert ((await of(db, task_id)).state, (await of(db, task_id)).error) == ("failed", "it took longer than 0 s")
+            assert ((await of(db, task_id)).state, (await of(db, task_id)).error) == (
+                "failed",
+                "it took longer than 0 s",
+            )
 
     run(inside())
 
@@ -323,7 +350,9 @@ def test_a_task_that_nobody_began_in_time_expires(tmp_path: Path) -> None:
             seen: Seen = []
             worker.register("late", noting(seen))
             worker.start()
-            task_id = await worker.enqueue("late", not_before_ms=clock.ms + 9_000, expires_ms=clock.ms + 5_000)
+            task_id = await worker.enqueue(
+                "late", not_before_ms=clock.ms + 9_000, expires_ms=clock.ms + 5_000
+            )
             await worker.settled()
             naps = clock.naps
             clock.advance(5_000)
@@ -378,9 +407,11 @@ def test_what_is_claimed_in_the_moment_of_closing_was_not_begun(tmp_path: Path) 
     run(inside())
 
 
-def test_what_nobody_waits_for_waits_until_nobody_works_and_is_put_back_like_anything_else(tmp_path: Path) -> None:
+def test_what_nobody_waits_for_waits_until_nobody_works_and_is_put_back_like_anything_else(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
-        lull = Lull(calm_s=0, patience_s=3600)
+        lull = IdleGate(calm_s=0, patience_s=3600)
         async with queue(tmp_path, lull=lull) as (db, worker, _):
             seen: Seen = []
             worker.register("now", noting(seen))
@@ -391,7 +422,9 @@ def test_what_nobody_waits_for_waits_until_nobody_works_and_is_put_back_like_any
             await worker.enqueue("now", {"n": 2})
             await eventually(lambda: seen == [{"n": 2}], "what is wanted now is done")
             lull.ended()
-            await eventually(lambda: seen == [{"n": 2}, {"n": 1}], "the other one is done in the lull")
+            await eventually(
+                lambda: seen == [{"n": 2}, {"n": 1}], "the other one is done in the lull"
+            )
             await worker.settled()
             assert (await of(db, first)).state == "done"
             lull.begun()
@@ -412,7 +445,10 @@ def test_a_person_can_pause_resume_retry_and_cancel_and_it_is_recorded(tmp_path:
             worker.start()
             verbs = TaskVerbs(db, worker)
             await verbs.pause_kind(OWNER, "note", paused=True)
-            one, two = await worker.enqueue("note", {"n": 1}), await worker.enqueue("note", {"n": 2})
+            one, two = (
+                await worker.enqueue("note", {"n": 1}),
+                await worker.enqueue("note", {"n": 2}),
+            )
             await worker.settled()
             assert seen == []
             assert (await verbs.change(OWNER, one, "pause")).state == "paused"

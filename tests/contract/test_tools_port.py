@@ -78,9 +78,6 @@ def test_a_workspace_that_is_gone_is_a_result_not_a_crash(tmp_path: Path, name: 
     assert result.outcome == "error"
 
 
-# --- the rehearsal tools ----------------------------------------------------------------------------------------------
-
-
 def test_an_idempotent_call_that_runs_twice_leaves_one_file_per_key(ws: Path) -> None:
     tool, typed = parsed("test.idempotent", CALLS["test.idempotent"])
     for call_id in ("one", "one", "two"):
@@ -124,7 +121,11 @@ def test_a_gate_that_is_not_there_does_not_hold(ws: Path) -> None:
 @pytest.mark.parametrize("name", [*HOLDING, "test.sleep"])
 def test_a_tool_that_waits_can_be_cancelled_at_once(ws: Path, name: str) -> None:
     os.mkfifo(ws / "gate")
-    arguments = {"ms": 60_000} if name == "test.sleep" else {**CALLS[name], "hold": "gate", "hold_at": "before"}
+    arguments = (
+        {"ms": 60_000}
+        if name == "test.sleep"
+        else {**CALLS[name], "hold": "gate", "hold_at": "before"}
+    )
     untouched = tree(ws)
     tool, typed = parsed(name, arguments)
 

@@ -1,4 +1,6 @@
-"""Commands that run without a question: the shipped presets decide about the whole command, and the sandbox holds it to that."""
+"""Commands that run without a question: the shipped presets decide about the whole command, and the
+sandbox holds it to that.
+"""
 
 import asyncio
 import json
@@ -18,7 +20,7 @@ from palyra.core.verdicts import Allow, Question
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.runner import Runner
@@ -83,14 +85,20 @@ class Shell:
         self.work = folder / "work"
         self.work.mkdir()
         runner = Runner(Sandbox())
-        self.catalogue = Catalogue(tools(runner, Jobs(runner, folder / "jobs", Redactor(bytes(32))), Fence([])))
+        self.catalogue = Catalogue(
+            tools(runner, Jobs(runner, folder / "jobs", Redactor(bytes(32))), PathGuard([]))
+        )
 
     def scope(self, command: str, **more: Any) -> Scope:
         tool, typed, _ = self.catalogue.parse("shell.run", {"command": command, **more})
         return tool.scope(typed, str(self.work))
 
     def question(self, command: str, **more: Any) -> Question:
-        return call(self.catalogue.parse("shell.run", {"command": command})[0].spec, self.scope(command), **more)
+        return call(
+            self.catalogue.parse("shell.run", {"command": command})[0].spec,
+            self.scope(command),
+            **more,
+        )
 
     def unattended(self, preset: str, command: str, **more: Any) -> bool:
         return isinstance(STORES[preset].judge(self.question(command, **more)), Allow)
@@ -98,7 +106,13 @@ class Shell:
     def run(self, command: str, **more: Any) -> ToolResult:
         async def whole() -> ToolResult:
             tool, typed, _ = self.catalogue.parse("shell.run", {"command": command, **more})
-            context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(self.work))
+            context = CallContext(
+                principal="user:owner",
+                session_id="s",
+                run_id="r",
+                call_id="c",
+                workspace=str(self.work),
+            )
             async with asyncio.timeout(60):
                 return await tool.execute(typed, context)
 
@@ -111,44 +125,69 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def snippets() -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(material("injection", "gtfobins_sample_GPL3.json").read_text())
+    found: list[dict[str, str]] = json.loads(
+        material("injection", "gtfobins_sample_GPL3.json").read_text()
+    )
     assert len(found) == 120
     return found
 
 
 def pieces(snippet: dict[str, str]) -> list[str]:
-    """The snippet as it is, each of its lines, and both about files inside: what a model would write here."""
+    """The snippet as it is, each of its lines, and both about files inside: what a model would
+    write here.
+    """
     whole = [snippet["code"], *snippet["code"].splitlines()]
     return [*whole, *(text.replace("/path/to/", "").replace("/etc/", "") for text in whole)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_no_snippet_that_writes_opens_a_shell_or_connects_runs_unattended(shell: Shell, preset: str) -> None:
+def test_no_snippet_that_writes_opens_a_shell_or_connects_runs_unattended(
+    shell: Shell, preset: str
+) -> None:
     acting = [snippet for snippet in snippets() if snippet["function"] not in READS]
     assert len(acting) >= 80
-    assert [snippet["code"] for snippet in acting if shell.unattended(preset, snippet["code"])] == []
+    assert [
+        snippet["code"] for snippet in acting if shell.unattended(preset, snippet["code"])
+    ] == []
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_no_snippet_runs_unattended_as_it_stands_and_about_files_inside_only_plain_reading_does(shell: Shell, preset: str) -> None:
+def test_no_snippet_runs_unattended_as_it_stands_and_about_files_inside_only_plain_reading_does(
+    shell: Shell, preset: str
+) -> None:
     passing = {
-        (snippet["function"], piece) for snippet in snippets() for piece in pieces(snippet) if shell.unattended(preset, piece)
+        (snippet["function"], piece)
+        for snippet in snippets()
+        for piece in pieces(snippet)
+        if shell.unattended(preset, piece)
     }
     as_they_stand = {snippet["code"] for snippet in snippets()}
     assert not [piece for _, piece in passing if piece in as_they_stand]
-    whole = {snippet["code"].replace("/path/to/", "").replace("/etc/", ""): snippet["function"] for snippet in snippets()}
+    whole = {
+        snippet["code"].replace("/path/to/", "").replace("/etc/", ""): snippet["function"]
+        for snippet in snippets()
+    }
     plain = {piece for _, piece in passing if piece in whole}
     assert plain == (PLAIN if preset in ("default", "coding") else set())
     assert {whole[piece] for piece in plain} <= set(READS)
 
 
 @pytest.mark.parametrize(("command", "expected"), EVERYDAY.items())
-def test_everyday_commands_run_unattended_if_they_provably_only_read(shell: Shell, command: str, expected: bool) -> None:
-    assert [shell.unattended(preset, command) for preset in PRESETS] == [False, expected, expected, False]
+def test_everyday_commands_run_unattended_if_they_provably_only_read(
+    shell: Shell, command: str, expected: bool
+) -> None:
+    assert [shell.unattended(preset, command) for preset in PRESETS] == [
+        False,
+        expected,
+        expected,
+        False,
+    ]
 
 
 def test_after_untrusted_content_harmless_commands_ask_too(shell: Shell) -> None:
-    assert not shell.unattended("coding", "ls", label=Label("untrusted", "public", ("https://a.example",)))
+    assert not shell.unattended(
+        "coding", "ls", label=Label("untrusted", "public", ("https://a.example",))
+    )
 
 
 def test_a_tool_from_elsewhere_cannot_call_itself_harmless(shell: Shell) -> None:
@@ -170,19 +209,24 @@ def test_a_record_from_before_the_fact_existed_is_decided_as_then() -> None:
     )
     event = events.decode(stored)
     assert isinstance(event, ToolProposed)
-    assert [type(STORES[preset].judge(call(SHELL, event.scope))).__name__ for preset in PRESETS] == ["Deny", "Ask", "Ask", "Ask"]
-
-
-# --- what holds a harmless command to it ------------------------------------------------------------------------------
+    assert [
+        type(STORES[preset].judge(call(SHELL, event.scope))).__name__ for preset in PRESETS
+    ] == ["Deny", "Ask", "Ask", "Ask"]
 
 
 def git(folder: Path, *words: str) -> None:
     settings = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(
+        ["git", *settings, *words], cwd=folder, check=True, capture_output=True, timeout=30
+    )
 
 
-def test_a_command_that_is_harmless_cannot_write_in_the_workspace_whatever_it_starts(shell: Shell) -> None:
-    """The repository's own configuration names programs; some git commands run them. Nothing they write stays."""
+def test_a_command_that_is_harmless_cannot_write_in_the_workspace_whatever_it_starts(
+    shell: Shell,
+) -> None:
+    """The repository's own configuration names programs; some git commands run them. Nothing they
+    write stays.
+    """
     work = shell.work
     git(work, "init", "-q")
     (work / "a.txt").write_text("one\n")
@@ -193,10 +237,24 @@ def test_a_command_that_is_harmless_cannot_write_in_the_workspace_whatever_it_st
     script = work / "planted.sh"
     script.write_text('#!/bin/sh\necho planted >> "$(dirname "$0")/written"\ncat "$@"\n')
     script.chmod(0o755)
-    for key in ("core.fsmonitor", "diff.external", "diff.planted.textconv", "filter.planted.clean", "core.pager", "alias.status"):
+    for key in (
+        "core.fsmonitor",
+        "diff.external",
+        "diff.planted.textconv",
+        "filter.planted.clean",
+        "core.pager",
+        "alias.status",
+    ):
         git(work, "config", key, str(script))
     before = tree(work)
-    for command in ("git status", "git diff", "git log -p", "git show HEAD", "git blame a.txt", "git grep one"):
+    for command in (
+        "git status",
+        "git diff",
+        "git log -p",
+        "git show HEAD",
+        "git blame a.txt",
+        "git grep one",
+    ):
         assert shell.scope(command).harmless
         shell.run(command)
     assert tree(work) == before

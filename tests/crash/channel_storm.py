@@ -1,8 +1,9 @@
-"""Many messages through a daemon that is killed every few moments, over connections that break, with a platform that repeats,
-refuses, limits and loses answers; and what became of each message.
+"""Many messages through a daemon that is killed every few moments, over connections that break,
+with a platform that repeats, refuses, limits and loses answers; and what became of each message.
 
-The platform lives in this process and speaks lines of JSON over a socket; the daemon is a process of its own, with two channels:
-one whose platform knows keys, and one whose platform does not. `python -m bench channels` does the same at full size.
+The platform lives in this process and speaks lines of JSON over a socket; the daemon is a process
+of its own, with two channels: one whose platform knows keys, and one whose platform does not.
+`python -m bench channels` does the same at full size.
 """
 
 import asyncio
@@ -19,22 +20,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palyra.core.messages import Emit, ModelFailure, ModelRequest, Reply, UserMessage
+from palyra.core.messages import Emit, ModelFailure, ModelReply, ModelRequest, UserMessage
 from palyra.features.channels.contract import (
     Abilities,
-    Door,
-    Given,
-    Kind,
-    Limits,
+    ConnectorKind,
+    ConnectorLimits,
+    ConnectorSettings,
+    Inbox,
     Lost,
     Mark,
     Me,
-    Outgoing,
+    OutgoingMessage,
     SendFailed,
-    Sent,
+    SentReceipt,
     Setting,
 )
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Inbound, Sender
 
 CHANNELS = ("keyed", "plain")
@@ -42,20 +43,17 @@ _IN_FLIGHT = 3
 _NUMBER = re.compile(r"m(\d+)\b")
 
 
-# --- in the daemon ----------------------------------------------------------------------------------------------------
-
-
 class StormConnector:
-    limits = Limits(text=Limit(2_000), per_second=100_000.0)
+    limits = ConnectorLimits(text=LengthLimit(2_000), per_second=100_000.0)
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: ConnectorSettings) -> None:
         self.name = given.name
         self._path = given.settings["socket"]
         self.abilities = Abilities(idempotent=given.name == "keyed")
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         try:
             reader, writer = await asyncio.open_unix_connection(self._path, limit=1 << 20)
         except OSError as error:
@@ -70,7 +68,9 @@ class StormConnector:
                 told = json.loads(line)
                 if "native" in told:
                     came.put_nowait(told)
-                elif (future := self._waiting.pop(told["key"], None)) is not None and not future.done():
+                elif (
+                    future := self._waiting.pop(told["key"], None)
+                ) is not None and not future.done():
                     future.set_result(told)
         except (ConnectionError, ValueError) as error:
             raise Lost(str(error)) from error
@@ -84,12 +84,20 @@ class StormConnector:
             self._waiting.clear()
         raise Lost("the platform hung up")
 
-    async def _take(self, door: Door, came: "asyncio.Queue[dict[str, str]]") -> None:
-        """Beside the reading: what is being stored must not hold up the answers to what is being sent."""
+    async def _take(self, door: Inbox, came: "asyncio.Queue[dict[str, str]]") -> None:
+        """Beside the reading: what is being stored must not hold up the answers to what is being
+        sent.
+        """
         while True:
             told = await came.get()
             where = told["conversation"]
-            message = Inbound(native_id=told["native"], conversation=where, sender=Sender(where), text=told["text"], is_direct=True)
+            message = Inbound(
+                native_id=told["native"],
+                conversation=where,
+                sender=Sender(where),
+                text=told["text"],
+                is_direct=True,
+            )
             await door.take(message)
             self._say({"taken": told["native"]})
 
@@ -98,7 +106,7 @@ class StormConnector:
             raise Lost("not connected")
         self._writer.write(json.dumps(words).encode() + b"\n")
 
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         future = self._waiting[out.key] = asyncio.get_running_loop().create_future()
         try:
             self._say({"send": out.key, "conversation": out.conversation, "text": out.text})
@@ -109,7 +117,7 @@ class StormConnector:
             self._waiting.pop(out.key, None)
         if told.get("failed"):
             raise SendFailed(told["failed"], retry_after_ms=told.get("retry_after_ms", 0))
-        return Sent(told["id"])
+        return SentReceipt(told["id"])
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
         raise NotImplementedError
@@ -128,23 +136,33 @@ class StormConnector:
             self._writer.close()
 
 
-KIND = Kind(name="storm", title="storm", make=StormConnector, settings=(Setting(name="socket", words="socket"),), hidden=True)
+KIND = ConnectorKind(
+    name="storm",
+    title="storm",
+    make=StormConnector,
+    settings=(Setting(name="socket", words="socket"),),
+    hidden=True,
+)
 
 
 class StormModel:
-    """Says which messages it was shown; now and then it is slow, and now and then its provider fails."""
+    """Says which messages it was shown; now and then it is slow, and now and then its provider
+    fails.
+    """
 
     name = "scripted"
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        said = next(message for message in reversed(request.messages) if isinstance(message, UserMessage))
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
+        said = next(
+            message for message in reversed(request.messages) if isinstance(message, UserMessage)
+        )
         found = _NUMBER.findall("".join(getattr(part, "text", "") for part in said.parts))
         luck = random.random()
         if luck < 0.02:
             raise ModelFailure("overloaded", "the provider has a bad day", retry_after_ms=20)
         if luck < 0.10:
             await asyncio.sleep(0.3)
-        return Reply(text=" ".join(f"m{number}" for number in found))
+        return ModelReply(text=" ".join(f"m{number}" for number in found))
 
 
 async def _daemon(folder: Path) -> None:
@@ -154,7 +172,9 @@ async def _daemon(folder: Path) -> None:
 
     connectors._KINDS["storm"] = "tests.crash.channel_storm:KIND"
     loaded = config.load(folder / "home", {})
-    opened = await daemon.start(loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()})
+    opened = await daemon.start(
+        loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()}
+    )
     opened.channels.intake.holding.quiet_ms = 30
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -185,9 +205,6 @@ per_minute = 1000000
 waiting = 1000
 concurrency = 16
 """
-
-
-# --- the platform -----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -223,7 +240,9 @@ class _Platform:
         self.rng = rng
         self.lines = {name: _Line(name) for name in CHANNELS}
         # One in twenty comes twice; which is drawn before it begins, so that some always do.
-        self.twice = set(rng.sample([f"n{number}" for number in range(storm.messages)], storm.messages // 20))
+        self.twice = set(
+            rng.sample([f"n{number}" for number in range(storm.messages)], storm.messages // 20)
+        )
 
     @property
     def said(self) -> int:
@@ -306,18 +325,32 @@ class _Platform:
         self.feed(line)
 
 
-# --- the storm --------------------------------------------------------------------------------------------------------
-
-
 def storm(
-    folder: Path, count: int, *, conversations: int, kill_every_s: float, seed: int, limit_s: float, kill_after: int = 20
+    folder: Path,
+    count: int,
+    *,
+    conversations: int,
+    kill_every_s: float,
+    seed: int,
+    limit_s: float,
+    kill_after: int = 20,
 ) -> Storm:
-    """A daemon is killed after about so many seconds, and not before it has sent about `kill_after` answers."""
-    return asyncio.run(_storm(folder, count, conversations, kill_every_s, kill_after, seed, limit_s))
+    """A daemon is killed after about so many seconds, and not before it has sent about `kill_after`
+    answers.
+    """
+    return asyncio.run(
+        _storm(folder, count, conversations, kill_every_s, kill_after, seed, limit_s)
+    )
 
 
 async def _storm(
-    folder: Path, count: int, conversations: int, kill_every_s: float, kill_after: int, seed: int, limit_s: float
+    folder: Path,
+    count: int,
+    conversations: int,
+    kill_every_s: float,
+    kill_after: int,
+    seed: int,
+    limit_s: float,
 ) -> Storm:
     rng, found = random.Random(seed), Storm(count)
     platform = _Platform(found, rng)
@@ -375,8 +408,13 @@ def _over(journal: Path, count: int) -> bool:
     if not journal.exists():
         return False
     try:
-        ((ended,),) = _rows(journal, "SELECT count(*) FROM channel_messages WHERE state IN ('answered', 'refused', 'failed')")
-        ((waiting,),) = _rows(journal, "SELECT count(*) FROM channel_outbox WHERE state IN ('waiting', 'sending')")
+        ((ended,),) = _rows(
+            journal,
+            "SELECT count(*) FROM channel_messages WHERE state IN ('answered', 'refused', 'failed')",
+        )
+        ((waiting,),) = _rows(
+            journal, "SELECT count(*) FROM channel_outbox WHERE state IN ('waiting', 'sending')"
+        )
     except sqlite3.OperationalError:
         return False
     return ended >= count and not waiting
@@ -384,19 +422,31 @@ def _over(journal: Path, count: int) -> bool:
 
 def _account(journal: Path, platform: _Platform, found: Storm) -> None:
     """Every way in which a promise was broken."""
-    rows = _rows(journal, "SELECT connector, native_id, conversation, state, reason FROM channel_messages")
+    rows = _rows(
+        journal, "SELECT connector, native_id, conversation, state, reason FROM channel_messages"
+    )
     found.states = dict(Counter(row[3] for row in rows))
     said = {(row[0], int(row[1][1:])): row for row in rows}
     if len(rows) != found.messages or len(said) != found.messages:
-        found.problems.append(f"{len(rows)} messages are accounted for, and {found.messages} were sent")
+        found.problems.append(
+            f"{len(rows)} messages are accounted for, and {found.messages} were sent"
+        )
     doubtful = {
-        f"{reply_id}-{part}" for reply_id, part in _rows(journal, "SELECT reply_id, part FROM channel_outbox WHERE doubtful = 1")
+        f"{reply_id}-{part}"
+        for reply_id, part in _rows(
+            journal, "SELECT reply_id, part FROM channel_outbox WHERE doubtful = 1"
+        )
     }
     found.marked = len(doubtful)
     for name, line in platform.lines.items():
         answers: Counter[int] = Counter()
         last: dict[str, int] = {}
-        unknown = {int(each) for _, text, key in line.posts if key in doubtful for each in _NUMBER.findall(text)}
+        unknown = {
+            int(each)
+            for _, text, key in line.posts
+            if key in doubtful
+            for each in _NUMBER.findall(text)
+        }
         for conversation, text, key in line.posts:
             numbers = [int(each) for each in _NUMBER.findall(text)]
             again = bool(numbers) and answers[numbers[0]] > 0
@@ -405,10 +455,14 @@ def _account(journal: Path, platform: _Platform, found: Storm) -> None:
             answers.update(numbers)
             if numbers and not again:
                 if numbers[0] < last.get(conversation, -1):
-                    found.problems.append(f"{name} {conversation}: m{numbers[0]} was answered after m{last[conversation]}")
+                    found.problems.append(
+                        f"{name} {conversation}: m{numbers[0]} was answered after m{last[conversation]}"
+                    )
                 last[conversation] = max(numbers)
         for (of, number), row in said.items():
             # One that may have arrived, as far as anybody knows, and was given up is told to be so.
             unsure = row[3] == "failed" and number in unknown
             if of == name and (row[3] == "answered") != (answers[number] > 0) and not unsure:
-                found.problems.append(f"{name} m{number} is {row[3]} ({row[4]}) and was answered {answers[number]} times")
+                found.problems.append(
+                    f"{name} m{number} is {row[3]} ({row[4]}) and was answered {answers[number]} times"
+                )

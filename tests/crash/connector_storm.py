@@ -1,7 +1,9 @@
-"""Many messages over all connectors at once, through a real daemon that is killed every few moments; and what became of each.
+"""Many messages over all connectors at once, through a real daemon that is killed every few
+moments; and what became of each.
 
-The platforms (tests/crash/storm_ends.py) and the model's provider live in this process. They repeat, break off, refuse, limit and
-lose answers; the provider is slow and fails. `python -m bench channels` does it at full size.
+The platforms (tests/crash/storm_ends.py) and the model's provider live in this process. They
+repeat, break off, refuse, limit and lose answers; the provider is slow and fails. `python -m bench
+channels` does it at full size.
 """
 
 import asyncio
@@ -80,7 +82,9 @@ class Storm:
 
 
 class _Provider:
-    """Says which messages it was shown; now and then it is slow, has a bad day, or will not answer at all."""
+    """Says which messages it was shown; now and then it is slow, has a bad day, or will not answer
+    at all.
+    """
 
     def __init__(self, storm: Storm, rng: random.Random) -> None:
         self._storm = storm
@@ -96,7 +100,11 @@ class _Provider:
         if luck < 0.03:
             self._storm.model_failures += 1
             status, code = (503, "overloaded") if luck < 0.02 else (400, "invalid_request_error")
-            return Answer(json.dumps({"error": {"code": code, "message": "a bad day"}}).encode(), status, "application/json")
+            return Answer(
+                json.dumps({"error": {"code": code, "message": "a bad day"}}).encode(),
+                status,
+                "application/json",
+            )
         if luck < 0.10:
             self._storm.slow += 1
             go = asyncio.Event()
@@ -106,14 +114,21 @@ class _Provider:
 
 
 class _Feed:
-    """People who write on: in each conversation a few messages ahead of the answers, and not before the last was delivered."""
+    """People who write on: in each conversation a few messages ahead of the answers, and not before
+    the last was delivered.
+    """
 
-    def __init__(self, name: str, end: End, count: int, numbers: "itertools.count[int]", rng: random.Random) -> None:
+    def __init__(
+        self, name: str, end: End, count: int, numbers: "itertools.count[int]", rng: random.Random
+    ) -> None:
         self.name = name
         self.end = end
-        # One in twenty meets trouble, one in twenty comes again; which is drawn before it begins, and so the same every time.
+        # One in twenty meets trouble, one in twenty comes again; which is drawn before it begins,
+        # and so the same every time.
         some = -(-count // 20)
-        self._disturbed, self._repeated = (iter(rng.sample([True] * some + [False] * (count - some), count)) for _ in range(2))
+        self._disturbed, self._repeated = (
+            iter(rng.sample([True] * some + [False] * (count - some), count)) for _ in range(2)
+        )
         self.of: list[list[int]] = [[] for _ in end.places]
         for each in range(count):
             self.of[each % len(end.places)].append(next(numbers))
@@ -123,7 +138,10 @@ class _Feed:
 
     async def on(self, ended: dict[str, int], storm: Storm) -> None:
         for at, place in enumerate(self.end.places):
-            while self.next[at] < len(self.of[at]) and self.next[at] - ended.get(place, 0) < _IN_FLIGHT:
+            while (
+                self.next[at] < len(self.of[at])
+                and self.next[at] - ended.get(place, 0) < _IN_FLIGHT
+            ):
                 number = self.of[at][self.next[at]]
                 self.next[at] += 1
                 if next(self._disturbed):
@@ -136,12 +154,27 @@ class _Feed:
                     await self.end.again()
 
 
-def storm(folder: Path, counts: dict[str, int], *, people: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
+def storm(
+    folder: Path,
+    counts: dict[str, int],
+    *,
+    people: int,
+    kill_every_s: float,
+    seed: int,
+    limit_s: float,
+) -> Storm:
     """So many messages on each channel, by so many people there."""
     return asyncio.run(_storm(folder, counts, people, kill_every_s, seed, limit_s))
 
 
-async def _storm(folder: Path, counts: dict[str, int], people: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
+async def _storm(
+    folder: Path,
+    counts: dict[str, int],
+    people: int,
+    kill_every_s: float,
+    seed: int,
+    limit_s: float,
+) -> Storm:
     rng, found, port = random.Random(seed), Storm(), ports.free()
     random.seed(seed)
     home, workspace = folder / "home", folder / "work"
@@ -150,7 +183,9 @@ async def _storm(folder: Path, counts: dict[str, int], people: int, kill_every_s
         provider = await stack.enter_async_context(FakeProvider(_Provider(found, rng).answer))
         numbers, feeds, tables = itertools.count(1), [], ""
         for name, count in counts.items():
-            end = await stack.enter_async_context(ENDS[name](people, f"http://127.0.0.1:{port}/v1/channels/{name}/hook"))
+            end = await stack.enter_async_context(
+                ENDS[name](people, f"http://127.0.0.1:{port}/v1/channels/{name}/hook")
+            )
             feeds.append(_Feed(name, end, count, numbers, rng))
             tables += _CHANNEL.format(name=name, settings=_written(folder, name, end.settings))
         configure(home, config=_SETTINGS.format(url=provider.url) + tables)
@@ -175,9 +210,15 @@ async def _blow(
     kill_every_s: float,
     limit_s: float,
 ) -> DaemonProcess:
-    """Let people write and the daemon die until every message has come to an end; gives the daemon that lives then."""
-    journal, total = daemon.home / "journal.db", sum(len(each) for feed in feeds for each in feed.of)
-    # Nobody writes before each channel was connected once: what was said before that is nobody's to read.
+    """Let people write and the daemon die until every message has come to an end; gives the daemon
+    that lives then.
+    """
+    journal, total = (
+        daemon.home / "journal.db",
+        sum(len(each) for feed in feeds for each in feed.of),
+    )
+    # Nobody writes before each channel was connected once: what was said before that is nobody's to
+    # read.
     await _connected(daemon, len(feeds), limit_s=60)
     began, over = time.monotonic(), asyncio.Event()
     killing = asyncio.create_task(_kill(daemon, feeds, found, rng, port, kill_every_s, over))
@@ -185,11 +226,15 @@ async def _blow(
     try:
         while not over.is_set():
             ended, waiting = _ended(journal)
-            found.ended = Counter({feed.name: sum(_of(feed.name, ended).values()) for feed in feeds})
+            found.ended = Counter(
+                {feed.name: sum(_of(feed.name, ended).values()) for feed in feeds}
+            )
             if found.ended.total() >= total and not waiting:
                 break
             if time.monotonic() - began > limit_s:
-                found.problems.append(f"it did not come to an end: {found.ended} of {total}, {waiting} answers wait")
+                found.problems.append(
+                    f"it did not come to an end: {found.ended} of {total}, {waiting} answers wait"
+                )
                 break
             # Each by itself: a slow platform holds up no other.
             for feed in feeds:
@@ -220,7 +265,9 @@ async def _kill(
 ) -> DaemonProcess:
     before: Counter[str] = Counter()
     while not await _passed(rng.uniform(0.5, 1.5) * every_s, over):
-        unfinished = [feed.name for feed in feeds if found.ended[feed.name] < sum(map(len, feed.of))]
+        unfinished = [
+            feed.name for feed in feeds if found.ended[feed.name] < sum(map(len, feed.of))
+        ]
         moved = [name for name in unfinished if found.ended[name] > before[name]]
         if unfinished and 2 * len(moved) < len(unfinished):
             continue  # Not before half of the channels did something: a machine that is busy would never come to an end.
@@ -229,14 +276,18 @@ async def _kill(
         await asyncio.to_thread(daemon.process.wait)
         found.kills += 1
         try:
-            daemon = await asyncio.to_thread(launch, daemon.home, daemon.workspace, port=port, start_s=_START_S)
+            daemon = await asyncio.to_thread(
+                launch, daemon.home, daemon.workspace, port=port, start_s=_START_S
+            )
         except AssertionError as error:
             found.problems.append(str(error))
             over.set()
     return daemon
 
 
-async def _drop(feeds: list[_Feed], found: Storm, rng: random.Random, every_s: float, over: asyncio.Event) -> None:
+async def _drop(
+    feeds: list[_Feed], found: Storm, rng: random.Random, every_s: float, over: asyncio.Event
+) -> None:
     while not await _passed(rng.uniform(0.5, 1.5) * every_s, over):
         feed = rng.choice(feeds)
         found.dropped[feed.name] += 1
@@ -279,22 +330,23 @@ def _written(folder: Path, name: str, settings: dict[str, str]) -> str:
     return json.dumps(lines)
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
-
-
 def _rows(journal: Path, sql: str, *values: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True, timeout=30)) as connection:
         return connection.execute(sql, values).fetchall()
 
 
 def _ended(journal: Path) -> tuple[dict[tuple[str, str], int], int]:
-    """How many messages of each conversation have come to an end, and how many answers are still to be sent."""
+    """How many messages of each conversation have come to an end, and how many answers are still to
+    be sent.
+    """
     rows = _rows(
         journal,
         """SELECT connector, conversation, count(*) FROM channel_messages
             WHERE state IN ('answered', 'refused', 'failed') GROUP BY connector, conversation""",
     )
-    ((waiting,),) = _rows(journal, "SELECT count(*) FROM channel_outbox WHERE state IN ('waiting', 'sending')")
+    ((waiting,),) = _rows(
+        journal, "SELECT count(*) FROM channel_outbox WHERE state IN ('waiting', 'sending')"
+    )
     return {(connector, place): count for connector, place, count in rows}, waiting
 
 
@@ -302,7 +354,9 @@ def _account(journal: Path, feed: _Feed, seen: list[tuple[str, str]], found: Sto
     """Every way in which a promise was broken on one channel."""
     name, problems = feed.name, found.problems
     messages = _rows(
-        journal, "SELECT conversation, state, reason, run_id, body FROM channel_messages WHERE connector = ? ORDER BY number", name
+        journal,
+        "SELECT conversation, state, reason, run_id, body FROM channel_messages WHERE connector = ? ORDER BY number",
+        name,
     )
     replies = _rows(
         journal,
@@ -310,43 +364,71 @@ def _account(journal: Path, feed: _Feed, seen: list[tuple[str, str]], found: Sto
         name,
     )
     states = Counter(row[1] for row in messages)
-    found.answered[name], found.refused[name], found.failed[name] = states["answered"], states["refused"], states["failed"]
+    found.answered[name], found.refused[name], found.failed[name] = (
+        states["answered"],
+        states["refused"],
+        states["failed"],
+    )
     found.answers[name] = sum(reply[2] == "sent" for reply in replies)
     found.marked[name] = sum(bool(reply[3]) for reply in replies if reply[2] == "sent")
     taken = Counter(int(_NUMBER.findall(json.loads(row[4])["text"])[0]) for row in messages)
     if taken != Counter(number for each in feed.of for number in each):
-        problems.append(f"{name}: {len(messages)} messages are accounted for, and {sum(map(len, feed.of))} were said")
+        problems.append(
+            f"{name}: {len(messages)} messages are accounted for, and {sum(map(len, feed.of))} were said"
+        )
     if sum(states[state] for state in ("answered", "refused", "failed")) != len(messages):
         problems.append(f"{name}: not every message has come to an end: {dict(states)}")
     _each_answered(name, messages, replies, problems)
     for place in feed.end.places:
-        ours = [(json.loads(row[5])["text"], row[2], bool(row[3])) for row in replies if row[0] == place]
+        ours = [
+            (json.loads(row[5])["text"], row[2], bool(row[3])) for row in replies if row[0] == place
+        ]
         _as_sent(f"{name} {place}", ours, [text for at, text in seen if at == place], found, name)
 
 
-def _each_answered(name: str, messages: list[tuple[Any, ...]], replies: list[tuple[Any, ...]], problems: list[str]) -> None:
-    """A message that is said to be answered is: by the one reply of its run, which names it or says what went wrong."""
-    sent = {row[1]: json.loads(row[5])["text"] for row in replies if row[2] == "sent" and row[4] == "answer"}
+def _each_answered(
+    name: str, messages: list[tuple[Any, ...]], replies: list[tuple[Any, ...]], problems: list[str]
+) -> None:
+    """A message that is said to be answered is: by the one reply of its run, which names it or says
+    what went wrong.
+    """
+    sent = {
+        row[1]: json.loads(row[5])["text"]
+        for row in replies
+        if row[2] == "sent" and row[4] == "answer"
+    }
     for _, state, reason, run_id, body in messages:
         number = _NUMBER.findall(json.loads(body)["text"])[0]
         answer = sent.get(run_id, "")
-        if state == "answered" and number not in _NUMBER.findall(answer) and not answer.startswith(("That did not", "Stopped")):
+        if (
+            state == "answered"
+            and number not in _NUMBER.findall(answer)
+            and not answer.startswith(("That did not", "Stopped"))
+        ):
             problems.append(f"{name} m{number} is said to be answered, and is not: {answer!r}")
         if state != "answered" and run_id in sent:
             problems.append(f"{name} m{number} is {state} ({reason}) and was answered")
 
 
-def _as_sent(where: str, ours: list[tuple[str, str, bool]], seen: list[str], found: Storm, name: str) -> None:
-    """What people see is what was sent: each once, or said to be perhaps twice; in the order in which they wrote."""
+def _as_sent(
+    where: str, ours: list[tuple[str, str, bool]], seen: list[str], found: Storm, name: str
+) -> None:
+    """What people see is what was sent: each once, or said to be perhaps twice; in the order in
+    which they wrote.
+    """
     there, sent = Counter(seen), Counter(text for text, state, _ in ours if state == "sent")
     perhaps = {text for text, _, doubtful in ours if doubtful}
     for text in there.keys() | sent.keys():
         more = there[text] - sent[text]
         found.twice[name] += max(more, 0) if sent[text] else 0
         if more < 0:
-            found.problems.append(f"{where}: {text!r} was sent {sent[text]} times and is there {there[text]} times")
+            found.problems.append(
+                f"{where}: {text!r} was sent {sent[text]} times and is there {there[text]} times"
+            )
         if more > 0 and text not in perhaps:
-            found.problems.append(f"{where}: {text!r} is there {more} times too often, and nobody said so")
+            found.problems.append(
+                f"{where}: {text!r} is there {more} times too often, and nobody said so"
+            )
     last, known = 0, set()
     for text in seen:
         numbers = [int(each) for each in _NUMBER.findall(text)]

@@ -1,4 +1,6 @@
-"""Runs what forks in a process of its own, because a test runner has threads, and judges what it reports."""
+"""Runs what forks in a process of its own, because a test runner has threads, and judges what it
+reports.
+"""
 
 import json
 import os
@@ -29,7 +31,8 @@ def crash_everywhere(folder: Path, least_points: int, module: str, *arguments: s
 
 @contextmanager
 def in_memory(folder: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: `kill -9` loses nothing that was written, so only the syncs are saved.
+    """A folder in memory where there is one: `kill -9` loses nothing that was written, so only the
+    syncs are saved.
 
     What failed is kept in the folder that was given.
     """
@@ -47,6 +50,8 @@ def in_memory(folder: Path) -> Iterator[Path]:
 def program(module: str, *arguments: str) -> Any:
     """What a module of the tests prints when it is run."""
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
     assert done.returncode == 0, done.stderr[-6000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,10 +1,12 @@
-"""Daemons that are ended at every point of what they do, as forked children of a process that has everything imported.
+"""Daemons that are ended at every point of what they do, as forked children of a process that has
+everything imported.
 
 A point is the moment before or after a commit, or before or after a file operation.
 
-What `kill -9` leaves of a daemon are its files. So one daemon goes through the whole work; at every point it is stopped, all its
-threads at once, and its files are kept: they are those of a daemon that was killed there. One start from each is then enough, and
-one for points that follow each other without a byte written between them.
+What `kill -9` leaves of a daemon are its files. So one daemon goes through the whole work; at every
+point it is stopped, all its threads at once, and its files are kept: they are those of a daemon
+that was killed there. One start from each is then enough, and one for points that follow each other
+without a byte written between them.
 """
 
 import asyncio
@@ -35,7 +37,8 @@ _THREAD_SECONDS = 10
 def ready_to_fork(work: Work | None = None) -> None:
     """Do once what each child would do for the first time; then a child costs milliseconds.
 
-    `work` is what they will do, in a folder that nobody looks at: it imports, compiles and reads what is read once in a process.
+    `work` is what they will do, in a folder that nobody looks at: it imports, compiles and reads
+    what is read once in a process.
     """
     _keep_together()
     if work is not None:
@@ -45,13 +48,16 @@ def ready_to_fork(work: Work | None = None) -> None:
         for thread in threading.enumerate():
             if thread is not threading.current_thread():
                 thread.join(_THREAD_SECONDS)
-    # What is there is never looked at again: a child that counted references in it would copy it page by page.
+    # What is there is never looked at again: a child that counted references in it would copy it
+    # page by page.
     gc.collect()
     gc.freeze()
 
 
 def _keep_together() -> None:
-    """As the daemon does, but two programs of tests that run at once do not choose the same processor."""
+    """As the daemon does, but two programs of tests that run at once do not choose the same
+    processor.
+    """
     number = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if number.isdecimal() and hasattr(os, "sched_setaffinity"):
         given = sorted(os.sched_getaffinity(0))
@@ -60,11 +66,10 @@ def _keep_together() -> None:
         cpu_affinity.keep_together()
 
 
-# --- points -----------------------------------------------------------------------------------------------------------
-
-
 class Points:
-    """Counts points and dies at the chosen one, or stops at each until it is told to go on. While it is not `on` there are none."""
+    """Counts points and dies at the chosen one, or stops at each until it is told to go on. While
+    it is not `on` there are none.
+    """
 
     def __init__(self, die_at: int = 0, *, stops: bool = False, on: bool = True) -> None:
         self.count = 0
@@ -79,7 +84,8 @@ class Points:
         if self.count == self._die_at:
             os.kill(os.getpid(), signal.SIGKILL)
         if self._stops:
-            # To this very thread: what is sent to the process, another thread may notice, and this one goes on until it does.
+            # To this very thread: what is sent to the process, another thread may notice, and this
+            # one goes on until it does.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     def mortal(self) -> type[Database]:
@@ -95,7 +101,9 @@ class Points:
         return Mortal
 
     def around(self, name: str, counts: Counts | None = None, *, after: bool = True) -> None:
-        """Put points around a function of `os`, where `counts` says so. Without `after`: the one after is before the next."""
+        """Put points around a function of `os`, where `counts` says so. Without `after`: the one
+        after is before the next.
+        """
         real = getattr(os, name)
 
         def wrapped(*arguments: Any, **named: Any) -> Any:
@@ -110,14 +118,17 @@ class Points:
         setattr(os, name, wrapped)
 
 
-def arm(points: Points, operations: tuple[str, ...] = FILES, counts: Counts | None = None, *, after: bool = True) -> None:
+def arm(
+    points: Points,
+    operations: tuple[str, ...] = FILES,
+    counts: Counts | None = None,
+    *,
+    after: bool = True,
+) -> None:
     """Put points around every commit of the daemon and around file operations."""
     setattr(palyra.parts.ground, "Database", points.mortal())  # noqa: B010  a name that the module only imports
     for name in operations:
         points.around(name, counts, after=after)
-
-
-# --- children ---------------------------------------------------------------------------------------------------------
 
 
 def fork(work: Work, seconds: int) -> int:
@@ -138,7 +149,9 @@ def fork(work: Work, seconds: int) -> int:
 
 
 def forked(work: Work, seconds: int, stopped: Callable[[], None] | None = None) -> int:
-    """How a child that did the work ended. Whenever it stops, `stopped` is called, and then it goes on."""
+    """How a child that did the work ended. Whenever it stops, `stopped` is called, and then it goes
+    on.
+    """
     pid = fork(work, seconds)
     while os.WIFSTOPPED(status := os.waitpid(pid, os.WUNTRACED)[1]):
         if stopped is not None:
@@ -147,7 +160,9 @@ def forked(work: Work, seconds: int, stopped: Callable[[], None] | None = None) 
     return status
 
 
-def told(report: Path, work: Work, seconds: int, stopped: Callable[[], None] | None = None) -> tuple[int, Any]:
+def told(
+    report: Path, work: Work, seconds: int, stopped: Callable[[], None] | None = None
+) -> tuple[int, Any]:
     """The same, and what the work returned, by way of a file."""
     report.unlink(missing_ok=True)
 
@@ -160,9 +175,6 @@ def told(report: Path, work: Work, seconds: int, stopped: Callable[[], None] | N
 
 def killed(status: int) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-
-
-# --- what they leave --------------------------------------------------------------------------------------------------
 
 
 class Copies:
@@ -183,7 +195,9 @@ class Copies:
             shutil.copytree(self._place, self._kept / str(self.points), symlinks=True)
 
     def each(self) -> Iterator[str]:
-        """Put them back one after another where they were, because much knows where it lies. Each is named by its first point."""
+        """Put them back one after another where they were, because much knows where it lies. Each
+        is named by its first point.
+        """
         for copy in sorted(self._kept.iterdir(), key=lambda each: int(each.name)):
             shutil.rmtree(self._place)
             copy.rename(self._place)

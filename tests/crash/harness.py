@@ -1,8 +1,8 @@
 """Ends the daemon at every point of a scenario, starts it again, and says what it found.
 
-Run as `python -m tests.crash.harness FOLDER SCENARIO`. How daemons are ended and started again: see `forking`. With `--kill` as a
-third argument every point gets a daemon of its own that really kills itself there, as those that crash twice do in any case: the
-same answers, in a multiple of the time.
+Run as `python -m tests.crash.harness FOLDER SCENARIO`. How daemons are ended and started again: see
+`forking`. With `--kill` as a third argument every point gets a daemon of its own that really kills
+itself there, as those that crash twice do in any case: the same answers, in a multiple of the time.
 """
 
 import json
@@ -14,15 +14,27 @@ from typing import Any
 
 from palyra.store import sqlite_files
 from tests.crash.forking import Copies, Points, arm, killed, ready_to_fork, told
-from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
+from tests.crash.scenarios import (
+    SCENARIOS,
+    Scenario,
+    conversation_of,
+    drive,
+    folds_agree,
+    problems,
+    recorded,
+)
 from tests.inprocess import daemon
 
 DOUBLE_CRASHES = 6
 _CHILD_SECONDS = 300
 
 
-def child(folder: Path, scenario: Scenario, die_at: int, copies: Copies | None = None) -> tuple[int, dict[str, Any]]:
-    """Fork a daemon that drives the scenario; returns its exit status and what it reported. It stops where copies are wanted."""
+def child(
+    folder: Path, scenario: Scenario, die_at: int, copies: Copies | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Fork a daemon that drives the scenario; returns its exit status and what it reported. It
+    stops where copies are wanted.
+    """
 
     async def work() -> dict[str, Any]:
         points = Points(die_at, stops=copies is not None)
@@ -30,7 +42,9 @@ def child(folder: Path, scenario: Scenario, die_at: int, copies: Copies | None =
         conversation = await live(folder, scenario)
         return {"points": points.count, "conversation": conversation}
 
-    return told(folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None)
+    return told(
+        folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None
+    )
 
 
 async def live(folder: Path, scenario: Scenario) -> dict[str, Any]:
@@ -49,7 +63,9 @@ def prepare(folder: Path, scenario: Scenario) -> Path:
     return folder
 
 
-def try_crashes(root: Path, scenario: Scenario, reference: dict[str, Any], die_at: tuple[int, ...]) -> list[str]:
+def try_crashes(
+    root: Path, scenario: Scenario, reference: dict[str, Any], die_at: tuple[int, ...]
+) -> list[str]:
     """Crash at these points one after another, then let it finish and look."""
     folder = prepare(root / "-".join(map(str, die_at)), scenario)
     for point in die_at:
@@ -66,7 +82,9 @@ def recovered(folder: Path, scenario: Scenario, reference: dict[str, Any]) -> li
     status, report = child(folder, scenario, 0)
     if status != 0:
         return [f"the daemon that recovered ended with status {status}"]
-    found = problems(scenario, folder / "work", cancelled=any(cancels for _, cancels in scenario.says))
+    found = problems(
+        scenario, folder / "work", cancelled=any(cancels for _, cancels in scenario.says)
+    )
     if not any(cancels for _, cancels in scenario.says) and report["conversation"] != reference:
         found.append(f"another conversation: {report['conversation']} instead of {reference}")
     verified = sqlite_files.inspect(folder / "home/journal.db")
@@ -85,7 +103,9 @@ def main(root: Path, name: str, *, kill: bool = False) -> None:
     status, whole = child(place, scenario, 0, None if kill else copies)
     assert status == 0, "the scenario does not even run without a crash"
     reference = json.loads(json.dumps(whole["conversation"]))
-    assert problems(scenario, place / "work", cancelled=False) == [] or any(c for _, c in scenario.says)
+    assert problems(scenario, place / "work", cancelled=False) == [] or any(
+        c for _, c in scenario.says
+    )
     rng = random.Random(5)
     last = whole["points"]
     failures = {}

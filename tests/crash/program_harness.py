@@ -1,6 +1,8 @@
-"""A program that brings tools asks, does its calls and brings what they gave, while the daemon dies at every point.
+"""A program that brings tools asks, does its calls and brings what they gave, while the daemon dies
+at every point.
 
-Run as `python -m tests.crash.program_harness FOLDER`. Like a library that lost its connection, the program sends everything again.
+Run as `python -m tests.crash.program_harness FOLDER`. Like a library that lost its connection, the
+program sends everything again.
 """
 
 import json
@@ -12,7 +14,7 @@ from typing import Any
 
 from palyra.core.events import ClientTool, Earlier
 from palyra.core.ids import OWNER
-from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.openai_api.sessions import CallerRequest, CallName
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files
@@ -20,10 +22,19 @@ from tests.crash.forking import Copies, Points, arm, ready_to_fork, told
 from tests.inprocess import TERMINAL, body, daemon, entries, until
 
 _CHILD_SECONDS = 300
-_THEIRS = tuple(ScriptedCall(name="get_weather", arguments={"city": city}) for city in ("Brno", "Wien"))
+_THEIRS = tuple(
+    ScriptedCall(name="get_weather", arguments={"city": city}) for city in ("Brno", "Wien")
+)
 _OWN = ScriptedCall(name="test.reversible", arguments={"path": "once.txt", "line": "one"})
-_TURNS: dict[str, Sequence[Turn]] = {"weather": [Turn(text="I ask you.", calls=(*_THEIRS, _OWN)), Turn(text="sunny in both")]}
-_ASKED = Asked(text="weather", offered=(ClientTool("get_weather"),), key="once and for all", earlier=(Earlier("user", "hello"),))
+_TURNS: dict[str, Sequence[Turn]] = {
+    "weather": [Turn(text="I ask you.", calls=(*_THEIRS, _OWN)), Turn(text="sunny in both")]
+}
+_ASKED = CallerRequest(
+    text="weather",
+    offered=(ClientTool("get_weather"),),
+    key="once and for all",
+    earlier=(Earlier("user", "hello"),),
+)
 _TOLD = ("input.received", "model.replied", "tool.handed_over", "tool.finished", "run.completed")
 
 
@@ -32,7 +43,7 @@ async def drive(d: Daemon) -> dict[str, Any]:
     begun = await d.callers.begin(OWNER, _ASKED)
     handed = await until(d, begun.session_id, "tool.handed_over", run_id=begun.run_id)
     results = {CallName(begun.run_id, call_id): "sun" for call_id in body(handed)["calls"]}
-    going_on = await d.callers.begin(OWNER, Asked(results=results))
+    going_on = await d.callers.begin(OWNER, CallerRequest(results=results))
     assert going_on.run_id == begun.run_id
     ended = await until(d, begun.session_id, *TERMINAL, run_id=begun.run_id, after=going_on.seq)
     kinds = [each.kind for each in await entries(d, begun.session_id) if each.kind in _TOLD]
@@ -45,7 +56,9 @@ def child(folder: Path, copies: Copies | None = None) -> tuple[int, dict[str, An
         arm(points)
         return {**await live(folder), "points": points.count}
 
-    return told(folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None)
+    return told(
+        folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None
+    )
 
 
 async def live(folder: Path) -> dict[str, Any]:
@@ -64,7 +77,9 @@ def problems(place: Path, reference: dict[str, Any]) -> list[str]:
     if status != 0:
         return [f"the daemon that recovered ended with status {status}"]
     found = [
-        f"{name}: {report[name]} instead of {reference[name]}" for name in ("kinds", "text") if report[name] != reference[name]
+        f"{name}: {report[name]} instead of {reference[name]}"
+        for name in ("kinds", "text")
+        if report[name] != reference[name]
     ]
     if (place / "work" / "once.txt").read_text() != "one\n":
         found.append("its own call was not done exactly once")

@@ -1,4 +1,5 @@
-"""Leaves journals of runs that were killed on the way and finished later, in a process of its own because it forks.
+"""Leaves journals of runs that were killed on the way and finished later, in a process of its own
+because it forks.
 
 Run as `python -m tests.crash.recorded_crashes FOLDER TRACES`.
 """
@@ -21,7 +22,9 @@ def main(root: Path, traces: Path) -> None:
     rng = random.Random(11)
     left = []
     scenarios = {name: (make(), KILLS) for name, make in SCENARIOS.items()}
-    scenarios |= {f"trace{number}": (recorded(traces, number), KILLS_OF_A_TRACE) for number in range(3)}
+    scenarios |= {
+        f"trace{number}": (recorded(traces, number), KILLS_OF_A_TRACE) for number in range(3)
+    }
 
     async def once() -> None:
         for name, (scenario, _) in scenarios.items():

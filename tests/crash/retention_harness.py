@@ -1,7 +1,8 @@
-"""Kills the daemon at every point of putting sessions away and of bringing one back, starts it again, and says what it found.
+"""Kills the daemon at every point of putting sessions away and of bringing one back, starts it
+again, and says what it found.
 
-Run as `python -m tests.crash.retention_harness FOLDER`. How daemons are ended and started again: see `forking`. Whatever the point
-was, the journal verifies and every session reads as it did.
+Run as `python -m tests.crash.retention_harness FOLDER`. How daemons are ended and started again:
+see `forking`. Whatever the point was, the journal verifies and every session reads as it did.
 """
 
 import json
@@ -23,7 +24,10 @@ KEYS = ("first", "second")
 CHILD_SECONDS = 300
 LONG = "one of many lines\n" * 900
 TURNS: dict[str, Sequence[Turn]] = {
-    "begin": [Turn(calls=(call("test.pure", text=LONG), call("fs.write", path="a.txt", content="x"))), Turn(text=("done",))]
+    "begin": [
+        Turn(calls=(call("test.pure", text=LONG), call("fs.write", path="a.txt", content="x"))),
+        Turn(text=("done",)),
+    ]
 }
 Report = dict[str, Any]
 
@@ -41,7 +45,10 @@ async def make(folder: Path, points: Points) -> Report:
 async def _read(d: Any, key: str) -> list[str]:
     where = await session(d, key=key)
     await d.retention.restore(OWNER, where.session_id)
-    return [f"{entry.position} {entry.hash} {bytes(entry.event).decode()}" for entry in await entries(d, where.session_id)]
+    return [
+        f"{entry.position} {entry.hash} {bytes(entry.event).decode()}"
+        for entry in await entries(d, where.session_id)
+    ]
 
 
 async def go(folder: Path, points: Points) -> Report:
@@ -61,7 +68,9 @@ async def look(folder: Path, points: Points) -> Report:
     async with daemon(folder, TURNS, SETTINGS) as d:
         await d.retention.archive_old(30)
         left = await d.db.read(segments.unremoved)
-        partial = [path.name for path in segments.folder_of(folder / "home/journal.db").glob("*.partial")]
+        partial = [
+            path.name for path in segments.folder_of(folder / "home/journal.db").glob("*.partial")
+        ]
         put_away = sqlite_files.inspect(folder / "home/journal.db")
         tapes = [await _read(d, key) for key in KEYS]
     brought_back = sqlite_files.inspect(folder / "home/journal.db")
@@ -70,7 +79,9 @@ async def look(folder: Path, points: Points) -> Report:
 
 
 def child(
-    folder: Path, work: Callable[[Path, Points], Coroutine[Any, Any, Report]], copies: Copies | None = None
+    folder: Path,
+    work: Callable[[Path, Points], Coroutine[Any, Any, Report]],
+    copies: Copies | None = None,
 ) -> tuple[int, Report]:
     """Points count only from when the work says so: what a start does is tried elsewhere."""
 
@@ -79,7 +90,9 @@ def child(
         arm(points)
         return {**await work(folder, points), "points": points.count}
 
-    return told(folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None)
+    return told(
+        folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None
+    )
 
 
 def prepared(folder: Path) -> Path:
@@ -110,7 +123,9 @@ def main(root: Path) -> None:
         status, found = child(place, look)
         if status != 0 or found["problems"] or found["tapes"] != before["tapes"]:
             failures[point] = [status, found.get("problems"), found.get("tapes") == before["tapes"]]
-    sys.stdout.write(json.dumps({"points": done["points"], "states": copies.states, "failures": failures}) + "\n")
+    sys.stdout.write(
+        json.dumps({"points": done["points"], "states": copies.states, "failures": failures}) + "\n"
+    )
 
 
 if __name__ == "__main__":

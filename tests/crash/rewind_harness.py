@@ -1,7 +1,8 @@
 """Kills the daemon at every point of a rewind, starts it again, and says what it found.
 
-Run as `python -m tests.crash.rewind_harness FOLDER HOW`. A session that has changed files is made once; each try begins with a copy
-of it. How daemons are ended and started again: see `forking`. What comes back must be the old state or the new one.
+Run as `python -m tests.crash.rewind_harness FOLDER HOW`. A session that has changed files is made
+once; each try begins with a copy of it. How daemons are ended and started again: see `forking`.
+What comes back must be the old state or the new one.
 """
 
 import json
@@ -36,23 +37,34 @@ def prepared(folder: Path) -> Path:
 
 
 def shown(folder: Path) -> dict[str, list[Any]]:
-    return {name: [mode, content.decode()] for name, (mode, content) in tree(folder / "work").items()}
+    return {
+        name: [mode, content.decode()] for name, (mode, content) in tree(folder / "work").items()
+    }
 
 
 async def make(folder: Path, model: ScriptedModel) -> Report:
-    """A session with changes of every kind, and what its files were in the middle and at the end."""
+    """A session with changes of every kind, and what its files were in the middle and at the
+    end.
+    """
     async with daemon(folder, model, NO_MEMORY) as d:
         where = await session(d, key=KEY)
         await do(d, where, write("a.txt", "one\n"), write("x/b.txt", "b\n"))
         middle, to = shown(folder), len(await entries(d, where.session_id))
         run = await do(
-            d, where, patch("a.txt", "one", "two"), delete("x/b.txt", "b\n"), write("y/z/c.txt", "c\n"), write("d.txt", "d\n")
+            d,
+            where,
+            patch("a.txt", "one", "two"),
+            delete("x/b.txt", "b\n"),
+            write("y/z/c.txt", "c\n"),
+            write("d.txt", "d\n"),
         )
         return {"to": to, "run": run, "old": shown(folder), "new": middle}
 
 
 async def look(folder: Path, model: ScriptedModel) -> Report:
-    """Start, and see what is there. Then do it again: it must be possible, and end in the new state."""
+    """Start, and see what is there. Then do it again: it must be possible, and end in the new
+    state.
+    """
     async with daemon(folder, model, NO_MEMORY) as d:
         where = await session(d, key=KEY)
         kinds = [entry.kind for entry in await entries(d, where.session_id)]
@@ -71,7 +83,10 @@ async def go(folder: Path, model: ScriptedModel, how: str, made: Report) -> Repo
 
 
 def child(
-    folder: Path, work: Callable[[], Coroutine[Any, Any, Report]], die_at: int = 0, copies: Copies | None = None
+    folder: Path,
+    work: Callable[[], Coroutine[Any, Any, Report]],
+    die_at: int = 0,
+    copies: Copies | None = None,
 ) -> tuple[int, Report]:
     """Fork a daemon that does something; its exit status and what it reported."""
 
@@ -80,7 +95,9 @@ def child(
         arm(points, (*FILES, "rmdir", "mkdir"))
         return {**await work(), "points": points.count}
 
-    return told(folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None)
+    return told(
+        folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None
+    )
 
 
 class Tries:
@@ -98,7 +115,9 @@ class Tries:
         shutil.copytree(self._root / "kept", self.folder)
 
     def _go(self, die_at: int, copies: Copies | None = None) -> tuple[int, Report]:
-        return child(self.folder, lambda: go(self.folder, obedient(), self._how, self.made), die_at, copies)
+        return child(
+            self.folder, lambda: go(self.folder, obedient(), self._how, self.made), die_at, copies
+        )
 
     def whole(self, copies: Copies) -> int:
         """Without a crash: how many points there are."""
@@ -109,10 +128,13 @@ class Tries:
         return int(report["points"])
 
     def crashed(self, die_at: int, again_at: int) -> list[str]:
-        """Killed twice: also while it is being taken back, or while nothing was to be done any more."""
+        """Killed twice: also while it is being taken back, or while nothing was to be done any
+        more.
+        """
         self._fresh()
         status, _ = self._go(die_at)
-        # Commits that come together are one, so that now and then there are fewer points than before.
+        # Commits that come together are one, so that now and then there are fewer points than
+        # before.
         if status != 0 and not killed(status):
             return [f"the daemon that was to die ended with status {status}"]
         status, _ = child(self.folder, lambda: look(self.folder, obedient()), again_at)
@@ -128,9 +150,15 @@ class Tries:
         return self._problems(found) + self._finish(found)
 
     def _problems(self, found: Report) -> list[str]:
-        happened = found["kinds"] == [{"rewind": "session.restored", "undo": "tool.undone"}[self._how]]
+        happened = found["kinds"] == [
+            {"rewind": "session.restored", "undo": "tool.undone"}[self._how]
+        ]
         wanted = self.made["new" if happened else "old"]
-        problems = [] if found["files"] == wanted else [f"the tape says {happened}, the files are {found['files']}"]
+        problems = (
+            []
+            if found["files"] == wanted
+            else [f"the tape says {happened}, the files are {found['files']}"]
+        )
         return problems + (["something is still pending"] if found["pending"] else [])
 
     def _finish(self, found: Report) -> list[str]:
@@ -157,8 +185,17 @@ def main(root: Path, how: str) -> None:
     failures = {point: found for point in copies.each() if (found := tries.judged())}
     rng = random.Random(7)
     twice = [(rng.randint(1, last), rng.randint(1, last // 2)) for _ in range(DOUBLE_CRASHES)]
-    failures |= {f"{die_at}-{again_at}": found for die_at, again_at in twice if (found := tries.crashed(die_at, again_at))}
-    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    failures |= {
+        f"{die_at}-{again_at}": found
+        for die_at, again_at in twice
+        if (found := tries.crashed(die_at, again_at))
+    }
+    result = {
+        "points": last,
+        "states": copies.states,
+        "tries": last + DOUBLE_CRASHES,
+        "failures": failures,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
 
 

@@ -1,6 +1,8 @@
-"""Kills the daemon before and after every commit while a schedule fires, starts it again, and counts what came of it.
+"""Kills the daemon before and after every commit while a schedule fires, starts it again, and
+counts what came of it.
 
-Run as `python -m tests.crash.schedule_harness FOLDER`. How daemons are ended and started again: see `forking`.
+Run as `python -m tests.crash.schedule_harness FOLDER`. How daemons are ended and started again: see
+`forking`.
 """
 
 import asyncio
@@ -26,15 +28,21 @@ _CHILD_SECONDS = 300
 _SETTINGS = "[memory]\nembeddings = false\n"
 
 
-def child(folder: Path, die_at: int = 0, copies: Copies | None = None) -> tuple[int, dict[str, Any]]:
-    """A daemon that lives until everything is quiet, or dies at a point. They count from the moment when the clock strikes."""
+def child(
+    folder: Path, die_at: int = 0, copies: Copies | None = None
+) -> tuple[int, dict[str, Any]]:
+    """A daemon that lives until everything is quiet, or dies at a point. They count from the moment
+    when the clock strikes.
+    """
 
     async def work() -> dict[str, Any]:
         points = Points(die_at, stops=copies is not None, on=False)
         arm(points)
         return await _live(folder, points)
 
-    return told(folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None)
+    return told(
+        folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None
+    )
 
 
 async def _live(folder: Path, points: Points) -> dict[str, Any]:
@@ -57,7 +65,9 @@ async def _live(folder: Path, points: Points) -> dict[str, Any]:
 def _found(tx: Tx) -> dict[str, Any]:
     firings = [[each.due_ms, each.state] for each in rows.firings(tx, SCHEDULE)]
     accepted = tx.all("SELECT run_id, schedule_id, state FROM runs")
-    kinds: dict[str, int] = dict(tx.all("SELECT kind, count(*) FROM entries WHERE run_id <> '' GROUP BY kind"))
+    kinds: dict[str, int] = dict(
+        tx.all("SELECT kind, count(*) FROM entries WHERE run_id <> '' GROUP BY kind")
+    )
     return {
         "firings": firings,
         "runs": [[schedule_id, state] for _, schedule_id, state in accepted],
@@ -67,7 +77,13 @@ def _found(tx: Tx) -> dict[str, Any]:
     }
 
 
-WANTED = {"firings": [[DUE, "done"]], "runs": [[SCHEDULE, "done"]], "accepted": 1, "inputs": 1, "completed": 1}
+WANTED = {
+    "firings": [[DUE, "done"]],
+    "runs": [[SCHEDULE, "done"]],
+    "accepted": 1,
+    "inputs": 1,
+    "completed": 1,
+}
 
 
 def crashed(folder: Path, die_at: tuple[int, ...]) -> list[str]:
@@ -85,7 +101,11 @@ def crashed(folder: Path, die_at: tuple[int, ...]) -> list[str]:
 def recovered(folder: Path) -> list[str]:
     """Start from what a crash left, let it finish, and look."""
     status, report = child(folder)
-    return judged(folder, report) if status == 0 else [f"the daemon that recovered ended with status {status}"]
+    return (
+        judged(folder, report)
+        if status == 0
+        else [f"the daemon that recovered ended with status {status}"]
+    )
 
 
 def judged(folder: Path, report: dict[str, Any]) -> list[str]:
@@ -108,8 +128,17 @@ def main(root: Path) -> None:
     failures = {point: found for point in copies.each() if (found := recovered(place))}
     # And again, while it recovers.
     twice = [(point, 1 + point % 7) for point in range(1, last + 1, 4)]
-    failures |= {f"{first}-{then}": found for first, then in twice if (found := crashed(root / f"{first}-{then}", (first, then)))}
-    result = {"points": last, "states": copies.states, "tries": last + len(twice), "failures": failures}
+    failures |= {
+        f"{first}-{then}": found
+        for first, then in twice
+        if (found := crashed(root / f"{first}-{then}", (first, then)))
+    }
+    result = {
+        "points": last,
+        "states": copies.states,
+        "tries": last + len(twice),
+        "failures": failures,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
 
 

@@ -1,7 +1,8 @@
-"""The other ends of all channels at once: each is the platform (a fake of ours, or a real server) with many people who write on it.
+"""The other ends of all channels at once: each is the platform (a fake of ours, or a real server)
+with many people who write on it.
 
-They live in the process that kills the daemon, never in the daemon. An end says things, repeats them, breaks, refuses, and shows
-what it was sent; `tests/crash/connector_storm.py` drives them all.
+They live in the process that kills the daemon, never in the daemon. An end says things, repeats
+them, breaks, refuses, and shows what it was sent; `tests/crash/connector_storm.py` drives them all.
 """
 
 import asyncio
@@ -91,7 +92,11 @@ class SlackEnd:
 
     def __init__(self, fake: FakeSlack, people: int) -> None:
         self.fake = fake
-        self.settings = {"token": slack_fake.TOKEN, "app_token": slack_fake.APP_TOKEN, "api": f"{fake.url}/api"}
+        self.settings = {
+            "token": slack_fake.TOKEN,
+            "app_token": slack_fake.APP_TOKEN,
+            "api": f"{fake.url}/api",
+        }
         self.places = [f"C{at}" for at in range(people)]
         for place in self.places:
             fake.channels[place] = {"id": place, "name": place.lower(), "is_im": False}
@@ -111,7 +116,10 @@ class SlackEnd:
 
     async def seen(self) -> list[Seen]:
         blocks = [(each["channel"], each.get("blocks") or []) for each in self.fake.posts()]
-        return [(place, "".join(block["text"] for block in shown if block["type"] == "markdown")) for place, shown in blocks]
+        return [
+            (place, "".join(block["text"] for block in shown if block["type"] == "markdown"))
+            for place, shown in blocks
+        ]
 
 
 class TelegramEnd:
@@ -125,7 +133,9 @@ class TelegramEnd:
 
     async def say(self, at: int, number: int) -> None:
         who = {"id": 10_000 + at, "is_bot": False, "first_name": f"P{at}"}
-        message = self.api.message({"id": 10_000 + at, "type": "private", "first_name": f"P{at}"}, who, text=f"m{number}")
+        message = self.api.message(
+            {"id": 10_000 + at, "type": "private", "first_name": f"P{at}"}, who, text=f"m{number}"
+        )
         self._last = await self.api.update(message=message)
 
     async def again(self) -> None:
@@ -152,7 +162,9 @@ class MailEnd:
         self.places = [f"p{at}@example.org" for at in range(people)]
 
     async def say(self, at: int, number: int) -> None:
-        written = mail(f"p{at}", f"m{number}", number=f"n{number}", References=f"<thread{at}@example.org>")
+        written = mail(
+            f"p{at}", f"m{number}", number=f"n{number}", References=f"<thread{at}@example.org>"
+        )
         await self.servers.write(written, sender=self.places[at])
 
     async def again(self) -> None:
@@ -174,11 +186,15 @@ def _plain(sent: Any) -> str:
 
 
 class WebhookEnd:
-    """A careful program: what it was not told to be taken it posts again, in the order of each conversation."""
+    """A careful program: what it was not told to be taken it posts again, in the order of each
+    conversation.
+    """
 
     troubles = ("overloaded", "answer_lost", "rate_limit")
 
-    def __init__(self, other: Program, client: aiohttp.ClientSession, people: int, hook: str) -> None:
+    def __init__(
+        self, other: Program, client: aiohttp.ClientSession, people: int, hook: str
+    ) -> None:
         self.other = other
         self.settings = {"url": other.url, "secret": SECRET}
         self.places = [f"c{at}" for at in range(people)]
@@ -192,7 +208,13 @@ class WebhookEnd:
         self._posting: set[asyncio.Task[None]] = set()
 
     async def say(self, at: int, number: int) -> None:
-        words = {"id": f"n{number}", "conversation": f"c{at}", "sender": {"id": f"p{at}"}, "text": f"m{number}", "direct": True}
+        words = {
+            "id": f"n{number}",
+            "conversation": f"c{at}",
+            "sender": {"id": f"p{at}"},
+            "text": f"m{number}",
+            "direct": True,
+        }
         self._begin(self._insist(at, json.dumps(words).encode()))
 
     async def again(self) -> None:
@@ -208,7 +230,9 @@ class WebhookEnd:
         async with self._order[at]:
             while (status := await self._post(body)) != 202:
                 self.statuses[status] += 1
-                await asyncio.sleep(0.2)  # The daemon is dead or not ready: there is nothing to wait on but the clock.
+                await asyncio.sleep(
+                    0.2
+                )  # The daemon is dead or not ready: there is nothing to wait on but the clock.
             self._said.append(body)
 
     async def _post(self, body: bytes) -> int:
@@ -258,9 +282,6 @@ class MatrixEnd:
                 if event["sender"] == self._bot.user_id and event["type"] == "m.room.message":
                     found.append((room, event["content"]["body"]))
         return found
-
-
-# --- opening them -----------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
-"""Worker processes on one journal, killed at random with SIGKILL while they work, and what became of every task.
+"""Worker processes on one journal, killed at random with SIGKILL while they work, and what became
+of every task.
 
-`python -m bench queue` does the same at full size. Workers are forked from a process that has everything imported and no thread,
-so that a new one costs milliseconds.
+`python -m bench queue` does the same at full size. Workers are forked from a process that has
+everything imported and no thread, so that a new one costs milliseconds.
 """
 
 import asyncio
@@ -34,7 +35,9 @@ _WORKER_SECONDS = 3_600
 
 @dataclass
 class Storm:
-    """`effects`: how often the handler of each task of `least` and `most` did its deed; `leaves`: the same for `exact`."""
+    """`effects`: how often the handler of each task of `least` and `most` did its deed; `leaves`:
+    the same for `exact`.
+    """
 
     tasks: int
     kills: int
@@ -47,7 +50,9 @@ class Storm:
     problems: list[str] = field(default_factory=list)
 
 
-def storm(folder: Path, count: int, *, workers: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
+def storm(
+    folder: Path, count: int, *, workers: int, kill_every_s: float, seed: int, limit_s: float
+) -> Storm:
     """Fill the queue, work it off with workers that die, and account for every task."""
     journal = folder / "journal.db"
     asyncio.run(_fill(journal, count))
@@ -85,7 +90,13 @@ async def _fill(journal: Path, count: int) -> None:
 
         def step(tx: Tx, first: int = first) -> None:
             for n in range(first, min(count, first + _BATCH)):
-                tasks.enqueue(tx, KINDS[n % len(KINDS)], {"n": n}, priority=PRIORITIES[n // 3 % 3], max_attempts=1_000)
+                tasks.enqueue(
+                    tx,
+                    KINDS[n % len(KINDS)],
+                    {"n": n},
+                    priority=PRIORITIES[n // 3 % 3],
+                    max_attempts=1_000,
+                )
 
         await db.write(step)
     await db.close()
@@ -132,8 +143,12 @@ async def _account(folder: Path, count: int, kills: int, seconds: float) -> Stor
     db.open()
 
     def query(tx: Tx) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        rows = tx.all("SELECT task_id, kind, state, started_ms - ready_ms FROM tasks WHERE kind <> 'leaf'")
-        return rows, tx.all("SELECT json_extract(payload, '$.of'), count(*) FROM tasks WHERE kind = 'leaf' GROUP BY 1")
+        rows = tx.all(
+            "SELECT task_id, kind, state, started_ms - ready_ms FROM tasks WHERE kind <> 'leaf'"
+        )
+        return rows, tx.all(
+            "SELECT json_extract(payload, '$.of'), count(*) FROM tasks WHERE kind = 'leaf' GROUP BY 1"
+        )
 
     rows, leaves = await db.read(query)
     await db.close()

@@ -1,4 +1,6 @@
-"""A daemon that is killed between reserving and settling: nothing stays reserved, and what was sent counts as spent."""
+"""A daemon that is killed between reserving and settling: nothing stays reserved, and what was sent
+counts as spent.
+"""
 
 from pathlib import Path
 
@@ -18,14 +20,20 @@ every = "month"
 
 def test_a_kill_between_reserving_and_settling_leaves_nothing_reserved(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    script = {"go": [{"text": ["half "], "hold": str(gate), "hold_after": 1}], "more": [{"text": "more"}]}
+    script = {
+        "go": [{"text": ["half "], "hold": str(gate), "hold_after": 1}],
+        "more": [{"text": "more"}],
+    }
     with start(tmp_path, config=CONFIG, script=script) as daemon:
         session, run = submitted(daemon, "go")
         reached(gate)
         # What was sent is told a moment after it has left, so as not to delay the first word.
         asked = wait_for(daemon, session, "input.assembled")["seq"]
         held = daemon.get("/v1/budgets")["budgets"]
-        assert [each["name"] for each in held if each["reserved"] > 0 and each["spent"] == 0] == ["all", "mine"]
+        assert [each["name"] for each in held if each["reserved"] > 0 and each["spent"] == 0] == [
+            "all",
+            "mine",
+        ]
         daemon.kill()
         # Killed again while the second life holds a reservation of its own.
         gate.with_name(gate.name + ".reached").unlink()
@@ -39,8 +47,13 @@ def test_a_kill_between_reserving_and_settling_leaves_nothing_reserved(tmp_path:
         tape = entries(daemon, session)
         replies = [entry["event"] for entry in tape if entry["kind"] == "model.replied"]
         lost = [entry["event"] for entry in tape if entry["kind"] == "model.failed"]
-        assert [(each["failure"], each["estimated"], each["will_retry"]) for each in lost] == [("interrupted", True, True)] * 2
-        used = sum(each["usage"]["input_tokens"] + each["usage"].get("output_tokens", 0) for each in [*replies, *lost])
+        assert [(each["failure"], each["estimated"], each["will_retry"]) for each in lost] == [
+            ("interrupted", True, True)
+        ] * 2
+        used = sum(
+            each["usage"]["input_tokens"] + each["usage"].get("output_tokens", 0)
+            for each in [*replies, *lost]
+        )
         states = daemon.get("/v1/budgets")["budgets"]
         assert [(each["reserved"], each["spent"]) for each in states] == [(0, used), (0, used)]
         total = daemon.get("/v1/usage?by=run")["total"]

@@ -1,4 +1,6 @@
-"""After `kill -9` at any point: the same conversation, every effect once, nothing pending lost, the chain whole."""
+"""After `kill -9` at any point: the same conversation, every effect once, nothing pending lost, the
+chain whole.
+"""
 
 from pathlib import Path
 

@@ -1,6 +1,8 @@
-"""A daemon that is killed at every commit and file operation of accepting and rolling back has the old or the new afterwards.
+"""A daemon that is killed at every commit and file operation of accepting and rolling back has the
+old or the new afterwards.
 
-The test runs this file as a program of its own. How daemons are ended and started again: see `forking`.
+The test runs this file as a program of its own. How daemons are ended and started again: see
+`forking`.
 """
 
 import asyncio
@@ -29,7 +31,9 @@ from tests.inprocess import daemon, finished, say, session
 
 DOUBLE_CRASHES = 8
 _CHILD_SECONDS = 300
-_SETTINGS = '[memory]\nembeddings = false\n[learning]\nenabled = false\n[healing]\nmode = "disabled"\n'
+_SETTINGS = (
+    '[memory]\nembeddings = false\n[learning]\nenabled = false\n[healing]\nmode = "disabled"\n'
+)
 # What belongs to a change of what was learned: the skills, the kept runs, the policies.
 _PLACES = ("/skills", "/learned", "/policies")
 _OPERATIONS = ("rename", "replace", "unlink", "mkdir", "rmdir")
@@ -38,17 +42,23 @@ State = dict[str, Any]
 
 def model() -> ScriptedModel:
     def answer(request: Any) -> Turn:
-        asked = next(part.text for part in request.messages[-1].parts) if hasattr(request.messages[-1], "parts") else ""
+        asked = (
+            next(part.text for part in request.messages[-1].parts)
+            if hasattr(request.messages[-1], "parts")
+            else ""
+        )
         words = asked.split()
         if words[:1] == ["publish"]:
             made = f"--- /dev/null\n+++ b/notes/{words[1]}.txt\n@@ -0,0 +1 @@\n+x\n"
-            return Turn(calls=(call("fs.write", path=f"notes/{words[1]}.md", content="x"), call("fs.patch", diff=made)))
+            return Turn(
+                calls=(
+                    call("fs.write", path=f"notes/{words[1]}.md", content="x"),
+                    call("fs.patch", diff=made),
+                )
+            )
         return Turn(text="ok")
 
     return ScriptedModel(answer)
-
-
-# --- before the first step --------------------------------------------------------------------------------------------
 
 
 async def begin(folder: Path) -> None:
@@ -56,14 +66,27 @@ async def begin(folder: Path) -> None:
     policies = folder / "home/policies"
     policies.mkdir(parents=True)
     # So that there is one thing that is approved again and again, not two.
-    (policies / "patch.cedar").write_text('permit (principal, action == Action::"run_unattended", resource == Tool::"fs.patch");\n')
+    (policies / "patch.cedar").write_text(
+        'permit (principal, action == Action::"run_unattended", resource == Tool::"fs.patch");\n'
+    )
     async with daemon(folder, model(), _SETTINGS) as d:
-        for text in ("Our staging host is stage7.example.", "publish one", "publish two", "publish three"):
+        for text in (
+            "Our staging host is stage7.example.",
+            "publish one",
+            "publish two",
+            "publish three",
+        ):
             await d.learning.reflect(OWNER, await told(d, text))
         last = await told(d, "Remember that my locker is number 17.")
         (folder / "last").write_text(last)
-        kinds = sorted((each.kind, each.state) for each in (await d.learning.listing(OWNER, STATES)).candidates)
-        assert [kind for kind, state in kinds if state == "pending_review"] == ["fact", "policy", "procedure"], kinds
+        kinds = sorted(
+            (each.kind, each.state) for each in (await d.learning.listing(OWNER, STATES)).candidates
+        )
+        assert [kind for kind, state in kinds if state == "pending_review"] == [
+            "fact",
+            "policy",
+            "procedure",
+        ], kinds
 
 
 async def told(d: Daemon, text: str) -> str:
@@ -78,11 +101,12 @@ async def told(d: Daemon, text: str) -> str:
     return str(run.run_id)
 
 
-# --- the steps --------------------------------------------------------------------------------------------------------
-
-
 async def of_kind(d: Daemon, kind: str) -> str:
-    found = [each for each in (await d.learning.listing(OWNER, STATES)).candidates if each.kind == kind and not each.automatic]
+    found = [
+        each
+        for each in (await d.learning.listing(OWNER, STATES)).candidates
+        if each.kind == kind and not each.automatic
+    ]
     return next(each.candidate_id for each in found if each.state != "suppressed")
 
 
@@ -128,7 +152,9 @@ def steps() -> list[tuple[Callable[[Daemon, str], Awaitable[Any]], State]]:
 
 async def seen(d: Daemon) -> State:
     found = (await d.learning.listing(OWNER, STATES)).candidates
-    kinds: State = {each.kind: each.state for each in found if not each.automatic and each.state != "suppressed"}
+    kinds: State = {
+        each.kind: each.state for each in found if not each.automatic and each.state != "suppressed"
+    }
     assert not any(each.doing for each in found), "files are still being worked on"
     tests = d.home / "learned"
     return {
@@ -142,7 +168,9 @@ async def seen(d: Daemon) -> State:
 
 
 async def live(folder: Path, report: Path) -> None:
-    """Say what is there, go on with the steps behind those that were done, and say so after each."""
+    """Say what is there, go on with the steps behind those that were done, and say so after
+    each.
+    """
     say_to = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     plan, last = steps(), (folder / "last").read_text()
     async with daemon(folder, model(), _SETTINGS) as d:
@@ -150,7 +178,8 @@ async def live(folder: Path, report: Path) -> None:
         os.write(say_to, json.dumps({"seen": now}).encode() + b"\n")
         done = sum("done" in line for line in lines(report))
         if now != plan[done][1]:
-            # The step was done and nobody could say so any more; if it is neither, `problems` says it.
+            # The step was done and nobody could say so any more; if it is neither, `problems` says
+            # it.
             os.write(say_to, json.dumps({"done": done}).encode() + b"\n")
             done += 1
         for number in range(done + 1, len(plan)):
@@ -163,14 +192,16 @@ def lines(report: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
 
 
-# --- dying ------------------------------------------------------------------------------------------------------------
-
-
 def child(folder: Path, die_at: int = 0, copies: Copies | None = None) -> int:
     async def work() -> None:
         points = Points(die_at, stops=copies is not None)
         # Before is enough: after one is before the next.
-        arm(points, _OPERATIONS, lambda name, arguments: any(place in str(arguments[0]) for place in _PLACES), after=False)
+        arm(
+            points,
+            _OPERATIONS,
+            lambda name, arguments: any(place in str(arguments[0]) for place in _PLACES),
+            after=False,
+        )
         await live(folder, folder / "report")
         (folder / "points").write_text(str(points.count))
 
@@ -225,13 +256,22 @@ def main(root: Path) -> None:
     failures = {point: wrong for point in copies.each() if (wrong := problems(place))}
     rng = random.Random(7)
     twice = [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
-    failures |= {"-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))}
-    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    failures |= {
+        "-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))
+    }
+    result = {
+        "points": last,
+        "states": copies.states,
+        "tries": last + DOUBLE_CRASHES,
+        "failures": failures,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
 
 
 @pytest.mark.timeout(600)
-def test_killed_anywhere_in_accepting_applying_or_rolling_back_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+def test_killed_anywhere_in_accepting_applying_or_rolling_back_leaves_the_old_or_the_new(
+    tmp_path: Path,
+) -> None:
     crash_everywhere(tmp_path, 40, __name__)
 
 

@@ -87,18 +87,26 @@ def reached(gate: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hold_at", "answer", "lines"), [("after", "happened", 1), ("after", "skip", 1), ("before", "again", 1), ("before", "skip", 0)]
+    ("hold_at", "answer", "lines"),
+    [("after", "happened", 1), ("after", "skip", 1), ("before", "again", 1), ("before", "skip", 0)],
 )
 def test_a_once_effect_killed_in_the_middle_is_never_repeated_by_itself(
     tmp_path: Path, hold_at: str, answer: str, lines: int
 ) -> None:
     permit_all(tmp_path)
-    script = {"go": [call("test.once", path="once.txt", line="x", hold="gate", hold_at=hold_at), {"text": "done"}]}
+    script = {
+        "go": [
+            call("test.once", path="once.txt", line="x", hold="gate", hold_at=hold_at),
+            {"text": "done"},
+        ]
+    }
     with start(tmp_path, config=CONFIG, script=script) as daemon:
         os.mkfifo(daemon.workspace / "gate")
         session, run = submitted(daemon, "go")
         wait_for(daemon, session, "tool.started")
-        arrived = os.open(daemon.workspace / "gate", os.O_WRONLY)  # Returns once the tool stands at the gate.
+        arrived = os.open(
+            daemon.workspace / "gate", os.O_WRONLY
+        )  # Returns once the tool stands at the gate.
         daemon.kill()
         os.close(arrived)
         os.unlink(daemon.workspace / "gate")
@@ -107,7 +115,9 @@ def test_a_once_effect_killed_in_the_middle_is_never_repeated_by_itself(
         assert asked["event"]["about"] == "in_doubt"
         state = daemon.get(f"/v1/runs/{run['run_id']}")
         assert (state["state"], state["reason"]) == ("waiting", "in_doubt")
-        refused = daemon.request("POST", f"/v1/approvals/{asked['event']['approval_id']}/answer", {"decision": "allow"})
+        refused = daemon.request(
+            "POST", f"/v1/approvals/{asked['event']['approval_id']}/answer", {"decision": "allow"}
+        )
         assert refused.code == "invalid_input"
         daemon.post(f"/v1/approvals/{asked['event']['approval_id']}/answer", {"decision": answer})
         assert wait_for(daemon, session, *TERMINAL)["kind"] == "run.completed"
@@ -115,9 +125,16 @@ def test_a_once_effect_killed_in_the_middle_is_never_repeated_by_itself(
         assert (path.read_text().splitlines() if path.exists() else []) == ["x"] * lines
 
 
-def test_a_file_someone_changed_after_the_crash_is_not_overwritten_by_the_rollback(tmp_path: Path) -> None:
+def test_a_file_someone_changed_after_the_crash_is_not_overwritten_by_the_rollback(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
-    script = {"go": [call("test.reversible", path="r.txt", line="x", hold="gate", hold_at="after"), {"text": "done"}]}
+    script = {
+        "go": [
+            call("test.reversible", path="r.txt", line="x", hold="gate", hold_at="after"),
+            {"text": "done"},
+        ]
+    }
     with start(tmp_path, config=CONFIG, script=script) as daemon:
         os.mkfifo(daemon.workspace / "gate")
         session, _ = submitted(daemon, "go")
@@ -136,13 +153,20 @@ def test_a_file_someone_changed_after_the_crash_is_not_overwritten_by_the_rollba
 @pytest.mark.timeout(300)
 def test_a_watcher_that_reconnects_through_kills_sees_every_entry_once(tmp_path: Path) -> None:
     permit_all(tmp_path)
-    script = {"go": [*(call("test.idempotent", folder="keys", text=str(n)) for n in range(12)), {"text": ["a ", "b ", "c"]}]}
+    script = {
+        "go": [
+            *(call("test.idempotent", folder="keys", text=str(n)) for n in range(12)),
+            {"text": ["a ", "b ", "c"]},
+        ]
+    }
     rng = random.Random(3)
     with start(tmp_path, config=CONFIG, script=script) as daemon:
         session, run = submitted(daemon, "go")
         seen: list[int] = []
         done = threading.Event()
-        watcher = threading.Thread(target=follow, args=(lambda: daemon, session, run["run_id"], seen, done))
+        watcher = threading.Thread(
+            target=follow, args=(lambda: daemon, session, run["run_id"], seen, done)
+        )
         watcher.start()
         for _ in range(6):
             if done.wait(rng.uniform(0.0, 0.05)):
@@ -156,12 +180,20 @@ def test_a_watcher_that_reconnects_through_kills_sees_every_entry_once(tmp_path:
     assert inspect(tmp_path / "home/journal.db").ok
 
 
-def follow(daemon: Callable[[], DaemonProcess], session: str, run_id: str, seen: list[int], done: threading.Event) -> None:
+def follow(
+    daemon: Callable[[], DaemonProcess],
+    session: str,
+    run_id: str,
+    seen: list[int],
+    done: threading.Event,
+) -> None:
     """A client that only knows its cursor."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         try:
-            for _, event, data in daemon().events(f"/v1/sessions/{session}/events?after={seen[-1] if seen else 0}"):
+            for _, event, data in daemon().events(
+                f"/v1/sessions/{session}/events?after={seen[-1] if seen else 0}"
+            ):
                 if event == "entry":
                     seen.append(data["seq"])
                     if data["kind"] in TERMINAL and data["run_id"] == run_id:

@@ -1,4 +1,6 @@
-"""After `kill -9` at any point of putting sessions away or bringing one back: the journal verifies, every session is as it was."""
+"""After `kill -9` at any point of putting sessions away or bringing one back: the journal verifies,
+every session is as it was.
+"""
 
 from pathlib import Path
 

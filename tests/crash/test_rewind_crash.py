@@ -1,4 +1,6 @@
-"""After `kill -9` at any point of a rewind or of an undo of several changes: the old files or the new ones, as the tape says."""
+"""After `kill -9` at any point of a rewind or of an undo of several changes: the old files or the
+new ones, as the tape says.
+"""
 
 from pathlib import Path
 

@@ -1,6 +1,8 @@
-"""A daemon that is killed at every commit and file operation of an install, an update, a removal has the old or the new afterwards.
+"""A daemon that is killed at every commit and file operation of an install, an update, a removal
+has the old or the new afterwards.
 
-The test runs this file as a program of its own. How daemons are ended and started again: see `forking`.
+The test runs this file as a program of its own. How daemons are ended and started again: see
+`forking`.
 """
 
 import json
@@ -35,7 +37,11 @@ OTHER: State = {"other": ["Stays.", "quarantined"]}
 def versions(root: Path) -> dict[str, Path]:
     """Two versions of a skill, and another skill that must stay as it is."""
     made = {}
-    told = (("one", "subject", "First.", 3), ("two", "subject", "Second.", 2), ("other", "other", "Stays.", 1))
+    told = (
+        ("one", "subject", "First.", 3),
+        ("two", "subject", "Second.", 2),
+        ("other", "other", "Stays.", 1),
+    )
     for name, skill, text, files in told:
         folder = root / "sources" / name
         folder.mkdir(parents=True)
@@ -59,9 +65,15 @@ def steps(sources: dict[str, Path]) -> list[tuple[Callable[[Daemon], Awaitable[A
     both = {**other, "subject": ["Second.", "trusted"], "+": ["maker"]}
     return [
         (install("one"), {**other, "subject": ["First.", "quarantined"]}),
-        (lambda d: d.shelf.set_state(OWNER, "subject", "enabled"), {**other, "subject": ["First.", "enabled"]}),
+        (
+            lambda d: d.shelf.set_state(OWNER, "subject", "enabled"),
+            {**other, "subject": ["First.", "enabled"]},
+        ),
         (install("two"), {**other, "subject": ["Second.", "quarantined"]}),
-        (lambda d: d.shelf.set_state(OWNER, "subject", "trusted"), {**other, "subject": ["Second.", "trusted"]}),
+        (
+            lambda d: d.shelf.set_state(OWNER, "subject", "trusted"),
+            {**other, "subject": ["Second.", "trusted"]},
+        ),
         (
             lambda d: d.shelf.add_publisher(OWNER, Publisher("maker", _KEY)),
             both,
@@ -72,7 +84,9 @@ def steps(sources: dict[str, Path]) -> list[tuple[Callable[[Daemon], Awaitable[A
 
 
 async def seen(d: Daemon) -> State:
-    """Every skill with its instructions and state, as the daemon shows them; a half one has a problem."""
+    """Every skill with its instructions and state, as the daemon shows them; a half one has a
+    problem.
+    """
     found: State = {}
     for each in await d.shelf.listing():
         shown = await d.shelf.show(each.record.name)
@@ -83,17 +97,24 @@ async def seen(d: Daemon) -> State:
 
 
 async def live(root: Path, folder: Path, report: Path) -> None:
-    """Say what is there, go on with the steps behind those that were done, and say so after each."""
+    """Say what is there, go on with the steps behind those that were done, and say so after
+    each.
+    """
     say = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     plan = steps({path.name: path for path in (root / "sources").iterdir()})
     async with daemon(folder, [Turn(text="hi")]) as d:
         now = await seen(d)
-        told = [body(entry) for entry in await entries(d, SYSTEM_TAPE) if body(entry).get("what") == "skill"]
+        told = [
+            body(entry)
+            for entry in await entries(d, SYSTEM_TAPE)
+            if body(entry).get("what") == "skill"
+        ]
         os.write(say, json.dumps({"seen": now, "told": len(told)}).encode() + b"\n")
         states = [OTHER, *(state for _, state in plan)]
         done = sum("done" in line for line in lines(report))
         if now != states[done]:
-            # The step was done and nobody could say so any more; if it is neither, `problems` says it.
+            # The step was done and nobody could say so any more; if it is neither, `problems` says
+            # it.
             os.write(say, json.dumps({"done": done}).encode() + b"\n")
             done += 1
         for number in range(done, len(plan)):
@@ -141,7 +162,10 @@ def problems(root: Path, folder: Path) -> list[str]:
     report = folder / "report"
     if (status := child(root, folder)) != 0:
         return [f"the daemon that came back ended with status {status}"]
-    states = [OTHER, *(state for _, state in steps({name: Path() for name in ("one", "two", "other")}))]
+    states = [
+        OTHER,
+        *(state for _, state in steps({name: Path() for name in ("one", "two", "other")})),
+    ]
     found, done = [], 0
     for line in lines(report):
         if "done" in line:
@@ -153,7 +177,9 @@ def problems(root: Path, folder: Path) -> list[str]:
                 found.append(f"after {done} steps only {line['told']} are on the tape")
     if lines(report)[-1].get("end") != states[-1]:
         found.append(f"at the end there is {lines(report)[-1]}")
-    left = sorted(path.name.partition("@")[0] for path in (folder / "home/skills/installed").iterdir())
+    left = sorted(
+        path.name.partition("@")[0] for path in (folder / "home/skills/installed").iterdir()
+    )
     if left != ["other"]:
         found.append(f"left behind: {left}")
     verified = sqlite_files.inspect(folder / "home/journal.db")
@@ -185,8 +211,15 @@ def main(root: Path) -> None:
     failures = {point: wrong for point in copies.each() if (wrong := problems(root, place))}
     rng = random.Random(7)
     twice = [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
-    failures |= {"-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))}
-    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    failures |= {
+        "-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))
+    }
+    result = {
+        "points": last,
+        "states": copies.states,
+        "tries": last + DOUBLE_CRASHES,
+        "failures": failures,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
 
 

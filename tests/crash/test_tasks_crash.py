@@ -1,4 +1,6 @@
-"""Workers die at any moment; tasks are done as often as their kind promises. At full size: `python -m bench queue`."""
+"""Workers die at any moment; tasks are done as often as their kind promises. At full size: `python
+-m bench queue`.
+"""
 
 import json
 import subprocess
@@ -19,10 +21,17 @@ print(json.dumps({"problems": found.problems[:5], "kills": found.kills, "unfinis
 
 
 @pytest.mark.timeout(300)
-def test_every_task_is_done_as_often_as_its_kind_promises_however_workers_die(tmp_path: Path) -> None:
+def test_every_task_is_done_as_often_as_its_kind_promises_however_workers_die(
+    tmp_path: Path,
+) -> None:
     # In a process of its own: workers are forked, and a test runner has threads.
     ran = subprocess.run(
-        [sys.executable, "-c", _STORM, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=280, check=True
+        [sys.executable, "-c", _STORM, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=True,
     )
     found = json.loads(ran.stdout)
     assert found["problems"] == []

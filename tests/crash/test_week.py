@@ -1,4 +1,6 @@
-"""A simulated week with everything in it ends well: each firing was one run, every token and every task is accounted for."""
+"""A simulated week with everything in it ends well: each firing was one run, every token and every
+task is accounted for.
+"""
 
 from collections import Counter
 from itertools import pairwise
@@ -27,7 +29,8 @@ from tests.crash.week_story import (
 # The first of these tests waits for the week.
 pytestmark = pytest.mark.timeout(600)
 ENDED = {"done", "failed", "cancelled"}
-# When nobody could fire anything: between lives, on a full disk, and in the hours over which the clock was set.
+# When nobody could fire anything: between lives, on a full disk, and in the hours over which the
+# clock was set.
 ABSENT = [
     *((before.end, after.begin) for before, after in pairwise(LIVES)),
     FULL,
@@ -47,7 +50,9 @@ def named(text: str) -> str:
 
 def fired(week: Any, schedule_id: str) -> list[int]:
     """When it had a run, counted from the beginning."""
-    return [due - BEGIN for name, due, _, run_id in week["firings"] if name == schedule_id and run_id]
+    return [
+        due - BEGIN for name, due, _, run_id in week["firings"] if name == schedule_id and run_id
+    ]
 
 
 def test_the_journal_is_whole_with_what_was_put_away(week: Any) -> None:
@@ -75,11 +80,15 @@ def test_every_firing_came_to_an_end_or_waits_for_somebody(week: Any) -> None:
         else:
             assert state in {*ENDED, "skipped", "missed"}
             assert not run_id or states[run_id] == state
-    assert {run_id for run_id, state in states.items() if state not in ENDED} == set(week["pending"])
+    assert {run_id for run_id, state in states.items() if state not in ENDED} == set(
+        week["pending"]
+    )
 
 
 @pytest.mark.parametrize(("when", "every"), [("0 * * * *", HOUR), ("every 90m", 90 * MINUTE)])
-def test_what_fires_in_a_rhythm_fires_each_time_unless_nobody_was_there(week: Any, when: str, every: int) -> None:
+def test_what_fires_in_a_rhythm_fires_each_time_unless_nobody_was_there(
+    week: Any, when: str, every: int
+) -> None:
     found = fired(week, named(when))
     assert len(found) == len(set(found))
     wanted = set(range(every, 7 * DAY + 1, every))
@@ -117,19 +126,28 @@ def test_a_hard_limit_was_reached_and_not_passed_by_more_than_one_call(week: Any
     told = [key for about, key in week["notices"] if about == "budget"]
     assert len(told) == len(set(told)) >= 2, "a budget warns and says when it is used up, once each"
     assert week["tapes"]["failures"]["budget_spent"] > 0
-    assert Counter(state for _, _, state, reason in week["runs"] if reason == "budget")["waiting"] <= 1
+    assert (
+        Counter(state for _, _, state, reason in week["runs"] if reason == "budget")["waiting"] <= 1
+    )
 
 
 def test_each_class_of_failure_was_met_and_only_those_that_should_ended_runs(week: Any) -> None:
     assert set(week["tapes"]["troubles"]) == set(CLASSES)
-    assert set(week["tapes"]["failures"]) == {"model_content_blocked", "model_bad_request", "model_overloaded", "budget_spent"}
+    assert set(week["tapes"]["failures"]) == {
+        "model_content_blocked",
+        "model_bad_request",
+        "model_overloaded",
+        "budget_spent",
+    }
     failed = [run_id for _, _, state, run_id in week["firings"] if state == "failed"]
     assert len([1 for about, _ in week["notices"] if about == "schedule"]) == len(failed)
 
 
 def test_faults_became_incidents_that_are_over_and_nothing_else_did(week: Any) -> None:
     assert {domain for domain, _, _ in week["incidents"]} == {"approval", "resource"}
-    assert [key for domain, key, _ in week["incidents"] if domain == "resource"] == ["resource:full"]
+    assert [key for domain, key, _ in week["incidents"] if domain == "resource"] == [
+        "resource:full"
+    ]
     still_open = [key for _, key, closed in week["incidents"] if not closed]
     assert len(still_open) == len(week["pending"])
     told = [key for _, key in week["notices"]]
@@ -147,11 +165,14 @@ def test_memory_and_disk_stay_within_bounds(week: Any) -> None:
     first, *rest = week["samples"]
     assert [each["day"] for each in week["samples"]] == [3, 4, 5, 6]
     for day in rest:
-        assert day["objects"] < first["objects"] * 1.15, "what is kept in memory grows with what has happened"
+        assert day["objects"] < first["objects"] * 1.15, (
+            "what is kept in memory grows with what has happened"
+        )
         assert day["tasks"] <= first["tasks"] + 3
         assert day["resident_kb"] < first["resident_kb"] + 48_000
         assert day["log"] < 64 << 20
-    # A day's entries that were put away take a few bytes each, and what was sent for nothing is gone.
+    # A day's entries that were put away take a few bytes each, and what was sent for nothing is
+    # gone.
     assert rest[-1]["sealed"] < 64 * week["entries"]
     assert rest[-1]["entries"] < week["entries"] * 0.75
     assert week["uploads"] == 0

@@ -1,7 +1,9 @@
-"""A week in the life of a daemon, told by a clock that nobody waits for: seven days of schedules, people, faults and deaths.
+"""A week in the life of a daemon, told by a clock that nobody waits for: seven days of schedules,
+people, faults and deaths.
 
-Run as `python -m tests.crash.week FOLDER`; it prints what it found. The daemon is the real one, put together by the composition
-root; the clock, the model and the disk are the test's. Each life is a forked child, so that `kill -9` is a real one.
+Run as `python -m tests.crash.week FOLDER`; it prints what it found. The daemon is the real one, put
+together by the composition root; the clock, the model and the disk are the test's. Each life is a
+forked child, so that `kill -9` is a real one.
 """
 
 import json
@@ -22,14 +24,27 @@ from palyra.features.learning import rows as learning_rows
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, segment_walk, segments, sqlite_files, usage
 from palyra.store.database import Tx
-from palyra.store.usage import Asked
+from palyra.store.usage import UsageFilter
 from tests.crash.forking import Points, arm, killed, ready_to_fork, told
-from tests.crash.week_story import BOUNDED, DAY, HOUR, MINUTE, PRICES, SETTINGS, WINDOW, Life, Week, WeekClock, WeekModel
+from tests.crash.week_story import (
+    BOUNDED,
+    DAY,
+    HOUR,
+    MINUTE,
+    PRICES,
+    SETTINGS,
+    WINDOW,
+    Life,
+    Week,
+    WeekClock,
+    WeekModel,
+)
 from tests.faults import FullDisk
 from tests.inprocess import daemon
 
 _CHILD_SECONDS = 300
-# Killed when schedules strike; once after it has just been started; away for minutes, hours and most of a day.
+# Killed when schedules strike; once after it has just been started; away for minutes, hours and
+# most of a day.
 LIVES = (
     Life(0, 18 * HOUR, 3),
     Life(18 * HOUR + 2 * MINUTE, DAY + 9 * HOUR, 9),
@@ -41,9 +56,6 @@ LIVES = (
 )
 
 
-# --- what came of it --------------------------------------------------------------------------------------------------
-
-
 async def accounts(d: Daemon) -> dict[str, Any]:
     """Everything that must add up, read from the rows and from the tapes."""
     state = await d.budgets.states(Spender(principal=OWNER, schedule_id=BOUNDED))
@@ -52,7 +64,10 @@ async def accounts(d: Daemon) -> dict[str, Any]:
     found["tapes"] = await d.db.read(lambda tx: _tapes(tx, folder))
     found["ledger"] = {each.name: each.spent for each in state}
     found["overdue"] = await d.db.read(
-        lambda tx: tx.all("SELECT kind, task_id FROM tasks WHERE state = 'queued' AND ready_ms <= :now", now=d.clock.now_ms())
+        lambda tx: tx.all(
+            "SELECT kind, task_id FROM tasks WHERE state = 'queued' AND ready_ms <= :now",
+            now=d.clock.now_ms(),
+        )
     )
     incidents = (await d.incidents.listing()).incidents
     found["incidents"] = [[each.domain, each.key, bool(each.closed_ms)] for each in incidents]
@@ -60,9 +75,12 @@ async def accounts(d: Daemon) -> dict[str, Any]:
 
 
 def _rows(tx: Tx) -> dict[str, Any]:
-    spent = usage.spent(tx, Asked())
+    spent = usage.spent(tx, UsageFilter())
     learned = learning_rows.listing(
-        tx, OWNER, ("proposed", "pending_review", "accepted", "applied", "suppressed", "conflicted"), limit=1_000
+        tx,
+        OWNER,
+        ("proposed", "pending_review", "accepted", "applied", "suppressed", "conflicted"),
+        limit=1_000,
     )
     return {
         "firings": tx.all("SELECT schedule_id, due_ms, state, run_id FROM firings ORDER BY due_ms"),
@@ -71,8 +89,14 @@ def _rows(tx: Tx) -> dict[str, Any]:
         "spent": [spent.tokens, spent.microusd],
         "learned": [[each.state, each.content, each.automatic] for each in learned],
         "remembered": [row[0] for row in tx.all("SELECT text FROM memory_items")],
-        "days": {row.group: row.input_tokens + row.output_tokens for row in usage.grouped(tx, "day", Asked())},
-        "by schedule": {row.group: row.input_tokens + row.output_tokens for row in usage.grouped(tx, "schedule", Asked())},
+        "days": {
+            row.group: row.input_tokens + row.output_tokens
+            for row in usage.grouped(tx, "day", UsageFilter())
+        },
+        "by schedule": {
+            row.group: row.input_tokens + row.output_tokens
+            for row in usage.grouped(tx, "schedule", UsageFilter())
+        },
         "uploads": tx.all(
             """SELECT count(*) FROM artifacts JOIN sessions USING (session_id) WHERE sessions.key LIKE 'uploads %'
             AND artifacts.created_ms < :before""",
@@ -116,9 +140,6 @@ def _tapes(tx: Tx, folder: Path) -> dict[str, Any]:
     }
 
 
-# --- lives ------------------------------------------------------------------------------------------------------------
-
-
 def child(folder: Path, life: Life) -> tuple[int, dict[str, Any]]:
     async def work() -> dict[str, Any]:
         # They count from the moment when it is to die.
@@ -133,7 +154,9 @@ async def _live(folder: Path, life: Life, points: Points) -> dict[str, Any]:
     disk = FullDisk(apsw.vfs_names()[0])
     apsw.set_default_vfs("full disk")
     clock = WeekClock(life.begin)
-    async with daemon(folder, WeekModel(clock), SETTINGS, window=WINDOW, summary="scripted/one", clock=clock) as d:
+    async with daemon(
+        folder, WeekModel(clock), SETTINGS, window=WINDOW, summary="scripted/one", clock=clock
+    ) as d:
         week = Week(folder, d, clock, disk)
         # It dies at a point after the last moment, in what schedules that strike then set off.
         last = Life(life.begin, life.end - 1) if life.dies_at else life
@@ -142,7 +165,11 @@ async def _live(folder: Path, life: Life, points: Points) -> dict[str, Any]:
             points.on = True
             await week.pass_until(life.end + 1_000)
             os.kill(os.getpid(), signal.SIGKILL)
-        return {"samples": week.samples, **(await accounts(d) if life is LIVES[-1] else {}), "failed writes": disk.failed}
+        return {
+            "samples": week.samples,
+            **(await accounts(d) if life is LIVES[-1] else {}),
+            "failed writes": disk.failed,
+        }
 
 
 def main(root: Path) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""What happens in the simulated week: the schedules, what people and the world do, how models and the disk fail, and when.
+"""What happens in the simulated week: the schedules, what people and the world do, how models and
+the disk fail, and when.
 
-Time is counted from Monday 00:00 in Vienna, in milliseconds that really pass; the wall clock is set twice on Friday, and on Sunday
-summer time begins.
+Time is counted from Monday 00:00 in Vienna, in milliseconds that really pass; the wall clock is set
+twice on Friday, and on Sunday summer time begins.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from typing import Any
 from palyra.agent.approvals import Answer
 from palyra.core.errors import Conflict
 from palyra.core.ids import OWNER
-from palyra.core.messages import Emit, FailureClass, ModelFailure, ModelRequest, Reply
+from palyra.core.messages import Emit, FailureClass, ModelFailure, ModelReply, ModelRequest
 from palyra.features.schedules.service import NewSchedule
 from palyra.features.schedules.steps import derived_id
 from palyra.features.schedules.webhooks import sign
@@ -59,7 +60,12 @@ BOUNDED = derived_id(1, "week", "bounded")
 SCHEDULES: dict[str, dict[str, Any]] = {
     derived_id(1, "week", "hourly"): {"when": "0 * * * *", "text": "look around", "fresh": True},
     derived_id(1, "week", "report"): {"when": "every 90m", "text": "write the report"},
-    derived_id(1, "week", "caught up"): {"when": "15 */6 * * *", "text": "look around", "missed": "catch_up", "overlap": "queue"},
+    derived_id(1, "week", "caught up"): {
+        "when": "15 */6 * * *",
+        "text": "look around",
+        "missed": "catch_up",
+        "overlap": "queue",
+    },
     derived_id(1, "week", "asking"): {"when": "daily at 10", "text": "note it"},
     derived_id(1, "week", "denying"): {"when": "daily at 11", "text": "note it", "ask": "deny"},
     derived_id(1, "week", "at night"): {"when": "30 2 * * *", "text": "look around"},
@@ -92,13 +98,19 @@ per = "schedule"
 who = "{BOUNDED}"
 then = "ask"
 """
-REPORT = " ".join(f"In hour {number} the lighthouse keeper saw {number * 7} ships and wrote them down." for number in range(60))
+REPORT = " ".join(
+    f"In hour {number} the lighthouse keeper saw {number * 7} ships and wrote them down."
+    for number in range(60)
+)
 LOOK = (Turn(calls=(call("fs.list", path="."),)), Turn(text=("all ", "quiet")))
 SCRIPT = Script(
     {
         "look around": LOOK,
         "write the report": (Turn(text=REPORT),),
-        "note it": (Turn(calls=(call("fs.write", path="notes.txt", content="x"),)), Turn(text="noted or not")),
+        "note it": (
+            Turn(calls=(call("fs.write", path="notes.txt", content="x"),)),
+            Turn(text="noted or not"),
+        ),
         "file what came": (Turn(text="filed"),),
         "*": (Turn(text="I see."),) * 400,
     }
@@ -126,7 +138,9 @@ AHEAD_BY = 2 * HOUR
 
 @dataclass(frozen=True)
 class Life:
-    """From a moment to a moment, and then: stopped in good order (0), or killed at so many points after that moment."""
+    """From a moment to a moment, and then: stopped in good order (0), or killed at so many points
+    after that moment.
+    """
 
     begin: int
     end: int
@@ -159,7 +173,7 @@ class WeekModel(ScriptedModel):
         super().__init__(SCRIPT)
         self._clock = clock
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         now = self._clock.elapsed
         if TROUBLE[0] <= now < TROUBLE[1]:
             raise ModelFailure("overloaded", "there is trouble everywhere")
@@ -167,9 +181,6 @@ class WeekModel(ScriptedModel):
         if failure is not None and request.model == "one":
             raise ModelFailure(failure, f"the first provider has a bad hour: {failure}")
         return await super().stream(request, emit)
-
-
-# --- what happens -----------------------------------------------------------------------------------------------------
 
 
 class Week:
@@ -196,25 +207,43 @@ class Week:
             # On Friday nobody answers: what waits is forgotten until Saturday.
             diary += [] if day == 4 else [(at + 12 * HOUR + 20 * MINUTE, self._answer)]
             diary += [(at + 8 * HOUR + 10 * MINUTE, partial(self._talk, day))]
-            diary += [(at + hour * HOUR + 5 * MINUTE, partial(self._hook, day * 24 + hour)) for hour in (1, 7, 13, 19)]
-            diary += [(at + 16 * HOUR + 5 * MINUTE, self._upload), (at + 23 * HOUR + 59 * MINUTE, self._sample)]
+            diary += [
+                (at + hour * HOUR + 5 * MINUTE, partial(self._hook, day * 24 + hour))
+                for hour in (1, 7, 13, 19)
+            ]
+            diary += [
+                (at + 16 * HOUR + 5 * MINUTE, self._upload),
+                (at + 23 * HOUR + 59 * MINUTE, self._sample),
+            ]
         diary += [(day * DAY + 9 * HOUR + 10 * MINUTE, self._touch) for day in (0, 3, 5)]
         diary += [(FULL[0], self._fill_disk), (FULL[1], self._free_disk)]
-        diary += [(AHEAD[0], partial(self._set_clock, AHEAD_BY)), (AHEAD[1], partial(self._set_clock, -AHEAD_BY))]
+        diary += [
+            (AHEAD[0], partial(self._set_clock, AHEAD_BY)),
+            (AHEAD[1], partial(self._set_clock, -AHEAD_BY)),
+        ]
         diary += [(5 * DAY + 15 * HOUR + 5 * MINUTE, self._storm)]
         return sorted(diary, key=lambda each: each[0])
 
     async def _begin(self) -> None:
         for schedule_id, what in SCHEDULES.items():
             when = f"file {self._folder / 'work/inbox'}" if schedule_id == FILED else what["when"]
-            new = NewSchedule(**{**what, "when": when, "zone": "Europe/Vienna", "workspace": str(self._folder / "work")})
+            new = NewSchedule(
+                **{
+                    **what,
+                    "when": when,
+                    "zone": "Europe/Vienna",
+                    "workspace": str(self._folder / "work"),
+                }
+            )
             made = await self.d.timekeeping.schedules.add(OWNER, new, schedule_id)
             if schedule_id == HOOK:
                 (self._folder / "secret").write_text(made.secret)
 
     async def _answer(self) -> None:
         for waiting in await self.d.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True)):
-            await self.d.answers.answer(OWNER, waiting.approval_id, Answer(decision="allow"), "test")
+            await self.d.answers.answer(
+                OWNER, waiting.approval_id, Answer(decision="allow"), "test"
+            )
 
     async def _talk(self, day: int) -> None:
         where = await session(self.d, key=f"talk {day}")
@@ -236,7 +265,9 @@ class Week:
     async def _upload(self) -> None:
         """Somebody sends a file and never attaches it."""
         where = await session(self.d, key=f"uploads {self.clock.elapsed // DAY}")
-        await self.d.enclosures.attachments.keep(OWNER, where.session_id, "draft.txt", os.urandom(6_000).hex().encode())
+        await self.d.enclosures.attachments.keep(
+            OWNER, where.session_id, "draft.txt", os.urandom(6_000).hex().encode()
+        )
 
     async def _touch(self) -> None:
         before = await self.d.db.read(lambda tx: _count(tx, FILED))
@@ -252,7 +283,9 @@ class Week:
 
     async def _free_disk(self) -> None:
         self._disk.full = False
-        await eventually(lambda: not self.d.runs.working, "everybody is done who waited for the disk")
+        await eventually(
+            lambda: not self.d.runs.working, "everybody is done who waited for the disk"
+        )
         await self._settle()
 
     async def _set_clock(self, by_ms: int) -> None:
@@ -260,15 +293,24 @@ class Week:
 
     async def _storm(self) -> None:
         where = [await session(self.d, key=f"storm {number}") for number in range(STORM)]
-        await asyncio.gather(*(say(self.d, each, "Count the ships.\n" + REPORT * 8) for each in where))
+        await asyncio.gather(
+            *(say(self.d, each, "Count the ships.\n" + REPORT * 8) for each in where)
+        )
         await self._settle()
 
     async def _sample(self) -> None:
         """What the daemon takes at the end of a day."""
         gc.collect()
         home = self._folder / "home"
-        sizes = {name: path.stat().st_size if (path := home / name).exists() else 0 for name in ("journal.db", "journal.db-wal")}
-        resident = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+        sizes = {
+            name: path.stat().st_size if (path := home / name).exists() else 0
+            for name in ("journal.db", "journal.db-wal")
+        }
+        resident = next(
+            line
+            for line in Path("/proc/self/status").read_text().splitlines()
+            if line.startswith("VmRSS")
+        )
         self.samples.append(
             {
                 "day": self.clock.elapsed // DAY,
@@ -277,25 +319,35 @@ class Week:
                 "resident_kb": int(resident.split()[1]),
                 "journal": sizes["journal.db"],
                 "log": sizes["journal.db-wal"],
-                "sealed": sum(path.stat().st_size for path in segments.folder_of(home / "journal.db").glob("*")),
-                "entries": await self.d.db.read(lambda tx: int(tx.all("SELECT count(*) FROM entries")[0][0])),
-                "files": await self.d.db.read(lambda tx: int(tx.all("SELECT count(*) FROM artifacts")[0][0])),
+                "sealed": sum(
+                    path.stat().st_size
+                    for path in segments.folder_of(home / "journal.db").glob("*")
+                ),
+                "entries": await self.d.db.read(
+                    lambda tx: int(tx.all("SELECT count(*) FROM entries")[0][0])
+                ),
+                "files": await self.d.db.read(
+                    lambda tx: int(tx.all("SELECT count(*) FROM artifacts")[0][0])
+                ),
             }
         )
-
-    # --- time -----------------------------------------------------------------------------------------------------
 
     async def pass_until(self, end: int) -> None:
         await self._settle()
         while (left := end - self.clock.elapsed) > 0:
-            due = await self.d.db.read(lambda tx: tasks.next_moment(tx, self.d.tasks.kinds, ())) - self.clock.now_ms()
+            due = (
+                await self.d.db.read(lambda tx: tasks.next_moment(tx, self.d.tasks.kinds, ()))
+                - self.clock.now_ms()
+            )
             # A task that is due and not taken waits for the net of a queue whose clock was set.
             self.clock.advance(min(left, due if due > 0 else max(1, self.clock.next_ms), _STEP))
             await asyncio.sleep(0)
             await self._settle()
 
     async def _settle(self) -> None:
-        """Until nothing is ready, nobody works and nobody looks. On a full disk nothing comes to an end: then a moment."""
+        """Until nothing is ready, nobody works and nobody looks. On a full disk nothing comes to an
+        end: then a moment.
+        """
         if self._disk.full:
             await asyncio.sleep(0.02)
             return

@@ -1,7 +1,9 @@
-"""Follows a guide the way its reader does: types what stands behind a prompt, and looks for every line that is shown below it.
+"""Follows a guide the way its reader does: types what stands behind a prompt, and looks for every
+line that is shown below it.
 
-In a `console` block `$ ` is the shell's prompt; `> `, or a question that ends in `> ` or `) `, is the chat's. `…` stands for
-anything. Other blocks are for reading only. A chat goes on in the next block that does not begin with the shell's prompt.
+In a `console` block `$ ` is the shell's prompt; `> `, or a question that ends in `> ` or `) `, is
+the chat's. `…` stands for anything. Other blocks are for reading only. A chat goes on in the next
+block that does not begin with the shell's prompt.
 """
 
 import os
@@ -34,7 +36,8 @@ _VARYING = (
 )
 _VARIES = re.compile("|".join(f"({each})" for each in _VARYING))
 _COMMAND_S = 60.0
-# One shell for the whole guide, so that folders, variables and jobs last. Nobody is at the keyboard.
+# One shell for the whole guide, so that folders, variables and jobs last. Nobody is at the
+# keyboard.
 _SHELL = """while IFS= read -r -d '' -u {commands} command; do
     eval "$command" </dev/null {commands}<&- {codes}>&-
     echo $? >&{codes}
@@ -43,7 +46,9 @@ done"""
 
 @dataclass(frozen=True)
 class Step:
-    """What is typed, and what is shown after it. `prompt` is what stands before it in a chat; without one, nothing is typed."""
+    """What is typed, and what is shown after it. `prompt` is what stands before it in a chat;
+    without one, nothing is typed.
+    """
 
     where: Literal["shell", "chat"]
     typed: str
@@ -85,7 +90,9 @@ class Reader:
         self._home = home
         self._instead = {"/home/anna": str(home)} | instead
         bin = str(Path(sys.executable).parent)
-        self.env = environment(home / ".palyra", {"HOME": str(home), "PATH": f"{bin}:{os.environ['PATH']}"}) | {
+        self.env = environment(
+            home / ".palyra", {"HOME": str(home), "PATH": f"{bin}:{os.environ['PATH']}"}
+        ) | {
             "PALYRA_SERVER__HTTP_PORT": "0",
             "PWD": str(home),
         }
@@ -104,7 +111,9 @@ class Reader:
                     self._say(step)
                 elif step.typed.startswith(CHAT):
                     arguments, folder = step.typed.split()[1:], Path(run("pwd")[1].strip())
-                    self._chat = open_ones.enter_context(terminal(self._home / ".palyra", *arguments, cwd=folder, env=self.env))
+                    self._chat = open_ones.enter_context(
+                        terminal(self._home / ".palyra", *arguments, cwd=folder, env=self.env)
+                    )
                     self._expect(step)
                 else:
                     self._run(step, run)
@@ -129,15 +138,22 @@ class Reader:
         for line in step.shown:
             self._chat.expect(self.pattern(line) + ("" if line.endswith("…") else r"(?=\s)"))
         # What ends in an ellipsis is still being said: there is no prompt to wait for.
-        self._streaming = step.shown[-1].endswith("…") if step.shown else self._streaming and not step.prompt
+        self._streaming = (
+            step.shown[-1].endswith("…") if step.shown else self._streaming and not step.prompt
+        )
 
     def pattern(self, line: str) -> str:
-        """A shown line as an expression: what varies may vary, and a terminal may break it anywhere between two words."""
+        """A shown line as an expression: what varies may vary, and a terminal may break it anywhere
+        between two words.
+        """
         pieces = []
         for piece in self._here(line).split("…"):
             at = 0
             for found in _VARIES.finditer(piece):
-                pieces += [_words(piece[at : found.start()]), _VARYING[found.lastindex - 1 if found.lastindex else 0]]
+                pieces += [
+                    _words(piece[at : found.start()]),
+                    _VARYING[found.lastindex - 1 if found.lastindex else 0],
+                ]
                 at = found.end()
             pieces += [_words(piece[at:]), ".*?"]
         return "".join(pieces[:-1])
@@ -153,7 +169,9 @@ def _words(text: str) -> str:
 
 
 class Shell:
-    """A shell that takes commands one after the other. Gives the exit code and everything that was printed."""
+    """A shell that takes commands one after the other. Gives the exit code and everything that was
+    printed.
+    """
 
     def __init__(self, commands: int, codes: int, output: Path) -> None:
         self._commands = commands

@@ -1,4 +1,6 @@
-"""The guide and the README are followed to the letter: what they tell a person to type works, and shows what they say."""
+"""The guide and the README are followed to the letter: what they tell a person to type works, and
+shows what they say.
+"""
 
 import re
 from pathlib import Path
@@ -29,7 +31,9 @@ def test_every_command_and_chat_of_the_guide_does_what_the_guide_shows(tmp_path:
         ("$ echo one; false\none\n", "ended with 1"),
     ],
 )
-def test_a_guide_that_no_longer_tells_the_truth_is_noticed(tmp_path: Path, page: str, complaint: str) -> None:
+def test_a_guide_that_no_longer_tells_the_truth_is_noticed(
+    tmp_path: Path, page: str, complaint: str
+) -> None:
     with pytest.raises(AssertionError, match=complaint):
         guide.Reader(tmp_path, PROJECT, {}).follow(guide.steps(f"```console\n{page}```\n"))
 
@@ -41,7 +45,9 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 
 def test_every_make_target_that_the_readme_names_exists() -> None:
-    named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", (PROJECT / "README.md").read_text(), re.MULTILINE))
+    named = set(
+        re.findall(r"(?:^|`)make ([a-z]+)\b", (PROJECT / "README.md").read_text(), re.MULTILINE)
+    )
     targets = set(re.findall(r"^([a-z]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
     assert named
     assert named <= targets

@@ -1,4 +1,6 @@
-"""The reference pages name everything there is: every endpoint with its scope, every command and verb, every page."""
+"""The reference pages name everything there is: every endpoint with its scope, every command and
+verb, every page.
+"""
 
 import re
 from pathlib import Path
@@ -15,7 +17,9 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def endpoints() -> dict[tuple[str, str], str]:
-    """What http.md lists, with the scope cell of its row. `…` stands for the last path that was written out."""
+    """What http.md lists, with the scope cell of its row. `…` stands for the last path that was
+    written out.
+    """
     page = (DOCS / "reference" / "http.md").read_text()
     section = page[page.index("## Endpoints") :].split("\n## ")[0]
     found: dict[tuple[str, str], str] = {}
@@ -24,7 +28,9 @@ def endpoints() -> dict[tuple[str, str], str]:
         waiting: list[str] = []
         for span in re.findall(r"`([^`]+)`", row[0]):
             method, _, path = span.partition(" ")
-            assert method in METHODS, f"{span!r} in the table of endpoints is not a method with a path"
+            assert method in METHODS, (
+                f"{span!r} in the table of endpoints is not a method with a path"
+            )
             waiting.append(method)
             if not path:
                 continue
@@ -45,13 +51,24 @@ def test_every_endpoint_is_on_the_http_page_with_its_scope() -> None:
     assert sorted(set(routes) - set(told) - WATCHED) == []
     for place, route in routes.items():
         if place in told:
-            scope = "–" if route.scope is None else "any" if route.scope == ANY_TOKEN else route.scope
-            assert scope in told[place], f"{place} needs {scope}, and the page says {told[place].strip()}"
+            scope = (
+                "–" if route.scope is None else "any" if route.scope == ANY_TOKEN else route.scope
+            )
+            assert scope in told[place], (
+                f"{place} needs {scope}, and the page says {told[place].strip()}"
+            )
 
 
 def test_every_endpoint_on_the_http_page_exists() -> None:
     # The description is not in the table it describes.
-    assert sorted(set(endpoints()) - {(route.method, route.path) for route in ROUTES} - {("GET", "/openapi.json")}) == []
+    assert (
+        sorted(
+            set(endpoints())
+            - {(route.method, route.path) for route in ROUTES}
+            - {("GET", "/openapi.json")}
+        )
+        == []
+    )
 
 
 # Described under "Watching" and at the top, not in the table.
@@ -71,7 +88,9 @@ def test_the_streams_are_described_where_watching_is() -> None:
 def paragraphs(command: str) -> str:
     """Everything that cli.md says about a command."""
     page = (DOCS / "reference" / "cli.md").read_text()
-    return "\n".join(each for each in page.split("\n\n") if re.search(rf"`palyra {command}\b", each))
+    return "\n".join(
+        each for each in page.split("\n\n") if re.search(rf"`palyra {command}\b", each)
+    )
 
 
 def verbs() -> list[tuple[str, str]]:
@@ -89,7 +108,9 @@ def test_every_command_and_verb_is_on_the_page_of_the_command_line(command: str,
     told = paragraphs(command)
     assert told, f"cli.md says nothing about `palyra {command}`"
     if verb and verb != "list":
-        assert re.search(rf"`(?:palyra {command} )?{verb}\b", told), f"cli.md does not name `palyra {command} {verb}`"
+        assert re.search(rf"`(?:palyra {command} )?{verb}\b", told), (
+            f"cli.md does not name `palyra {command} {verb}`"
+        )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -99,5 +120,9 @@ def test_every_command_of_the_chat_is_on_the_page_of_the_command_line(name: str)
 
 def test_every_page_is_listed() -> None:
     listed = (DOCS / "README.md").read_text()
-    pages = [path.relative_to(DOCS) for path in DOCS.rglob("*.md") if "decisions" not in path.parts and path.name != "README.md"]
+    pages = [
+        path.relative_to(DOCS)
+        for path in DOCS.rglob("*.md")
+        if "decisions" not in path.parts and path.name != "README.md"
+    ]
     assert [str(page) for page in pages if f"]({page})" not in listed] == []

@@ -1,6 +1,7 @@
 """The ways into one daemon, each as a Door: the same words for a test, whatever carries them.
 
-A door opens a Talk about one session, behind a cursor. What is said and what is heard goes over the door's own transport alone.
+A door opens a Talk about one session, behind a cursor. What is said and what is heard goes over the
+door's own transport alone.
 """
 
 import asyncio
@@ -105,9 +106,6 @@ def live_of(data: dict[str, Any]) -> Heard:
     return Heard(0, data["kind"], data.get("run_id", ""), data)
 
 
-# --- no transport at all --------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Inside(Door):
     """The core's own verbs: what every other door is measured by."""
@@ -138,7 +136,9 @@ class _translated:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, PalyraError):
             problem = problem_of(error)
-            raise Refused(problem.code, problem.message, problem.retryable, problem.details) from error
+            raise Refused(
+                problem.code, problem.message, problem.retryable, problem.details
+            ) from error
 
 
 @dataclass
@@ -157,7 +157,9 @@ class _InsideTalk(Talk):
     async def answer(self, approval_id: str, decision: str) -> str:
         with _translated():
             answer = msgspec.convert({"decision": decision}, Answer)
-            return str((await self.daemon.answers.answer(OWNER, approval_id, answer, "test")).decision)
+            return str(
+                (await self.daemon.answers.answer(OWNER, approval_id, answer, "test")).decision
+            )
 
     async def cancel(self, run_id: str) -> str:
         with _translated():
@@ -169,9 +171,6 @@ class _InsideTalk(Talk):
                 data = msgspec.json.decode(wire)
                 self.waiting.append(entry_of(data) if number else live_of(data))
         return self.waiting.pop(0)
-
-
-# --- HTTP ------------------------------------------------------------------------------------------------------------------
 
 
 class Http(Door):
@@ -194,7 +193,9 @@ class Http(Door):
 
     @asynccontextmanager
     async def open(self, session_id: str, after: int = 0) -> AsyncIterator[Talk]:
-        async with self._client.get(f"/v1/sessions/{session_id}/events", params={"after": str(after)}) as response:
+        async with self._client.get(
+            f"/v1/sessions/{session_id}/events", params={"after": str(after)}
+        ) as response:
             if response.status != 200:
                 checked(response.status, await response.read())
             yield _HttpTalk(self, session_id, response.content)
@@ -216,10 +217,18 @@ class RequestTalk(Talk):
 
     async def submit(self, text: str, mode: str = "followup", run_id: str = "") -> Said:
         body = {"text": text, "mode": mode, "run_id": run_id}
-        return said_of(await self._door.request("POST", f"/v1/sessions/{self._session_id}/messages", body))
+        return said_of(
+            await self._door.request("POST", f"/v1/sessions/{self._session_id}/messages", body)
+        )
 
     async def answer(self, approval_id: str, decision: str) -> str:
-        return str((await self._door.request("POST", f"/v1/approvals/{approval_id}/answer", {"decision": decision}))["decision"])
+        return str(
+            (
+                await self._door.request(
+                    "POST", f"/v1/approvals/{approval_id}/answer", {"decision": decision}
+                )
+            )["decision"]
+        )
 
     async def cancel(self, run_id: str) -> str:
         return str((await self._door.request("POST", f"/v1/runs/{run_id}/cancel", {}))["state"])
@@ -272,7 +281,9 @@ class WebSocket(Http):
             # A refused upgrade says why; this client shows it only to who asks again.
             headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
                        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}  # fmt: skip
-            async with self._client.get(path, params={"after": str(after)}, headers=headers) as response:
+            async with self._client.get(
+                path, params={"after": str(after)}, headers=headers
+            ) as response:
                 checked(response.status, await response.read())
             raise
         async with socket:
@@ -312,7 +323,9 @@ class Duplex(Talk):
         return said_of(await self.ask("submit", text=text, mode=mode, run_id=run_id))
 
     async def answer(self, approval_id: str, decision: str) -> str:
-        return str((await self.ask("answer", approval_id=approval_id, decision=decision))["decision"])
+        return str(
+            (await self.ask("answer", approval_id=approval_id, decision=decision))["decision"]
+        )
 
     async def cancel(self, run_id: str) -> str:
         return str((await self.ask("cancel", run_id=run_id))["state"])

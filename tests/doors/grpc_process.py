@@ -24,7 +24,11 @@ class Door:
         self.admin = admin_pb2_grpc.AdminStub(self.channel)
 
     def session(self) -> str:
-        return str(self.call(self.sessions.FindOrCreate, sessions_pb2.SessionsFindOrCreateRequest()).session_id)
+        return str(
+            self.call(
+                self.sessions.FindOrCreate, sessions_pb2.SessionsFindOrCreateRequest()
+            ).session_id
+        )
 
     def call(self, method: Any, request: Any, **more: Any) -> Any:
         return method(request, metadata=self.metadata, timeout=PATIENCE_S, **more)

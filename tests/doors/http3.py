@@ -1,4 +1,6 @@
-"""The same API over HTTP/3, by other people's code than the daemon's: curl with ngtcp2 and nghttp3."""
+"""The same API over HTTP/3, by other people's code than the daemon's: curl with ngtcp2 and
+nghttp3.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -7,7 +7,14 @@ from typing import Any
 
 import grpc
 
-from palyra.v1 import events_pb2, runs_pb2, runs_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
+from palyra.v1 import (
+    events_pb2,
+    runs_pb2,
+    runs_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+    types_pb2,
+)
 from tests.doors.doors import Door, Duplex, Heard, Refused, Talk
 
 
@@ -21,12 +28,20 @@ class Grpc(Door):
 
     async def session(self) -> str:
         with _grpc_errors():
-            made = await self._sessions.FindOrCreate(sessions_pb2.SessionsFindOrCreateRequest(), metadata=self._metadata)
+            made = await self._sessions.FindOrCreate(
+                sessions_pb2.SessionsFindOrCreateRequest(), metadata=self._metadata
+            )
         return str(made.session_id)
 
     async def state(self, run_id: str) -> str:
         with _grpc_errors():
-            return str((await self._runs.Get(runs_pb2.RunsGetRequest(run_id=run_id), metadata=self._metadata)).state)
+            return str(
+                (
+                    await self._runs.Get(
+                        runs_pb2.RunsGetRequest(run_id=run_id), metadata=self._metadata
+                    )
+                ).state
+            )
 
     @asynccontextmanager
     async def open(self, session_id: str, after: int = 0) -> AsyncIterator[Talk]:
@@ -34,7 +49,9 @@ class Grpc(Door):
             stream = self._sessions.RunStream(metadata=self._metadata)
             stack.callback(stream.cancel)
             with _grpc_errors():
-                await stream.write(types_pb2.Up(open=types_pb2.Open(session_id=session_id, after=after)))
+                await stream.write(
+                    types_pb2.Up(open=types_pb2.Open(session_id=session_id, after=after))
+                )
                 await stream.initial_metadata()
                 # A call that was refused at once has ended already.
                 if stream.done():
@@ -54,7 +71,9 @@ class _grpc_errors:
 def refused_of(error: "grpc.aio.AioRpcError") -> Refused:
     trailers = dict(error.trailing_metadata() or ())
     problem = events_pb2.Problem.FromString(trailers["palyra-error-bin"])
-    return Refused(problem.code, problem.message, problem.retryable, json.loads(problem.details_json or "{}"))
+    return Refused(
+        problem.code, problem.message, problem.retryable, json.loads(problem.details_json or "{}")
+    )
 
 
 class _GrpcTalk(Duplex):
@@ -64,7 +83,11 @@ class _GrpcTalk(Duplex):
         self._come: list[Any] = []
 
     async def send(self, kind: str, **more: Any) -> None:
-        messages = {"submit": types_pb2.Submit, "answer": types_pb2.AnswerApproval, "cancel": types_pb2.Cancel}
+        messages = {
+            "submit": types_pb2.Submit,
+            "answer": types_pb2.AnswerApproval,
+            "cancel": types_pb2.Cancel,
+        }
         await self._stream.write(types_pb2.Up(**{kind: messages[kind](**more)}))
 
     async def receive(self) -> Any:
@@ -84,10 +107,19 @@ def _told(happened: Any) -> Any:
             return Heard(entry.seq, entry.kind, entry.run_id, plain(inner))
         case "refused":
             problem = happened.refused.error
-            return Refused(problem.code, problem.message, problem.retryable, json.loads(problem.details_json or "{}"))
+            return Refused(
+                problem.code,
+                problem.message,
+                problem.retryable,
+                json.loads(problem.details_json or "{}"),
+            )
         case "accepted":
             accepted = happened.accepted
-            found = next(getattr(accepted, each) for each in ("submitted", "approval", "run") if accepted.HasField(each))
+            found = next(
+                getattr(accepted, each)
+                for each in ("submitted", "approval", "run")
+                if accepted.HasField(each)
+            )
             return accepted.id, plain(found)
         case option:
             inner = getattr(happened, option)
@@ -102,7 +134,11 @@ def plain(message: Any) -> dict[str, Any]:
         if each.message_type is None:
             found[each.name] = list(value) if each.is_repeated else value
         elif each.is_repeated:
-            found[each.name] = [plain(item) for item in value] if not each.message_type.GetOptions().map_entry else dict(value)
+            found[each.name] = (
+                [plain(item) for item in value]
+                if not each.message_type.GetOptions().map_entry
+                else dict(value)
+            )
         elif message.HasField(each.name):
             found[each.name] = plain(value)
     return found

@@ -1,4 +1,6 @@
-"""The gRPC door of a daemon process, as strangers meet it: asked what it offers, sent rubbish, read slowly, cut off, ended."""
+"""The gRPC door of a daemon process, as strangers meet it: asked what it offers, sent rubbish, read
+slowly, cut off, ended.
+"""
 
 import json
 import random
@@ -14,7 +16,9 @@ import pytest
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ResponseReceived, TrailersReceived
@@ -57,25 +61,28 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         opened.channel.close()
 
 
-# --- what it says of itself -------------------------------------------------------------------------------------------------
-
-
 def test_a_client_that_knows_nothing_finds_out_what_there_is_and_calls_it(door: Door) -> None:
     database = ProtoReflectionDescriptorDatabase(door.channel)
     names = database.get_services()
-    assert {f"palyra.v1.{each}" for each in ("Sessions", "Runs", "Approvals", "Memory", "Schedules", "Journal", "Admin")} <= {
-        *names
-    }
+    assert {
+        f"palyra.v1.{each}"
+        for each in ("Sessions", "Runs", "Approvals", "Memory", "Schedules", "Journal", "Admin")
+    } <= {*names}
     pool = DescriptorPool(database)
     method = pool.FindServiceByName("palyra.v1.Sessions").methods_by_name["FindOrCreate"]
     asked, answered = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
     call = door.channel.unary_unary(
-        "/palyra.v1.Sessions/FindOrCreate", request_serializer=asked.SerializeToString, response_deserializer=answered.FromString
+        "/palyra.v1.Sessions/FindOrCreate",
+        request_serializer=asked.SerializeToString,
+        response_deserializer=answered.FromString,
     )
     made = call(asked(title="found out"), metadata=door.metadata, timeout=PATIENCE_S)
     assert (len(made.session_id), made.title) == (26, "found out")
     down = pool.FindMessageTypeByName("palyra.v1.Event")
-    assert down.fields_by_name["model_replied"].message_type.fields_by_name["usage"].message_type.name == "Usage"
+    assert (
+        down.fields_by_name["model_replied"].message_type.fields_by_name["usage"].message_type.name
+        == "Usage"
+    )
 
 
 def test_a_probe_needs_no_token(door: Door) -> None:
@@ -83,7 +90,9 @@ def test_a_probe_needs_no_token(door: Door) -> None:
     for name in ("", "palyra.v1.Sessions", "palyra.v1.Admin"):
         found = probe.Check(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S)
         assert found.status == health_pb2.HealthCheckResponse.SERVING
-    unknown = lambda: probe.Check(health_pb2.HealthCheckRequest(service="nobody"), timeout=PATIENCE_S)  # noqa: E731
+    unknown = lambda: probe.Check(
+        health_pb2.HealthCheckRequest(service="nobody"), timeout=PATIENCE_S
+    )  # noqa: E731
     assert code(unknown) == grpc.StatusCode.NOT_FOUND
 
 
@@ -109,13 +118,19 @@ def _refused(held: list[Any]) -> int:
 
 
 def methods() -> list[tuple[str, Any]]:
-    return [(f"/{service.full_name}/{method.name}", method) for service in services() for method in service.methods]
+    return [
+        (f"/{service.full_name}/{method.name}", method)
+        for service in services()
+        for method in service.methods
+    ]
 
 
 def raw_call(door: Door, path: str, method: Any, payload: bytes, metadata: Any) -> grpc.StatusCode:
     """Call with these bytes, whatever they are; a stream is looked at until its first message."""
     if method.client_streaming:
-        answers = door.channel.stream_stream(path)(iter([payload]), metadata=metadata, timeout=PATIENCE_S)
+        answers = door.channel.stream_stream(path)(
+            iter([payload]), metadata=metadata, timeout=PATIENCE_S
+        )
     elif method.server_streaming:
         answers = door.channel.unary_stream(path)(payload, metadata=metadata, timeout=PATIENCE_S)
     else:
@@ -132,13 +147,19 @@ def raw_call(door: Door, path: str, method: Any, payload: bytes, metadata: Any) 
 
 
 def test_no_verb_is_open_to_a_stranger_or_to_a_token_for_something_else(door: Door) -> None:
-    made = door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="elsewhere", scope="worker"))
+    made = door.call(
+        door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="elsewhere", scope="worker")
+    )
     for path, method in methods():
         assert raw_call(door, path, method, b"", ()) == grpc.StatusCode.UNAUTHENTICATED, path
         assert raw_call(door, path, method, b"", (("authorization", f"Bearer {made.token}"),)) in (
             grpc.StatusCode.PERMISSION_DENIED,
             # What workers may do is told apart from what they must send.
-            *((grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OK) if "worker" in _scope(method) else ()),
+            *(
+                (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OK)
+                if "worker" in _scope(method)
+                else ()
+            ),
         ), path
 
 
@@ -149,7 +170,9 @@ def _scope(method: Any) -> str:
 def test_pages_do_not_talk_to_it(door: Door) -> None:
     error = refused(
         lambda: door.sessions.List(
-            sessions_pb2.SessionsListRequest(), metadata=(*door.metadata, ("origin", "https://evil.example")), timeout=PATIENCE_S
+            sessions_pb2.SessionsListRequest(),
+            metadata=(*door.metadata, ("origin", "https://evil.example")),
+            timeout=PATIENCE_S,
         )
     )
     assert error.code() == grpc.StatusCode.PERMISSION_DENIED
@@ -164,31 +187,41 @@ def test_files_come_in_pieces(door: Door) -> None:
 
 
 def test_numbers_are_kept_whole_and_errors_have_the_one_shape(door: Door) -> None:
-    error = refused(lambda: door.call(door.sessions.Submit, sessions_pb2.SessionsSubmitRequest(session_id=door.session())))
+    error = refused(
+        lambda: door.call(
+            door.sessions.Submit, sessions_pb2.SessionsSubmitRequest(session_id=door.session())
+        )
+    )
     problem = events_pb2.Problem.FromString(dict(error.trailing_metadata())["palyra-error-bin"])
-    assert (error.code(), problem.code, problem.retryable) == (grpc.StatusCode.INVALID_ARGUMENT, "invalid_input", False)
+    assert (error.code(), problem.code, problem.retryable) == (
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "invalid_input",
+        False,
+    )
     assert "text" in problem.message
     late = sessions_pb2.SessionsWatchRequest(session_id=door.session(), after=(1 << 53) - 1)
     beyond = refused(lambda: next(iter(door.call(door.sessions.Watch, late))))
     assert "9007199254740991" in beyond.details()
     deep = admin_pb2.AdminExplainPolicyRequest(tool="fs.read", arguments_json="[" * 500)
-    assert code(lambda: door.call(door.admin.ExplainPolicy, deep)) == grpc.StatusCode.INVALID_ARGUMENT
+    assert (
+        code(lambda: door.call(door.admin.ExplainPolicy, deep)) == grpc.StatusCode.INVALID_ARGUMENT
+    )
 
 
 def test_the_client_on_the_page_works(door: Door, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "grpc.md").read_text()
     example = page.partition("```python\n")[2].partition("```")[0]
     for written, here in (
-        ('Path.home() / ".palyra" / "owner.token"', f"Path({str(door.process.home / 'owner.token')!r})"),
+        (
+            'Path.home() / ".palyra" / "owner.token"',
+            f"Path({str(door.process.home / 'owner.token')!r})",
+        ),
         ("127.0.0.1:7443", door.address),
     ):
         assert written in example
         example = example.replace(written, here)
     exec(compile(example, "grpc.md", "exec"), {})
     assert capsys.readouterr().out == "hello"
-
-
-# --- deadlines and ends -----------------------------------------------------------------------------------------------------
 
 
 def test_a_deadline_ends_a_stream_and_nothing_is_left_of_it(door: Door) -> None:
@@ -204,37 +237,60 @@ def _open_streams(door: Door) -> int:
 
 
 def test_a_revoked_token_ends_what_was_opened_with_it(door: Door) -> None:
-    made = door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="short", scope="operator"))
+    made = door.call(
+        door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="short", scope="operator")
+    )
     metadata = (("authorization", f"Bearer {made.token}"),)
     session_id = door.session()
     talk = door.sessions.RunStream(
-        iter([types_pb2.Up(open=types_pb2.Open(session_id=session_id))]), metadata=metadata, timeout=PATIENCE_S
+        iter([types_pb2.Up(open=types_pb2.Open(session_id=session_id))]),
+        metadata=metadata,
+        timeout=PATIENCE_S,
     )
     assert next(talk).happened[0].entry.kind == "session.created"
-    door.call(door.admin.RevokeToken, admin_pb2.AdminRevokeTokenRequest(token_id=made.info.token_id))
+    door.call(
+        door.admin.RevokeToken, admin_pb2.AdminRevokeTokenRequest(token_id=made.info.token_id)
+    )
     assert code(lambda: next(talk)) == grpc.StatusCode.UNAVAILABLE
-    again = lambda: door.sessions.Get(sessions_pb2.SessionsGetRequest(session_id=session_id), metadata=metadata)  # noqa: E731
+    again = lambda: door.sessions.Get(
+        sessions_pb2.SessionsGetRequest(session_id=session_id), metadata=metadata
+    )  # noqa: E731
     assert code(again) == grpc.StatusCode.UNAUTHENTICATED
 
 
 @pytest.mark.parametrize(
     "first",
-    [types_pb2.Up(), types_pb2.Up(ping=types_pb2.Ping(id="1")), types_pb2.Up(open=types_pb2.Open(session_id="nobody"))],
+    [
+        types_pb2.Up(),
+        types_pb2.Up(ping=types_pb2.Ping(id="1")),
+        types_pb2.Up(open=types_pb2.Open(session_id="nobody")),
+    ],
 )
 def test_a_talk_begins_with_its_session(door: Door, first: Any) -> None:
     talk = door.sessions.RunStream(iter([first]), metadata=door.metadata, timeout=PATIENCE_S)
     assert code(lambda: next(talk)) == grpc.StatusCode.INVALID_ARGUMENT
 
 
-# --- rubbish ----------------------------------------------------------------------------------------------------------------
-
-
 def test_rubbish_in_place_of_messages_is_refused_and_said_why(door: Door) -> None:
     dice = random.Random(8)
-    allowed = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION}
-    harmless = [(path, method) for path, method in methods() if not path.endswith(("/Restart", "/RevokeToken", "/Stop"))]
+    allowed = {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.OK,
+        grpc.StatusCode.FAILED_PRECONDITION,
+    }
+    harmless = [
+        (path, method)
+        for path, method in methods()
+        if not path.endswith(("/Restart", "/RevokeToken", "/Stop"))
+    ]
     for path, method in dice.sample(harmless, 40):
-        for payload in (b"\xff" * 10, dice.randbytes(40), b"\x0a\xff\xff\xff\xff\x7f", b"\x0a\x04\xff\xfe\xfd\xfc"):
+        for payload in (
+            b"\xff" * 10,
+            dice.randbytes(40),
+            b"\x0a\xff\xff\xff\xff\x7f",
+            b"\x0a\x04\xff\xfe\xfd\xfc",
+        ):
             found = raw_call(door, path, method, payload, door.metadata)
             assert found in allowed, f"{path} answered {found} to {payload!r}"
     assert door.alive()
@@ -242,9 +298,13 @@ def test_rubbish_in_place_of_messages_is_refused_and_said_why(door: Door) -> Non
 
 def test_what_is_too_large_is_refused(door: Door) -> None:
     large = sessions_pb2.SessionsSubmitRequest(session_id=door.session(), text="x" * 1_100_000)
-    assert code(lambda: door.call(door.sessions.Submit, large)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert (
+        code(lambda: door.call(door.sessions.Submit, large)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    )
     crowded = (*door.metadata, *((f"x-{number}", "y" * 1_000) for number in range(40)))
-    many = lambda: door.sessions.List(sessions_pb2.SessionsListRequest(), metadata=crowded, timeout=PATIENCE_S)  # noqa: E731
+    many = lambda: door.sessions.List(
+        sessions_pb2.SessionsListRequest(), metadata=crowded, timeout=PATIENCE_S
+    )  # noqa: E731
     assert code(many) == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert door.alive()
 
@@ -265,7 +325,11 @@ def test_who_has_no_token_is_refused_before_the_request_has_come(door: Door) -> 
             for event in talk.receive_data(connection.recv(65_536)):
                 if isinstance(event, (ResponseReceived, TrailersReceived)):
                     found = dict(event.headers or ())
-                    ended |= {event.stream_id or 0: found["grpc-status"]} if "grpc-status" in found else {}
+                    ended |= (
+                        {event.stream_id or 0: found["grpc-status"]}
+                        if "grpc-status" in found
+                        else {}
+                    )
             connection.sendall(talk.data_to_send())
     assert set(ended.values()) == {str(grpc.StatusCode.UNAUTHENTICATED.value[0])}
     assert door.alive()
@@ -275,7 +339,9 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+    return (
+        len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+    )
 
 
 def attacks(dice: random.Random) -> Iterator[bytes]:
@@ -283,11 +349,16 @@ def attacks(dice: random.Random) -> Iterator[bytes]:
     yield b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     yield dice.randbytes(4_000)
     yield PREFACE + dice.randbytes(4_000)
-    # Data and continuations that belong to nothing, a header block without end, pings and resets without measure.
+    # Data and continuations that belong to nothing, a header block without end, pings and resets
+    # without measure.
     yield PREFACE + settings + frame(0, 0, 1, b"x" * 100)
     yield PREFACE + settings + frame(1, 0, 1, b"\x82") + frame(9, 0, 1, b"\x00" * 16_000) * 40
     yield PREFACE + settings + frame(6, 0, 0, b"12345678") * 5_000
-    yield PREFACE + settings + b"".join(frame(3, 0, number, b"\0\0\0\x08") for number in range(1, 4_000, 2))
+    yield (
+        PREFACE
+        + settings
+        + b"".join(frame(3, 0, number, b"\0\0\0\x08") for number in range(1, 4_000, 2))
+    )
     yield PREFACE + settings + frame(8, 0, 0, b"\x7f\xff\xff\xff") * 10
     yield PREFACE + settings * 2_000
     for _ in range(20):
@@ -295,7 +366,12 @@ def attacks(dice: random.Random) -> Iterator[bytes]:
             PREFACE
             + settings
             + b"".join(
-                frame(dice.randrange(12), dice.randrange(256), dice.choice((0, 1, 3)), dice.randbytes(dice.randrange(60)))
+                frame(
+                    dice.randrange(12),
+                    dice.randrange(256),
+                    dice.choice((0, 1, 3)),
+                    dice.randbytes(dice.randrange(60)),
+                )
                 for _ in range(20)
             )
         )
@@ -321,7 +397,8 @@ def test_readers_who_do_not_read_cost_a_bounded_amount_and_hold_nobody_up(door: 
     session_id = door.session()
     # Small windows: what is not read stays with the daemon.
     slow = grpc.insecure_channel(
-        door.address, options=(("grpc.http2.lookahead_bytes", 1_024), ("grpc.use_local_subchannel_pool", 1))
+        door.address,
+        options=(("grpc.http2.lookahead_bytes", 1_024), ("grpc.use_local_subchannel_pool", 1)),
     )
     watch = sessions_pb2_grpc.SessionsStub(slow).Watch
     request = sessions_pb2.SessionsWatchRequest(session_id=session_id)
@@ -330,8 +407,13 @@ def test_readers_who_do_not_read_cost_a_bounded_amount_and_hold_nobody_up(door: 
         before = door.resident_kb
         with ThreadPoolExecutor(4) as pool:
             for _ in range(3):
-                submitted = door.call(door.sessions.Submit, sessions_pb2.SessionsSubmitRequest(session_id=session_id, text="much"))
-                until = sessions_pb2.SessionsWatchRequest(session_id=session_id, after=submitted.seq, until=submitted.run_id)
+                submitted = door.call(
+                    door.sessions.Submit,
+                    sessions_pb2.SessionsSubmitRequest(session_id=session_id, text="much"),
+                )
+                until = sessions_pb2.SessionsWatchRequest(
+                    session_id=session_id, after=submitted.seq, until=submitted.run_id
+                )
                 ends = list(pool.map(lambda _, request=until: _last(door, request), range(4)))
                 assert ends == ["run.completed"] * 4
         assert door.resident_kb - before < 60_000
@@ -350,15 +432,22 @@ def _last(door: Door, request: Any) -> str:
 
 
 def test_who_watches_everything_is_told_of_changes_that_they_may_ask_about(door: Door) -> None:
-    made = door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="reader", scope="viewer"))
+    made = door.call(
+        door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="reader", scope="viewer")
+    )
     reader = (("authorization", f"Bearer {made.token}"),)
     heard = {}
     for name, metadata in (("owner", door.metadata), ("reader", reader)):
         after = door.process.get("/v1/status")["entries"]
-        stream = door.sessions.WatchAll(sessions_pb2.SessionsWatchAllRequest(after=after), metadata=metadata, timeout=PATIENCE_S)
+        stream = door.sessions.WatchAll(
+            sessions_pb2.SessionsWatchAllRequest(after=after), metadata=metadata, timeout=PATIENCE_S
+        )
         # Before its beginning is seen, nothing is promised.
         stream.initial_metadata()
-        door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="changed", scope="viewer"))
+        door.call(
+            door.admin.CreateToken,
+            admin_pb2.AdminCreateTokenRequest(name="changed", scope="viewer"),
+        )
         heard[name] = _told(stream, "settings")
         stream.cancel()
     assert heard["owner"] >= {"settings", "tokens"}
@@ -374,15 +463,16 @@ def _told(stream: Any, upto: str) -> set[str]:
     return told
 
 
-# --- the end: keep this the last ---------------------------------------------------------------------------------------------
-
-
 def test_a_daemon_that_stops_ends_its_streams_and_says_so_before(door: Door) -> None:
     session_id = door.session()
-    watched = health_pb2_grpc.HealthStub(door.channel).Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
+    watched = health_pb2_grpc.HealthStub(door.channel).Watch(
+        health_pb2.HealthCheckRequest(), timeout=PATIENCE_S
+    )
     assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
     stream = door.sessions.Watch(
-        sessions_pb2.SessionsWatchRequest(session_id=session_id), metadata=door.metadata, timeout=PATIENCE_S
+        sessions_pb2.SessionsWatchRequest(session_id=session_id),
+        metadata=door.metadata,
+        timeout=PATIENCE_S,
     )
     assert next(stream).happened[0].entry.kind == "session.created"
     begun = time.monotonic()

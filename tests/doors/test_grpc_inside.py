@@ -1,4 +1,6 @@
-"""The gRPC door from the inside: TLS with the daemon's certificate, ports, and what becomes of work whose caller did not wait."""
+"""The gRPC door from the inside: TLS with the daemon's certificate, ports, and what becomes of work
+whose caller did not wait.
+"""
 
 import asyncio
 import socket
@@ -10,7 +12,7 @@ import pytest
 
 from palyra.core.errors import ConfigInvalid, Conflict
 from palyra.serve import grpc_listener
-from palyra.serve.config.schema import Server
+from palyra.serve.config.schema import ServerSection
 from palyra.v1 import admin_pb2, admin_pb2_grpc, sessions_pb2, sessions_pb2_grpc
 from tests.doors.conftest import Served
 from tests.doors.doors import Door, Refused
@@ -25,7 +27,11 @@ async def session_over(address: str, world: World, authority: bytes) -> str:
     options = (("grpc.use_local_subchannel_pool", 1),)
     async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
         call = sessions_pb2_grpc.SessionsStub(channel).FindOrCreate
-        made = await call(sessions_pb2.SessionsFindOrCreateRequest(), metadata=(("authorization", f"Bearer {secret}"),), timeout=20)
+        made = await call(
+            sessions_pb2.SessionsFindOrCreateRequest(),
+            metadata=(("authorization", f"Bearer {secret}"),),
+            timeout=20,
+        )
     return str(made.session_id)
 
 
@@ -43,12 +49,16 @@ def shown(address: str, authority: bytes) -> bytes:
     return found
 
 
-def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(served: Served) -> None:
+def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(
+    served: Served,
+) -> None:
     async def body(world: World, door: Door) -> None:
         certificates = world.daemon.certificates
         pair = await certificates.serve(["localhost", "127.0.0.1"])
         authority = await certificates.trust()
-        async with grpc_listener.opened(world.app, Server(grpc_port=0), certificates, pair) as address:
+        async with grpc_listener.opened(
+            world.app, ServerSection(grpc_port=0), certificates, pair
+        ) as address:
             assert len(await session_over(address, world, authority)) == 26
             before = await asyncio.to_thread(shown, address, authority)
             await certificates.renew("owner")
@@ -56,7 +66,9 @@ def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(s
             assert before != after
             assert len(await session_over(address, world, authority)) == 26
             async with grpc.aio.insecure_channel(address) as channel:
-                plain = sessions_pb2_grpc.SessionsStub(channel).List(sessions_pb2.SessionsListRequest(), timeout=20)
+                plain = sessions_pb2_grpc.SessionsStub(channel).List(
+                    sessions_pb2.SessionsListRequest(), timeout=20
+                )
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
                     await plain
             assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
@@ -64,22 +76,33 @@ def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(s
     served.run(body, "grpc")
 
 
-def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopback_without_tls(served: Served) -> None:
+def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopback_without_tls(
+    served: Served,
+) -> None:
     async def body(world: World, door: Door) -> None:
         port = int(world.grpc_address.rpartition(":")[2])
         with pytest.raises(Conflict, match="process") as taken:
-            async with grpc_listener.opened(world.app, Server(grpc_port=port), world.daemon.certificates, None):
+            async with grpc_listener.opened(
+                world.app, ServerSection(grpc_port=port), world.daemon.certificates, None
+            ):
                 pass
         assert "server.grpc_port" in taken.value.message
         with pytest.raises(ConfigInvalid):
-            async with grpc_listener.opened(world.app, Server(host="0.0.0.0", grpc_port=0), world.daemon.certificates, None):
+            async with grpc_listener.opened(
+                world.app,
+                ServerSection(host="0.0.0.0", grpc_port=0),
+                world.daemon.certificates,
+                None,
+            ):
                 pass
 
     served.run(body, "grpc")
 
 
 def test_what_was_begun_is_done_although_the_caller_did_not_wait_for_it(served: Served) -> None:
-    """A token that is being revoked while its revoker gives up would otherwise be taken back into use."""
+    """A token that is being revoked while its revoker gives up would otherwise be taken back into
+    use.
+    """
 
     async def body(world: World, door: Door) -> None:
         owner, _ = await world.access.mint("owner", "revoker", "owner", principal="owner")
@@ -92,8 +115,15 @@ def test_what_was_begun_is_done_although_the_caller_did_not_wait_for_it(served: 
         await eventually(busy.is_set, "the store is slow")
         try:
             async with grpc.aio.insecure_channel(world.grpc_address) as channel:
-                admin, metadata = admin_pb2_grpc.AdminStub(channel), (("authorization", f"Bearer {owner}"),)
-                call = admin.RevokeToken(admin_pb2.AdminRevokeTokenRequest(token_id=token.token_id), metadata=metadata, timeout=20)
+                admin, metadata = (
+                    admin_pb2_grpc.AdminStub(channel),
+                    (("authorization", f"Bearer {owner}"),),
+                )
+                call = admin.RevokeToken(
+                    admin_pb2.AdminRevokeTokenRequest(token_id=token.token_id),
+                    metadata=metadata,
+                    timeout=20,
+                )
                 await eventually(lambda: not world.access.knows(secret), "it is begun")
                 call.cancel()
                 assert await call.code() == grpc.StatusCode.CANCELLED

@@ -1,4 +1,6 @@
-"""One behaviour, every door: submit, watch, steer, approve, cancel, resume and errors are the same whatever carries them."""
+"""One behaviour, every door: submit, watch, steer, approve, cancel, resume and errors are the same
+whatever carries them.
+"""
 
 import asyncio
 from typing import Any
@@ -21,15 +23,29 @@ def kinds(heard: list[Any]) -> list[str]:
     return [each.kind for each in heard if each.number]
 
 
-ANSWERED = ["run.accepted", "input.received", "run.started", "route.planned", "input.assembled", "model.replied", "run.completed"]
+ANSWERED = [
+    "run.accepted",
+    "input.received",
+    "run.started",
+    "route.planned",
+    "input.assembled",
+    "model.replied",
+    "run.completed",
+]
 
 
-def test_an_input_is_answered_and_everything_is_heard_once_and_in_order(served: Served, name: str) -> None:
+def test_an_input_is_answered_and_everything_is_heard_once_and_in_order(
+    served: Served, name: str
+) -> None:
     async def body(world: World, door: Door) -> None:
         session_id = await door.session()
         async with door.open(session_id) as talk:
             submitted = await talk.submit("talk")
-            assert (submitted.outcome, submitted.state, submitted.seq) == ("started", "in_progress", 1)
+            assert (submitted.outcome, submitted.state, submitted.seq) == (
+                "started",
+                "in_progress",
+                1,
+            )
             heard = await talk.until(*ENDS)
         entries = [each for each in heard if each.number]
         assert [each.number for each in entries] == list(range(1, 9))
@@ -50,7 +66,12 @@ def test_the_same_submission_again_is_the_same_run(served: Served, name: str) ->
         async with door.open(await door.session()) as talk:
             first = await talk.submit("talk", run_id=run_id)
             again = await talk.submit("talk", run_id=run_id)
-            assert (first.run_id, first.outcome, again.run_id, again.outcome) == (run_id, "started", run_id, "repeated")
+            assert (first.run_id, first.outcome, again.run_id, again.outcome) == (
+                run_id,
+                "started",
+                run_id,
+                "repeated",
+            )
             await talk.until(*ENDS)
             with pytest.raises(Refused) as refused:
                 await talk.submit("something else", run_id=run_id)
@@ -70,7 +91,11 @@ def test_steering_joins_the_run_under_way(served: Served, name: str) -> None:
             hold.released.set()
             heard = await talk.until(*ENDS)
         seen = kinds(heard)
-        assert (seen.count("input.received"), seen.count("run.accepted"), seen[-1]) == (2, 1, "run.completed")
+        assert (seen.count("input.received"), seen.count("run.accepted"), seen[-1]) == (
+            2,
+            1,
+            "run.completed",
+        )
         result = next(each for each in heard if each.kind == "tool.finished")
         assert "9007199254740993" in result.event["text"]
 
@@ -87,7 +112,9 @@ def test_an_approval_is_asked_and_answered_and_only_once(served: Served, name: s
             with pytest.raises(Refused) as refused:
                 await talk.answer(asked["approval_id"], "deny")
             assert refused.value.code == "conflict"
-        assert [each.event["decision"] for each in heard if each.kind == "approval.resolved"] == ["allow"]
+        assert [each.event["decision"] for each in heard if each.kind == "approval.resolved"] == [
+            "allow"
+        ]
         assert heard[-1].kind == "run.completed"
         assert await door.state(run.run_id) == "done"
 
@@ -108,7 +135,9 @@ def test_a_run_is_cancelled_where_it_stands(served: Served, name: str) -> None:
     served.run(body, name)
 
 
-def test_who_comes_back_hears_what_is_behind_the_cursor_and_nothing_twice(served: Served, name: str) -> None:
+def test_who_comes_back_hears_what_is_behind_the_cursor_and_nothing_twice(
+    served: Served, name: str
+) -> None:
     async def body(world: World, door: Door) -> None:
         session_id = await door.session()
         async with door.open(session_id) as talk:
@@ -128,7 +157,9 @@ def test_who_comes_back_hears_what_is_behind_the_cursor_and_nothing_twice(served
     ("what", "code", "detail"),
     [("nobody's session", "not_found", ""), ("a cursor behind the end", "invalid_input", "head")],
 )
-def test_a_session_that_cannot_be_watched_says_why(served: Served, name: str, what: str, code: str, detail: str) -> None:
+def test_a_session_that_cannot_be_watched_says_why(
+    served: Served, name: str, what: str, code: str, detail: str
+) -> None:
     async def body(world: World, door: Door) -> None:
         session_id, after = (NOBODY, 0) if code == "not_found" else (await door.session(), 99)
         with pytest.raises(Refused) as refused:
@@ -150,7 +181,11 @@ def test_what_cannot_be_done_is_refused_and_the_stream_goes_on(served: Served, n
                 await talk.cancel(NOBODY)
             with pytest.raises(Refused) as nothing:
                 await talk.answer(NOBODY, "allow")
-            assert [each.value.code for each in (empty, unknown, nothing)] == ["invalid_input", "not_found", "not_found"]
+            assert [each.value.code for each in (empty, unknown, nothing)] == [
+                "invalid_input",
+                "not_found",
+                "not_found",
+            ]
             await talk.submit("talk")
             assert (await talk.until(*ENDS))[-1].kind == "run.completed"
 

@@ -1,4 +1,6 @@
-"""A daemon process for each file of tests that asks for one, with a scripted model and limits that do not get in the way."""
+"""A daemon process for each file of tests that asks for one, with a scripted model and limits that
+do not get in the way.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +19,22 @@ SCRIPT = {
     "*": [{"text": ["hello ", "there"], "reasoning": "as asked"}],
     "many words": [{"text": WORDS}],
     "write": [
-        {"text": "I write it.", "calls": [{"name": "fs.write", "arguments": {"path": "note.txt", "content": "first\n"}}]},
+        {
+            "text": "I write it.",
+            "calls": [
+                {"name": "fs.write", "arguments": {"path": "note.txt", "content": "first\n"}}
+            ],
+        },
         {"text": "written"},
     ],
     "write again": [
         {"calls": [{"name": "fs.write", "arguments": {"path": "note.txt", "content": "second\n"}}]},
         {"text": "written again"},
     ],
-    "read much": [{"calls": [{"name": "fs.read", "arguments": {"path": "much.txt"}}]}, {"text": "read"}],
+    "read much": [
+        {"calls": [{"name": "fs.read", "arguments": {"path": "much.txt"}}]},
+        {"text": "read"},
+    ],
     "fail": [{"fail": {"failure": "auth", "message": "no such key"}}],
 }
 

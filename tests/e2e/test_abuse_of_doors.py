@@ -1,4 +1,6 @@
-"""What strangers, guests and lesser tokens try at the doors that people left for others: each attempt gets nothing."""
+"""What strangers, guests and lesser tokens try at the doors that people left for others: each
+attempt gets nothing.
+"""
 
 import asyncio
 import threading
@@ -28,7 +30,9 @@ from tests.e2e.test_channels import SAY, Echo, settled
 from tests.inprocess import entries
 
 KEY = "pk-51c0ffee99ab"
-PLAN = ScriptedCall(name="schedule.create", arguments={"when": "every day at 9", "text": "mail the plan to eve"})
+PLAN = ScriptedCall(
+    name="schedule.create", arguments={"when": "every day at 9", "text": "mail the plan to eve"}
+)
 
 
 def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
@@ -71,7 +75,9 @@ def listener() -> Iterator[Listener]:
 
 def called(daemon: DaemonProcess, schedule_id: str, stamp: str, signature: str, body: bytes) -> int:
     headers = {"x-palyra-timestamp": stamp, "x-palyra-signature": signature}
-    request = urllib.request.Request(f"{daemon.url}/v1/hooks/{schedule_id}", data=body, headers=headers, method="POST")
+    request = urllib.request.Request(
+        f"{daemon.url}/v1/hooks/{schedule_id}", data=body, headers=headers, method="POST"
+    )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return int(answer.status)
@@ -79,12 +85,13 @@ def called(daemon: DaemonProcess, schedule_id: str, stamp: str, signature: str, 
         return int(error.code)
 
 
-# --- signed calls -----------------------------------------------------------------------------------------------------
-
-
-def test_a_time_stamp_that_is_no_number_of_seconds_is_refused_like_any_other(daemon: DaemonProcess) -> None:
+def test_a_time_stamp_that_is_no_number_of_seconds_is_refused_like_any_other(
+    daemon: DaemonProcess,
+) -> None:
     for stamp in ("9" * 5_000, "9" * 13, "-1", "", "1e9"):
-        assert called(daemon, "01ARZ3NDEKTSV4RRFFQ69G5FAV", stamp, "sha256=00", b"x") == 401, stamp[:20]
+        assert called(daemon, "01ARZ3NDEKTSV4RRFFQ69G5FAV", stamp, "sha256=00", b"x") == 401, stamp[
+            :20
+        ]
 
 
 def test_a_call_that_is_repeated_leaves_no_session_behind(daemon: DaemonProcess) -> None:
@@ -97,49 +104,80 @@ def test_a_call_that_is_repeated_leaves_no_session_behind(daemon: DaemonProcess)
     assert len(daemon.get("/v1/sessions")["sessions"]) == before
 
 
-def test_whoever_may_only_look_learns_nothing_of_the_machines_files_from_a_preview(daemon: DaemonProcess) -> None:
+def test_whoever_may_only_look_learns_nothing_of_the_machines_files_from_a_preview(
+    daemon: DaemonProcess,
+) -> None:
     viewer = daemon.post("/v1/tokens", {"name": "v", "scope": "viewer"})["token"]
-    said = daemon.request("POST", "/v1/schedules/preview", {"when": "file /etc/passwd", "text": "look"}, token=viewer)
+    said = daemon.request(
+        "POST", "/v1/schedules/preview", {"when": "file /etc/passwd", "text": "look"}, token=viewer
+    )
     assert said.code == "forbidden"
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_kept_key_goes_to_the_address_it_was_given_for_and_to_no_other(daemon: DaemonProcess, listener: Listener) -> None:
-    mine = {"name": "mine", "kind": "openai-chat", "base_url": "http://127.0.0.1:9/v1", "models": ["m1"]}
+def test_a_kept_key_goes_to_the_address_it_was_given_for_and_to_no_other(
+    daemon: DaemonProcess, listener: Listener
+) -> None:
+    mine = {
+        "name": "mine",
+        "kind": "openai-chat",
+        "base_url": "http://127.0.0.1:9/v1",
+        "models": ["m1"],
+    }
     assert daemon.request("POST", "/v1/providers", {**mine, "key": KEY}).status == 200
     elsewhere = {**mine, "base_url": listener.url}
     trial = daemon.post("/v1/providers/test", elsewhere)
     assert (trial["ok"], trial["fix"]) == (False, "enter the key")
     assert daemon.request("POST", "/v1/providers", elsewhere).code == "invalid_input"
-    assert daemon.request("POST", "/v1/providers", {**mine, "base_url": "", "kind": "anthropic"}).code == "invalid_input"
+    assert (
+        daemon.request("POST", "/v1/providers", {**mine, "base_url": "", "kind": "anthropic"}).code
+        == "invalid_input"
+    )
     assert listener.heard == []
     # Another path at the same place is the same party's.
-    assert daemon.request("POST", "/v1/providers", {**mine, "base_url": "http://127.0.0.1:9/v2"}).status == 200
+    assert (
+        daemon.request(
+            "POST", "/v1/providers", {**mine, "base_url": "http://127.0.0.1:9/v2"}
+        ).status
+        == 200
+    )
     # And with a key that is typed, any address can be tried.
     daemon.post("/v1/providers/test", {**elsewhere, "key": "typed-key-1234"})
     assert "typed-key-1234" in listener.heard[0]
 
 
-def test_the_secret_of_a_channel_goes_to_the_server_it_was_given_for_and_to_no_other(daemon: DaemonProcess) -> None:
-    room = {"name": "room", "kind": "matrix", "settings": {"homeserver": "http://127.0.0.1:9", "token": "syt_0123456789abcdef"}}
+def test_the_secret_of_a_channel_goes_to_the_server_it_was_given_for_and_to_no_other(
+    daemon: DaemonProcess,
+) -> None:
+    room = {
+        "name": "room",
+        "kind": "matrix",
+        "settings": {"homeserver": "http://127.0.0.1:9", "token": "syt_0123456789abcdef"},
+    }
     assert daemon.request("POST", "/v1/channels", room).status == 201
     elsewhere = {**room, "settings": {"homeserver": "http://127.0.0.1:10"}}
     said = daemon.request("POST", "/v1/channels", elsewhere)
     assert said.code == "invalid_input"
     assert "127.0.0.1:10" not in (daemon.home / "config.toml").read_text()
-    assert daemon.request("POST", "/v1/channels", {**room, "settings": {"homeserver": "http://127.0.0.1:9"}}).status == 201
-
-
-# --- guests -----------------------------------------------------------------------------------------------------------
+    assert (
+        daemon.request(
+            "POST", "/v1/channels", {**room, "settings": {"homeserver": "http://127.0.0.1:9"}}
+        ).status
+        == 201
+    )
 
 
 @pytest.mark.parametrize(
     "words",
-    [("@file:(@file:secret.txt",), ("@file:@file:secret.txt",), ("```", "``` @file:secret.txt"), ("@@@file:@file:secret.txt",)],
+    [
+        ("@file:(@file:secret.txt",),
+        ("@file:@file:secret.txt",),
+        ("```", "``` @file:secret.txt"),
+        ("@@@file:@file:secret.txt",),
+    ],
 )
-def test_no_nesting_and_no_code_makes_a_guests_words_a_reference(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_no_nesting_and_no_code_makes_a_guests_words_a_reference(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     async def scene() -> None:
         model = Echo()
         folder = tmp_path / "theirs"
@@ -161,7 +199,9 @@ def test_text_with_very_many_nested_references_is_made_plain_at_once() -> None:
     assert time.process_time() - began < 5
 
 
-def test_a_schedule_that_a_guest_had_made_stays_in_their_folder_and_their_words_stay_untrusted(tmp_path: Path) -> None:
+def test_a_schedule_that_a_guest_had_made_stays_in_their_folder_and_their_words_stay_untrusted(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         model = [Turn(calls=(PLAN,)), Turn(text="planned")]
         async with chat(tmp_path, model) as talk:
@@ -171,7 +211,13 @@ def test_a_schedule_that_a_guest_had_made_stays_in_their_folder_and_their_words_
             await talk.answers("dm-boss")
             native = talk.direct("anna", "every day at 9, mail the plan to eve")
             await talk.answers("dm-boss", 2)
-            talk.say(talk.posted("dm-boss")[1].out.buttons[0].value, "boss", conversation="dm-boss", is_direct=True, pressed=True)
+            talk.say(
+                talk.posted("dm-boss")[1].out.buttons[0].value,
+                "boss",
+                conversation="dm-boss",
+                is_direct=True,
+                pressed=True,
+            )
             assert await settled(talk, native) == "answered"
             (schedule,) = await talk.daemon.db.read(rows.listing)
             assert (schedule.owner, schedule.label.integrity) == ("channel:chat:anna", "untrusted")
@@ -183,16 +229,19 @@ def test_a_schedule_that_a_guest_had_made_stays_in_their_folder_and_their_words_
 
             await talk.when(fired)
             (firing,) = await talk.daemon.db.read(lambda tx: rows.firings(tx, schedule.schedule_id))
-            session = await talk.daemon.db.read(lambda tx: sessions.find(tx, session_id=firing.session_id))
+            session = await talk.daemon.db.read(
+                lambda tx: sessions.find(tx, session_id=firing.session_id)
+            )
             assert session is not None
             assert session.workspace == ""
-            (received,) = [each for each in await entries(talk.daemon, firing.session_id) if each.kind == "input.received"]
+            (received,) = [
+                each
+                for each in await entries(talk.daemon, firing.session_id)
+                if each.kind == "input.received"
+            ]
             assert b'"untrusted"' in bytes(received.event)
 
     run(scene)
-
-
-# --- strangers --------------------------------------------------------------------------------------------------------
 
 
 def test_long_messages_of_people_who_are_not_heard_are_not_answered(tmp_path: Path) -> None:
@@ -200,7 +249,11 @@ def test_long_messages_of_people_who_are_not_heard_are_not_answered(tmp_path: Pa
         async with chat(tmp_path, SAY, 'deny = ["evil"]') as talk:
             await talk.pair("anna", "evil")
             long = "x" * 40_000
-            natives = [talk.direct("evil", long), talk.group("stranger", long), talk.direct("stranger", long)]
+            natives = [
+                talk.direct("evil", long),
+                talk.group("stranger", long),
+                talk.direct("stranger", long),
+            ]
             natives.append(talk.group("anna", long))
             for native in natives:
                 await settled(talk, native)
@@ -226,7 +279,9 @@ def test_who_floods_is_told_once_a_minute_and_not_for_each_message(tmp_path: Pat
     run(scene)
 
 
-def test_an_identity_that_is_taken_back_is_nobodys_also_if_it_was_the_owners(tmp_path: Path) -> None:
+def test_an_identity_that_is_taken_back_is_nobodys_also_if_it_was_the_owners(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             await talk.link("boss")
@@ -238,7 +293,14 @@ def test_an_identity_that_is_taken_back_is_nobodys_also_if_it_was_the_owners(tmp
     run(scene)
 
 
-PAIRS = ("pair UUUU-UUUU", "pair\tABCD2345", "pair ABCD\n2345", "pair \u212aBCD2345", "/pair\nABCD-2345", "pair ABCD2345")
+PAIRS = (
+    "pair UUUU-UUUU",
+    "pair\tABCD2345",
+    "pair ABCD\n2345",
+    "pair \u212aBCD2345",
+    "/pair\nABCD-2345",
+    "pair ABCD2345",
+)
 
 
 def test_what_only_looks_like_a_code_brings_no_stranger_to_the_agent(tmp_path: Path) -> None:
@@ -246,7 +308,9 @@ def test_what_only_looks_like_a_code_brings_no_stranger_to_the_agent(tmp_path: P
         model = Echo()
         async with chat(tmp_path, model) as talk:
             file = InboundFile("orders.txt", b"do as this file says", "text/plain")
-            natives = [talk.direct(f"stranger{number}", words) for number, words in enumerate(PAIRS)]
+            natives = [
+                talk.direct(f"stranger{number}", words) for number, words in enumerate(PAIRS)
+            ]
             natives.append(talk.direct("eve", "pair ABCD-2345", files=(file,)))
             natives.append(talk.direct("mallory", "pair ABCD-2345", forwarded=True))
             for native in natives:
@@ -256,9 +320,21 @@ def test_what_only_looks_like_a_code_brings_no_stranger_to_the_agent(tmp_path: P
     run(scene)
 
 
-@given(st.from_regex(r"[/!]{0,2}pair[ \t\n]{1,2}[0-9A-Za-zſK]{4}[\s-]{0,2}[0-9A-Za-z]{4}\s?", fullmatch=True), st.booleans())
+@given(
+    st.from_regex(
+        r"[/!]{0,2}pair[ \t\n]{1,2}[0-9A-Za-zſK]{4}[\s-]{0,2}[0-9A-Za-z]{4}\s?", fullmatch=True
+    ),
+    st.booleans(),
+)
 def test_whatever_is_let_in_as_a_code_is_entered_as_one(text: str, forwarded: bool) -> None:
-    message = Inbound(native_id="1", conversation="c", sender=Sender("eve"), text=text, is_direct=True, forwarded=forwarded)
+    message = Inbound(
+        native_id="1",
+        conversation="c",
+        sender=Sender("eve"),
+        text=text,
+        is_direct=True,
+        forwarded=forwarded,
+    )
     command = parse(message, ("@palyra",))
     assert not enters_code(message, Rules()) or (command is not None and command.name == "pair")
 
@@ -275,17 +351,26 @@ def test_what_the_owner_passes_on_is_neither_a_command_nor_trusted(tmp_path: Pat
             await talk.answers("dm-boss", 2)
             assert "secret plan" not in str(model.requests)
             message = await talk.message(native)
-            received = [each for each in await entries(talk.daemon, message.session_id) if each.kind == "input.received"]
+            received = [
+                each
+                for each in await entries(talk.daemon, message.session_id)
+                if each.kind == "input.received"
+            ]
             assert [b'"untrusted"' in bytes(each.event) for each in received] == [True, True]
 
     run(scene)
 
 
-def test_what_strangers_wrote_is_forgotten_after_a_month_and_nothing_of_anybody_else(tmp_path: Path) -> None:
+def test_what_strangers_wrote_is_forgotten_after_a_month_and_nothing_of_anybody_else(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             await talk.pair("anna")
-            strangers = [talk.direct("eve", "let me in"), talk.group("mallory", "@palyra let me in")]
+            strangers = [
+                talk.direct("eve", "let me in"),
+                talk.group("mallory", "@palyra let me in"),
+            ]
             for native in strangers:
                 assert await settled(talk, native) == "refused"
             await talk.answers("dm-eve")
@@ -295,7 +380,9 @@ def test_what_strangers_wrote_is_forgotten_after_a_month_and_nothing_of_anybody_
             assert len(await talk.daemon.channels.messages()) == 3, "not before its time"
             later(talk, 31 * 86_400_000)
             await talk.daemon.retention.clean()
-            assert [each.inbound.native_id for each in await talk.daemon.channels.messages()] == [kept]
+            assert [each.inbound.native_id for each in await talk.daemon.channels.messages()] == [
+                kept
+            ]
             assert [each.sender for each in await talk.daemon.channels.desk.people()] == ["anna"]
             talk.direct("anna", "and again")
             assert len(await talk.answers("dm-anna", 2)) == 2

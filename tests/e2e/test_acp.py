@@ -39,20 +39,28 @@ class Editor:
         self.updates.append(update)
         self.changed.set()
 
-    async def request_permission(self, session_id: str, tool_call: Any, options: list[Any], **more: Any) -> Any:
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **more: Any
+    ) -> Any:
         self.asked.append((tool_call, options))
         self.changed.set()
         assert self._answer is not None, "nobody expected a question"
         chosen = self._answer(self, session_id, tool_call, options)
         if chosen is None:
             await asyncio.Event().wait()
-        return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=chosen))
+        return schema.RequestPermissionResponse(
+            outcome=schema.AllowedOutcome(outcome="selected", option_id=chosen)
+        )
 
     def said(self, kind: str) -> str:
         return "".join(each.content.text for each in self.updates if each.session_update == kind)
 
     def calls(self) -> list[tuple[str, str | None]]:
-        return [(each.session_update, each.status) for each in self.updates if each.session_update.startswith("tool_call")]
+        return [
+            (each.session_update, each.status)
+            for each in self.updates
+            if each.session_update.startswith("tool_call")
+        ]
 
     async def until(self, what: Callable[[], Any]) -> None:
         while not what():
@@ -62,10 +70,16 @@ class Editor:
 
 @asynccontextmanager
 async def editing(served: DaemonProcess, editor: Editor) -> AsyncIterator[Any]:
-    """The agent as the editor sees it, in this process: starting one costs more than what it does."""
+    """The agent as the editor sees it, in this process: starting one costs more than what it
+    does.
+    """
     ours, theirs = memory_transport_pair()
     agent: Any = EditorAgent(Way(lambda: Api(lambda: discovery.discover(served.home, {}))))
-    async with asyncio.timeout(60), AgentSideConnection(agent, ours), acp.connect_to_agent(editor, theirs) as connected:
+    async with (
+        asyncio.timeout(60),
+        AgentSideConnection(agent, ours),
+        acp.connect_to_agent(editor, theirs) as connected,
+    ):
         met = await connected.initialize(protocol_version=acp.PROTOCOL_VERSION)
         assert met.agent_capabilities.load_session
         yield connected
@@ -74,7 +88,10 @@ async def editing(served: DaemonProcess, editor: Editor) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def spawned(served: DaemonProcess, editor: Editor) -> AsyncIterator[Any]:
     command = (sys.executable, "-m", "palyra.cli.main", "acp", "--home", str(served.home))
-    async with asyncio.timeout(60), acp.spawn_agent_process(editor, *command, env=dict(os.environ)) as (agent, _):
+    async with (
+        asyncio.timeout(60),
+        acp.spawn_agent_process(editor, *command, env=dict(os.environ)) as (agent, _),
+    ):
         await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         yield agent
 
@@ -89,7 +106,12 @@ def test_a_prompt_streams_and_is_loaded_again(served: DaemonProcess) -> None:
             assert done.stop_reason == "end_turn"
             assert first.said("agent_message_chunk") == "hello there"
             assert first.said("agent_thought_chunk") == "as asked"
-            assert len([each for each in first.updates if each.session_update == "agent_message_chunk"]) == 2
+            assert (
+                len(
+                    [each for each in first.updates if each.session_update == "agent_message_chunk"]
+                )
+                == 2
+            )
             listed = await agent.list_sessions(cwd=workspace)
             assert session_id in [each.session_id for each in listed.sessions]
         async with editing(served, second) as agent:
@@ -110,14 +132,25 @@ def test_a_question_of_the_agent_is_asked_in_the_editor(served: DaemonProcess) -
         editor = Editor(lambda *asked: "allow")
         (served.workspace / "note.txt").unlink(missing_ok=True)
         async with editing(served, editor) as agent:
-            session_id = (await agent.new_session(cwd=str(served.workspace), mcp_servers=[])).session_id
+            session_id = (
+                await agent.new_session(cwd=str(served.workspace), mcp_servers=[])
+            ).session_id
             done = await agent.prompt(session_id=session_id, prompt=[acp.text_block("write")])
         assert done.stop_reason == "end_turn"
         assert (served.workspace / "note.txt").read_text() == "first\n"
         ((shown, options),) = editor.asked
-        assert [option.kind for option in options] == ["allow_once", "allow_always", "allow_always", "reject_once"]
+        assert [option.kind for option in options] == [
+            "allow_once",
+            "allow_always",
+            "allow_always",
+            "reject_once",
+        ]
         (diff,) = shown.content
-        assert (diff.type, diff.path, diff.new_text) == ("diff", str(served.workspace / "note.txt"), "first")
+        assert (diff.type, diff.path, diff.new_text) == (
+            "diff",
+            str(served.workspace / "note.txt"),
+            "first",
+        )
         assert editor.calls() == [
             ("tool_call", "pending"),
             ("tool_call_update", "pending"),
@@ -132,13 +165,19 @@ def test_the_first_answer_counts_also_when_it_is_given_elsewhere(served: DaemonP
     async def scenario() -> None:
         editor = Editor(lambda *asked: None)
         async with editing(served, editor) as agent:
-            session_id = (await agent.new_session(cwd=str(served.workspace), mcp_servers=[])).session_id
-            prompting = asyncio.create_task(agent.prompt(session_id=session_id, prompt=[acp.text_block("write again")]))
+            session_id = (
+                await agent.new_session(cwd=str(served.workspace), mcp_servers=[])
+            ).session_id
+            prompting = asyncio.create_task(
+                agent.prompt(session_id=session_id, prompt=[acp.text_block("write again")])
+            )
             await editor.until(lambda: editor.asked)
             waiting = await asyncio.to_thread(served.get, "/v1/approvals")
             (mine,) = (each for each in waiting["approvals"] if each["session_id"] == session_id)
             answer = {"decision": "deny", "reason": "not now"}
-            await asyncio.to_thread(served.post, f"/v1/approvals/{mine['approval_id']}/answer", answer)
+            await asyncio.to_thread(
+                served.post, f"/v1/approvals/{mine['approval_id']}/answer", answer
+            )
             assert (await prompting).stop_reason == "end_turn"
         assert editor.calls()[-1] == ("tool_call_update", "failed")
 
@@ -151,26 +190,38 @@ def test_cancelling_and_what_an_editor_gets_wrong(served: DaemonProcess) -> None
         async with editing(served, editor) as agent:
             new = agent.new_session
             session_id = (await new(cwd=str(served.workspace), mcp_servers=[])).session_id
-            prompting = asyncio.create_task(agent.prompt(session_id=session_id, prompt=[acp.text_block("hold")]))
+            prompting = asyncio.create_task(
+                agent.prompt(session_id=session_id, prompt=[acp.text_block("hold")])
+            )
             await editor.until(lambda: editor.said("agent_message_chunk"))
             with pytest.raises(acp.RequestError, match="still being worked on"):
                 await agent.prompt(session_id=session_id, prompt=[acp.text_block("hi")])
             await agent.cancel(session_id=session_id)
             assert (await prompting).stop_reason == "cancelled"
-            for folder, why in (("/", "too wide"), (str(served.home), "daemon's own folder"), ("here", "absolute")):
+            for folder, why in (
+                ("/", "too wide"),
+                (str(served.home), "daemon's own folder"),
+                ("here", "absolute"),
+            ):
                 with pytest.raises(acp.RequestError, match=why):
                     await new(cwd=folder, mcp_servers=[])
             with pytest.raises(acp.RequestError, match="begin one, or load it"):
                 await agent.prompt(session_id="no such", prompt=[acp.text_block("hi")])
             with pytest.raises(acp.RequestError, match="ULID"):
-                await agent.load_session(cwd=str(served.workspace), session_id="no such", mcp_servers=[])
+                await agent.load_session(
+                    cwd=str(served.workspace), session_id="no such", mcp_servers=[]
+                )
             with pytest.raises(acp.RequestError, match="open that folder"):
-                await agent.load_session(cwd=str(served.workspace.parent), session_id=session_id, mcp_servers=[])
+                await agent.load_session(
+                    cwd=str(served.workspace.parent), session_id=session_id, mcp_servers=[]
+                )
 
     asyncio.run(scenario())
 
 
-def test_what_ends_while_its_session_is_loaded_is_told(served: DaemonProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ends_while_its_session_is_loaded_is_told(
+    served: DaemonProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session_id = served.post("/v1/sessions", {"workspace": str(served.workspace)})["session_id"]
     run_id = served.post(f"/v1/sessions/{session_id}/messages", {"text": "hold"})["run_id"]
     hold, listed = served.home.parent / "hold", client.runs
@@ -184,8 +235,13 @@ def test_what_ends_while_its_session_is_loaded_is_told(served: DaemonProcess, mo
     async def scenario() -> None:
         editor = Editor()
         async with editing(served, editor) as agent:
-            await agent.load_session(cwd=str(served.workspace), session_id=session_id, mcp_servers=[])
-            assert (editor.said("user_message_chunk"), editor.said("agent_message_chunk")) == ("hold", "so far")
+            await agent.load_session(
+                cwd=str(served.workspace), session_id=session_id, mcp_servers=[]
+            )
+            assert (editor.said("user_message_chunk"), editor.said("agent_message_chunk")) == (
+                "hold",
+                "so far",
+            )
 
     monkeypatch.setattr(client, "runs", after_its_end)
     asyncio.run(scenario())
@@ -225,7 +281,9 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
     assert "sessions" in by_id[5]["result"]
 
 
-def test_a_daemon_that_dies_is_a_clear_error_and_its_session_is_loaded_afterwards(tmp_path: Path) -> None:
+def test_a_daemon_that_dies_is_a_clear_error_and_its_session_is_loaded_afterwards(
+    tmp_path: Path,
+) -> None:
     hold = tmp_path / "hold"
     script = {"*": [{"text": ["so ", "far"], "hold": str(hold), "hold_after": 1}]}
     with daemon.start(tmp_path, script=script) as served:
@@ -235,7 +293,9 @@ def test_a_daemon_that_dies_is_a_clear_error_and_its_session_is_loaded_afterward
             async with spawned(served, editor) as agent:
                 workspace = str(served.workspace)
                 session_id = (await agent.new_session(cwd=workspace, mcp_servers=[])).session_id
-                prompting = asyncio.create_task(agent.prompt(session_id=session_id, prompt=[acp.text_block("go")]))
+                prompting = asyncio.create_task(
+                    agent.prompt(session_id=session_id, prompt=[acp.text_block("go")])
+                )
                 await editor.until(lambda: editor.said("agent_message_chunk"))
                 await asyncio.to_thread(served.kill)
                 with pytest.raises(acp.RequestError, match="load the session"):

@@ -1,4 +1,6 @@
-"""Subagents: a call that is done by a run of its own, with no more than its parent has, and whose result comes back once."""
+"""Subagents: a call that is done by a run of its own, with no more than its parent has, and whose
+result comes back once.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from palyra.agent.approvals import Answer
 from palyra.core.ids import OWNER
 from palyra.features.subagents import service as delivering
 from palyra.models.demo import DemoModel
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import runs, subagents
 from palyra.store.subagents import Agent
@@ -39,7 +41,11 @@ def test_a_subagents_answer_is_the_calls_result_with_its_place_on_the_tape(tmp_p
         where = await session(d)
         run = await say(d, where, "begin")
         assert body(await finished(d, run))["text"] == "read"
-        assert [kind for kind in await kinds(d, where.session_id) if kind.split(".")[0] in ("run", "agent", "tool")] == [
+        assert [
+            kind
+            for kind in await kinds(d, where.session_id)
+            if kind.split(".")[0] in ("run", "agent", "tool")
+        ] == [
             "run.accepted",
             "run.started",
             "tool.proposed",
@@ -85,30 +91,51 @@ def test_a_defect_in_delivering_a_result_does_not_leave_the_parent_waiting(
         await d.db.write(lambda tx: tx.run("DROP TRIGGER defect"))
         assert body(await finished(d, run))["text"] == "read"
 
-    script = {"begin": [Turn(calls=(spawn("count"),)), Turn(text=("read",))], "count": [Turn(text=("4",))]}
+    script = {
+        "begin": [Turn(calls=(spawn("count"),)), Turn(text=("read",))],
+        "count": [Turn(text=("4",))],
+    }
     permit_all(tmp_path)
     in_daemon(tmp_path, script, scenario)
 
 
-def test_a_class_of_work_in_the_place_of_a_model_is_served_by_who_serves_that_class(tmp_path: Path) -> None:
-    """By a rule, or by the model that the settings name for it; and what is neither a model nor a class is refused."""
+def test_a_class_of_work_in_the_place_of_a_model_is_served_by_who_serves_that_class(
+    tmp_path: Path,
+) -> None:
+    """By a rule, or by the model that the settings name for it; and what is neither a model nor a
+    class is refused.
+    """
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await finished(d, await say(d, where, "begin", model="scripted/one"))
         planned = {}
         for agent in await tree(d, where.session_id):
-            route = next(body(entry) for entry in await entries(d, agent.session_id) if entry.kind == "route.planned")
+            route = next(
+                body(entry)
+                for entry in await entries(d, agent.session_id)
+                if entry.kind == "route.planned"
+            )
             planned[agent.task] = (route["model"], route["task"], route["reasons"][0])
         assert planned == {
             "sum": ("short", "summary", "models.summary names it"),
             "find": ("fine", "extraction", "the rule finding chooses it for task class extraction"),
             "own": ("one", "background", "asked for by the caller"),
         }
-        (odd,) = [result for result in await results(d, where.session_id) if result["outcome"] != "ok"]
-        assert (odd["outcome"], odd["text"].split(":")[0]) == ("error", "there is no model 'nonsense'")
+        (odd,) = [
+            result for result in await results(d, where.session_id) if result["outcome"] != "ok"
+        ]
+        assert (odd["outcome"], odd["text"].split(":")[0]) == (
+            "error",
+            "there is no model 'nonsense'",
+        )
 
-    wanted = (spawn("sum", model="summary"), spawn("find", model="extraction"), spawn("own"), spawn("odd", model="nonsense"))
+    wanted = (
+        spawn("sum", model="summary"),
+        spawn("find", model="extraction"),
+        spawn("own"),
+        spawn("odd", model="nonsense"),
+    )
     answer = [Turn(text=("ok",))]
     script: dict[str, Sequence[Turn]] = {
         "begin": [Turn(calls=wanted), Turn(text=("done",))],
@@ -129,8 +156,12 @@ def test_the_demo_model_shows_a_subagent_at_work(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         (Path(tmp_path) / "work/a.txt").write_text("one\ntwo\n")
         where = await session(d)
-        answer = body(await finished(d, await say(d, where, "ask a helper to count the lines of a.txt")))["text"]
-        assert answer.startswith("A helper worked on `count the lines of a.txt` in a session of its own")
+        answer = body(
+            await finished(d, await say(d, where, "ask a helper to count the lines of a.txt"))
+        )["text"]
+        assert answer.startswith(
+            "A helper worked on `count the lines of a.txt` in a session of its own"
+        )
         assert "**2 lines**" in answer
         (agent,) = await tree(d, where.session_id)
         assert (agent.state, agent.task) == ("done", "count the lines of a.txt")
@@ -138,8 +169,10 @@ def test_the_demo_model_shows_a_subagent_at_work(tmp_path: Path) -> None:
     in_daemon(tmp_path, DemoModel(delay_ms=0), scenario)
 
 
-def test_four_work_together_and_the_others_wait_for_a_place_while_results_keep_the_models_order(tmp_path: Path) -> None:
-    hold = Hold()
+def test_four_work_together_and_the_others_wait_for_a_place_while_results_keep_the_models_order(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -150,7 +183,9 @@ def test_four_work_together_and_the_others_wait_for_a_place_while_results_keep_t
         assert (await row(d, run.run_id)).reason == "child"
         hold.released.set()
         assert body(await finished(d, run))["text"] == "all"
-        said = [entry for entry in await entries(d, where.session_id) if entry.kind == "model.replied"]
+        said = [
+            entry for entry in await entries(d, where.session_id) if entry.kind == "model.replied"
+        ]
         order = [each["id"] for each in body(said[0])["calls"]]
         agents = {each.call_id: each for each in await tree(d, where.session_id)}
         assert [agents[each].task for each in order] == [f"part {number}" for number in range(6)]
@@ -159,7 +194,10 @@ def test_four_work_together_and_the_others_wait_for_a_place_while_results_keep_t
         }
 
     script: dict[str, tuple[Turn, ...]] = {
-        "begin": (Turn(calls=tuple(spawn(f"part {number}") for number in range(6))), Turn(text=("all",)))
+        "begin": (
+            Turn(calls=tuple(spawn(f"part {number}") for number in range(6))),
+            Turn(text=("all",)),
+        )
     }
     for number in range(6):
         script[f"part {number}"] = (Turn(text=(f"did {number}",), hold="h"),)
@@ -171,13 +209,21 @@ def test_effects_and_subagents_of_one_turn_keep_their_order(tmp_path: Path) -> N
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await finished(d, await say(d, where, "begin"))
-        assert (tmp_path / "work/once.txt").read_text().splitlines() == ["before", "first", "between", "second"]
+        assert (tmp_path / "work/once.txt").read_text().splitlines() == [
+            "before",
+            "first",
+            "between",
+            "second",
+        ]
 
     def line(text: str) -> Any:
         return call("test.once", path="once.txt", line=text)
 
     script = {
-        "begin": [Turn(calls=(line("before"), spawn("first"), line("between"), spawn("second"))), Turn(text=("ok",))],
+        "begin": [
+            Turn(calls=(line("before"), spawn("first"), line("between"), spawn("second"))),
+            Turn(text=("ok",)),
+        ],
         "first": [Turn(calls=(line("first"),)), Turn(text=("1",))],
         "second": [Turn(calls=(line("second"),)), Turn(text=("2",))],
     }
@@ -185,11 +231,16 @@ def test_effects_and_subagents_of_one_turn_keep_their_order(tmp_path: Path) -> N
     in_daemon(tmp_path, script, scenario)
 
 
-def test_a_subagent_is_offered_and_allowed_the_tools_it_was_given_and_its_own_no_more(tmp_path: Path) -> None:
+def test_a_subagent_is_offered_and_allowed_the_tools_it_was_given_and_its_own_no_more(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel(
         Script(
             {
-                "begin": (Turn(calls=(spawn("work", tools=["test.pure", "agent.spawn"]),)), Turn(text=("ok",))),
+                "begin": (
+                    Turn(calls=(spawn("work", tools=["test.pure", "agent.spawn"]),)),
+                    Turn(text=("ok",)),
+                ),
                 "work": (
                     Turn(calls=(ONCE, spawn("deeper", tools=["test.once"]), spawn("same"))),
                     Turn(text=("ok",)),
@@ -207,10 +258,17 @@ def test_a_subagent_is_offered_and_allowed_the_tools_it_was_given_and_its_own_no
         refused, too_wide, _ = await results(d, work.session_id)
         assert refused["outcome"] == "denied"
         assert "was not given test.once" in refused["text"]
-        assert (too_wide["outcome"], "was not given test.once" in too_wide["text"]) == ("error", True)
+        assert (too_wide["outcome"], "was not given test.once" in too_wide["text"]) == (
+            "error",
+            True,
+        )
         assert (await results(d, same.session_id))[0]["outcome"] == "denied"
         assert not (tmp_path / "work/once.txt").exists()
-        offered = {tuple(tool.name for tool in request.tools) for request in model.requests if len(request.tools) < 5}
+        offered = {
+            tuple(tool.name for tool in request.tools)
+            for request in model.requests
+            if len(request.tools) < 5
+        }
         assert offered == {("agent.spawn", "test.pure")}
 
     permit_all(tmp_path)
@@ -218,7 +276,9 @@ def test_a_subagent_is_offered_and_allowed_the_tools_it_was_given_and_its_own_no
 
 
 def test_a_subagent_three_deep_has_none_of_its_own(tmp_path: Path) -> None:
-    deeper = {str(n): (Turn(calls=(spawn(str(n + 1)),)), Turn(text=(f"said {n}",))) for n in range(4)}
+    deeper = {
+        str(n): (Turn(calls=(spawn(str(n + 1)),)), Turn(text=(f"said {n}",))) for n in range(4)
+    }
     model = ScriptedModel(Script({**deeper, "4": (Turn(text=("no",)),)}))
 
     async def scenario(d: Daemon) -> None:
@@ -229,7 +289,9 @@ def test_a_subagent_three_deep_has_none_of_its_own(tmp_path: Path) -> None:
         (refused,) = await results(d, agents[-1].session_id)
         assert refused["outcome"] == "denied"
         assert "no subagents of its own" in refused["text"]
-        offers = [any(tool.name == "agent.spawn" for tool in request.tools) for request in model.requests]
+        offers = [
+            any(tool.name == "agent.spawn" for tool in request.tools) for request in model.requests
+        ]
         assert offers.count(False) == 2
         # What those below have used counts all the way up.
         (told,) = await results(d, where.session_id)
@@ -244,19 +306,30 @@ def test_a_subagents_budget_is_a_part_of_what_its_parent_has_left(tmp_path: Path
         where = await session(d)
         run = await say(d, where, "begin")
         ended = await finished(d, run)
-        spawned = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "agent.spawned"]
-        # Ten turns: one is used, one is kept for the parent, the rest is shared. Twenty calls: two were these.
+        spawned = [
+            body(entry)
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "agent.spawned"
+        ]
+        # Ten turns: one is used, one is kept for the parent, the rest is shared. Twenty calls: two
+        # were these.
         assert [each["budgets"] for each in spawned] == [
             {"turns": 4, "calls": 9, "active_ms": spawned[0]["budgets"]["active_ms"]},
             {"turns": 1, "calls": 9, "active_ms": 60_000},
         ]
         assert 14 * 60_000 < spawned[0]["budgets"]["active_ms"] <= 15 * 60_000
-        told = {each["agent"]["state"]: each["text"] for each in await results(d, where.session_id) if "agent" in each}
+        told = {
+            each["agent"]["state"]: each["text"]
+            for each in await results(d, where.session_id)
+            if "agent" in each
+        }
         assert told["done"] == "done"
         assert "turn_budget" in told["failed"]
         # What they used is used: two turns and one.
         assert (ended.kind, body(ended)["reason"]) == ("run.failed", "turn_budget")
-        own = [entry for entry in await entries(d, where.session_id) if entry.kind == "model.replied"]
+        own = [
+            entry for entry in await entries(d, where.session_id) if entry.kind == "model.replied"
+        ]
         assert len(own) == 10 - 3
 
     script = {
@@ -268,7 +341,9 @@ def test_a_subagents_budget_is_a_part_of_what_its_parent_has_left(tmp_path: Path
         "short": [Turn(calls=(call("test.pure", text="x"),)), Turn(text=("never said",))],
     }
     permit_all(tmp_path)
-    in_daemon(tmp_path, script, scenario, "[budgets]\nturns = 10\ncalls = 20\nactive_minutes = 30\n")
+    in_daemon(
+        tmp_path, script, scenario, "[budgets]\nturns = 10\ncalls = 20\nactive_minutes = 30\n"
+    )
 
 
 def test_without_budget_left_a_call_is_told_so_and_nothing_starts(tmp_path: Path) -> None:
@@ -285,7 +360,9 @@ def test_without_budget_left_a_call_is_told_so_and_nothing_starts(tmp_path: Path
     in_daemon(tmp_path, script, scenario, "[budgets]\nturns = 2\n")
 
 
-def test_what_a_parent_has_read_labels_its_subagents_and_what_they_read_labels_their_answer(tmp_path: Path) -> None:
+def test_what_a_parent_has_read_labels_its_subagents_and_what_they_read_labels_their_answer(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         (tmp_path / "work/mine.txt").write_text("mine\n")
         (tmp_path / "work/other.txt").write_text("other\n")
@@ -294,13 +371,20 @@ def test_what_a_parent_has_read_labels_its_subagents_and_what_they_read_labels_t
         (agent,) = await tree(d, where.session_id)
         accepted = body((await entries(d, agent.session_id))[1])
         assert accepted["commission"]["label"]["private_sources"] == ["file:mine.txt"]
-        assert (await d.gateway.label(agent.session_id)).private_sources == ("file:mine.txt", "file:other.txt")
+        assert (await d.gateway.label(agent.session_id)).private_sources == (
+            "file:mine.txt",
+            "file:other.txt",
+        )
         told = (await results(d, where.session_id))[-1]
         assert told["label"]["private_sources"] == ["file:mine.txt", "file:other.txt"]
         assert (await d.gateway.label(where.session_id)).confidentiality == "private"
 
     script = {
-        "begin": [Turn(calls=(call("fs.read", path="mine.txt"),)), Turn(calls=(spawn("look"),)), Turn(text=("ok",))],
+        "begin": [
+            Turn(calls=(call("fs.read", path="mine.txt"),)),
+            Turn(calls=(spawn("look"),)),
+            Turn(text=("ok",)),
+        ],
         "look": [Turn(calls=(call("fs.read", path="other.txt"),)), Turn(text=("seen",))],
     }
     permit_all(tmp_path)
@@ -310,7 +394,10 @@ def test_what_a_parent_has_read_labels_its_subagents_and_what_they_read_labels_t
 ASKING = {
     "begin": [Turn(calls=(spawn("write it"),)), Turn(text=("ok",))],
     "write it": [Turn(calls=(spawn("really write it"),)), Turn(text=("passed on",))],
-    "really write it": [Turn(calls=(call("fs.write", path="a.txt", content="x"),)), Turn(text=("written",))],
+    "really write it": [
+        Turn(calls=(call("fs.write", path="a.txt", content="x"),)),
+        Turn(text=("written",)),
+    ],
 }
 
 
@@ -323,17 +410,26 @@ def test_a_subagent_asks_the_same_person_and_every_session_above_shows_it(tmp_pa
         await eventually(lambda: d.runs.working == 0, "all wait without a task")
         (approval,) = await pending(d)
         middle, low = await tree(d, where.session_id)
-        assert (approval.owner, approval.origin, approval.session_id) == (OWNER, "child", low.session_id)
+        assert (approval.owner, approval.origin, approval.session_id) == (
+            OWNER,
+            "child",
+            low.session_id,
+        )
         assert approval.request.asker is not None
         assert (approval.request.asker.task, approval.request.asker.depth) == ("really write it", 2)
         assert approval.request.asker.root == where.session_id
-        assert (shown["session_id"], shown["request"]["approval_id"]) == (low.session_id, approval.approval_id)
+        assert (shown["session_id"], shown["request"]["approval_id"]) == (
+            low.session_id,
+            approval.approval_id,
+        )
         assert "agent.asked" in await kinds(d, middle.session_id)
         await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
         assert body(await finished(d, run))["text"] == "ok"
         assert (tmp_path / "work/a.txt").read_text() == "x"
         for each in (where.session_id, middle.session_id):
-            (answered,) = [body(entry) for entry in await entries(d, each) if entry.kind == "agent.answered"]
+            (answered,) = [
+                body(entry) for entry in await entries(d, each) if entry.kind == "agent.answered"
+            ]
             assert answered["answer"]["decision"] == "allow"
 
     in_daemon(tmp_path, ASKING, scenario)
@@ -349,7 +445,9 @@ def test_an_answer_after_a_restart_brings_the_whole_tree_to_its_end(tmp_path: Pa
         where = await session(d, key="k")
         (approval,) = await pending(d)
         assert d.runs.working == 0
-        await d.answers.answer(OWNER, approval.approval_id, Answer(decision="deny", reason="no"), "test")
+        await d.answers.answer(
+            OWNER, approval.approval_id, Answer(decision="deny", reason="no"), "test"
+        )
         assert body(await until(d, where.session_id, "run.completed"))["text"] == "ok"
         assert [each.state for each in await tree(d, where.session_id)] == ["done", "done"]
 
@@ -359,7 +457,7 @@ def test_an_answer_after_a_restart_brings_the_whole_tree_to_its_end(tmp_path: Pa
 
 @pytest.mark.parametrize("how", ["cancel", "stop", "cancel the one in the middle"])
 def test_ending_a_run_ends_all_that_work_for_it(how: str, tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -383,7 +481,10 @@ def test_ending_a_run_ends_all_that_work_for_it(how: str, tmp_path: Path) -> Non
         assert await d.db.read(runs.unfinished) == []
         if "middle" in how:
             (told,) = await results(d, where.session_id)
-            assert (told["outcome"], told["text"]) == ("cancelled", "the subagent was cancelled: enough")
+            assert (told["outcome"], told["text"]) == (
+                "cancelled",
+                "the subagent was cancelled: enough",
+            )
 
     script = {
         "begin": (Turn(calls=(spawn("middle"),)), Turn(text=("went on",))),
@@ -415,7 +516,9 @@ def test_a_rule_that_counts_counts_what_subagents_do(tmp_path: Path) -> None:
         await finished(d, await say(d, where, "begin"))
         first, second = await tree(d, where.session_id)
         # The two that started them count as well.
-        outcomes = [each["outcome"] for one in (first, second) for each in await results(d, one.session_id)]
+        outcomes = [
+            each["outcome"] for one in (first, second) for each in await results(d, one.session_id)
+        ]
         assert sorted(outcomes) == ["denied", "ok"]
 
     script = {
@@ -438,7 +541,10 @@ def test_a_long_answer_becomes_an_artifact_of_the_parents_session(tmp_path: Path
         assert told["artifact"] in told["text"]
         assert len(told["text"]) < 8_192
 
-    script = {"begin": [Turn(calls=(spawn("write"),)), Turn(text=("ok",))], "write": [Turn(text=(long,))]}
+    script = {
+        "begin": [Turn(calls=(spawn("write"),)), Turn(text=("ok",))],
+        "write": [Turn(text=(long,))],
+    }
     permit_all(tmp_path)
     in_daemon(tmp_path, script, scenario)
 

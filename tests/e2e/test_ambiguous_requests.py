@@ -1,4 +1,6 @@
-"""Requests that two programs could read in two ways are refused, at every door, with the usual error."""
+"""Requests that two programs could read in two ways are refused, at every door, with the usual
+error.
+"""
 
 import json
 import socket
@@ -23,7 +25,12 @@ def raw(port: int, request: bytes) -> bytes:
 
 
 def head(served: DaemonProcess, line: str, *headers: str, host: str = "") -> bytes:
-    lines = (f"{line} HTTP/1.1", f"Host: {host or f'127.0.0.1:{served.port}'}", "Connection: close", *headers)
+    lines = (
+        f"{line} HTTP/1.1",
+        f"Host: {host or f'127.0.0.1:{served.port}'}",
+        "Connection: close",
+        *headers,
+    )
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
@@ -31,18 +38,29 @@ def test_two_tokens_are_none(served: DaemonProcess) -> None:
     good, other = f"Authorization: Bearer {served.token}", "Authorization: Bearer plr_other"
     assert b" 200 " in raw(served.port, head(served, "GET /v1/status", good))[:20]
     for pair in ((good, other), (other, good), (good, good.lower())):
-        assert error_in(raw(served.port, head(served, "GET /v1/status", *pair))) == (400, "invalid_input")
+        assert error_in(raw(served.port, head(served, "GET /v1/status", *pair))) == (
+            400,
+            "invalid_input",
+        )
 
 
-@pytest.mark.parametrize("target", ["http://evil.example/v1/status", "http://127.0.0.1:1/v1/status", "http://a@{own}/v1/status"])
+@pytest.mark.parametrize(
+    "target",
+    ["http://evil.example/v1/status", "http://127.0.0.1:1/v1/status", "http://a@{own}/v1/status"],
+)
 def test_a_target_with_another_host_is_refused(served: DaemonProcess, target: str) -> None:
     own = f"127.0.0.1:{served.port}"
     token = f"Authorization: Bearer {served.token}"
-    assert error_in(raw(served.port, head(served, f"GET {target.format(own=own)}", token))) == (400, "invalid_input")
+    assert error_in(raw(served.port, head(served, f"GET {target.format(own=own)}", token))) == (
+        400,
+        "invalid_input",
+    )
     assert b" 200 " in raw(served.port, head(served, f"GET http://{own}/v1/status", token))[:20]
 
 
-@pytest.mark.parametrize("body", [b'{"title": "a", "title": "b"}', b'{"title": "a", "\\u0074itle": "b"}'])
+@pytest.mark.parametrize(
+    "body", [b'{"title": "a", "title": "b"}', b'{"title": "a", "\\u0074itle": "b"}']
+)
 def test_a_key_that_is_given_twice_is_refused(served: DaemonProcess, body: bytes) -> None:
     response = served.request("POST", "/v1/sessions", body)
     assert (response.status, response.code) == (400, "invalid_input")
@@ -62,10 +80,15 @@ def test_a_large_body_with_a_key_twice_is_refused_too(served: DaemonProcess) -> 
         ("/v1/sessions", {"title": "a\x1b[2Jb"}),
         ("/v1/sessions", {"key": "a\nb"}),
         ("/v1/tokens", {"name": "a\0b", "scope": "viewer"}),
-        ("/v1/schedules", {"name": "a\0b", "text": "x", "trigger": {"type": "every", "minutes": 5}}),
+        (
+            "/v1/schedules",
+            {"name": "a\0b", "text": "x", "trigger": {"type": "every", "minutes": 5}},
+        ),
     ],
 )
-def test_a_name_with_a_control_character_is_refused(served: DaemonProcess, path: str, body: Any) -> None:
+def test_a_name_with_a_control_character_is_refused(
+    served: DaemonProcess, path: str, body: Any
+) -> None:
     response = served.request("POST", path, json.dumps(body).encode())
     assert (response.status, response.code) == (400, "invalid_input")
 
@@ -73,16 +96,23 @@ def test_a_name_with_a_control_character_is_refused(served: DaemonProcess, path:
 def test_a_file_name_with_a_control_character_is_refused(served: DaemonProcess) -> None:
     session_id = served.post("/v1/sessions")["session_id"]
     headers = {"Content-Type": "application/octet-stream"}
-    response = served.request("POST", f"/v1/sessions/{session_id}/files?name=a%00b", b"x", headers=headers)
+    response = served.request(
+        "POST", f"/v1/sessions/{session_id}/files?name=a%00b", b"x", headers=headers
+    )
     assert (response.status, response.code) == (400, "invalid_input")
 
 
 def test_two_tokens_are_none_over_grpc_too(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with start(tmp_path_factory.mktemp("grpc"), config="[server]\ngrpc = true\ngrpc_port = 0\n") as served:
+    with start(
+        tmp_path_factory.mktemp("grpc"), config="[server]\ngrpc = true\ngrpc_port = 0\n"
+    ) as served:
         address = json.loads((served.home / "daemon.json").read_text())["grpc"]
         with grpc.insecure_channel(address) as channel:
             stub = sessions_pb2_grpc.SessionsStub(channel)
-            good, other = ("authorization", f"Bearer {served.token}"), ("authorization", "Bearer plr_other")
+            good, other = (
+                ("authorization", f"Bearer {served.token}"),
+                ("authorization", "Bearer plr_other"),
+            )
             request = sessions_pb2.SessionsListRequest()
             stub.List(request, metadata=(good,), timeout=30)
             for pair in ((good, other), (other, good), (good, good)):

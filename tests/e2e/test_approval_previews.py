@@ -1,4 +1,6 @@
-"""What is approved is shown: whole or not approvable there, every character visible, and an edit as it was edited."""
+"""What is approved is shown: whole or not approvable there, every character visible, and an edit as
+it was edited.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +25,9 @@ LONG = "".join(f"line {number} {'x' * 80}\n" for number in range(2_000))
 
 
 @asynccontextmanager
-async def asked(folder: Path, tool: str, arguments: dict[str, Any]) -> AsyncIterator[tuple[Daemon, Any, ApprovalRequested]]:
+async def asked(
+    folder: Path, tool: str, arguments: dict[str, Any]
+) -> AsyncIterator[tuple[Daemon, Any, ApprovalRequested]]:
     """A daemon, a run of it, and what the run asks."""
     call = ScriptedCall(name=tool, arguments=arguments)
     async with daemon(folder, [Turn(calls=(call,)), Turn(text="done")]) as opened:
@@ -36,7 +40,11 @@ async def asked(folder: Path, tool: str, arguments: dict[str, Any]) -> AsyncIter
 
 def test_what_is_shown_in_part_is_approved_only_by_who_has_seen_all_of_it(tmp_path: Path) -> None:
     async def work() -> None:
-        async with asked(tmp_path, "fs.write", {"path": "long.txt", "content": LONG}) as (opened, run, request):
+        async with asked(tmp_path, "fs.write", {"path": "long.txt", "content": LONG}) as (
+            opened,
+            run,
+            request,
+        ):
             shown, answers = request.preview, opened.answers
             assert len(shown.body) <= previews.SHOWN + 200
             assert shown.length > len(LONG)
@@ -53,7 +61,9 @@ def test_what_is_shown_in_part_is_approved_only_by_who_has_seen_all_of_it(tmp_pa
             whole = (await answers.preview(OWNER, request.approval_id, ApprovalDraft())).preview
             assert (whole.length, whole.digest) == (0, shown.digest)
             assert all(f"+line {number} " in whole.body for number in range(2_000))
-            await answers.answer(OWNER, request.approval_id, Answer(decision="allow", seen=whole.digest), "test")
+            await answers.answer(
+                OWNER, request.approval_id, Answer(decision="allow", seen=whole.digest), "test"
+            )
             assert (await finished(opened, run)).kind == "run.completed"
             ended = decode((await until(opened, run.session_id, "tool.finished")).event)
             assert isinstance(ended, ToolFinished)
@@ -67,7 +77,11 @@ def test_what_is_shown_in_part_is_approved_only_by_who_has_seen_all_of_it(tmp_pa
 def test_a_large_request_is_shown_from_its_first_byte_to_its_last(tmp_path: Path) -> None:
     async def work() -> None:
         body = "begin " + "a" * 3_000 + " send all of this to the stranger " + "b" * 3_000 + " end"
-        async with asked(tmp_path, "http.post", {"url": "https://example.org/", "body": body}) as (_, _, request):
+        async with asked(tmp_path, "http.post", {"url": "https://example.org/", "body": body}) as (
+            _,
+            _,
+            request,
+        ):
             assert request.preview.body.endswith(body)
             assert request.preview.length == 0
             text, buttons = texts.approval(request, "Anna", buttons=True)
@@ -80,11 +94,20 @@ def test_a_large_request_is_shown_from_its_first_byte_to_its_last(tmp_path: Path
 
 def test_an_edit_is_shown_before_and_after_as_what_runs(tmp_path: Path) -> None:
     async def work() -> None:
-        async with asked(tmp_path, "fs.write", {"path": "a.txt", "content": "proposed\n"}) as (opened, run, request):
+        async with asked(tmp_path, "fs.write", {"path": "a.txt", "content": "proposed\n"}) as (
+            opened,
+            run,
+            request,
+        ):
             edited = {"path": "b.txt", "content": "edited\n"}
-            draft = await opened.answers.preview(OWNER, request.approval_id, ApprovalDraft(arguments=edited))
+            draft = await opened.answers.preview(
+                OWNER, request.approval_id, ApprovalDraft(arguments=edited)
+            )
             assert draft.verdict == "ask"
-            assert ("+edited" in draft.preview.body, "proposed" in draft.preview.body) == (True, False)
+            assert ("+edited" in draft.preview.body, "proposed" in draft.preview.body) == (
+                True,
+                False,
+            )
             hidden = ApprovalDraft(arguments={"path": ".env", "content": "x"})
             with pytest.raises(Forbidden):
                 await opened.answers.preview(OWNER, request.approval_id, hidden)
@@ -103,11 +126,17 @@ def test_an_edit_is_shown_before_and_after_as_what_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", ["allow", "deny"])
 def test_of_two_answers_at_once_the_one_that_came_first_wins(tmp_path: Path, first: str) -> None:
     async def work() -> None:
-        async with asked(tmp_path, "fs.write", {"path": "a.txt", "content": "x\n" * 50_000}) as (opened, run, request):
+        async with asked(tmp_path, "fs.write", {"path": "a.txt", "content": "x\n" * 50_000}) as (
+            opened,
+            run,
+            request,
+        ):
             edited = {"path": "a.txt", "content": "y\n" * 50_000}
             yes, no = Answer(decision="allow", arguments=edited), Answer(decision="deny")
             given = [yes, no] if first == "allow" else [no, yes]
-            answers = [opened.answers.answer(OWNER, request.approval_id, each, "test") for each in given]
+            answers = [
+                opened.answers.answer(OWNER, request.approval_id, each, "test") for each in given
+            ]
             one, other = await asyncio.gather(*answers, return_exceptions=True)
             assert not isinstance(one, BaseException)
             assert one.decision == first
@@ -117,7 +146,10 @@ def test_of_two_answers_at_once_the_one_that_came_first_wins(tmp_path: Path, fir
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("char", ["\x1b", "\x07", "\u202e", "\u2066", "\u200b", "\u00ad", "\U000e0041", "\u2028", "\x85", "\r"])
+@pytest.mark.parametrize(
+    "char",
+    ["\x1b", "\x07", "\u202e", "\u2066", "\u200b", "\u00ad", "\U000e0041", "\u2028", "\x85", "\r"],
+)
 def test_no_character_hides_in_a_preview(tmp_path: Path, char: str) -> None:
     async def work() -> None:
         command = f"echo safe {char} ; echo other"
@@ -131,11 +163,19 @@ def test_no_character_hides_in_a_preview(tmp_path: Path, char: str) -> None:
 
 
 def test_a_chat_shows_all_that_it_lets_people_approve() -> None:
-    short, long = Preview("diff", "t", "+x\n" * 300), Preview("diff", "t", "+y\n" * 600, digest="ab" * 32)
+    short, long = (
+        Preview("diff", "t", "+x\n" * 300),
+        Preview("diff", "t", "+y\n" * 600, digest="ab" * 32),
+    )
     assert texts.shown(short) == (short.body, True)
     text, whole = texts.shown(long)
     assert not whole
-    assert (text.startswith("+y\n"), text.endswith("+y\n"), "1,800 characters" in text, "abababab" in text) == (True,) * 4
+    assert (
+        text.startswith("+y\n"),
+        text.endswith("+y\n"),
+        "1,800 characters" in text,
+        "abababab" in text,
+    ) == (True,) * 4
     assert texts.shown(Preview("diff", "t", "+x", length=5))[1] is False
 
 

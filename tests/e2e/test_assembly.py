@@ -1,4 +1,6 @@
-"""What the model is shown: the same beginning over a session, the project's notes, what is remembered, and never too much."""
+"""What the model is shown: the same beginning over a session, the project's notes, what is
+remembered, and never too much.
+"""
 
 import asyncio
 import hashlib
@@ -56,10 +58,14 @@ async def _accept(daemon: Any, *notes: Path) -> None:
 
 async def _talk(daemon: Any, where: Any, *texts: str) -> None:
     for text in texts:
-        assert (await inprocess.finished(daemon, await inprocess.say(daemon, where, text))).kind == "run.completed"
+        assert (
+            await inprocess.finished(daemon, await inprocess.say(daemon, where, text))
+        ).kind == "run.completed"
 
 
-def test_the_beginning_is_the_same_in_every_turn_and_what_was_said_stays_as_it_was(tmp_path: Path) -> None:
+def test_the_beginning_is_the_same_in_every_turn_and_what_was_said_stays_as_it_was(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel(lambda request: Turn(text=f"answer {len(request.messages)}"))
 
     async def run() -> None:
@@ -70,7 +76,11 @@ def test_the_beginning_is_the_same_in_every_turn_and_what_was_said_stays_as_it_w
             await _accept(daemon, tmp_path / "work" / "AGENTS.md")
             await _talk(daemon, where, *(f"question {n}" for n in range(6)))
         async with inprocess.daemon(tmp_path, model) as daemon:
-            await _talk(daemon, await inprocess.session(daemon, session_id=where.session_id), "after a restart")
+            await _talk(
+                daemon,
+                await inprocess.session(daemon, session_id=where.session_id),
+                "after a restart",
+            )
 
     asyncio.run(run())
     requests = list(model.requests)
@@ -89,8 +99,13 @@ def test_an_empty_turn_costs_less_than_two_thousand_tokens(tmp_path: Path) -> No
             request = model_request(daemon)
             # The pretended tools of tests are not part of the product.
             specs = [spec for spec in request.tools if not spec.name.startswith("test.")]
-            tools = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
-            return token_count.count(request.instructions) + token_count.count(json.dumps(tools, separators=(",", ":")))
+            tools = [
+                {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+                for spec in specs
+            ]
+            return token_count.count(request.instructions) + token_count.count(
+                json.dumps(tools, separators=(",", ":"))
+            )
 
     def model_request(daemon: Any) -> ModelRequest:
         return list(daemon.models.provider(daemon.models.targets[0]).requests)[-1]
@@ -120,21 +135,35 @@ def test_the_notes_of_a_project_are_shown_and_seen_anew_when_they_change(tmp_pat
 
     none, first, second = asyncio.run(run())
     shown = [request.instructions for request in model.requests]
-    assert [part["source"] for part in none["parts"]] == ["instructions", "tools", "conversation", "input"]
+    assert [part["source"] for part in none["parts"]] == [
+        "instructions",
+        "tools",
+        "conversation",
+        "input",
+    ]
     assert "Always use tabs." in shown[1]
     assert "stolen" not in "".join(shown)
     assert "never tabs" in shown[2]
     assert "Always use tabs." not in shown[2]
     project = next(part for part in first["parts"] if part["source"] == "project")
-    cut, link = f"PALYRA.md was cut off at {LARGEST} bytes", "CLAUDE.md left out: it is a symbolic link; use a regular file"
+    cut, link = (
+        f"PALYRA.md was cut off at {LARGEST} bytes",
+        "CLAUDE.md left out: it is a symbolic link; use a regular file",
+    )
     assert project["note"] == f"AGENTS.md, PALYRA.md; {cut}; {link}"
     assert project["label"]["confidentiality"] == "private"
-    assert "AGENTS.md" in next(part for part in second["parts"] if part["source"] == "project")["note"]
+    assert (
+        "AGENTS.md" in next(part for part in second["parts"] if part["source"] == "project")["note"]
+    )
 
 
-def test_what_is_remembered_comes_with_the_question_it_answers_and_only_then(tmp_path: Path) -> None:
+def test_what_is_remembered_comes_with_the_question_it_answers_and_only_then(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel(
-        lambda request: READS[len(request.messages) > 1 and request.messages[-1].__class__.__name__ == "ToolMessage"]
+        lambda request: READS[
+            len(request.messages) > 1 and request.messages[-1].__class__.__name__ == "ToolMessage"
+        ]
     )
 
     async def run() -> list[dict[str, Any]]:
@@ -144,20 +173,30 @@ def test_what_is_remembered_comes_with_the_question_it_answers_and_only_then(tmp
             place = Where(principal=OWNER)
             await daemon.memory.add(place, NewMemory(text="The harbour fee is 40 crowns"))
             held = await daemon.memory.add(
-                place, NewMemory(text="Harbour fee rumours say 90 crowns"), Origin(label=untrusted("http://rumours.test"))
+                place,
+                NewMemory(text="Harbour fee rumours say 90 crowns"),
+                Origin(label=untrusted("http://rumours.test")),
             )
             assert held.state == "review"
-            await _talk(daemon, where, "what is the harbour fee in crowns?", "tell me about something else entirely")
+            await _talk(
+                daemon,
+                where,
+                "what is the harbour fee in crowns?",
+                "tell me about something else entirely",
+            )
             return await _assembled(daemon, where.session_id)
 
     assembled = asyncio.run(run())
     with_memory = ["40 crowns" in _words(request) for request in model.requests]
-    # Two turns per run: both turns of the second run are shown it, in the same place, and nobody else.
+    # Two turns per run: both turns of the second run are shown it, in the same place, and nobody
+    # else.
     assert with_memory == [False, False, True, True, False, False]
     third, fourth = list(model.requests)[2:4]
     assert fourth.messages[: len(third.messages)] == third.messages
     assert not any("90 crowns" in _words(request) for request in model.requests)
-    memory = [[part for part in event["parts"] if part["source"] == "memory"] for event in assembled]
+    memory = [
+        [part for part in event["parts"] if part["source"] == "memory"] for event in assembled
+    ]
     assert [len(parts) for parts in memory] == [0, 0, 1, 1, 0, 0]
     assert memory[2][0]["label"]["confidentiality"] == "private"
     assert re.fullmatch(r"[0-9A-Z]{26} [01]\.\d\d", memory[2][0]["note"])
@@ -177,7 +216,9 @@ def test_near_the_window_texts_are_counted_so_that_what_is_sent_fits(tmp_path: P
     assembled = asyncio.run(run())
     assert all(event["tokens"] <= event["budget"] for event in assembled)
     for request in model.requests:
-        sent = token_count.count(request.instructions + msgspec.json.encode(request.tools).decode() + _words(request))
+        sent = token_count.count(
+            request.instructions + msgspec.json.encode(request.tools).decode() + _words(request)
+        )
         assert sent <= 6_000 * 1.02, "the window is 8,000, three quarters of it may be used"
     assert assembled[-1]["tokens"] > 3_000
 
@@ -186,11 +227,22 @@ def test_what_is_said_now_is_not_taken_for_a_turn_of_an_ancestor() -> None:
     # In a branch the parent's turns have places before the first.
     conversation = Conversation("branch")
     done = CallProgress(
-        Call(CallId("c"), "fs.read", {}), finished=ToolFinished(call_id=CallId("c"), outcome="ok", text="word " * 2_000)
+        Call(CallId("c"), "fs.read", {}),
+        finished=ToolFinished(call_id=CallId("c"), outcome="ok", text="word " * 2_000),
     )
-    conversation.turns.append(ModelTurn(-2, "parent", -5, ModelReplied(turn=1, provider="p", model="m"), [done]))
-    run = RunProgress(RunId("r"), "in_progress", RunAccepted(), 3, [(4, InputReceived(submission_id="s", text="a"))])
-    assembled = Assembler(tuple).assemble(conversation, run, Target("p", "m", 128_000), "", continuing=False)
+    conversation.turns.append(
+        ModelTurn(-2, "parent", -5, ModelReplied(turn=1, provider="p", model="m"), [done])
+    )
+    run = RunProgress(
+        RunId("r"),
+        "in_progress",
+        RunAccepted(),
+        3,
+        [(4, InputReceived(submission_id="s", text="a"))],
+    )
+    assembled = Assembler(tuple).assemble(
+        conversation, run, Target("p", "m", 128_000), "", continuing=False
+    )
     tokens = {part.source: part.tokens for part in assembled.event.parts}
     assert tokens["input"] < 10
     assert tokens["conversation"] > 2_000
@@ -206,12 +258,21 @@ def test_the_bill_of_a_run_is_told(tmp_path: Path) -> None:
         run = entries[0]["run_id"]
         turns = daemon.get(f"/v1/runs/{run}/tokens")["turns"]
         assert [turn["turn"] for turn in turns] == [1, 2]
-        assert [part["source"] for part in turns[0]["parts"]] == ["instructions", "project", "tools", "conversation", "input"]
+        assert [part["source"] for part in turns[0]["parts"]] == [
+            "instructions",
+            "project",
+            "tools",
+            "conversation",
+            "input",
+        ]
         assert turns[1]["tokens"] > turns[0]["tokens"]
         assert sum(part["tokens"] for part in turns[1]["parts"]) == turns[1]["tokens"]
         shown = palyra(daemon.home, "why-tokens", run)
         assert shown.returncode == 0
-        assert all(word in shown.stdout for word in ("turn 1:", "turn 2:", "project", "AGENTS.md", "instructions"))
+        assert all(
+            word in shown.stdout
+            for word in ("turn 1:", "turn 2:", "project", "AGENTS.md", "instructions")
+        )
         assert json.loads(palyra(daemon.home, "why-tokens", run, "--json").stdout)["turns"] == turns
         assert palyra(daemon.home, "why-tokens", run[:22].lower()).stdout == shown.stdout
         assert palyra(daemon.home, "why-tokens", "01M7FSFWVGW7EC7D3EZJ8SEVE9").returncode != 0

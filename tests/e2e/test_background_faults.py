@@ -1,4 +1,6 @@
-"""What watches in the background survives a fault, and what is made at the first start is there whole or not at all."""
+"""What watches in the background survives a fault, and what is made at the first start is there
+whole or not at all.
+"""
 
 import asyncio
 from itertools import count

@@ -1,4 +1,6 @@
-"""What a model is shown does not depend on how the conversation came into memory: by living through it, reading or branching."""
+"""What a model is shown does not depend on how the conversation came into memory: by living through
+it, reading or branching.
+"""
 
 import re
 from pathlib import Path
@@ -6,7 +8,7 @@ from pathlib import Path
 from palyra.core.ids import OWNER
 from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
 from palyra.features.time_travel.undo import Undo
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files
 from palyra.store.sessions import Session
@@ -81,13 +83,17 @@ def test_a_branch_of_a_session_whose_window_slid_sees_what_the_session_sees(tmp_
         to_parent = model.requests[-1].messages
         await finished(d, await say(d, child, "short"))
         assert model.requests[-1].messages == to_parent
-        assert "m0 xxxxxxxxx" not in seen(model.requests[-1]), "the window did not slide: this shows nothing"
+        assert "m0 xxxxxxxxx" not in seen(model.requests[-1]), (
+            "the window did not slide: this shows nothing"
+        )
 
     in_daemon(tmp_path, model, scenario, window=SMALL_WINDOW, settings=NO_COMPACTION)
 
 
-def test_a_branch_of_a_session_that_was_steered_has_its_turns_in_the_same_order(tmp_path: Path) -> None:
-    hold = Hold()
+def test_a_branch_of_a_session_that_was_steered_has_its_turns_in_the_same_order(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
     turns = (
         Turn(calls=(call("test.pure", text="1"),)),
         Turn(text=("two",), hold="h"),
@@ -107,12 +113,21 @@ def test_a_branch_of_a_session_that_was_steered_has_its_turns_in_the_same_order(
         to_parent = model.requests[-1].messages
         await finished(d, await say(d, child, "more"))
         assert model.requests[-1].messages == to_parent
-        assert seen(model.requests[-1]) == ["go", "model: ", "model: two", "steered", "model: three", "more"]
+        assert seen(model.requests[-1]) == [
+            "go",
+            "model: ",
+            "model: two",
+            "steered",
+            "model: three",
+            "more",
+        ]
 
     in_daemon(tmp_path, model, scenario)
 
 
-def test_a_note_on_an_undone_call_is_the_same_after_a_restart_when_the_window_slid(tmp_path: Path) -> None:
+def test_a_note_on_an_undone_call_is_the_same_after_a_restart_when_the_window_slid(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
 
     def turn(request: ModelRequest) -> Turn:
@@ -151,8 +166,12 @@ def test_a_branch_can_read_the_artifacts_that_its_conversation_names(tmp_path: P
             case "read":
                 return Turn(calls=(call("fs.read", path="big.txt"),))
             case "rest":
-                shown = "".join(message.text for message in request.messages if isinstance(message, ToolMessage))
-                return Turn(calls=(call("artifact.read", id=re.findall(r"id ([0-9a-f]{64})", shown)[0]),))
+                shown = "".join(
+                    message.text for message in request.messages if isinstance(message, ToolMessage)
+                )
+                return Turn(
+                    calls=(call("artifact.read", id=re.findall(r"id ([0-9a-f]{64})", shown)[0]),)
+                )
         return Turn(text=("ok",))
 
     async def scenario(d: Daemon) -> None:
@@ -160,7 +179,11 @@ def test_a_branch_can_read_the_artifacts_that_its_conversation_names(tmp_path: P
         await finished(d, await say(d, parent, "read"))
         child = await branch(d, parent)
         await finished(d, await say(d, child, "rest"))
-        (result,) = [body(entry) for entry in await entries(d, child.session_id) if entry.kind == "tool.finished"]
+        (result,) = [
+            body(entry)
+            for entry in await entries(d, child.session_id)
+            if entry.kind == "tool.finished"
+        ]
         assert result["outcome"] == "ok", result["text"]
 
     in_daemon(tmp_path, ScriptedModel(turn), scenario)

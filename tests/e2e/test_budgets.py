@@ -1,4 +1,6 @@
-"""Budgets of tokens and money: concurrent runs cannot pass them, people can, and a crash leaves nothing reserved."""
+"""Budgets of tokens and money: concurrent runs cannot pass them, people can, and a crash leaves
+nothing reserved.
+"""
 
 import asyncio
 import json
@@ -19,7 +21,7 @@ from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import usage
-from palyra.store.usage import Asked
+from palyra.store.usage import UsageFilter
 from tests.e2e.test_replay import ours
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
 from tests.faults import eventually
@@ -40,9 +42,11 @@ LATE_S = 0.03
 
 
 class Greedy:
-    """A provider that uses all it may, reports that late, and counts how many calls were open at once.
+    """A provider that uses all it may, reports that late, and counts how many calls were open at
+    once.
 
-    The first call is answered when there is a second one: however slow the machine is, they are under way together.
+    The first call is answered when there is a second one: however slow the machine is, they are
+    under way together.
     """
 
     def __init__(self) -> None:
@@ -72,7 +76,7 @@ class Greedy:
 
 
 async def spent(opened: Daemon) -> usage.Spent:
-    return await opened.db.read(lambda tx: usage.spent(tx, Asked()))
+    return await opened.db.read(lambda tx: usage.spent(tx, UsageFilter()))
 
 
 async def on_the_tape(opened: Daemon, sessions: list[str]) -> tuple[int, int]:
@@ -88,7 +92,9 @@ async def on_the_tape(opened: Daemon, sessions: list[str]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("unit", "limit"), [("tokens", 60_000), ("usd", 0.25)])
-def test_64_runs_at_once_pass_a_hard_limit_by_no_more_than_one_reservation(tmp_path: Path, unit: str, limit: float) -> None:
+def test_64_runs_at_once_pass_a_hard_limit_by_no_more_than_one_reservation(
+    tmp_path: Path, unit: str, limit: float
+) -> None:
     async def scenario() -> None:
         greedy = Greedy()
         async with FakeProvider(greedy) as provider:
@@ -97,7 +103,9 @@ def test_64_runs_at_once_pass_a_hard_limit_by_no_more_than_one_reservation(tmp_p
             settings = FAKE.format(url=provider.url) + f"[budgets.limits.all]\n{unit} = {limit}\n"
             async with daemon(tmp_path, [Turn(text="unused")], settings) as opened:
                 where = [await session(opened, key=f"s{number}") for number in range(64)]
-                sent = await asyncio.gather(*(say(opened, each, "hello", model="fake/fake-1") for each in where))
+                sent = await asyncio.gather(
+                    *(say(opened, each, "hello", model="fake/fake-1") for each in where)
+                )
                 ends = await asyncio.gather(*(finished(opened, each) for each in sent))
                 done = [each for each in ends if each.kind == "run.completed"]
                 failed = [body(each) for each in ends if each.kind == "run.failed"]
@@ -110,16 +118,21 @@ def test_64_runs_at_once_pass_a_hard_limit_by_no_more_than_one_reservation(tmp_p
                 assert done
                 assert {each["reason"] for each in failed} == {"budget_spent"}
                 assert "0 model turns and 0 tool calls were made" in failed[0]["message"]
-                # They really were under way together, and those who came late waited for them instead of failing at once.
+                # They really were under way together, and those who came late waited for them
+                # instead of failing at once.
                 assert greedy.most_open > 1
-                assert (now.tokens, now.microusd) == await on_the_tape(opened, [each.session_id for each in where])
+                assert (now.tokens, now.microusd) == await on_the_tape(
+                    opened, [each.session_id for each in where]
+                )
                 (state,) = await opened.budgets.states(Spender(principal=OWNER))
                 assert (state.spent, state.reserved, state.left) == (used, 0, 0)
 
     asyncio.run(scenario())
 
 
-def test_what_is_counted_in_memory_is_what_the_journal_says_after_a_restart_too(tmp_path: Path) -> None:
+def test_what_is_counted_in_memory_is_what_the_journal_says_after_a_restart_too(
+    tmp_path: Path,
+) -> None:
     settings = """[budgets.limits.month]
 tokens = 1000000
 every = "month"
@@ -143,7 +156,11 @@ per = "session"
             await finished(opened, await say(opened, other, "and you"))
             await finished(opened, await say(opened, one, "again"))
             all_ = (await spent(opened)).tokens
-            here = (await opened.db.read(lambda tx: usage.spent(tx, Asked(session_id=one.session_id)))).tokens
+            here = (
+                await opened.db.read(
+                    lambda tx: usage.spent(tx, UsageFilter(session_id=one.session_id))
+                )
+            ).tokens
             before = await counted(opened, one.session_id)
             assert before == [all_, all_, here]
             assert 0 < here < all_
@@ -162,10 +179,15 @@ ASKING = '[budgets.limits.small]\ntokens = 100\nthen = "ask"\n'
 
 def test_a_person_lets_a_run_go_on_beyond_its_budget_even_after_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
-        turns: dict[str, Sequence[Turn]] = {"hello": [Turn(text="first")], "more": [Turn(text="second")]}
+        turns: dict[str, Sequence[Turn]] = {
+            "hello": [Turn(text="first")],
+            "more": [Turn(text="second")],
+        }
         async with daemon(tmp_path, turns, ASKING) as opened:
             where = await session(opened)
-            assert (await finished(opened, await say(opened, where, "hello"))).kind == "run.completed"
+            assert (
+                await finished(opened, await say(opened, where, "hello"))
+            ).kind == "run.completed"
             run = await say(opened, where, "more")
             request = await until_asked(opened, where.session_id)
             assert request["about"] == "budget"
@@ -173,13 +195,25 @@ def test_a_person_lets_a_run_go_on_beyond_its_budget_even_after_a_restart(tmp_pa
             assert (await opened.gateway.run(OWNER, run.run_id)).reason == "budget"
         async with daemon(tmp_path, turns, ASKING) as opened:
             with pytest.raises(InvalidInput):
-                await opened.answers.answer(OWNER, request["approval_id"], Answering(decision="allow", scope="session"), "test")
-            await opened.answers.answer(OWNER, request["approval_id"], Answering(decision="allow"), "test")
+                await opened.answers.answer(
+                    OWNER,
+                    request["approval_id"],
+                    Answering(decision="allow", scope="session"),
+                    "test",
+                )
+            await opened.answers.answer(
+                OWNER, request["approval_id"], Answering(decision="allow"), "test"
+            )
             end = await finished(opened, run)
             assert (end.kind, body(end)["text"]) == ("run.completed", "second")
             told = await kinds(opened, where.session_id)
             at = told.index("approval.requested")
-            assert told[at : at + 4] == ["approval.requested", "approval.resolved", "run.resumed", "route.planned"]
+            assert told[at : at + 4] == [
+                "approval.requested",
+                "approval.resolved",
+                "run.resumed",
+                "route.planned",
+            ]
 
     asyncio.run(scenario())
 
@@ -191,10 +225,17 @@ def test_a_no_ends_the_run_and_says_what_was_done(tmp_path: Path) -> None:
             await finished(opened, await say(opened, where, "hello"))
             run = await say(opened, where, "more")
             request = await until_asked(opened, where.session_id)
-            await opened.answers.answer(OWNER, request["approval_id"], Answering(decision="deny", reason="not today"), "test")
+            await opened.answers.answer(
+                OWNER,
+                request["approval_id"],
+                Answering(decision="deny", reason="not today"),
+                "test",
+            )
             end = await finished(opened, run)
             assert (end.kind, body(end)["reason"]) == ("run.failed", "budget_spent")
-            assert re.search(r"not today.*0 model turns and 0 tool calls were made", body(end)["message"])
+            assert re.search(
+                r"not today.*0 model turns and 0 tool calls were made", body(end)["message"]
+            )
 
     asyncio.run(scenario())
 
@@ -223,21 +264,29 @@ def test_a_model_without_a_price_is_not_asked_where_money_is_limited(tmp_path: P
                 assert (body(end)["reason"], provider.requests) == ("budget_spent", [])
                 assert "has no known price" in body(end)["message"]
                 # What costs nothing is asked all the same.
-                assert (await finished(opened, await say(opened, where, "hello"))).kind == "run.completed"
+                assert (
+                    await finished(opened, await say(opened, where, "hello"))
+                ).kind == "run.completed"
 
     asyncio.run(scenario())
 
 
-def test_the_owner_is_told_once_that_a_budget_is_nearly_used_and_once_that_it_is(tmp_path: Path) -> None:
+def test_the_owner_is_told_once_that_a_budget_is_nearly_used_and_once_that_it_is(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         settings = "[budgets.limits.all]\ntokens = 3000\nwarn_at = 0.1\n"
-        turns: dict[str, Sequence[Turn]] = {word: [Turn(text=word)] for word in ("one", "two", "three", "four")}
+        turns: dict[str, Sequence[Turn]] = {
+            word: [Turn(text=word)] for word in ("one", "two", "three", "four")
+        }
         async with daemon(tmp_path, turns, settings) as opened:
             where = await session(opened)
             for word in turns:
                 await finished(opened, await say(opened, where, word))
             told = (await opened.notices.listing(OWNER)).notices
-            assert sorted(each.key.rpartition(":")[2] for each in told if each.about == "budget") == ["full", "near"]
+            assert sorted(
+                each.key.rpartition(":")[2] for each in told if each.about == "budget"
+            ) == ["full", "near"]
         async with daemon(tmp_path, turns, settings) as opened:
             await finished(opened, await say(opened, where, "one"))
             assert len((await opened.notices.listing(OWNER)).notices) == len(told)
@@ -247,23 +296,38 @@ def test_the_owner_is_told_once_that_a_budget_is_nearly_used_and_once_that_it_is
 
 def test_a_budget_that_is_set_while_runs_work_counts_what_they_used_before(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with daemon(tmp_path, [Turn(text="one"), Turn(text="two")], "[budgets.limits.fixed]\ntokens = 1000000\n") as opened:
+        async with daemon(
+            tmp_path,
+            [Turn(text="one"), Turn(text="two")],
+            "[budgets.limits.fixed]\ntokens = 1000000\n",
+        ) as opened:
             where = await session(opened)
             await finished(opened, await say(opened, where, "hello"))
             await opened.budgets.put("mine", Terms(per="principal", tokens=50), OWNER)
             end = await finished(opened, await say(opened, where, "more"))
             assert body(end)["reason"] == "budget_spent"
             await opened.budgets.remove("mine", OWNER)
-            assert (await finished(opened, await say(opened, where, "more"))).kind == "run.completed"
-            for wrong in (opened.budgets.put("fixed", Terms(tokens=1), OWNER), opened.budgets.remove("fixed", OWNER)):
+            assert (
+                await finished(opened, await say(opened, where, "more"))
+            ).kind == "run.completed"
+            for wrong in (
+                opened.budgets.put("fixed", Terms(tokens=1), OWNER),
+                opened.budgets.remove("fixed", OWNER),
+            ):
                 with pytest.raises(Conflict):
                     await wrong
             with pytest.raises(NotFound):
                 await opened.budgets.remove("mine", OWNER)
             with pytest.raises(InvalidInput):
                 await opened.budgets.put("both", Terms(tokens=1, microusd=1), OWNER)
-            changes = [body(each) for each in await entries(opened, SYSTEM_TAPE) if each.kind == "admin.changed"]
-            assert [(each["action"], each["subject"]) for each in changes if each["what"] == "budget"] == [
+            changes = [
+                body(each)
+                for each in await entries(opened, SYSTEM_TAPE)
+                if each.kind == "admin.changed"
+            ]
+            assert [
+                (each["action"], each["subject"]) for each in changes if each["what"] == "budget"
+            ] == [
                 ("set", "mine"),
                 ("removed", "mine"),
             ]
@@ -276,7 +340,9 @@ def test_an_allowance_is_about_one_person(tmp_path: Path) -> None:
         settings = '[budgets.limits.guest]\ntokens = 1\nper = "principal"\nwho = "guest"\n'
         async with daemon(tmp_path, [Turn(text="one")], settings) as opened:
             where = await session(opened)
-            assert (await finished(opened, await say(opened, where, "hello"))).kind == "run.completed"
+            assert (
+                await finished(opened, await say(opened, where, "hello"))
+            ).kind == "run.completed"
             (state,) = await opened.budgets.states(Spender(principal=OWNER))
             assert (state.who, state.spent) == ("guest", 0)
 
@@ -285,12 +351,22 @@ def test_an_allowance_is_about_one_person(tmp_path: Path) -> None:
 
 def test_a_call_that_fails_or_is_cancelled_leaves_nothing_reserved(tmp_path: Path) -> None:
     async def scenario() -> None:
-        answers = [Answer(json.dumps({"error": {"message": "no"}}).encode(), status=401, content_type="application/json")]
-        async with FakeProvider([*answers, Answer(openai_chat(Script(text=("never",))), hang=20)]) as provider:
+        answers = [
+            Answer(
+                json.dumps({"error": {"message": "no"}}).encode(),
+                status=401,
+                content_type="application/json",
+            )
+        ]
+        async with FakeProvider(
+            [*answers, Answer(openai_chat(Script(text=("never",))), hang=20)]
+        ) as provider:
             settings = FAKE.format(url=provider.url) + "[budgets.limits.all]\ntokens = 1000000\n"
             async with daemon(tmp_path, [Turn(text="unused")], settings) as opened:
                 where = await session(opened)
-                assert (await finished(opened, await say(opened, where, "hello", model="fake/fake-1"))).kind == "run.failed"
+                assert (
+                    await finished(opened, await say(opened, where, "hello", model="fake/fake-1"))
+                ).kind == "run.failed"
                 run = await say(opened, where, "again", model="fake/fake-1")
                 await until(opened, where.session_id, "input.assembled", run_id=run.run_id)
                 (state,) = await opened.budgets.states(Spender(principal=OWNER))
@@ -300,7 +376,8 @@ def test_a_call_that_fails_or_is_cancelled_leaves_nothing_reserved(tmp_path: Pat
                 # A run is cancelled at once; what it was doing may take a moment longer to let go.
                 await eventually(lambda: opened.runs.working == 0, "nobody works on it any more")
                 (state,) = await opened.budgets.states(Spender(principal=OWNER))
-                # The first was refused and cost nothing; the second was sent, and the provider may have worked on it.
+                # The first was refused and cost nothing; the second was sent, and the provider may
+                # have worked on it.
                 tokens, _ = await on_the_tape(opened, [where.session_id])
                 assert (state.reserved, state.spent) == (0, tokens)
                 assert tokens > 0
@@ -310,7 +387,9 @@ def test_a_call_that_fails_or_is_cancelled_leaves_nothing_reserved(tmp_path: Pat
 
 def test_a_run_that_asked_for_more_is_replayed_identically(tmp_path: Path) -> None:
     async def scenario() -> list[Recording]:
-        turns: dict[str, Sequence[Turn]] = {word: [Turn(text=word)] for word in ("hello", "more", "enough")}
+        turns: dict[str, Sequence[Turn]] = {
+            word: [Turn(text=word)] for word in ("hello", "more", "enough")
+        }
         async with daemon(tmp_path, turns, ASKING) as opened:
             where = await session(opened)
             await finished(opened, await say(opened, where, "hello"))
@@ -318,8 +397,12 @@ def test_a_run_that_asked_for_more_is_replayed_identically(tmp_path: Path) -> No
             answers: tuple[tuple[str, Decision], ...] = (("more", "allow"), ("enough", "deny"))
             for word, answer in answers:
                 run = await say(opened, where, word)
-                request = body(await until(opened, where.session_id, "approval.requested", run_id=run.run_id))
-                await opened.answers.answer(OWNER, request["approval_id"], Answering(decision=answer), "test")
+                request = body(
+                    await until(opened, where.session_id, "approval.requested", run_id=run.run_id)
+                )
+                await opened.answers.answer(
+                    OWNER, request["approval_id"], Answering(decision=answer), "test"
+                )
                 await finished(opened, run)
                 recorded.append(await recording(opened, run.run_id))
             recorded.append(await recording(opened, where.session_id))
@@ -343,15 +426,22 @@ def test_a_question_about_a_budget_times_out_like_any_other(tmp_path: Path) -> N
     asyncio.run(scenario())
 
 
-def test_a_limit_that_was_passed_before_it_was_set_is_told_when_it_stops_somebody(tmp_path: Path) -> None:
+def test_a_limit_that_was_passed_before_it_was_set_is_told_when_it_stops_somebody(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
-        turns: dict[str, Sequence[Turn]] = {"hello": [Turn(text="first")], "more": [Turn(text="second")]}
+        turns: dict[str, Sequence[Turn]] = {
+            "hello": [Turn(text="first")],
+            "more": [Turn(text="second")],
+        }
         async with daemon(tmp_path, turns) as opened:
             where = await session(opened)
             await finished(opened, await say(opened, where, "hello"))
             await opened.budgets.put("late", Terms(tokens=100), OWNER)
             for _ in range(2):
-                assert (await finished(opened, await say(opened, where, "more"))).kind == "run.failed"
+                assert (
+                    await finished(opened, await say(opened, where, "more"))
+                ).kind == "run.failed"
             await opened.db.write(lambda tx: None)
             (told,) = (await opened.notices.listing(OWNER)).notices
             assert "is used up" in told.text

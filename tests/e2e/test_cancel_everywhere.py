@@ -1,4 +1,6 @@
-"""Cancel at every moment: for each await of a run, cancel there; it ends cancelled and the next run works."""
+"""Cancel at every moment: for each await of a run, cancel there; it ends cancelled and the next run
+works.
+"""
 
 import asyncio
 import threading
@@ -79,7 +81,9 @@ class Moment:
             loop = asyncio.get_running_loop()
             self.cancelling = asyncio.Task(self.cancel(), loop=loop)
 
-    def factory(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+    def factory(
+        self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any
+    ) -> asyncio.Task[Any]:
         return asyncio.Task(counted(work, self.reach), loop=loop, **options)
 
 
@@ -137,7 +141,9 @@ async def cancelled_at(d: Daemon, moment: Moment, at: int, work: Path) -> str:
     return end.kind
 
 
-def test_a_run_that_is_cancelled_in_the_commit_that_begins_it_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_run_that_is_cancelled_in_the_commit_that_begins_it_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, SCRIPT) as d:
             where = await session(d)
@@ -147,7 +153,9 @@ def test_a_run_that_is_cancelled_in_the_commit_that_begins_it_leaves_nothing_beh
             run_id = d.clock.new_id()
             saying = asyncio.create_task(say(d, where, "next", run_id=run_id))
             await asyncio.sleep(0)
-            cancelling = d.db.write(partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="at once")))
+            cancelling = d.db.write(
+                partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="at once"))
+            )
             commits = d.db.commits
             goes_on.set()
             await asyncio.gather(holding, saying, cancelling)

@@ -1,4 +1,6 @@
-"""Matrix against a real Synapse: a whole daemon in its rooms, while the server is killed, slows us down and loses answers."""
+"""Matrix against a real Synapse: a whole daemon in its rooms, while the server is killed, slows us
+down and loses answers.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,9 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from palyra.core.errors import NotFound
-from palyra.features.channels.contract import Lost, Outgoing, SendFailed
+from palyra.features.channels.contract import Lost, OutgoingMessage, SendFailed
 from palyra.features.channels.matrix.connector import CANNOT_READ, Matrix
-from palyra.features.channels.views import Place, Trace
+from palyra.features.channels.views import ChatPlace, Trace
 from palyra.models.scripted import Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests.connectors import RecordingDoor
@@ -27,7 +29,9 @@ def play(scene: Callable[[MatrixWorld], Awaitable[None]], **settings: str) -> No
     asyncio.run(whole())
 
 
-def play_whole(folder: Path, scene: Callable[[Daemon, MatrixWorld], Awaitable[None]], **settings: str) -> None:
+def play_whole(
+    folder: Path, scene: Callable[[Daemon, MatrixWorld], Awaitable[None]], **settings: str
+) -> None:
     """The same with a daemon that answers whatever anybody says."""
 
     async def act(world: MatrixWorld) -> None:
@@ -48,12 +52,22 @@ settings = ["homeserver={world.proxy.url}", "token=file:{folder}/token"]
 
 
 def answers(events: list[Event], bot: Account) -> list[Event]:
-    mine = [each for each in events if each["sender"] == bot.user_id and each["type"] == "m.room.message"]
-    return [each for each in mine if each["content"].get("msgtype") == "m.text" and "m.new_content" not in each["content"]]
+    mine = [
+        each
+        for each in events
+        if each["sender"] == bot.user_id and each["type"] == "m.room.message"
+    ]
+    return [
+        each
+        for each in mine
+        if each["content"].get("msgtype") == "m.text" and "m.new_content" not in each["content"]
+    ]
 
 
 async def answered(opened: Daemon, who: Account, sent: list[str]) -> list[Trace]:
-    """What became of messages, once the daemon knows that they were answered: that is after whoever asked can see it."""
+    """What became of messages, once the daemon knows that they were answered: that is after whoever
+    asked can see it.
+    """
 
     async def look() -> list[Trace] | None:
         try:
@@ -77,9 +91,6 @@ async def ended(task: "asyncio.Task[None]") -> None:
     await asyncio.wait([task], timeout=10)
 
 
-# --- a whole daemon ---------------------------------------------------------------------------------------------------
-
-
 def test_whoever_invites_the_agent_and_writes_at_once_is_answered(tmp_path: Path) -> None:
     async def scene(opened: Daemon, world: MatrixWorld) -> None:
         anna = world.people["anna"]
@@ -98,8 +109,15 @@ def test_a_thread_is_a_conversation_of_its_own_and_is_answered_there(tmp_path: P
     async def scene(opened: Daemon, world: MatrixWorld) -> None:
         anna, team = world.people["anna"], world.rooms["team"]
         root = await anna.send(team, {"msgtype": "m.notice", "body": "a subject"})
-        relation = {"rel_type": "m.thread", "event_id": root, "is_falling_back": True, "m.in_reply_to": {"event_id": root}}
-        asked = await anna.send(team, {"msgtype": "m.text", "body": "in here?", "m.relates_to": relation})
+        relation = {
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": True,
+            "m.in_reply_to": {"event_id": root},
+        }
+        asked = await anna.send(
+            team, {"msgtype": "m.text", "body": "in here?", "m.relates_to": relation}
+        )
         events = await until(anna, team, lambda found: bool(answers(found, world.bot)))
         given = answers(events, world.bot)[0]["content"]["m.relates_to"]
         assert (given["rel_type"], given["event_id"]) == ("m.thread", root)
@@ -108,17 +126,25 @@ def test_a_thread_is_a_conversation_of_its_own_and_is_answered_there(tmp_path: P
     play_whole(tmp_path, scene)
 
 
-def test_every_message_is_answered_once_though_the_server_is_killed_and_loses_answers(tmp_path: Path) -> None:
+def test_every_message_is_answered_once_though_the_server_is_killed_and_loses_answers(
+    tmp_path: Path,
+) -> None:
     async def scene(opened: Daemon, world: MatrixWorld) -> None:
         anna, home = world.people["anna"], world.proxy.home
         room = await world.alone_with("anna")
         # Two lost answers for each of the first three sends: the library asks once more by itself.
         world.proxy.troubles += ["answer_lost"] * 6
-        sent = [await anna.send(room, {"msgtype": "m.text", "body": f"!{number}"}) for number in range(3)]
+        sent = [
+            await anna.send(room, {"msgtype": "m.text", "body": f"!{number}"})
+            for number in range(3)
+        ]
         await until(anna, room, lambda found: bool(answers(found, world.bot)))
         home.kill()
         await asyncio.to_thread(home.start)
-        sent += [await anna.send(room, {"msgtype": "m.text", "body": f"!{number}"}) for number in range(3, 6)]
+        sent += [
+            await anna.send(room, {"msgtype": "m.text", "body": f"!{number}"})
+            for number in range(3, 6)
+        ]
         await answered(opened, anna, sent)
         await asyncio.wait_for(opened.channels.outbox.idle.wait(), 30)
         traces = [await opened.channels.trace(f"rooms:{each}") for each in sent]
@@ -140,9 +166,11 @@ def test_a_server_that_says_wait_is_waited_for_and_nothing_is_dropped(tmp_path: 
         path = f"/_synapse/admin/v1/users/{quote(world.bot.user_id)}/override_ratelimit"
         await admin.ask("POST", path, {"messages_per_second": 3, "burst_count": 2})
         for number in range(4):
-            await opened.channels.say("user:owner", Place("rooms", room), f"notice {number}")
+            await opened.channels.say("user:owner", ChatPlace("rooms", room), f"notice {number}")
         events = await until(anna, room, lambda found: len(answers(found, world.bot)) >= 4)
-        assert [each["content"]["body"] for each in answers(events, world.bot)] == [f"notice {number}" for number in range(4)]
+        assert [each["content"]["body"] for each in answers(events, world.bot)] == [
+            f"notice {number}" for number in range(4)
+        ]
         await asyncio.wait_for(opened.channels.outbox.idle.wait(), 20)
         assert await opened.channels.dead() == []
 
@@ -155,7 +183,10 @@ def test_synapse_itself_says_how_long_to_wait() -> None:
         path = f"/_synapse/admin/v1/users/{quote(world.bot.user_id)}/override_ratelimit"
         await admin.ask("POST", path, {"messages_per_second": 1, "burst_count": 1})
         task = await serving(world.connector, RecordingDoor())
-        outs = [Outgoing(key=f"k{number}", conversation=world.rooms["team"], text="x") for number in range(9)]
+        outs = [
+            OutgoingMessage(key=f"k{number}", conversation=world.rooms["team"], text="x")
+            for number in range(9)
+        ]
         with pytest.raises(SendFailed) as failed:
             await asyncio.gather(*map(world.connector.send, outs))
         assert 0 < failed.value.retry_after_ms <= 60_000
@@ -163,9 +194,6 @@ def test_synapse_itself_says_how_long_to_wait() -> None:
         await ended(task)
 
     play(scene)
-
-
-# --- the stream -------------------------------------------------------------------------------------------------------
 
 
 def test_more_than_one_answer_holds_is_fetched_in_order_after_we_were_away() -> None:
@@ -226,12 +254,22 @@ def test_an_edit_is_a_message_with_the_new_text_and_programs_are_not_answered() 
         first = await anna.send(team, {"msgtype": "m.text", "body": "helo"})
         new = {"msgtype": "m.text", "body": "hello"}
         relation = {"rel_type": "m.replace", "event_id": first}
-        await anna.send(team, {"msgtype": "m.text", "body": "* hello", "m.new_content": new, "m.relates_to": relation})
+        await anna.send(
+            team,
+            {
+                "msgtype": "m.text",
+                "body": "* hello",
+                "m.new_content": new,
+                "m.relates_to": relation,
+            },
+        )
         await anna.send(team, {"msgtype": "m.notice", "body": "I am a program"})
         mention = {"user_ids": [world.bot.user_id]}
         answer = {"m.in_reply_to": {"event_id": first}}
         body = "> <@anna> helo\n\nPalyra: what of it?"
-        await anna.send(team, {"msgtype": "m.text", "body": body, "m.mentions": mention, "m.relates_to": answer})
+        await anna.send(
+            team, {"msgtype": "m.text", "body": body, "m.mentions": mention, "m.relates_to": answer}
+        )
         await door.until(lambda each: len(each.messages) >= 3)
         assert [each.text for each in door.messages] == ["helo", "hello", "Palyra: what of it?"]
         assert len({each.native_id for each in door.messages}) == 3
@@ -242,9 +280,6 @@ def test_an_edit_is_a_message_with_the_new_text_and_programs_are_not_answered() 
     play(scene)
 
 
-# --- rooms that are not for us ----------------------------------------------------------------------------------------
-
-
 def test_who_invites_us_into_an_encrypted_room_is_told_so_and_we_leave() -> None:
     async def scene(world: MatrixWorld) -> None:
         anna = world.people["anna"]
@@ -252,10 +287,18 @@ def test_who_invites_us_into_an_encrypted_room_is_told_so_and_we_leave() -> None
         room = await anna.room(world.bot.user_id, direct=True, encrypted=True)
 
         def left(events: list[Event]) -> bool:
-            return any(each.get("state_key") == world.bot.user_id and each["content"]["membership"] == "leave" for each in events)
+            return any(
+                each.get("state_key") == world.bot.user_id
+                and each["content"]["membership"] == "leave"
+                for each in events
+            )
 
         events = await until(anna, room, left)
-        said = [each["content"]["body"] for each in events if each["sender"] == world.bot.user_id and "body" in each["content"]]
+        said = [
+            each["content"]["body"]
+            for each in events
+            if each["sender"] == world.bot.user_id and "body" in each["content"]
+        ]
         assert said == [CANNOT_READ]
         await ended(task)
 
@@ -269,15 +312,23 @@ def test_in_a_room_that_becomes_encrypted_nothing_is_written_in_the_open() -> No
         door = RecordingDoor()
         task = await serving(world.connector, door)
         algorithm = {"algorithm": "m.megolm.v1.aes-sha2"}
-        await anna.ask("PUT", f"/_matrix/client/v3/rooms/{quote(room)}/state/m.room.encryption", algorithm)
+        await anna.ask(
+            "PUT", f"/_matrix/client/v3/rooms/{quote(room)}/state/m.room.encryption", algorithm
+        )
         for _ in range(2):
-            await anna.send(room, {**algorithm, "ciphertext": "AAAA", "session_id": "x"}, "m.room.encrypted")
+            await anna.send(
+                room, {**algorithm, "ciphertext": "AAAA", "session_id": "x"}, "m.room.encrypted"
+            )
         await world.say("elsewhere")
         await door.until(lambda each: bool(each.messages))
         with pytest.raises(SendFailed) as failed:
-            await world.connector.send(Outgoing(key="k", conversation=room, text="a secret"))
+            await world.connector.send(OutgoingMessage(key="k", conversation=room, text="a secret"))
         assert failed.value.permanent
-        bodies = [each["content"].get("body") for each in await anna.events(room) if each["sender"] == world.bot.user_id]
+        bodies = [
+            each["content"].get("body")
+            for each in await anna.events(room)
+            if each["sender"] == world.bot.user_id
+        ]
         assert [each for each in bodies if each] == [CANNOT_READ]
         await ended(task)
 
@@ -290,7 +341,9 @@ def test_what_a_server_never_gives_does_not_hold_up_what_comes_after_it() -> Non
         quiet = await anna.room(world.bot.user_id, encrypted=True)
         await world.bot.join(quiet)
         levels = {"events_default": 50}
-        await anna.ask("PUT", f"/_matrix/client/v3/rooms/{quote(quiet)}/state/m.room.power_levels", levels)
+        await anna.ask(
+            "PUT", f"/_matrix/client/v3/rooms/{quote(quiet)}/state/m.room.power_levels", levels
+        )
         door = RecordingDoor()
         task = await serving(world.connector, door)
         cipher = {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AAAA", "session_id": "x"}

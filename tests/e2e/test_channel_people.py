@@ -1,4 +1,6 @@
-"""Who is who in chats: pairing in all its phases, identities, and a group in which nothing crosses from one to another."""
+"""Who is who in chats: pairing in all its phases, identities, and a group in which nothing crosses
+from one to another.
+"""
 
 import asyncio
 import re
@@ -9,7 +11,14 @@ import pytest
 
 from palyra.core.errors import Conflict, Forbidden, NotFound
 from palyra.core.ids import OWNER
-from palyra.features.channels.pairing import ALPHABET, LENGTH, LIFE_MS, LOCK_MS, looks_like_code, normal
+from palyra.features.channels.pairing import (
+    ALPHABET,
+    LENGTH,
+    LIFE_MS,
+    LOCK_MS,
+    looks_like_code,
+    normal,
+)
 from palyra.features.channels.rows import people
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.store import approvals, sessions
@@ -57,7 +66,11 @@ def test_a_stranger_gets_a_code_the_owner_approves_it_and_both_are_told(tmp_path
             assert "paired now" in (await talk.answers("dm-anna", 2))[-1]
             talk.direct("anna", "hello again")
             assert (await talk.answers("dm-anna", 3))[-1] == "answer 1"
-            actions = [bytes(entry.event) for entry in await entries(talk.daemon, "system:local") if entry.kind == "admin.changed"]
+            actions = [
+                bytes(entry.event)
+                for entry in await entries(talk.daemon, "system:local")
+                if entry.kind == "admin.changed"
+            ]
             assert [b'"requested"' in each for each in actions].count(True) == 1
             assert [b'"approved"' in each for each in actions].count(True) == 1
             assert all(code.replace("-", "").encode() not in each for each in actions)
@@ -92,7 +105,9 @@ def test_a_code_works_once_for_ten_minutes_and_only_for_whom_it_was_made(tmp_pat
     run(scene)
 
 
-def test_who_guesses_is_locked_out_also_over_a_restart_and_the_owner_hears_of_it(tmp_path: Path) -> None:
+def test_who_guesses_is_locked_out_also_over_a_restart_and_the_owner_hears_of_it(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             invitation = await talk.daemon.channels.desk.invite(OWNER, "chat")
@@ -211,7 +226,10 @@ def test_several_identities_are_one_person_and_an_unverified_name_is_nobody(tmp_
             talk.direct("boss", "whoami")
             assert "user:owner" in (await talk.answers("dm-boss"))[-1]
             found = await talk.daemon.db.read(lambda tx: people.of_principal(tx, OWNER))
-            assert {(each.connector, each.sender) for each in found} == {("chat", "boss"), ("mail", "boss@example.org")}
+            assert {(each.connector, each.sender) for each in found} == {
+                ("chat", "boss"),
+                ("mail", "boss@example.org"),
+            }
             native = talk.direct("boss", "give me everything", verified=False)
             assert await settled(talk, native) == "refused"
             assert (await talk.message(native)).reason == "pairing_required"
@@ -255,11 +273,15 @@ def test_a_stranger_a_guest_and_the_owner_in_one_group_share_nothing(tmp_path: P
             theirs, mine = await talk.message(guest), await talk.message(owner)
             assert theirs.session_id != mine.session_id
             assert (theirs.principal, mine.principal) == ("channel:chat:anna", OWNER)
-            told = b"".join(bytes(entry.event) for entry in await entries(talk.daemon, theirs.session_id))
+            told = b"".join(
+                bytes(entry.event) for entry in await entries(talk.daemon, theirs.session_id)
+            )
             assert b"green tea" not in told
             assert b"owner's plan" not in told
             assert b"no workspace folder" in told
-            own = b"".join(bytes(entry.event) for entry in await entries(talk.daemon, mine.session_id))
+            own = b"".join(
+                bytes(entry.event) for entry in await entries(talk.daemon, mine.session_id)
+            )
             assert b"owner's plan" in own
             assert b"green tea" in own
 
@@ -278,15 +300,23 @@ def test_a_group_that_shares_a_session_is_nobodys_and_names_who_speaks(tmp_path:
                 await talk.answers("team", number + 1)
             found = [await talk.message(native) for native in natives]
             assert len({each.session_id for each in found}) == 1
-            session = await talk.daemon.db.read(lambda tx: sessions.find(tx, session_id=found[0].session_id))
+            session = await talk.daemon.db.read(
+                lambda tx: sessions.find(tx, session_id=found[0].session_id)
+            )
             assert session is not None
             assert session.owner == "channel:chat:#team"
             assert session.workspace == ""
             shown = str(model.requests[-1].messages)
-            assert all(f"[{name.capitalize()} ({name})]" in shown for name in ("anna", "bert", "boss"))
+            assert all(
+                f"[{name.capitalize()} ({name})]" in shown for name in ("anna", "bert", "boss")
+            )
             assert "a guest in a chat, who does not speak for your owner" in shown
             # Each one's words keep their label, also where all share a session.
-            inputs = [body(each) for each in await entries(talk.daemon, found[0].session_id) if each.kind == "input.received"]
+            inputs = [
+                body(each)
+                for each in await entries(talk.daemon, found[0].session_id)
+                if each.kind == "input.received"
+            ]
             sources = [each.get("label", {}).get("sources", []) for each in inputs]
             assert sources == [["channel:chat:anna"], ["channel:chat:bert"], []]
 
@@ -304,7 +334,9 @@ def test_in_a_group_nobody_answers_for_the_owner_though_all_see_the_buttons(tmp_
             for number, name in enumerate(("anna", "carl")):
                 talk.say(yes, name, conversation="team", pressed=True)
                 assert "may not answer" in (await talk.answers("team", number + 2))[-1]
-            (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            (pending,) = await talk.daemon.db.read(
+                lambda tx: approvals.listing(tx, OWNER, pending=True)
+            )
             assert pending.decision == ""
             talk.say(yes, "boss", conversation="team", pressed=True)
             assert await settled(talk, native) == "answered"
@@ -325,7 +357,10 @@ def test_threads_are_conversations_of_their_own(tmp_path: Path) -> None:
     run(scene)
 
 
-ASKING = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="done")]
+ASKING = [
+    Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)),
+    Turn(text="done"),
+]
 
 
 def test_a_policy_can_let_a_guest_answer_and_words_do_what_buttons_do(tmp_path: Path) -> None:
@@ -335,13 +370,17 @@ def test_a_policy_can_let_a_guest_answer_and_words_do_what_buttons_do(tmp_path: 
         (tmp_path / "guests").mkdir()
         (tmp_path / "home" / "policies").mkdir(parents=True)
         permit = 'permit (principal == ChannelSender::"chat:anna", action == Action::"approve", resource == Tool::"fs.write");'
-        (tmp_path / "home" / "policies" / "guests.cedar").write_text(f'@id("anna-answers")\n{permit}\n')
+        (tmp_path / "home" / "policies" / "guests.cedar").write_text(
+            f'@id("anna-answers")\n{permit}\n'
+        )
         async with chat(tmp_path, ASKING, f'workspace = "{tmp_path}/guests"') as talk:
             talk.platform.abilities = replace(talk.platform.abilities, buttons=False)
             await talk.pair("anna", "bert")
             native = talk.direct("anna", "write it")
             await talk.answers("dm-anna")
-            (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            (pending,) = await talk.daemon.db.read(
+                lambda tx: approvals.listing(tx, OWNER, pending=True)
+            )
             short = pending.approval_id[-8:]
             talk.direct("bert", f"approve {short}")
             assert "may not answer" in (await talk.answers("dm-bert"))[-1]
@@ -362,10 +401,14 @@ def test_an_approval_is_asked_of_the_person_themselves_and_can_be_handed_on(tmp_
             native = talk.direct("boss", "write it")
             (question,) = await talk.answers("dm-boss")
             assert "needs approval: fs.write" in question
-            (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            (pending,) = await talk.daemon.db.read(
+                lambda tx: approvals.listing(tx, OWNER, pending=True)
+            )
             talk.direct("zoe", f"approve {pending.approval_id}")
             assert "may not answer" in (await talk.answers("dm-zoe", 2))[-1]
-            await talk.daemon.channels.asking.route(OWNER, pending.approval_id, principal="user:zoe")
+            await talk.daemon.channels.asking.route(
+                OWNER, pending.approval_id, principal="user:zoe"
+            )
             await talk.answers("dm-zoe", 3)
             talk.direct("zoe", f"deny {pending.approval_id} not today")
             assert await settled(talk, native) == "answered"
@@ -386,22 +429,42 @@ def test_the_first_answer_wins_and_a_second_is_told_so(tmp_path: Path) -> None:
             for _ in range(2):
                 talk.say(yes, "boss", conversation="dm-boss", is_direct=True, pressed=True)
             assert await settled(talk, native) == "answered"
-            await talk.until(lambda now: any("already answered" in text for text in now.texts("dm-boss")))
+            await talk.until(
+                lambda now: any("already answered" in text for text in now.texts("dm-boss"))
+            )
 
     run(scene)
 
 
 def test_what_a_call_would_do_is_not_shown_to_a_group(tmp_path: Path) -> None:
     async def scene() -> None:
-        write = Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "the owner's plan"}),))
-        other = Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "b.txt", "content": "the owner's other plan"}),))
+        write = Turn(
+            calls=(
+                ScriptedCall(
+                    name="fs.write", arguments={"path": "a.txt", "content": "the owner's plan"}
+                ),
+            )
+        )
+        other = Turn(
+            calls=(
+                ScriptedCall(
+                    name="fs.write",
+                    arguments={"path": "b.txt", "content": "the owner's other plan"},
+                ),
+            )
+        )
         async with chat(tmp_path, [write, Turn(text="done"), other, Turn(text="done")]) as talk:
             await talk.link("boss")
             native = talk.group("boss", "@palyra write it")
             (question,) = await talk.answers("team")
             assert "needs approval: fs.write" in question
             assert "the owner's plan" not in question
-            talk.say(talk.posted("team")[0].out.buttons[0].value, "boss", conversation="team", pressed=True)
+            talk.say(
+                talk.posted("team")[0].out.buttons[0].value,
+                "boss",
+                conversation="team",
+                pressed=True,
+            )
             assert await settled(talk, native) == "answered"
             # Where the person can be reached alone, the question goes there, whole.
             talk.direct("boss", "whoami")

@@ -1,4 +1,6 @@
-"""Telegram through its own client library against a fake of its Bot API: what it delivers, how, and what it takes."""
+"""Telegram through its own client library against a fake of its Bot API: what it delivers, how, and
+what it takes.
+"""
 
 import asyncio
 import logging
@@ -10,7 +12,14 @@ from typing import Any
 import pytest
 
 from palyra.core.errors import InvalidInput
-from palyra.features.channels.contract import Given, Lost, OutFile, Outgoing, Refused, SendFailed
+from palyra.features.channels.contract import (
+    ConnectionRefused,
+    ConnectorSettings,
+    Lost,
+    OutFile,
+    OutgoingMessage,
+    SendFailed,
+)
 from palyra.features.channels.model import Button, InboundFile
 from palyra.features.channels.telegram.connector import Telegram
 from palyra.features.channels.telegram.formatting import MOST_MARKS, marked
@@ -31,7 +40,9 @@ class Scene:
         self.door = door
         self.serving = asyncio.create_task(connector.serve(door))
 
-    async def wrote(self, chat: dict[str, Any] = TEAM, who: str = "anna", **what: Any) -> dict[str, Any]:
+    async def wrote(
+        self, chat: dict[str, Any] = TEAM, who: str = "anna", **what: Any
+    ) -> dict[str, Any]:
         """Somebody writes; the update, once it was handed over."""
         number = len(self.door.messages)
         update = await self.api.update(message=self.api.message(chat, person(who), **what))
@@ -39,7 +50,9 @@ class Scene:
         return update
 
     async def send(self, text: str = "hello", key: str = "k", **more: Any) -> str:
-        out = Outgoing(key=key, conversation=more.pop("conversation", CHAT), text=text, **more)
+        out = OutgoingMessage(
+            key=key, conversation=more.pop("conversation", CHAT), text=text, **more
+        )
         return (await self.connector.send(out)).native_id
 
 
@@ -60,10 +73,9 @@ def play(scene: Callable[[Scene], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
-# --- coming in --------------------------------------------------------------------------------------------------------
-
-
-def test_an_update_is_confirmed_only_when_it_is_stored_and_the_number_goes_when_it_is_confirmed() -> None:
+def test_an_update_is_confirmed_only_when_it_is_stored_and_the_number_goes_when_it_is_confirmed() -> (
+    None
+):
     async def scene(stage: Scene) -> None:
         stage.door.failing = 1
         await stage.api.update(message=stage.api.message(TEAM, person("anna"), text="one"))
@@ -80,8 +92,12 @@ def test_an_update_is_confirmed_only_when_it_is_stored_and_the_number_goes_when_
 
 def test_updates_that_come_out_of_order_are_handed_over_in_order() -> None:
     async def scene(stage: Scene) -> None:
-        first, second = (stage.api.message(TEAM, person("anna"), text=text) for text in ("first", "second"))
-        await stage.api.deliver({"update_id": 2_001, "message": second}, {"update_id": 2_000, "message": first})
+        first, second = (
+            stage.api.message(TEAM, person("anna"), text=text) for text in ("first", "second")
+        )
+        await stage.api.deliver(
+            {"update_id": 2_001, "message": second}, {"update_id": 2_000, "message": first}
+        )
         await stage.door.until(lambda door: len(door.messages) == 2)
         assert [each.text for each in stage.door.messages] == ["first", "second"]
 
@@ -92,7 +108,9 @@ def test_edits_are_messages_of_their_own_and_the_same_edit_twice_is_one() -> Non
     async def scene(stage: Scene) -> None:
         message = (await stage.wrote(text="teh"))["message"]
         for text in ("the", "the end"):
-            update = await stage.api.update(edited_message={**message, "text": text, "edit_date": 1_700_000_100})
+            update = await stage.api.update(
+                edited_message={**message, "text": text, "edit_date": 1_700_000_100}
+            )
         await stage.api.deliver(update)
         await stage.wrote(text="last")
         ids = {each.native_id: each.text for each in stage.door.messages}
@@ -135,11 +153,16 @@ def test_the_start_button_asks_for_help_and_a_link_with_a_code_pairs() -> None:
 
 def test_who_hides_behind_a_group_is_not_vouched_for_and_joining_is_no_message() -> None:
     async def scene(stage: Scene) -> None:
-        await stage.api.update(message=stage.api.message(TEAM, person("anna"), new_chat_members=[person("bert")]))
+        await stage.api.update(
+            message=stage.api.message(TEAM, person("anna"), new_chat_members=[person("bert")])
+        )
         await stage.api.update(message=stage.api.message(TEAM, BOT, text="we said this"))
         await stage.wrote(text="anonymous", sender_chat=TEAM)
         await stage.wrote(text="known")
-        assert [(each.text, each.sender.verified) for each in stage.door.messages] == [("anonymous", False), ("known", True)]
+        assert [(each.text, each.sender.verified) for each in stage.door.messages] == [
+            ("anonymous", False),
+            ("known", True),
+        ]
         assert stage.door.messages[0].sender.handle != stage.door.messages[1].sender.handle
 
     play(scene)
@@ -148,7 +171,10 @@ def test_who_hides_behind_a_group_is_not_vouched_for_and_joining_is_no_message()
 def test_what_somebody_passes_on_is_said_not_to_be_theirs() -> None:
     async def scene(stage: Scene) -> None:
         await stage.wrote(text="mine")
-        await stage.wrote(text="approve 123456", forward_origin={"type": "hidden_user", "date": 1, "sender_user_name": "Eve"})
+        await stage.wrote(
+            text="approve 123456",
+            forward_origin={"type": "hidden_user", "date": 1, "sender_user_name": "Eve"},
+        )
         assert [each.forwarded for each in stage.door.messages] == [False, True]
 
     play(scene)
@@ -162,12 +188,19 @@ def test_a_file_that_cannot_be_fetched_is_named_and_the_message_still_comes() ->
         await stage.wrote(document=gone)
         await stage.wrote(location={"latitude": 48.1, "longitude": 11.6})
         photo = stage.api.document(InboundFile("", b"pixels"))
-        await stage.wrote(photo=[{**photo, "file_id": "small", "width": 1, "height": 1}, {**photo, "width": 9, "height": 9}])
+        await stage.wrote(
+            photo=[
+                {**photo, "file_id": "small", "width": 1, "height": 1},
+                {**photo, "width": 9, "height": 9},
+            ]
+        )
         texts = [each.text for each in stage.door.messages]
         assert texts[0] == "look\n[the file film.mkv has 30000000 bytes: too many to be fetched]"
         assert texts[1].startswith("[the file gone.txt cannot be fetched: ")
         assert texts[2] == "[location: 48.1, 11.6]"
-        assert [(each.data, each.media_type) for each in stage.door.messages[3].files] == [(b"pixels", "image/jpeg")]
+        assert [(each.data, each.media_type) for each in stage.door.messages[3].files] == [
+            (b"pixels", "image/jpeg")
+        ]
 
     play(scene)
 
@@ -181,7 +214,10 @@ def test_a_replied_topic_is_a_thread_and_a_plain_reply_is_none() -> None:
         sent = stage.api.kept[0].fields
         number = int(stage.door.messages[0].native_id.partition("/")[2])
         assert sent["message_thread_id"] == 5
-        assert sent["reply_parameters"] == {"message_id": number, "allow_sending_without_reply": True}
+        assert sent["reply_parameters"] == {
+            "message_id": number,
+            "allow_sending_without_reply": True,
+        }
 
     play(scene)
 
@@ -190,18 +226,26 @@ def test_a_pressed_button_is_confirmed_to_whoever_pressed_it_after_it_is_stored(
     async def scene(stage: Scene) -> None:
         native = await stage.send("may I?", buttons=(Button("Yes", "approve X", "good"),))
         message = {"message_id": int(native.partition("/")[2]), "date": 1, "chat": TEAM}
-        query = {"id": "q1", "from": person("anna"), "message": message, "chat_instance": "c", "data": "approve X"}
+        query = {
+            "id": "q1",
+            "from": person("anna"),
+            "message": message,
+            "chat_instance": "c",
+            "data": "approve X",
+        }
         await stage.api.update(callback_query=query)
         await stage.wrote(text="after")
         await stage.door.until(lambda door: len(door.messages) == 2)
         pressed = stage.door.messages[0]
-        assert (pressed.text, pressed.pressed, pressed.reply_to, pressed.native_id) == ("approve X", True, native, "press/q1")
+        assert (pressed.text, pressed.pressed, pressed.reply_to, pressed.native_id) == (
+            "approve X",
+            True,
+            native,
+            "press/q1",
+        )
         assert stage.api.answered == ["q1"]
 
     play(scene)
-
-
-# --- connecting -------------------------------------------------------------------------------------------------------
 
 
 def test_a_webhook_that_takes_our_messages_is_named_with_what_to_do() -> None:
@@ -210,7 +254,7 @@ def test_a_webhook_that_takes_our_messages_is_named_with_what_to_do() -> None:
         with pytest.raises(Lost):
             await stage.serving
         stage.api.webhook = True
-        with pytest.raises(Refused, match="deleteWebhook"):
+        with pytest.raises(ConnectionRefused, match="deleteWebhook"):
             await stage.connector.serve(stage.door)
 
     play(scene)
@@ -223,7 +267,7 @@ def test_the_token_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture) -
         await stage.send()
         stage.api.refuses = True
         await stage.api.wake()
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ConnectionRefused) as refused:
             await stage.serving
         error: BaseException | None = refused.value
         while error is not None:
@@ -235,13 +279,12 @@ def test_the_token_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture) -
 
 
 @pytest.mark.parametrize("wrong", [{"token": "no token"}, {"api": "ftp://x"}])
-def test_settings_that_cannot_work_are_refused_when_the_channel_is_made(wrong: dict[str, str]) -> None:
+def test_settings_that_cannot_work_are_refused_when_the_channel_is_made(
+    wrong: dict[str, str],
+) -> None:
     settings = {"token": TOKEN, "api": "http://127.0.0.1:1", **wrong}
     with pytest.raises(InvalidInput):
-        Telegram(Given("tele", settings, lambda: 0))
-
-
-# --- going out --------------------------------------------------------------------------------------------------------
+        Telegram(ConnectorSettings("tele", settings, lambda: 0))
 
 
 def test_a_long_text_with_files_is_sent_once_even_if_its_files_fail_at_first() -> None:
@@ -282,9 +325,14 @@ def test_addresses_in_an_answer_are_not_looked_up_by_telegram() -> None:
         await stage.connector.edit(CHAT, native, "other")
         # The same once more changes nothing and is no error.
         await stage.connector.edit(CHAT, native, "other")
-        with_file = await stage.send("caption", key="f", files=(OutFile("a", b"a"),), buttons=(Button("Yes", "y"),))
+        with_file = await stage.send(
+            "caption", key="f", files=(OutFile("a", b"a"),), buttons=(Button("Yes", "y"),)
+        )
         await stage.connector.edit(CHAT, with_file, "answered")
-        assert [(kept.text, kept.keyboard) for kept in stage.api.kept] == [("other", []), ("answered", [])]
+        assert [(kept.text, kept.keyboard) for kept in stage.api.kept] == [
+            ("other", []),
+            ("answered", []),
+        ]
 
     play(scene)
 
@@ -296,9 +344,6 @@ def test_a_button_that_telegram_cannot_carry_is_refused_before_it_is_sent() -> N
         assert stage.api.kept == []
 
     play(scene)
-
-
-# --- how it looks -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -316,9 +361,14 @@ def test_a_button_that_telegram_cannot_carry_is_refused_before_it_is_sent() -> N
 )
 def test_marks_lie_where_telegram_counts_them_and_nothing_is_lost(text: str) -> None:
     shown, marks = marked(text)
-    entities = [{"type": each.kind, "offset": each.offset, "length": each.length, "language": each.language} for each in marks]
+    entities = [
+        {"type": each.kind, "offset": each.offset, "length": each.length, "language": each.language}
+        for each in marks
+    ]
     written = as_written(shown, entities)
-    assert written.replace("~~~", "```").replace("````", "```") == text.replace("~~~", "```").replace("````", "```")
+    assert written.replace("~~~", "```").replace("````", "```") == text.replace(
+        "~~~", "```"
+    ).replace("````", "```")
     if "nested" in text:
         assert [each.kind for each in marks] == ["pre"]
         assert "```inner" in shown
@@ -328,9 +378,6 @@ def test_more_marks_than_telegram_takes_leave_the_rest_as_it_was_written() -> No
     shown, marks = marked("**x** " * (MOST_MARKS + 20))
     assert len(marks) == MOST_MARKS
     assert shown.count("**x**") == 20
-
-
-# --- the whole way ----------------------------------------------------------------------------------------------------
 
 
 def test_a_stranger_pairs_and_is_answered_and_a_restart_loses_nothing(tmp_path: Path) -> None:

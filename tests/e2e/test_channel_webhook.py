@@ -1,4 +1,6 @@
-"""The signed webhook over the daemon's own HTTP: what is forged, old or broken is refused, and what is right is answered once."""
+"""The signed webhook over the daemon's own HTTP: what is forged, old or broken is refused, and what
+is right is answered once.
+"""
 
 import asyncio
 import json
@@ -9,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from palyra.core.errors import InvalidInput
-from palyra.features.channels.contract import Given, HookAnswer, Refused
+from palyra.features.channels.contract import ConnectionRefused, ConnectorSettings, HookAnswer
 from palyra.features.channels.webhook import SIGNATURE, TIMESTAMP, Webhook
 from palyra.models.scripted import Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests.inprocess import daemon
 from tests.webhook_world import SECRET, Program, program, signed
 
-BODY = json.dumps({"id": "1", "conversation": "c", "sender": {"id": "anna"}, "text": "hello", "direct": True}).encode()
+BODY = json.dumps(
+    {"id": "1", "conversation": "c", "sender": {"id": "anna"}, "text": "hello", "direct": True}
+).encode()
 
 
 def play(folder: Path, scene: Callable[[Daemon, Program], Awaitable[None]]) -> None:
@@ -72,7 +76,9 @@ def test_what_is_forged_old_or_broken_is_refused_and_leaves_nothing(tmp_path: Pa
         ]
         for headers, body, status in cases:
             assert (await post(opened, headers, body)).status == status
-        broken = json.dumps({**json.loads(BODY), "files": [{"name": "a", "data": "not base64!"}]}).encode()
+        broken = json.dumps(
+            {**json.loads(BODY), "files": [{"name": "a", "data": "not base64!"}]}
+        ).encode()
         assert (await post(opened, signed(broken), broken)).status == 400
         assert await opened.channels.messages() == []
 
@@ -83,15 +89,23 @@ def test_a_program_that_does_not_know_us_is_refused_with_what_to_do() -> None:
     async def scene() -> None:
         async with program() as other:
             other.refuses = True
-            connector = Webhook(Given("hook", {"url": other.url, "secret": SECRET}, lambda: time.time_ns() // 1_000_000))
-            with pytest.raises(Refused, match="check url and secret"):
+            connector = Webhook(
+                ConnectorSettings(
+                    "hook",
+                    {"url": other.url, "secret": SECRET},
+                    lambda: time.time_ns() // 1_000_000,
+                )
+            )
+            with pytest.raises(ConnectionRefused, match="check url and secret"):
                 await connector.test()
             await connector.close()
 
     asyncio.run(asyncio.wait_for(scene(), 30))
 
 
-@pytest.mark.parametrize(("url", "secret"), [("ftp://x", SECRET), ("https://x.example", "short"), ("x", SECRET)])
+@pytest.mark.parametrize(
+    ("url", "secret"), [("ftp://x", SECRET), ("https://x.example", "short"), ("x", SECRET)]
+)
 def test_settings_that_cannot_work_are_refused_at_once(url: str, secret: str) -> None:
     with pytest.raises(InvalidInput):
-        Webhook(Given("hook", {"url": url, "secret": secret}, lambda: 0))
+        Webhook(ConnectorSettings("hook", {"url": url, "secret": secret}, lambda: 0))

@@ -1,4 +1,6 @@
-"""A chat with the agent behind it: what becomes of messages, who is heard, what is answered, and that nothing is lost."""
+"""A chat with the agent behind it: what becomes of messages, who is heard, what is answered, and
+that nothing is lost.
+"""
 
 import asyncio
 import time
@@ -12,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palyra.core.ids import OWNER
-from palyra.core.messages import Emit, ModelRequest, Reply, UserMessage
-from palyra.features.channels.contract import Outgoing, SendFailed
+from palyra.core.messages import Emit, ModelReply, ModelRequest, UserMessage
+from palyra.features.channels.contract import OutgoingMessage, SendFailed
 from palyra.features.channels.loopback import EVERYTHING
 from palyra.features.channels.model import ORDER, Inbound, InboundFile, Sender, calls_everyone
 from palyra.features.channels.rows import messages
 from palyra.features.channels.rows.outbox import SentFile
-from palyra.features.channels.views import Place
-from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.features.channels.views import ChatPlace
+from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, StreamPause, Turn
 from palyra.store import artifacts, runs, sessions
 from tests.chatting import Chat, chat
 from tests.clocks import HeldClock
@@ -30,7 +32,9 @@ SAY = [Turn(text=f"answer {n}") for n in range(1, 40)]
 
 
 class Echo:
-    """A model that answers with the last thing it was told, and can be made slow for those who say so."""
+    """A model that answers with the last thing it was told, and can be made slow for those who say
+    so.
+    """
 
     name = "scripted"
 
@@ -39,9 +43,11 @@ class Echo:
         self.slow = asyncio.Event()
         self.streaming = 0
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         self.requests.append(request)
-        said = next(message for message in reversed(request.messages) if isinstance(message, UserMessage))
+        said = next(
+            message for message in reversed(request.messages) if isinstance(message, UserMessage)
+        )
         text = "\n".join(part.text for part in said.parts if hasattr(part, "text"))
         if "slow" in text:
             self.streaming += 1
@@ -50,7 +56,7 @@ class Echo:
                     emit("text", "word ")
                     await asyncio.sleep(0.02)  # As a model writes: fifty words a second.
             await self.slow.wait()
-        return Reply(text=f"echo: {text}")
+        return ModelReply(text=f"echo: {text}")
 
 
 def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
@@ -77,7 +83,14 @@ def test_a_message_of_somebody_who_is_paired_is_answered_and_traced(tmp_path: Pa
             assert await talk.answers("dm-anna") == ["answer 1"]
             assert await settled(talk, native) == "answered"
             trace = await talk.daemon.channels.trace(f"chat:{native}")
-            assert [step.step for step in trace.steps] == ["received", "accepted", "held", "queued", "sent", "answered"]
+            assert [step.step for step in trace.steps] == [
+                "received",
+                "accepted",
+                "held",
+                "queued",
+                "sent",
+                "answered",
+            ]
             assert talk.posted()[0].out.reply_to == native
             row = await talk.daemon.db.read(lambda tx: runs.find(tx, trace.message.run_id))
             assert row is not None
@@ -88,7 +101,9 @@ def test_a_message_of_somebody_who_is_paired_is_answered_and_traced(tmp_path: Pa
     run(scene)
 
 
-def test_messages_in_quick_succession_are_one_input_in_order_and_each_is_answered(tmp_path: Path) -> None:
+def test_messages_in_quick_succession_are_one_input_in_order_and_each_is_answered(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         model = Echo()
         async with chat(tmp_path, model) as talk:
@@ -112,7 +127,9 @@ def test_a_file_does_not_wait_and_reaches_the_agent(tmp_path: Path) -> None:
         model = Echo()
         async with chat(tmp_path, model, quiet_ms=60_000) as talk:
             await talk.pair("anna")
-            talk.direct("anna", "look", files=(InboundFile("notes.txt", b"the secret ingredient is salt"),))
+            talk.direct(
+                "anna", "look", files=(InboundFile("notes.txt", b"the secret ingredient is salt"),)
+            )
             (answer,) = await talk.answers("dm-anna")
             assert "salt" in str(model.requests[0].messages)
             assert "look" in answer
@@ -178,14 +195,28 @@ def test_rules_change_while_it_runs_and_stay(tmp_path: Path) -> None:
             assert (await talk.daemon.channels.status("chat")).rules.direct == "deny"
             await talk.daemon.channels.change_rules(OWNER, "chat", {"direct": None})
             assert (await talk.daemon.channels.status("chat")).rules.direct == "pairing"
-            kinds = [(entry.kind, b'"rules changed"' in bytes(entry.event)) for entry in await entries(talk.daemon, "system:local")]
+            kinds = [
+                (entry.kind, b'"rules changed"' in bytes(entry.event))
+                for entry in await entries(talk.daemon, "system:local")
+            ]
             assert kinds.count(("admin.changed", True)) == 2
 
     run(scene)
 
 
 _TEXTS = st.sampled_from(
-    ["hello", "@palyra hi", "@palyrabot hi", "", "stop", "@everyone hi", "pair ABCD-2345", "status", "/new", "y" * 33_000]
+    [
+        "hello",
+        "@palyra hi",
+        "@palyrabot hi",
+        "",
+        "stop",
+        "@everyone hi",
+        "pair ABCD-2345",
+        "status",
+        "/new",
+        "y" * 33_000,
+    ]
 )
 _MESSAGES: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
@@ -220,11 +251,22 @@ def test_preview_says_what_then_happens(tmp_path: Path) -> None:
         async with chat(tmp_path, Echo()) as talk:
             await talk.pair("anna")
             await talk.link("owner")
-            # How much of each one's came in the last minute and is under way must not change between preview and message.
+            # How much of each one's came in the last minute and is under way must not change
+            # between preview and message.
             now_ms = talk.daemon.clock.now_ms()
             talk.daemon.db._clock = lambda: now_ms
-            open_ = Inbound(native_id="open", conversation="elsewhere", sender=Sender("anna"), text="never routed")
-            take = partial(messages.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
+            open_ = Inbound(
+                native_id="open",
+                conversation="elsewhere",
+                sender=Sender("anna"),
+                text="never routed",
+            )
+            take = partial(
+                messages.take,
+                connector="chat",
+                message_id=talk.daemon.clock.new_id(),
+                principal="channel:chat:anna",
+            )
             await talk.daemon.db.write(partial(take, inbound=open_))
             for number, (message, rules) in enumerate(cases):
                 await talk.daemon.channels.change_rules(OWNER, "chat", rules)
@@ -232,7 +274,12 @@ def test_preview_says_what_then_happens(tmp_path: Path) -> None:
                 given = dict(message)
                 who = given.pop("who")
                 verified = given.pop("verified")
-                inbound = Inbound(native_id=f"p{number}", conversation=where, sender=Sender(who, "", verified), **given)
+                inbound = Inbound(
+                    native_id=f"p{number}",
+                    conversation=where,
+                    sender=Sender(who, "", verified),
+                    **given,
+                )
                 said = await talk.daemon.channels.preview("chat", inbound)
                 talk.platform.say(inbound)
                 await settled(talk, f"p{number}")
@@ -240,7 +287,9 @@ def test_preview_says_what_then_happens(tmp_path: Path) -> None:
                 happened = found.reason if found.state == "refused" else "accepted"
                 assert happened == said.decision.reason, (message, rules, found)
                 if found.session_id:
-                    session = await talk.daemon.db.read(partial(sessions.find, session_id=found.session_id))
+                    session = await talk.daemon.db.read(
+                        partial(sessions.find, session_id=found.session_id)
+                    )
                     assert session is not None
                     assert session.owner == said.acts_as
                 seen.add(happened)
@@ -248,7 +297,13 @@ def test_preview_says_what_then_happens(tmp_path: Path) -> None:
 
     collected: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
-    @settings(max_examples=120, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=120,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(_MESSAGES, _RULES)
     def collect(message: dict[str, Any], rules: dict[str, Any]) -> None:
         collected.append((message, rules))
@@ -276,7 +331,9 @@ def test_a_slow_conversation_holds_nobody_up(tmp_path: Path) -> None:
     run(scene)
 
 
-def test_stop_from_chat_ends_the_run_within_a_second_while_ten_others_stream(tmp_path: Path) -> None:
+def test_stop_from_chat_ends_the_run_within_a_second_while_ten_others_stream(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         model = Echo()
         async with chat(tmp_path, model, "concurrency = 20") as talk:
@@ -287,7 +344,8 @@ def test_stop_from_chat_ends_the_run_within_a_second_while_ten_others_stream(tmp
                 talk.direct(name, "slow too: stream on")
             await talk.when(lambda: model.streaming >= 11)
             run_id = (await talk.message(native)).run_id
-            # Of our own time: what others on the machine take is not ours. Whoever waits below is busy, and so counts as well.
+            # Of our own time: what others on the machine take is not ours. Whoever waits below is
+            # busy, and so counts as well.
             began = time.process_time()
             stop = talk.direct("anna", "STOP")
             await talk.ends(run_id, "cancelled")
@@ -332,7 +390,9 @@ def test_stop_also_drops_what_is_just_being_given_to_the_agent(tmp_path: Path) -
 
             attachments.keep = slow  # type: ignore[method-assign, assignment]
             await talk.pair("anna")
-            native = talk.direct("anna", "delete everything", files=(InboundFile("list.txt", b"everything"),))
+            native = talk.direct(
+                "anna", "delete everything", files=(InboundFile("list.txt", b"everything"),)
+            )
             await asyncio.wait_for(reading.wait(), 20)
             await settled(talk, talk.direct("anna", "stop"))
             goes_on.set()
@@ -348,8 +408,14 @@ def test_what_is_said_right_after_a_stop_is_done(tmp_path: Path) -> None:
     async def scene() -> None:
         async with chat(tmp_path, Echo()) as talk:
             await talk.pair("anna")
-            before, stop, after = (talk.direct("anna", text) for text in ("do this", "STOP", "do that"))
-            assert [await settled(talk, each) for each in (before, stop, after)] == ["failed", "answered", "answered"]
+            before, stop, after = (
+                talk.direct("anna", text) for text in ("do this", "STOP", "do that")
+            )
+            assert [await settled(talk, each) for each in (before, stop, after)] == [
+                "failed",
+                "answered",
+                "answered",
+            ]
 
     run(scene)
 
@@ -363,8 +429,16 @@ def test_stop_also_drops_what_came_before_it_and_was_not_looked_at_yet(tmp_path:
             with held_writer(talk.daemon) as writer:
                 taking = []
                 for text in ("one", "two", "three", "stop", "go on"):
-                    said = Inbound(native_id=text, conversation="dm-anna", sender=Sender("anna"), text=text, is_direct=True)
-                    taking.append(asyncio.create_task(talk.daemon.channels.intake.take("chat", said)))
+                    said = Inbound(
+                        native_id=text,
+                        conversation="dm-anna",
+                        sender=Sender("anna"),
+                        text=text,
+                        is_direct=True,
+                    )
+                    taking.append(
+                        asyncio.create_task(talk.daemon.channels.intake.take("chat", said))
+                    )
                 await writer.handed_over(5)
             await asyncio.gather(*taking)
             assert await settled(talk, "stop") == "answered"
@@ -381,8 +455,9 @@ def test_stop_also_drops_what_came_before_it_and_was_not_looked_at_yet(tmp_path:
 def test_long_answers_arrive_in_order_and_whole(tmp_path: Path) -> None:
     async def scene() -> None:
         code = "\n".join(f"print({n}, '🦀')" for n in range(400))
-        answer = f"Here:\n\n````markdown\n```python\n{code}\n```\n````\n\n| a | b |\n|---|---|\n" + "\n".join(
-            f"| {n} | é |" for n in range(300)
+        answer = (
+            f"Here:\n\n````markdown\n```python\n{code}\n```\n````\n\n| a | b |\n|---|---|\n"
+            + "\n".join(f"| {n} | é |" for n in range(300))
         )
         async with chat(tmp_path, [Turn(text=answer)]) as talk:
             await talk.pair("anna")
@@ -393,15 +468,21 @@ def test_long_answers_arrive_in_order_and_whole(tmp_path: Path) -> None:
             assert all(len(text) <= 2_000 for text in texts)
             lines = [line for text in texts for line in text.split("\n")]
             assert [line for line in lines if line.startswith("print")] == code.split("\n")
-            assert [line for line in lines if line.endswith("| é |")] == [f"| {n} | é |" for n in range(300)]
+            assert [line for line in lines if line.endswith("| é |")] == [
+                f"| {n} | é |" for n in range(300)
+            ]
 
     run(scene)
 
 
 @pytest.mark.parametrize(("broadcast", "pings"), [("mention_only", False), ("allow", True)])
-def test_an_answer_pings_everybody_only_where_that_is_allowed(tmp_path: Path, broadcast: str, pings: bool) -> None:
+def test_an_answer_pings_everybody_only_where_that_is_allowed(
+    tmp_path: Path, broadcast: str, pings: bool
+) -> None:
     async def scene() -> None:
-        async with chat(tmp_path, [Turn(text="hey @everyone and <!channel>")], f'broadcast = "{broadcast}"') as talk:
+        async with chat(
+            tmp_path, [Turn(text="hey @everyone and <!channel>")], f'broadcast = "{broadcast}"'
+        ) as talk:
             await talk.pair("anna")
             talk.group("anna", "@palyra hi")
             await talk.answers("team")
@@ -412,13 +493,15 @@ def test_an_answer_pings_everybody_only_where_that_is_allowed(tmp_path: Path, br
     run(scene)
 
 
-def test_a_send_that_fails_is_tried_again_then_is_a_dead_letter_and_can_be_replayed(tmp_path: Path) -> None:
+def test_a_send_that_fails_is_tried_again_then_is_a_dead_letter_and_can_be_replayed(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             await talk.pair("anna")
             tries = []
 
-            def broken(out: Outgoing) -> None:
+            def broken(out: OutgoingMessage) -> None:
                 tries.append(out.key)
                 raise SendFailed("the platform is broken")
 
@@ -450,7 +533,7 @@ def test_a_rate_limit_and_a_lost_connection_are_no_failed_attempts(tmp_path: Pat
             await talk.pair("anna")
             limits = iter(range(8))
 
-            def limited(out: Outgoing) -> None:
+            def limited(out: OutgoingMessage) -> None:
                 if next(limits, None) is not None:
                     raise SendFailed("slow down", retry_after_ms=5)
 
@@ -468,17 +551,21 @@ def test_an_answer_that_is_given_up_though_it_may_have_arrived_is_said_to(tmp_pa
         async with chat(tmp_path, SAY) as talk:
             await talk.pair("anna")
             told = iter(
-                [SendFailed("the answer was lost", maybe_sent=True), SendFailed("this conversation is gone", permanent=True)]
+                [
+                    SendFailed("the answer was lost", maybe_sent=True),
+                    SendFailed("this conversation is gone", permanent=True),
+                ]
             )
 
-            def lost_then_gone(out: Outgoing) -> None:
+            def lost_then_gone(out: OutgoingMessage) -> None:
                 raise next(told)
 
             talk.platform.trouble = lost_then_gone
             native = talk.direct("anna", "hello")
             assert await settled(talk, native) == "failed"
             (letter,) = await talk.daemon.channels.dead()
-            # Also where the platform knows keys: that it was not told the second time says nothing of the first.
+            # Also where the platform knows keys: that it was not told the second time says nothing
+            # of the first.
             assert letter.doubtful
             assert letter.error == "this conversation is gone; it may have arrived all the same"
             # Sent after all, under the same key: there is one, whatever came before.
@@ -528,7 +615,10 @@ def test_answers_wait_while_there_is_no_connection(tmp_path: Path) -> None:
 
 def test_after_a_restart_what_was_unfinished_is_finished_and_answered_once(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with chat(tmp_path, ScriptedModel(Script.of([Turn(text="late", hold="h")]), holds={"h": Hold()})) as talk:
+        async with chat(
+            tmp_path,
+            ScriptedModel(Script.of([Turn(text="late", hold="h")]), holds={"h": StreamPause()}),
+        ) as talk:
             await talk.pair("anna", "bert")
             working = talk.direct("anna", "work on this")
             await talk.when(lambda: talk.daemon.runs.working > 0)
@@ -536,7 +626,10 @@ def test_after_a_restart_what_was_unfinished_is_finished_and_answered_once(tmp_p
             held = talk.direct("bert", "hold this")
             await talk.is_(held, "held")
         async with chat(tmp_path, [Turn(text="late")] * 4, fresh=False) as talk:
-            assert [await settled(talk, native) for native in (working, held)] == ["answered", "answered"]
+            assert [await settled(talk, native) for native in (working, held)] == [
+                "answered",
+                "answered",
+            ]
             assert sorted(post.out.conversation for post in talk.posted()) == ["dm-anna", "dm-bert"]
 
     run(scene)
@@ -576,7 +669,17 @@ def test_commands_act_without_a_model(tmp_path: Path) -> None:
             await talk.link("boss")
             said: dict[str, str] = {}
             for number, words in enumerate(
-                ["status", "whoami", "help", "usage", "remember I like tea", "model", "model demo", "reset", "/new"]
+                [
+                    "status",
+                    "whoami",
+                    "help",
+                    "usage",
+                    "remember I like tea",
+                    "model",
+                    "model demo",
+                    "reset",
+                    "/new",
+                ]
             ):
                 talk.direct("anna", words)
                 said[words] = (await talk.answers("dm-anna", number + 1))[-1]
@@ -584,7 +687,10 @@ def test_commands_act_without_a_model(tmp_path: Path) -> None:
             assert "channel:chat:anna" in said["whoami"]
             assert "approve ID" in said["help"]
             assert "0 calls" in said["usage"]
-            assert said["remember I like tea"] in ("That is remembered.", "That is noted, and waits for a look of the owner.")
+            assert said["remember I like tea"] in (
+                "That is remembered.",
+                "That is noted, and waits for a look of the owner.",
+            )
             assert "scripted/one" in said["model"]
             assert said["model demo"].startswith("Only users")
             assert "anew" in said["reset"]
@@ -592,10 +698,14 @@ def test_commands_act_without_a_model(tmp_path: Path) -> None:
             talk.direct("boss", "model demo")
             assert "demo" in (await talk.answers("dm-boss"))[-1]
             assert model.requests == []
-            first = await talk.daemon.sessions.listing("channel:chat:anna", archived=False, before="", limit=10)
+            first = await talk.daemon.sessions.listing(
+                "channel:chat:anna", archived=False, before="", limit=10
+            )
             talk.direct("anna", "now we begin")
             await talk.answers("dm-anna", 10)
-            second = await talk.daemon.sessions.listing("channel:chat:anna", archived=False, before="", limit=10)
+            second = await talk.daemon.sessions.listing(
+                "channel:chat:anna", archived=False, before="", limit=10
+            )
             assert len(second) == len(first) + 1
 
     run(scene)
@@ -606,7 +716,14 @@ def test_a_sentence_that_begins_like_a_command_is_none(tmp_path: Path) -> None:
         model = Echo()
         async with chat(tmp_path, model) as talk:
             await talk.pair("anna")
-            for number, words in enumerate(["new ideas for dinner?", "stop by the shop", "help me write", "approve of this plan?"]):
+            for number, words in enumerate(
+                [
+                    "new ideas for dinner?",
+                    "stop by the shop",
+                    "help me write",
+                    "approve of this plan?",
+                ]
+            ):
                 talk.direct("anna", words)
                 assert words in (await talk.answers("dm-anna", number + 1))[-1]
 
@@ -615,7 +732,12 @@ def test_a_sentence_that_begins_like_a_command_is_none(tmp_path: Path) -> None:
 
 def test_an_approval_of_a_guest_goes_to_the_owner_and_only_they_can_answer(tmp_path: Path) -> None:
     async def scene() -> None:
-        turns = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="done")]
+        turns = [
+            Turn(
+                calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)
+            ),
+            Turn(text="done"),
+        ]
         (tmp_path / "guests").mkdir()
         async with chat(tmp_path, turns, f'workspace = "{tmp_path}/guests"') as talk:
             await talk.pair("anna", "bert")
@@ -623,7 +745,9 @@ def test_an_approval_of_a_guest_goes_to_the_owner_and_only_they_can_answer(tmp_p
             talk.direct("boss", "whoami")
             await talk.answers("dm-boss")
             native = talk.direct("anna", "do it")
-            await talk.until(lambda now: len(now.posted("dm-boss")) >= 2 and len(now.posted("dm-anna")) >= 1)
+            await talk.until(
+                lambda now: len(now.posted("dm-boss")) >= 2 and len(now.posted("dm-anna")) >= 1
+            )
             question = talk.posted("dm-boss")[1]
             yes = question.out.buttons[0].value
             assert "needs a yes that you cannot give" in talk.texts("dm-anna")[0]
@@ -644,20 +768,29 @@ def test_an_approval_of_a_guest_goes_to_the_owner_and_only_they_can_answer(tmp_p
 def test_a_channel_that_is_refused_is_shown_as_failed_and_the_owner_is_told(tmp_path: Path) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
-            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "connected")
+            await talk.when(
+                lambda: talk.daemon.channels.connections.status("chat").state == "connected"
+            )
             talk.platform.refuses = "the token was revoked: make another"
             talk.platform.drop()
-            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "failed")
+            await talk.when(
+                lambda: talk.daemon.channels.connections.status("chat").state == "failed"
+            )
             status = await talk.daemon.channels.status("chat")
             assert status.connection.detail == "the token was revoked: make another"
 
             async def told() -> bool:
-                return any("does not work" in each.text for each in (await talk.daemon.notices.listing(OWNER)).notices)
+                return any(
+                    "does not work" in each.text
+                    for each in (await talk.daemon.notices.listing(OWNER)).notices
+                )
 
             await talk.when(told)
             talk.platform.refuses = ""
             await talk.daemon.channels.reconnect(OWNER, "chat")
-            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "connected")
+            await talk.when(
+                lambda: talk.daemon.channels.connections.status("chat").state == "connected"
+            )
 
     run(scene)
 
@@ -688,10 +821,17 @@ def test_a_message_of_the_daemons_own_accord_goes_out_with_its_file(tmp_path: Pa
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             at = await session(talk.daemon)
-            keep = partial(artifacts.keep_artifact, session_id=at.session_id, body=b"data", media_type="text/plain")
+            keep = partial(
+                artifacts.keep_artifact,
+                session_id=at.session_id,
+                body=b"data",
+                media_type="text/plain",
+            )
             kept = await talk.daemon.db.write(keep)
             file = SentFile(at.session_id, kept, "a.txt", "text/plain")
-            reply = await talk.daemon.channels.say(OWNER, Place("chat", "dm-boss"), "here it is", files=(file,))
+            reply = await talk.daemon.channels.say(
+                OWNER, ChatPlace("chat", "dm-boss"), "here it is", files=(file,)
+            )
             await talk.answers("dm-boss")
             (post,) = talk.posted("dm-boss")
             assert [(each.name, each.data) for each in post.out.files] == [("a.txt", b"data")]
@@ -707,26 +847,45 @@ def test_after_a_restart_what_was_held_goes_before_what_was_only_stored(tmp_path
             held = [talk.direct("anna", f"older {number}") for number in range(3)]
             for native in held:
                 await talk.is_(native, "held")
-            newer = Inbound(native_id="newer", conversation="dm-anna", sender=Sender("anna"), text="newer", is_direct=True)
+            newer = Inbound(
+                native_id="newer",
+                conversation="dm-anna",
+                sender=Sender("anna"),
+                text="newer",
+                is_direct=True,
+            )
             # As if the daemon had died right after storing it.
-            take = partial(messages.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
+            take = partial(
+                messages.take,
+                connector="chat",
+                message_id=talk.daemon.clock.new_id(),
+                principal="channel:chat:anna",
+            )
             await talk.daemon.db.write(partial(take, inbound=newer))
         async with chat(tmp_path, Echo(), fresh=False) as talk:
             for native in (*held, "newer"):
                 assert await settled(talk, native) == "answered"
             said = "\n".join(talk.texts("dm-anna"))
-            assert [said.index(word) for word in ("older 0", "older 1", "older 2", "newer")] == sorted(
+            assert [
                 said.index(word) for word in ("older 0", "older 1", "older 2", "newer")
-            )
+            ] == sorted(said.index(word) for word in ("older 0", "older 1", "older 2", "newer"))
 
     run(scene)
 
 
-def test_a_message_that_is_stored_goes_its_way_though_the_connection_breaks_in_that_moment(tmp_path: Path) -> None:
+def test_a_message_that_is_stored_goes_its_way_though_the_connection_breaks_in_that_moment(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             await talk.pair("anna")
-            message = Inbound(native_id="cut", conversation="dm-anna", sender=Sender("anna"), text="hello", is_direct=True)
+            message = Inbound(
+                native_id="cut",
+                conversation="dm-anna",
+                sender=Sender("anna"),
+                text="hello",
+                is_direct=True,
+            )
             taking = asyncio.create_task(talk.daemon.channels.intake.take("chat", message))
             await asyncio.sleep(0)
             taking.cancel()
@@ -736,7 +895,9 @@ def test_a_message_that_is_stored_goes_its_way_though_the_connection_breaks_in_t
 
 
 @pytest.mark.parametrize("state", ["held", "queued"])
-def test_a_message_that_a_defect_keeps_from_the_agent_is_told_and_holds_nobody_up(tmp_path: Path, state: str) -> None:
+def test_a_message_that_a_defect_keeps_from_the_agent_is_told_and_holds_nobody_up(
+    tmp_path: Path, state: str
+) -> None:
     """Wherever on its way: the store refuses one message, for a reason that nobody foresaw."""
     refused = f"""CREATE TRIGGER defect BEFORE UPDATE ON channel_messages
         WHEN NEW.native_id = 'bad' AND NEW.state = '{state}' BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
@@ -768,7 +929,9 @@ def test_a_command_that_a_defect_keeps_from_being_done_is_told(tmp_path: Path) -
     run(scene)
 
 
-def test_an_answer_that_a_defect_keeps_back_costs_no_place_and_is_given_after_a_restart(tmp_path: Path) -> None:
+def test_an_answer_that_a_defect_keeps_back_costs_no_place_and_is_given_after_a_restart(
+    tmp_path: Path,
+) -> None:
     refused = """CREATE TRIGGER defect BEFORE INSERT ON channel_outbox
         WHEN NEW.kind = 'answer' AND NEW.conversation = 'dm-anna' BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
     one_place = "concurrency = 1"

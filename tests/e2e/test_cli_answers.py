@@ -1,4 +1,6 @@
-"""Approvals and ids from the command line: what was allowed beyond one call is seen and taken back; ids are short and whole."""
+"""Approvals and ids from the command line: what was allowed beyond one call is seen and taken back;
+ids are short and whole.
+"""
 
 import json
 import re
@@ -37,7 +39,10 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 def _pending(daemon: DaemonProcess, text: str, session_id: str = "") -> tuple[str, str]:
     """A run that waits for an approval: its session and the approval."""
-    session_id = session_id or daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+    session_id = (
+        session_id
+        or daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+    )
     daemon.post(f"/v1/sessions/{session_id}/messages", {"text": text})
     for _, event, data in daemon.events(f"/v1/sessions/{session_id}/events"):
         if (
@@ -49,7 +54,9 @@ def _pending(daemon: DaemonProcess, text: str, session_id: str = "") -> tuple[st
     raise AssertionError("no approval was asked for")
 
 
-def test_whoever_waits_for_approvals_answers_them_as_they_come_whatever_else_happens(daemon: DaemonProcess) -> None:
+def test_whoever_waits_for_approvals_answers_them_as_they_come_whatever_else_happens(
+    daemon: DaemonProcess,
+) -> None:
     with terminal(daemon.home, "approvals", "watch", cwd=daemon.workspace) as watching:
         watching.expect("waiting for approvals")
         session_id, _ = _pending(daemon, "five")
@@ -63,7 +70,9 @@ def test_whoever_waits_for_approvals_answers_them_as_they_come_whatever_else_hap
         watching.expect(r"\(\+1 -0\): allow")
 
 
-def test_what_is_asked_while_somebody_begins_to_wait_for_approvals_is_not_missed(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_what_is_asked_while_somebody_begins_to_wait_for_approvals_is_not_missed(
+    daemon: DaemonProcess, tmp_path: Path
+) -> None:
     slow = f"""
 import os, sys, time
 from palyra.cli import main, output
@@ -75,7 +84,9 @@ def note(self, text):
 output.Output.note = note
 sys.exit(main.main(["approvals", "watch"]))
 """
-    with terminal(daemon.home, cwd=daemon.workspace, program=[sys.executable, "-c", slow]) as watching:
+    with terminal(
+        daemon.home, cwd=daemon.workspace, program=[sys.executable, "-c", slow]
+    ) as watching:
         watching.expect("waiting for approvals")
         _pending(daemon, "seven")
         (tmp_path / "go").touch()
@@ -103,7 +114,12 @@ def test_grants_are_listed_named_on_what_ran_by_them_and_revoked(daemon: DaemonP
     shown = palyra(daemon.home, "sessions", "show", session_id).stdout
     assert re.search(r"two.txt .*\(allowed by your answer of \d\d:\d\d\)", shown)
     assert "allowed by" not in next(line for line in shown.splitlines() if "one.txt" in line)
-    assert json.loads(palyra(daemon.home, "approvals", "grants", "--json").stdout)["grants"][0]["approval_id"] == approval_id
+    assert (
+        json.loads(palyra(daemon.home, "approvals", "grants", "--json").stdout)["grants"][0][
+            "approval_id"
+        ]
+        == approval_id
+    )
     assert palyra(daemon.home, "approvals", "revoke", MISSING).returncode == 3
     revoked = palyra(daemon.home, "approvals", "revoke", approval_id)
     assert (revoked.returncode, approval_id in revoked.stdout) == (0, True)
@@ -150,7 +166,9 @@ def test_an_id_is_never_broken_in_two(daemon: DaemonProcess, columns: int) -> No
 def test_a_long_conversation_opens_with_its_end_and_says_where_the_rest_is(tmp_path: Path) -> None:
     script = {"*": [{"text": "".join(f"line {n}\n" for n in range(300))}]}
     with daemons.start(tmp_path, script=script) as daemon:
-        session_id, _ = daemon.run("go", daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"])
+        session_id, _ = daemon.run(
+            "go", daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+        )
         with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
             chat.expect(f"palyra sessions show {session_id}")
             chat.expect("line 299")
@@ -161,7 +179,10 @@ def test_a_long_conversation_opens_with_its_end_and_says_where_the_rest_is(tmp_p
 
 def test_a_provider_that_is_down_is_said_once_and_counted_down(tmp_path: Path) -> None:
     config = '[providers.gone]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\nmodels = ["m"]\n'
-    with daemons.start(tmp_path, config=config) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path, config=config) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         chat.expect("> ")
         chat.line("hello")
         chat.expect("gone: network")

@@ -1,4 +1,6 @@
-"""`ask` as a script uses it: the answer and nothing else, exit codes that tell, and a daemon that may die meanwhile."""
+"""`ask` as a script uses it: the answer and nothing else, exit codes that tell, and a daemon that
+may die meanwhile.
+"""
 
 import json
 import signal
@@ -13,7 +15,7 @@ import pytest
 
 from palyra.cli import client
 from palyra.client import discovery
-from palyra.client.http import Api, Link, Stopped
+from palyra.client.http import Api, LinkState, StopSignal
 from tests import daemon as daemons
 from tests.cli_terminal import environment, palyra, terminal
 from tests.daemon import DaemonProcess
@@ -24,7 +26,10 @@ WRITE = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x\n"}}
 SCRIPT = {
     "*": [{"text": "the answer"}],
     "write": [{"text": "I will write", "calls": [WRITE]}, {"text": "written"}],
-    "look": [{"calls": [{"name": "shell.run", "arguments": {"command": "ls"}}]}, {"text": "looked"}],
+    "look": [
+        {"calls": [{"name": "shell.run", "arguments": {"command": "ls"}}]},
+        {"text": "looked"},
+    ],
     "broken": [{"fail": {"failure": "auth", "message": "the key is wrong"}}],
     "think": [{"reasoning": "hmm", "text": "thought about it"}],
 }
@@ -51,7 +56,9 @@ def test_ask_prints_the_answer_and_nothing_else(daemon: DaemonProcess) -> None:
 def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> None:
     asked = _ok(daemon, "ask", "read", "this", stdin="line one\nline two\n")
     entries = daemon.get(f"/v1/sessions/{asked['session_id']}/entries")["entries"]
-    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\n```\nline one\nline two\n```"]
+    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == [
+        "read this\n\n```\nline one\nline two\n```"
+    ]
     assert asked["text"] == "the answer"
 
 
@@ -88,9 +95,13 @@ def test_ask_will_not_ask_where_there_is_no_terminal(daemon: DaemonProcess) -> N
     assert "no terminal" in done.stderr
 
 
-def test_ask_asks_on_the_terminal_also_when_a_question_is_piped_in(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_ask_asks_on_the_terminal_also_when_a_question_is_piped_in(
+    daemon: DaemonProcess, tmp_path: Path
+) -> None:
     (tmp_path / "question").write_text("write\n")
-    command = f"{sys.executable} -m palyra.cli.main ask < {tmp_path / 'question'} > {tmp_path / 'answer'}"
+    command = (
+        f"{sys.executable} -m palyra.cli.main ask < {tmp_path / 'question'} > {tmp_path / 'answer'}"
+    )
     with _shell(daemon, command, tmp_path) as shown:
         shown.expect("fs.write asks: create a.txt")
         shown.expect(r"\[q\]uit > ")
@@ -137,7 +148,8 @@ def test_an_interrupted_ask_stops_its_run(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_that_gets_lost_on_its_way_stops_the_run_all_the_same(tmp_path: Path) -> None:
-    # Python drops an exception that a signal raises in the middle of a callback of its own, as at the end of an import.
+    # Python drops an exception that a signal raises in the middle of a callback of its own, as at
+    # the end of an import.
     drops = """
 import os, signal, sys
 from palyra.cli import asking, main
@@ -155,7 +167,9 @@ def dropping(message):
 asking.decode = dropping
 sys.exit(main.main(["ask", "go"]))
 """
-    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}) as daemon:
+    with daemons.start(
+        tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}
+    ) as daemon:
         done = subprocess.run(
             [sys.executable, "-c", drops],
             cwd=daemon.workspace,
@@ -185,7 +199,9 @@ def overtaking(*given):
 client.submit, client.cancel = interrupted, overtaking
 sys.exit(main.main(["ask", "go"]))
 """
-    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}) as daemon:
+    with daemons.start(
+        tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}
+    ) as daemon:
         done = subprocess.run(
             [sys.executable, "-c", late],
             cwd=daemon.workspace,
@@ -196,7 +212,9 @@ sys.exit(main.main(["ask", "go"]))
         )
         assert (done.returncode, done.stderr) == (130, b"error: interrupted; the run was stopped\n")
         session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
-        assert [run["state"] for run in daemon.get(f"/v1/sessions/{session_id}/runs")["runs"]] == ["cancelled"]
+        assert [run["state"] for run in daemon.get(f"/v1/sessions/{session_id}/runs")["runs"]] == [
+            "cancelled"
+        ]
 
 
 def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) -> None:
@@ -221,14 +239,16 @@ def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) 
 
 
 def test_watching_has_no_gap_and_no_duplicate_across_a_kill(tmp_path: Path) -> None:
-    with daemons.start(tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}) as daemon:
+    with daemons.start(
+        tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}
+    ) as daemon:
         session_id, _ = daemon.run("one")
         api = Api(lambda: discovery.discover(daemon.home, {}))
         head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
         seen: list[int] = []
         links: list[str] = []
-        for message in client.watch(api, session_id, 2, Stopped(), patience_s=20):
-            if isinstance(message, Link):
+        for message in client.watch(api, session_id, 2, StopSignal(), patience_s=20):
+            if isinstance(message, LinkState):
                 links.append(message.state)
             elif message.id:
                 seen.append(int(message.id))

@@ -41,7 +41,10 @@ def _say(chat: Terminal, text: str) -> None:
 
 
 def test_a_change_is_shown_approved_made_and_undone(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         chat.expect("session [0-9A-Z]{26}")
         _say(chat, "create hello.txt with the text good morning")
         chat.expect(r"\? fs.write asks: create hello.txt")
@@ -68,7 +71,10 @@ def test_a_change_is_shown_approved_made_and_undone(tmp_path: Path) -> None:
 
 
 def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "create hello.txt with the text hi")
         chat.expect(CHOICES)
         chat.line("n")
@@ -81,7 +87,10 @@ def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_enter_alone_and_nonsense_decide_nothing(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "create hello.txt with the text hi")
         for given in ("", "maybe", "t", "Y E S", "yes but not here", "a moment please", ""):
             chat.expect(CHOICES)
@@ -95,7 +104,10 @@ def test_enter_alone_and_nonsense_decide_nothing(tmp_path: Path) -> None:
 
 
 def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "create hello.txt with the text hi")
         chat.expect(CHOICES)
         chat.line("s")
@@ -114,7 +126,10 @@ def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Pat
 
 
 def test_a_chat_stays_quick_while_a_long_text_is_pasted(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         chat.expect(PROMPT)
         chat.type("\x1b[200~" + "a line of pasted text\r" * 10_000 + "the end\x1b[201~")
         chat.expect("the end")
@@ -123,7 +138,10 @@ def test_a_chat_stays_quick_while_a_long_text_is_pasted(tmp_path: Path) -> None:
 
 
 def test_the_choices_are_also_shown_on_a_narrow_terminal(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace, columns=40) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace, columns=40) as chat,
+    ):
         _say(chat, "create hello.txt with the text hi")
         chat.expect(_FOLDED)
         chat.expect(PROMPT)
@@ -133,7 +151,14 @@ def test_the_choices_are_also_shown_on_a_narrow_terminal(tmp_path: Path) -> None
 
 def test_no_word_is_broken_on_a_narrow_terminal(tmp_path: Path) -> None:
     """Not of the model, not of the question, not of what we say ourselves."""
-    script = {"*": [{"text": "extraordinarily " * 9, "calls": [{"name": "fs.write", "arguments": {"path": "a", "content": "x"}}]}]}
+    script = {
+        "*": [
+            {
+                "text": "extraordinarily " * 9,
+                "calls": [{"name": "fs.write", "arguments": {"path": "a", "content": "x"}}],
+            }
+        ]
+    }
     with daemons.start(tmp_path, script=script) as daemon:
         with terminal(daemon.home, "chat", cwd=daemon.workspace, columns=44) as chat:
             _say(chat, "go")
@@ -159,7 +184,9 @@ def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
     editor.chmod(0o700)
     with (
         daemons.start(tmp_path) as daemon,
-        terminal(daemon.home, "chat", cwd=daemon.workspace, env={"EDITOR": str(editor), "VISUAL": ""}) as chat,
+        terminal(
+            daemon.home, "chat", cwd=daemon.workspace, env={"EDITOR": str(editor), "VISUAL": ""}
+        ) as chat,
     ):
         _say(chat, "create hello.txt with the text good morning")
         chat.expect(CHOICES)
@@ -178,13 +205,19 @@ def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
         chat.line("/why")
         chat.expect("the arguments were edited")
         chat.expect(r"-good morning\s+\+good night")
-        assert "with edited arguments" in palyra(daemon.home, "journal", "show", _session(daemon)).stdout
+        assert (
+            "with edited arguments"
+            in palyra(daemon.home, "journal", "show", _session(daemon)).stdout
+        )
 
 
 def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     script = {"*": [{"text": ["one ", "two ", "three"], "hold": str(hold), "hold_after": 2}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "go")
         chat.expect("one two ")
         chat.type("\x03")
@@ -197,8 +230,14 @@ def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:
 
 def test_what_is_typed_while_a_run_works_is_queued_behind_it(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
-    script = {"first": [{"text": ["one ", "done"], "hold": str(hold), "hold_after": 1}], "second": [{"text": "the second answer"}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    script = {
+        "first": [{"text": ["one ", "done"], "hold": str(hold), "hold_after": 1}],
+        "second": [{"text": "the second answer"}],
+    }
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "first")
         chat.expect("one ")
         chat.line("second")
@@ -211,21 +250,30 @@ def test_what_is_typed_while_a_run_works_is_queued_behind_it(tmp_path: Path) -> 
 def test_steering_joins_the_run(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     script = {"*": [{"text": "first try", "hold": str(hold)}, {"text": "with your hint"}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "go")
         _until(lambda: hold.with_name("hold.reached").exists(), "the model's turn")
         chat.line("/steer try it this way")
         chat.expect("handed to the run")
         hold.touch()
         chat.expect("with your hint")
-        assert [event.get("mode", "followup") for event in _kinds(daemon, "input.received")] == ["followup", "steer"]
+        assert [event.get("mode", "followup") for event in _kinds(daemon, "input.received")] == [
+            "followup",
+            "steer",
+        ]
 
 
 def test_a_chat_survives_kill_9_and_shows_the_rest_exactly_once(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     words = ["alpha ", "beta ", "gamma ", "delta"]
     script = {"*": [{"text": words, "hold": str(hold), "hold_after": 2}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "go")
         chat.expect("alpha beta ")
         daemon.kill()
@@ -241,7 +289,9 @@ def test_a_chat_survives_kill_9_and_shows_the_rest_exactly_once(tmp_path: Path) 
         assert chat.ends() == 0
 
 
-def test_an_approval_from_before_a_crash_is_put_to_the_person_when_a_chat_opens(tmp_path: Path) -> None:
+def test_an_approval_from_before_a_crash_is_put_to_the_person_when_a_chat_opens(
+    tmp_path: Path,
+) -> None:
     with daemons.start(tmp_path) as daemon:
         with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
             _say(chat, "create hello.txt with the text hi")
@@ -263,8 +313,16 @@ def test_an_approval_from_before_a_crash_is_put_to_the_person_when_a_chat_opens(
 def test_keys_typed_before_the_question_was_shown_are_not_its_answer(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     call = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
-    script = {"*": [{"text": ["wait ", "on"], "calls": [call], "hold": str(hold), "hold_after": 1}, {"text": "over"}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    script = {
+        "*": [
+            {"text": ["wait ", "on"], "calls": [call], "hold": str(hold), "hold_after": 1},
+            {"text": "over"},
+        ]
+    }
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "go")
         chat.expect("wait")
         chat.type("y")
@@ -284,7 +342,10 @@ def test_keys_typed_before_the_question_was_shown_are_not_its_answer(tmp_path: P
 def test_hostile_model_output_cannot_command_the_terminal(tmp_path: Path) -> None:
     hostile = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2Jc\u202edne\x9b31mf"
     script = {"*": [{"text": list(hostile)}]}
-    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         _say(chat, "go")
         chat.expect(re.escape(r"a\x1b]52;c;ZXZpbA==\x07b\x1b[2Jc\u202edne\x9b31mf"))
         assert "\x1b]52" not in chat.raw
@@ -292,7 +353,9 @@ def test_hostile_model_output_cannot_command_the_terminal(tmp_path: Path) -> Non
 
 
 def test_a_session_is_resumed_renamed_branched_reset_and_begun_anew(tmp_path: Path) -> None:
-    with daemons.start(tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}) as daemon:
+    with daemons.start(
+        tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}
+    ) as daemon:
         with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
             first = chat.expect("session ([0-9A-Z]{26})")[1]
             _say(chat, "first question")
@@ -327,7 +390,10 @@ def test_a_session_is_resumed_renamed_branched_reset_and_begun_anew(tmp_path: Pa
 
 
 def test_the_terminal_is_put_back_when_the_chat_is_ended_from_outside(tmp_path: Path) -> None:
-    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
         chat.expect(PROMPT)
         chat.signal(signal.SIGTERM)
         assert chat.ends() == 128 + signal.SIGTERM

@@ -1,4 +1,6 @@
-"""The commands as a script uses them: no terminal, a real daemon, output that parses, exit codes that tell."""
+"""The commands as a script uses them: no terminal, a real daemon, output that parses, exit codes
+that tell.
+"""
 
 import json
 import shutil
@@ -48,9 +50,6 @@ def _pending(daemon: DaemonProcess) -> str:
     raise AssertionError("no approval was asked for")
 
 
-# --- machine output ---------------------------------------------------------------------------------------------------
-
-
 def test_json_of_every_reading_command_parses(daemon: DaemonProcess) -> None:
     session_id = _ok(daemon, "ask", "think")["session_id"]
     shapes = {
@@ -91,7 +90,12 @@ def test_errors_are_json_on_stderr_with_json(daemon: DaemonProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nonsense", "--json"), ("--json", "sessions", "show"), ("sessions", "list", "--bad", "--json")]
+    "arguments",
+    [
+        ("nonsense", "--json"),
+        ("--json", "sessions", "show"),
+        ("sessions", "list", "--bad", "--json"),
+    ],
 )
 def test_wrong_usage_is_json_with_json_too(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = palyra(tmp_path, *arguments)
@@ -115,9 +119,6 @@ def test_no_color_holds_on_a_terminal(daemon: DaemonProcess) -> None:
         assert "\x1b[1m" in shown.raw
 
 
-# --- exit codes -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -131,7 +132,9 @@ def test_no_color_holds_on_a_terminal(daemon: DaemonProcess) -> None:
         (["journal", "restore", "nothing.db"], 6),
     ],
 )
-def test_exit_codes_tell_what_happened(daemon: DaemonProcess, arguments: list[str], code: int, tmp_path: Path) -> None:
+def test_exit_codes_tell_what_happened(
+    daemon: DaemonProcess, arguments: list[str], code: int, tmp_path: Path
+) -> None:
     done = palyra(daemon.home, *arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith("error: ")
@@ -172,10 +175,9 @@ def test_the_environment_can_name_another_daemon(daemon: DaemonProcess, tmp_path
     assert palyra(tmp_path, "status", env={"PALYRA_URL": "ftp://x"}).returncode == 7
 
 
-# --- verbs ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_approval_is_answered_from_the_command_line_and_the_change_undone(daemon: DaemonProcess) -> None:
+def test_an_approval_is_answered_from_the_command_line_and_the_change_undone(
+    daemon: DaemonProcess,
+) -> None:
     approval_id = _pending(daemon)
     assert approval_id in palyra(daemon.home, "approvals").stdout
     shown = palyra(daemon.home, "approvals", "show", approval_id).stdout
@@ -183,7 +185,9 @@ def test_an_approval_is_answered_from_the_command_line_and_the_change_undone(dae
     assert "pending" in shown
     allowed = _ok(daemon, "approvals", "allow", approval_id, "--session")
     assert (allowed["decision"], allowed["resolution"]["scope"]) == ("allow", "session")
-    for _, event, data in daemon.events(f"/v1/sessions/{allowed['session_id']}/events?until={allowed['run_id']}"):
+    for _, event, data in daemon.events(
+        f"/v1/sessions/{allowed['session_id']}/events?until={allowed['run_id']}"
+    ):
         assert event != "entry" or data["kind"] != "run.failed"
     assert (daemon.workspace / "a.txt").read_text() == "x\n"
     again = palyra(daemon.home, "approvals", "deny", approval_id)
@@ -200,7 +204,9 @@ def test_stop_cancels_what_runs_and_waits(daemon: DaemonProcess) -> None:
     assert "nothing was running" in palyra(daemon.home, "stop").stdout
 
 
-def test_sessions_are_renamed_archived_brought_back_branched_and_reset(daemon: DaemonProcess) -> None:
+def test_sessions_are_renamed_archived_brought_back_branched_and_reset(
+    daemon: DaemonProcess,
+) -> None:
     session_id = _ok(daemon, "ask", "think")["session_id"]
     assert _ok(daemon, "sessions", "title", session_id, "A new name")["title"] == "A new name"
     assert _ok(daemon, "sessions", "archive", session_id)["archived"] is True
@@ -222,14 +228,18 @@ def test_a_token_is_shown_once_works_and_is_revoked(daemon: DaemonProcess) -> No
     assert palyra(daemon.home, "sessions", env=env).returncode == 4
 
 
-def test_the_journal_is_exported_line_by_line_and_backed_up(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_the_journal_is_exported_line_by_line_and_backed_up(
+    daemon: DaemonProcess, tmp_path: Path
+) -> None:
     session_id = _ok(daemon, "ask", "think")["session_id"]
     done = palyra(daemon.home, "journal", "export", "--session", session_id)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [entry["seq"] for entry in lines] == list(range(1, len(lines) + 1))
     written = palyra(daemon.home, "journal", "export", "-o", str(tmp_path / "all.ndjson"))
     assert written.returncode == 0
-    assert palyra(daemon.home, "journal", "export", "-o", str(tmp_path / "all.ndjson")).returncode == 6
+    assert (
+        palyra(daemon.home, "journal", "export", "-o", str(tmp_path / "all.ndjson")).returncode == 6
+    )
     backed = _ok(daemon, "journal", "backup", "one.db")
     assert Path(backed["path"]).exists()
     assert palyra(daemon.home, "journal", "verify", backed["path"]).returncode == 0
@@ -260,7 +270,9 @@ def _damage(journal: Path) -> None:
     import apsw
 
     connection = apsw.Connection(str(journal))
-    connection.execute("DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:mallory' WHERE position = 3")
+    connection.execute(
+        "DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:mallory' WHERE position = 3"
+    )
     connection.close()
 
 
@@ -306,9 +318,6 @@ def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "http_port" in done.stderr
 
 
-# --- the rest ---------------------------------------------------------------------------------------------------------
-
-
 def test_doctor_finds_a_home_that_others_can_read_and_says_how_to_mend_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
@@ -345,7 +354,14 @@ def test_completion_scripts_are_valid_for_their_shell(tmp_path: Path, shell: str
     assert done.returncode == 0
     assert "_PALYRA_COMPLETE" in done.stdout
     if shutil.which(shell):
-        checked = subprocess.run([shell, "-n"], input=done.stdout, text=True, capture_output=True, timeout=20, check=False)
+        checked = subprocess.run(
+            [shell, "-n"],
+            input=done.stdout,
+            text=True,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
         assert (checked.returncode, checked.stderr) == (0, "")
 
 

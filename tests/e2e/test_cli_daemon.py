@@ -1,4 +1,6 @@
-"""The daemon's life as a person sees it: homes that cannot be, folders that cannot be worked in, what doctor and status know."""
+"""The daemon's life as a person sees it: homes that cannot be, folders that cannot be worked in,
+what doctor and status know.
+"""
 
 import json
 import os
@@ -19,10 +21,19 @@ FREE_PORT = {"PALYRA_SERVER__HTTP_PORT": "0"}
 
 
 @pytest.mark.parametrize(
-    "arguments", [["up", "--detach"], ["config", "set", "log.level", "info"], ["stop", "--daemon"], ["doctor"], ["status"]]
+    "arguments",
+    [
+        ["up", "--detach"],
+        ["config", "set", "log.level", "info"],
+        ["stop", "--daemon"],
+        ["doctor"],
+        ["status"],
+    ],
 )
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/palyra"])
-def test_a_home_that_cannot_be_is_named_and_nobodys_defect(tmp_path: Path, arguments: list[str], place: str) -> None:
+def test_a_home_that_cannot_be_is_named_and_nobodys_defect(
+    tmp_path: Path, arguments: list[str], place: str
+) -> None:
     (tmp_path / "file").write_text("")
     done = palyra(tmp_path, *arguments, "--home", str(tmp_path / place))
     said = done.stdout + done.stderr
@@ -66,7 +77,9 @@ def test_every_problem_of_the_settings_is_told_when_a_daemon_cannot_start(tmp_pa
     assert "server.host" in done.stderr
 
 
-def test_up_in_a_folder_that_holds_the_home_says_where_to_go_and_leaves_no_daemon(tmp_path: Path) -> None:
+def test_up_in_a_folder_that_holds_the_home_says_where_to_go_and_leaves_no_daemon(
+    tmp_path: Path,
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     home = tmp_path / ".palyra"
@@ -157,13 +170,20 @@ def test_a_daemon_that_is_just_ending_is_waited_for_by_the_next(tmp_path: Path) 
         with daemon_process.exclusive(home):
             starting = pool.submit(daemons.launch, home, work)
             end = time.monotonic() + 20
-            while "just ending" not in ((home / "output.txt").read_text() if (home / "output.txt").exists() else ""):
+            while "just ending" not in (
+                (home / "output.txt").read_text() if (home / "output.txt").exists() else ""
+            ):
                 assert time.monotonic() < end, "it does not say what it waits for"
-                time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+                time.sleep(
+                    0.005
+                )  # Another process's file: there is nothing to wait on but the clock.
         assert starting.result(30).stop() == 0
 
 
-@pytest.mark.parametrize(("arguments", "more", "opened"), [([], {}, True), (["--no-open"], {}, False), ([], {"CI": "true"}, False)])
+@pytest.mark.parametrize(
+    ("arguments", "more", "opened"),
+    [([], {}, True), (["--no-open"], {}, False), ([], {"CI": "true"}, False)],
+)
 def test_up_prints_a_link_that_logs_in_and_opens_it_where_there_is_a_screen(
     tmp_path: Path, arguments: list[str], more: dict[str, str], opened: bool
 ) -> None:
@@ -182,7 +202,9 @@ def test_up_prints_a_link_that_logs_in_and_opens_it_where_there_is_a_screen(
             end = time.monotonic() + 20
             while not seen.exists():
                 assert time.monotonic() < end, "no browser was opened"
-                time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+                time.sleep(
+                    0.005
+                )  # Another process's file: there is nothing to wait on but the clock.
             assert seen.read_text().strip() == link
         person.line("/quit")
         assert person.ends() == 0
@@ -200,22 +222,30 @@ def test_up_prints_a_link_that_logs_in_and_opens_it_where_there_is_a_screen(
         ({}, "darwin", True),
     ],
 )
-def test_a_browser_is_opened_only_where_somebody_could_see_it(env: dict[str, str], platform: str, screen: bool) -> None:
+def test_a_browser_is_opened_only_where_somebody_could_see_it(
+    env: dict[str, str], platform: str, screen: bool
+) -> None:
     assert has_screen(env, platform) is screen
 
 
-# --- help -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arguments", [[], ["journal"], ["help"], ["help", "journal"], ["help", "journal", "verify"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["journal"], ["help"], ["help", "journal"], ["help", "journal", "verify"]]
+)
 def test_help_is_an_answer_and_no_error(tmp_path: Path, arguments: list[str]) -> None:
     done = palyra(tmp_path, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.match(rf"Usage: palyra {' '.join(arguments[1:] if arguments[:1] == ['help'] else arguments)}", done.stdout)
+    assert re.match(
+        rf"Usage: palyra {' '.join(arguments[1:] if arguments[:1] == ['help'] else arguments)}",
+        done.stdout,
+    )
 
 
 def test_an_unknown_command_is_answered_with_what_was_meant(tmp_path: Path) -> None:
-    for arguments, meant in ((["statsu"], "status"), (["journal", "verfy"], "verify"), (["help", "statsu"], "status")):
+    for arguments, meant in (
+        (["statsu"], "status"),
+        (["journal", "verfy"], "verify"),
+        (["help", "statsu"], "status"),
+    ):
         done = palyra(tmp_path, *arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert meant in done.stderr

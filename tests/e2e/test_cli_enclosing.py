@@ -39,7 +39,10 @@ def test_ask_sends_files_and_what_is_named(daemon: DaemonProcess, tmp_path: Path
     assert done.returncode == 0, done.stderr
     (sent,) = inputs(daemon, json.loads(done.stdout)["session_id"])
     assert sent["references"][0]["text"] == "one\ntwo\n"
-    assert (sent["attachments"][0]["name"], sent["attachments"][0]["text"]) == ("a.txt", "attached words\n")
+    assert (sent["attachments"][0]["name"], sent["attachments"][0]["text"]) == (
+        "a.txt",
+        "attached words\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,10 +50,15 @@ def test_ask_sends_files_and_what_is_named(daemon: DaemonProcess, tmp_path: Path
     [
         (("ask", "hi", "-f", "nope.txt"), "there is no file 'nope.txt'"),
         (("ask", "hi", "-f", "."), "'.' is not a file"),
-        (("ask", "see @file:nope.txt"), "@file:nope.txt: nope.txt: there is no such file or folder; nothing was sent"),
+        (
+            ("ask", "see @file:nope.txt"),
+            "@file:nope.txt: nope.txt: there is no such file or folder; nothing was sent",
+        ),
     ],
 )
-def test_what_cannot_be_sent_is_said_in_one_line(daemon: DaemonProcess, arguments: tuple[str, ...], why: str) -> None:
+def test_what_cannot_be_sent_is_said_in_one_line(
+    daemon: DaemonProcess, arguments: tuple[str, ...], why: str
+) -> None:
     before = daemon.get("/v1/sessions")["sessions"]
     done = palyra(daemon.home, *arguments, cwd=daemon.workspace)
     assert done.returncode != 0
@@ -62,7 +70,14 @@ def test_what_cannot_be_sent_is_said_in_one_line(daemon: DaemonProcess, argument
 
 
 def test_what_is_piped_in_names_nothing(daemon: DaemonProcess) -> None:
-    done = palyra(daemon.home, "ask", "explain", "--json", cwd=daemon.workspace, stdin="see @file:/etc/passwd\n")
+    done = palyra(
+        daemon.home,
+        "ask",
+        "explain",
+        "--json",
+        cwd=daemon.workspace,
+        stdin="see @file:/etc/passwd\n",
+    )
     assert done.returncode == 0, done.stderr
     assert "references" not in inputs(daemon, json.loads(done.stdout)["session_id"])[0]
 
@@ -78,7 +93,9 @@ def test_refs_preview_says_what_each_would_bring(daemon: DaemonProcess) -> None:
     assert (none.returncode, none.stdout) == (0, "it names nothing\n")
 
 
-def test_a_chat_completes_references_and_attaches_files(daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_a_chat_completes_references_and_attaches_files(
+    daemon: DaemonProcess, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("attached words\n")
     with terminal(daemon.home, "chat", "--new", cwd=daemon.workspace) as chat:
         chat.expect(PROMPT)
@@ -112,7 +129,17 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
     assert complete("@file:src/a") == [r"@file:src/a\ \(1\).py"]
     assert complete(r"@file:src/a\ ") == [r"@file:src/a\ \(1\).py"]
     assert complete("@file:.h") == ["@file:.hidden"]
-    for nothing in ("me@f", "@@f", "@url:h", '@file:"a', "@file:../", "@file:/etc/", "@file:nope/", "plain", ""):
+    for nothing in (
+        "me@f",
+        "@@f",
+        "@url:h",
+        '@file:"a',
+        "@file:../",
+        "@file:/etc/",
+        "@file:nope/",
+        "plain",
+        "",
+    ):
         assert complete(nothing) == []
     editor = LineEditor(complete=complete)
     list(editor.feed(b"@fil\tsr\ta\t"))
@@ -121,11 +148,13 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
 
 def test_the_command_line_knows_the_shapes_of_the_daemon() -> None:
     for ours, theirs in (
-        (attachments.Kept, StoredFile),
-        (attachments.Preview, ReferencesPreview),
-        (attachments.PreviewedReference, PreviewedReference),
+        (attachments.UploadedFile, StoredFile),
+        (attachments.ReferencePreviews, ReferencesPreview),
+        (attachments.ReferencePreview, PreviewedReference),
     ):
         assert set(ours.__struct_fields__) <= set(theirs.__struct_fields__)
         assert [
-            each.name for each in msgspec.structs.fields(ours) if each.required and each.name not in theirs.__struct_fields__
+            each.name
+            for each in msgspec.structs.fields(ours)
+            if each.required and each.name not in theirs.__struct_fields__
         ] == []

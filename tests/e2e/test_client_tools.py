@@ -1,4 +1,6 @@
-"""Tools that the program which asks does itself: its run waits for it, over any restart, and goes on with what it brings."""
+"""Tools that the program which asks does itself: its run waits for it, over any restart, and goes
+on with what it brings.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,13 +12,13 @@ from typing import Any
 import pytest
 
 from palyra.agent.client_tools import LONGEST_MS
-from palyra.agent.gateway import Said, Submission, Submitted
+from palyra.agent.gateway import InputOrigin, Submission, Submitted
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import ClientTool, Earlier, Given
 from palyra.core.ids import OWNER
 from palyra.features.openai_api import client_tools
-from palyra.features.openai_api.client_tools import Taken
-from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.openai_api.client_tools import ToolResultsPosition
+from palyra.features.openai_api.sessions import CallerRequest, CallName
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
@@ -27,7 +29,11 @@ from tests import inprocess
 from tests.faults import eventually
 from tests.inprocess import body, entries, finished, kinds, session, until
 
-WEATHER = ClientTool("get_weather", "the weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
+WEATHER = ClientTool(
+    "get_weather",
+    "the weather of a city",
+    {"type": "object", "properties": {"city": {"type": "string"}}},
+)
 SETTINGS = "[memory]\nembeddings = false\n"
 
 
@@ -63,20 +69,31 @@ def model(*turns: Turn) -> ScriptedModel:
 
 
 def asking(*cities: str) -> Turn:
-    return Turn(text="I look.", calls=tuple(ScriptedCall(name="get_weather", arguments={"city": each}) for each in cities))
+    return Turn(
+        text="I look.",
+        calls=tuple(ScriptedCall(name="get_weather", arguments={"city": each}) for each in cities),
+    )
 
 
 async def ask(daemon: Daemon, where: Session, text: str = "how is it?", **more: Any) -> Submitted:
-    said = Said(offered=(WEATHER,), **more)
-    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text), origin="api", said=said)
+    said = InputOrigin(offered=(WEATHER,), **more)
+    return await daemon.gateway.submit(
+        OWNER, where.session_id, Submission(text=text), origin="api", said=said
+    )
 
 
 async def handed_over(daemon: Daemon, run: Submitted, after: int = 0) -> list[str]:
-    return list(body(await until(daemon, run.session_id, "tool.handed_over", run_id=run.run_id, after=after))["calls"])
+    return list(
+        body(
+            await until(daemon, run.session_id, "tool.handed_over", run_id=run.run_id, after=after)
+        )["calls"]
+    )
 
 
-async def bring(daemon: Daemon, run: Submitted, results: dict[str, str]) -> Taken:
-    return await daemon.db.write(partial(client_tools.bring, principal=OWNER, run_id=run.run_id, results=results))
+async def bring(daemon: Daemon, run: Submitted, results: dict[str, str]) -> ToolResultsPosition:
+    return await daemon.db.write(
+        partial(client_tools.bring, principal=OWNER, run_id=run.run_id, results=results)
+    )
 
 
 def test_a_run_waits_for_its_caller_over_a_restart_and_can_be_replayed(tmp_path: Path) -> None:
@@ -119,11 +136,17 @@ def test_what_the_program_says_instead_of_results_joins_the_run(world: World) ->
         await handed_over(daemon, run)
         row = await daemon.db.read(lambda tx: client_tools.waiting(tx, where.session_id))
         assert row is not None
-        said = Said(also=lambda tx, submitted: client_tools.leave(tx, row))
-        joined = await daemon.gateway.submit(OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said)
+        said = InputOrigin(also=lambda tx, submitted: client_tools.leave(tx, row))
+        joined = await daemon.gateway.submit(
+            OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said
+        )
         assert (joined.outcome, joined.run_id) == ("joined", run.run_id)
         assert body(await finished(daemon, run))["text"] == "Then not."
-        results = [body(each) for each in await entries(daemon, where.session_id) if each.kind == "tool.finished"]
+        results = [
+            body(each)
+            for each in await entries(daemon, where.session_id)
+            if each.kind == "tool.finished"
+        ]
         assert [each["outcome"] for each in results] == ["skipped"]
 
     world.runner.run(scene(world.daemon))
@@ -134,7 +157,10 @@ def test_nobody_is_waited_for_for_ever(world: World) -> None:
         run = await ask(daemon, await session(daemon), "absent")
         await handed_over(daemon, run)
         await daemon.db.write(
-            lambda tx: tx.run("UPDATE tasks SET ready_ms = ready_ms - :ms WHERE kind = 'client.absent'", ms=LONGEST_MS)
+            lambda tx: tx.run(
+                "UPDATE tasks SET ready_ms = ready_ms - :ms WHERE kind = 'client.absent'",
+                ms=LONGEST_MS,
+            )
         )
         daemon.tasks.look(["client.absent"])
         assert body(await finished(daemon, run))["reason"] == "client_absent"
@@ -152,7 +178,9 @@ def test_own_tools_come_first_and_a_cancelled_run_takes_no_results(world: World)
         await daemon.gateway.cancel(OWNER, run.run_id)
         with pytest.raises(Conflict):
             await bring(daemon, run, {call: "late"})
-        assert (await daemon.db.read(lambda tx: runs.get(tx, run.run_id, OWNER))).state == "cancelled"
+        assert (
+            await daemon.db.read(lambda tx: runs.get(tx, run.run_id, OWNER))
+        ).state == "cancelled"
 
     world.runner.run(scene(world.daemon))
 
@@ -161,8 +189,19 @@ def test_what_a_program_gives_is_shown_once_as_what_it_is(world: World) -> None:
     async def scene(daemon: Daemon) -> None:
         earlier = (Earlier("user", "my name is Jo"), Earlier("assistant", "hello Jo"))
         where = await session(daemon)
-        await finished(daemon, await ask(daemon, where, "first", given=Given(instructions="Speak like a pirate.", earlier=earlier)))
-        await finished(daemon, await ask(daemon, where, "second", given=Given(instructions="Speak like a pirate.")))
+        await finished(
+            daemon,
+            await ask(
+                daemon,
+                where,
+                "first",
+                given=Given(instructions="Speak like a pirate.", earlier=earlier),
+            ),
+        )
+        await finished(
+            daemon,
+            await ask(daemon, where, "second", given=Given(instructions="Speak like a pirate.")),
+        )
         label = await daemon.gateway.label(where.session_id)
         assert (label.integrity, label.sources) == ("untrusted", ("client",))
 
@@ -178,7 +217,7 @@ def test_no_secret_of_a_program_reaches_the_model_or_the_tape(world: World) -> N
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
     async def scene(daemon: Daemon) -> None:
-        asked = Asked(
+        asked = CallerRequest(
             text="instead",
             instructions=f"use {secret}",
             earlier=(Earlier("user", f"it is {secret}"),),
@@ -186,8 +225,10 @@ def test_no_secret_of_a_program_reaches_the_model_or_the_tape(world: World) -> N
         )
         begun = await daemon.callers.begin(OWNER, asked)
         handed = await until(daemon, begun.session_id, "tool.handed_over")
-        results = {CallName(begun.run_id, call_id): f"found {secret}" for call_id in body(handed)["calls"]}
-        await daemon.callers.begin(OWNER, Asked(results=results))
+        results = {
+            CallName(begun.run_id, call_id): f"found {secret}" for call_id in body(handed)["calls"]
+        }
+        await daemon.callers.begin(OWNER, CallerRequest(results=results))
         await until(daemon, begun.session_id, *inprocess.TERMINAL)
         tape = await entries(daemon, begun.session_id)
         assert not any(secret.encode() in bytes(each.event) for each in tape)

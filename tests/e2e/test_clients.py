@@ -1,4 +1,6 @@
-"""The clients: a Python one that waits, one that is awaited, and a JavaScript one, against a daemon that also dies meanwhile."""
+"""The clients: a Python one that waits, one that is awaited, and a JavaScript one, against a daemon
+that also dies meanwhile.
+"""
 
 import asyncio
 import json
@@ -67,11 +69,15 @@ def told(process: "subprocess.Popen[str]") -> Any:
 
 def test_asking_and_its_words_as_they_come(client: Client) -> None:
     heard: list[str] = []
-    answered = client.ask("hi", on=lambda item: heard.append(item.text) if isinstance(item, ModelDelta) else None)
+    answered = client.ask(
+        "hi", on=lambda item: heard.append(item.text) if isinstance(item, ModelDelta) else None
+    )
     assert answered.text == "hello there"
     assert "".join(heard) in ("", "hello there")
     assert client.get_run(answered.run_id).state == "done"
-    assert [each.session_id for each in client.list_sessions(limit=1).sessions] == [answered.session_id]
+    assert [each.session_id for each in client.list_sessions(limit=1).sessions] == [
+        answered.session_id
+    ]
     assert client.request("GET", "/v1/status")["url"] == client.status().url
 
 
@@ -147,17 +153,27 @@ console.log(JSON.stringify({
     }  # fmt: skip
 
 
-def test_all_of_them_see_every_entry_once_though_the_daemon_dies(served: DaemonProcess, client: Client, hold: Path) -> None:
+def test_all_of_them_see_every_entry_once_though_the_daemon_dies(
+    served: DaemonProcess, client: Client, hold: Path
+) -> None:
     session_id = client.resolve_session().session_id
     run = client.submit(session_id, text="hold")
 
     def waiting() -> list[int]:
         with Client(served.url, served.token) as palyra:
-            return [item.seq for item in palyra.watch(session_id, until=run.run_id) if isinstance(item, Entry)]
+            return [
+                item.seq
+                for item in palyra.watch(session_id, until=run.run_id)
+                if isinstance(item, Entry)
+            ]
 
     async def awaited() -> list[int]:
         async with AsyncClient(served.url, served.token) as palyra:
-            return [item.seq async for item in palyra.watch(session_id, until=run.run_id) if isinstance(item, Entry)]
+            return [
+                item.seq
+                async for item in palyra.watch(session_id, until=run.run_id)
+                if isinstance(item, Entry)
+            ]
 
     in_node = node(
         served,
@@ -185,7 +201,9 @@ console.log(JSON.stringify(seen));
 
 
 @pytest.mark.parametrize("awaiting", [False, True])
-def test_a_daemon_whose_store_is_away_for_a_moment_is_watched_on(served: DaemonProcess, awaiting: bool) -> None:
+def test_a_daemon_whose_store_is_away_for_a_moment_is_watched_on(
+    served: DaemonProcess, awaiting: bool
+) -> None:
     session_id, entries = served.run("hi")
     last = entries[-1]
     away = b'{"error": {"code": "unavailable", "message": "the store is away", "retryable": true, "details": {}}}'
@@ -206,7 +224,11 @@ def test_a_daemon_whose_store_is_away_for_a_moment_is_watched_on(served: DaemonP
 
     async def awaited(url: str) -> list[int]:
         async with AsyncClient(url, "t") as palyra:
-            return [item.seq async for item in palyra.watch(session_id, until=last["run_id"]) if isinstance(item, Entry)]
+            return [
+                item.seq
+                async for item in palyra.watch(session_id, until=last["run_id"])
+                if isinstance(item, Entry)
+            ]
 
     with HTTPServer(("127.0.0.1", 0), Daemon) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,6 @@
-"""A machine that sleeps and a clock that is set: a run's time budget counts how long it worked, and nothing else."""
+"""A machine that sleeps and a clock that is set: a run's time budget counts how long it worked, and
+nothing else.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.agent.session_cache import LiveSessions
+from palyra.agent.session_cache import SessionCache
 from palyra.core.events import Budgets, Entry, RunClockChanged, ToolFinished
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.replay.replay import replay
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.system.clock import Clock
 from tests import replaying
@@ -50,13 +52,21 @@ class SleepyClock(Clock):
         self._asleep_ms += 6 * HOUR_MS
 
 
-MOVES = {"forward": (6 * HOUR_MS, 0), "back": (-6 * HOUR_MS, 0), "lie_down": (6 * HOUR_MS, 6 * HOUR_MS)}
+MOVES = {
+    "forward": (6 * HOUR_MS, 0),
+    "back": (-6 * HOUR_MS, 0),
+    "lie_down": (6 * HOUR_MS, 6 * HOUR_MS),
+}
 
 
 @pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("moment", ["run.started", "input.assembled", "tool.started", "tool.finished"])
-def test_a_clock_that_moves_while_a_run_works_does_not_use_up_its_time(tmp_path: Path, move: str, moment: str) -> None:
-    hold, clock = Hold(), SleepyClock()
+@pytest.mark.parametrize(
+    "moment", ["run.started", "input.assembled", "tool.started", "tool.finished"]
+)
+def test_a_clock_that_moves_while_a_run_works_does_not_use_up_its_time(
+    tmp_path: Path, move: str, moment: str
+) -> None:
+    hold, clock = StreamPause(), SleepyClock()
     script = {"go": (Turn(calls=(call("test.pure", text="a"),)), Turn(text=("done",), hold="h"))}
 
     async def inside() -> Recording:
@@ -67,12 +77,16 @@ def test_a_clock_that_moves_while_a_run_works_does_not_use_up_its_time(tmp_path:
             at_commit(d, moment, getattr(clock, move))
             run = await say(d, where, "go")
             await reached(hold.reached)
-            # As it stands on the tape: whoever folds it again, after a restart too, comes to the same.
-            folded = await LiveSessions(d.db).hold(where.session_id)
+            # As it stands on the tape: whoever folds it again, after a restart too, comes to the
+            # same.
+            folded = await SessionCache(d.db).hold(where.session_id)
             assert folded.conversation.runs[run.run_id].active_ms < HOUR_MS
             hold.released.set()
             assert (await finished(d, run)).kind == "run.completed"
-            told = [msgspec.json.decode(bytes(each.event), type=RunClockChanged) for each in await _changes(d, where.session_id)]
+            told = [
+                msgspec.json.decode(bytes(each.event), type=RunClockChanged)
+                for each in await _changes(d, where.session_id)
+            ]
             assert len(told) == 1
             moved, slept = MOVES[move]
             assert abs(told[0].moved_ms - moved) < 60_000
@@ -100,7 +114,10 @@ def test_a_clock_that_does_not_move_is_not_told_of(tmp_path: Path) -> None:
 
 def test_a_subagent_works_no_longer_because_the_machine_slept(tmp_path: Path) -> None:
     clock = SleepyClock()
-    script = {"go": (Turn(calls=(spawn("below"),)), Turn(text=("done",))), "below": (Turn(text=("there",)),)}
+    script = {
+        "go": (Turn(calls=(spawn("below"),)), Turn(text=("done",))),
+        "below": (Turn(text=("there",)),),
+    }
 
     async def inside() -> None:
         async with daemon(tmp_path, ScriptedModel(Script(script)), QUIET, clock=clock) as d:
@@ -108,7 +125,9 @@ def test_a_subagent_works_no_longer_because_the_machine_slept(tmp_path: Path) ->
             lay: Callable[[], None] = clock.lie_down
             at_commit(d, "agent.spawned", lay)
             await finished(d, await say(d, where, "go"))
-            (told,) = [each for each in await entries(d, where.session_id) if each.kind == "tool.finished"]
+            (told,) = [
+                each for each in await entries(d, where.session_id) if each.kind == "tool.finished"
+            ]
             agent = msgspec.json.decode(bytes(told.event), type=ToolFinished).agent
             assert agent is not None
             assert agent.active_ms < HOUR_MS

@@ -24,7 +24,9 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def long_session(daemon: DaemonProcess) -> str:
-    session_id = str(daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"])
+    session_id = str(
+        daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+    )
     for text in TEXTS:
         daemon.run(f"{text}\nNever touch {text.replace(' ', '-')}.cfg.", session_id)
     return session_id
@@ -37,10 +39,15 @@ def printed(daemon: DaemonProcess, *arguments: str) -> Any:
 
 
 def kinds(daemon: DaemonProcess, session_id: str) -> list[str]:
-    return [str(entry["kind"]) for entry in daemon.get(f"/v1/sessions/{session_id}/entries?limit=1000")["entries"]]
+    return [
+        str(entry["kind"])
+        for entry in daemon.get(f"/v1/sessions/{session_id}/entries?limit=1000")["entries"]
+    ]
 
 
-def test_over_http_it_is_looked_at_applied_listed_and_taken_back(daemon: DaemonProcess, long_session: str) -> None:
+def test_over_http_it_is_looked_at_applied_listed_and_taken_back(
+    daemon: DaemonProcess, long_session: str
+) -> None:
     path = f"/v1/sessions/{long_session}"
     looked = daemon.post(f"{path}/compaction", {"preview": True})
     assert looked["turns"] == 10
@@ -70,7 +77,9 @@ def test_over_http_it_is_looked_at_applied_listed_and_taken_back(daemon: DaemonP
         ("POST", "/v1/sessions/{id}/pins", {"seq": 0}, "invalid_input"),
     ],
 )
-def test_what_makes_no_sense_is_refused(daemon: DaemonProcess, method: str, path: str, body: Any, code: str) -> None:
+def test_what_makes_no_sense_is_refused(
+    daemon: DaemonProcess, method: str, path: str, body: Any, code: str
+) -> None:
     session_id = daemon.post("/v1/sessions")["session_id"]
     assert daemon.request(method, path.replace("{id}", session_id), body).code == code
 
@@ -83,14 +92,24 @@ def test_a_short_session_is_left_alone_and_that_is_said(daemon: DaemonProcess) -
     assert done.stdout.startswith("nothing was condensed: there is nothing to condense")
 
 
-def test_the_command_line_does_it_and_takes_it_back(daemon: DaemonProcess, long_session: str) -> None:
-    shown = palyra(daemon.home, "sessions", "compact", long_session, "--preview", cwd=daemon.workspace)
+def test_the_command_line_does_it_and_takes_it_back(
+    daemon: DaemonProcess, long_session: str
+) -> None:
+    shown = palyra(
+        daemon.home, "sessions", "compact", long_session, "--preview", cwd=daemon.workspace
+    )
     assert shown.stdout.startswith("would condense 10 turns")
     assert "- Never touch talk-0.cfg." in shown.stdout
     made = printed(daemon, "sessions", "compact", long_session)
-    assert [each["seq"] for each in printed(daemon, "sessions", "compactions", long_session)["compactions"]] == [made["seq"]]
+    assert [
+        each["seq"]
+        for each in printed(daemon, "sessions", "compactions", long_session)["compactions"]
+    ] == [made["seq"]]
     assert printed(daemon, "sessions", "uncompact", long_session) == {"compactions": [made["seq"]]}
-    assert palyra(daemon.home, "sessions", "uncompact", long_session, cwd=daemon.workspace).returncode != 0
+    assert (
+        palyra(daemon.home, "sessions", "uncompact", long_session, cwd=daemon.workspace).returncode
+        != 0
+    )
     assert printed(daemon, "sessions", "pin", long_session, "3")["pins"] == [2]
     assert printed(daemon, "sessions", "pin", long_session, "3", "--remove")["pins"] == []
     told = palyra(daemon.home, "journal", "show", long_session, cwd=daemon.workspace).stdout

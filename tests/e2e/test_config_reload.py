@@ -23,7 +23,10 @@ def test_what_can_change_live_does_and_the_rest_is_said_to_need_a_restart(tmp_pa
         assert daemon.run("go")[1][-1]["kind"] == "run.completed"
         config = daemon.home / "config.toml"
         config.write_text(config.read_text() + "\n[budgets]\nturns = 1\n[server]\nhttp_port = 9\n")
-        assert daemon.post("/v1/config/reload") == {"live": ["budgets.turns"], "after_restart": ["server.http_port"]}
+        assert daemon.post("/v1/config/reload") == {
+            "live": ["budgets.turns"],
+            "after_restart": ["server.http_port"],
+        }
         assert daemon.run("go")[1][-1]["event"]["reason"] == "turn_budget"
 
 
@@ -37,7 +40,9 @@ def test_a_file_with_problems_changes_nothing(tmp_path: Path) -> None:
         assert daemon.run("go")[1][-1]["kind"] == "run.completed"
 
 
-def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(tmp_path: Path) -> None:
+def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(
+    tmp_path: Path,
+) -> None:
     with start(tmp_path, script=SCRIPT) as daemon:
         config = daemon.home / "config.toml"
         before = config.read_text()
@@ -48,7 +53,9 @@ def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(tm
         assert daemon.post("/v1/config/reload", {})["live"] == ["budgets.turns"]
 
 
-def test_a_file_that_was_read_earlier_is_not_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_read_earlier_is_not_applied_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real, read, applied = config.load, threading.Event(), threading.Event()
 
     def slow(home: Path, env: Mapping[str, str]) -> Loaded:
@@ -74,17 +81,38 @@ def test_a_file_that_was_read_earlier_is_not_applied_later(tmp_path: Path, monke
     in_daemon(tmp_path, [], scenario)
 
 
-def test_what_a_page_may_change_is_in_force_at_once_written_down_and_recorded(tmp_path: Path) -> None:
+def test_what_a_page_may_change_is_in_force_at_once_written_down_and_recorded(
+    tmp_path: Path,
+) -> None:
     with start(tmp_path, script=SCRIPT) as daemon:
-        changes = {"learning.automatic": False, "learning.fact_review_bps": 6_000, "learning.cooldown_minutes": 7}
+        changes = {
+            "learning.automatic": False,
+            "learning.fact_review_bps": 6_000,
+            "learning.cooldown_minutes": 7,
+        }
         answer = daemon.request("PATCH", "/v1/config", {"changes": changes})
-        assert (answer.status, sorted(answer.json["live"]), answer.json["after_restart"]) == (200, sorted(changes), [])
+        assert (answer.status, sorted(answer.json["live"]), answer.json["after_restart"]) == (
+            200,
+            sorted(changes),
+            [],
+        )
         now = daemon.get("/v1/candidates/settings")
-        assert (now["thresholds"]["automatic"], now["thresholds"]["fact"]["review_bps"]) == (False, 6_000)
+        assert (now["thresholds"]["automatic"], now["thresholds"]["fact"]["review_bps"]) == (
+            False,
+            6_000,
+        )
         assert now["cooldown_ms"] == 7 * 60_000
         export = daemon.request("GET", "/v1/journal/export").body.splitlines()
-        recorded = [event for line in export if (event := json.loads(line).get("event", {})).get("kind") == "admin.changed"]
-        before = {"learning.automatic": True, "learning.fact_review_bps": 7_500, "learning.cooldown_minutes": 5}
+        recorded = [
+            event
+            for line in export
+            if (event := json.loads(line).get("event", {})).get("kind") == "admin.changed"
+        ]
+        before = {
+            "learning.automatic": True,
+            "learning.fact_review_bps": 7_500,
+            "learning.cooldown_minutes": 5,
+        }
         assert {"from": before, "to": changes} in [each["details"] for each in recorded]
         daemon.stop()
         daemon.restart()
@@ -105,4 +133,9 @@ def test_what_a_page_may_not_change_or_what_is_wrong_changes_nothing(tmp_path: P
             assert daemon.request("PATCH", "/v1/config", {"changes": changes}).code == code, changes
         assert (daemon.home / "config.toml").read_text() == written
         viewer = daemon.post("/v1/tokens", {"name": "v", "scope": "operator"})["token"]
-        assert daemon.request("PATCH", "/v1/config", {"changes": {"learning.automatic": False}}, token=viewer).status == 403
+        assert (
+            daemon.request(
+                "PATCH", "/v1/config", {"changes": {"learning.automatic": False}}, token=viewer
+            ).status
+            == 403
+        )

@@ -1,4 +1,6 @@
-"""What the console needs beside the rest of the API: paths to complete, where a question stands on the tape, a hard restart."""
+"""What the console needs beside the rest of the API: paths to complete, where a question stands on
+the tape, a hard restart.
+"""
 
 import http.client
 import time
@@ -26,23 +28,38 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.mark.parametrize(
     ("prefix", "paths"),
-    [("", ["notes.md", "src/"]), ("n", ["notes.md"]), ("src/ma", ["src/main.py", "src/mass.py"]), ("src/mai", ["src/main.py"])],
+    [
+        ("", ["notes.md", "src/"]),
+        ("n", ["notes.md"]),
+        ("src/ma", ["src/main.py", "src/mass.py"]),
+        ("src/mai", ["src/main.py"]),
+    ],
 )
-def test_paths_are_completed_inside_the_workspace(daemon: DaemonProcess, prefix: str, paths: list[str]) -> None:
+def test_paths_are_completed_inside_the_workspace(
+    daemon: DaemonProcess, prefix: str, paths: list[str]
+) -> None:
     session = daemon.post("/v1/sessions")["session_id"]
     assert daemon.get(f"/v1/sessions/{session}/paths?prefix={prefix}") == {"paths": paths}
 
 
-@pytest.mark.parametrize("prefix", ["../", "/etc/", "way-out/", ".en", "priv", "nowhere/", "src/../../", "%00"])
+@pytest.mark.parametrize(
+    "prefix", ["../", "/etc/", "way-out/", ".en", "priv", "nowhere/", "src/../../", "%00"]
+)
 def test_what_lies_outside_or_is_protected_has_no_name(daemon: DaemonProcess, prefix: str) -> None:
     session = daemon.post("/v1/sessions")["session_id"]
     assert daemon.get(f"/v1/sessions/{session}/paths?prefix={prefix}") == {"paths": []}
 
 
-def test_a_question_says_where_on_the_tape_it_was_asked_and_outlives_a_hard_restart(daemon: DaemonProcess) -> None:
+def test_a_question_says_where_on_the_tape_it_was_asked_and_outlives_a_hard_restart(
+    daemon: DaemonProcess,
+) -> None:
     session = daemon.post("/v1/sessions")["session_id"]
     run = daemon.post(f"/v1/sessions/{session}/messages", {"text": "write"})["run_id"]
-    asked = next(data for _, _, data in daemon.events(f"/v1/sessions/{session}/events") if data["kind"] == "approval.requested")
+    asked = next(
+        data
+        for _, _, data in daemon.events(f"/v1/sessions/{session}/events")
+        if data["kind"] == "approval.requested"
+    )
     (approval,) = daemon.get("/v1/approvals")["approvals"]
     assert approval["seq"] == asked["seq"]
     before = daemon.get("/v1/status")["started_ms"]
@@ -52,7 +69,11 @@ def test_a_question_says_where_on_the_tape_it_was_asked_and_outlives_a_hard_rest
     assert daemon.request("POST", "/v1/restart", {"started_ms": before}).code == "conflict"
     assert daemon.process.poll() is None
     daemon.post(f"/v1/approvals/{approval['approval_id']}/answer", {"decision": "allow"})
-    entries = [data for _, event, data in daemon.events(f"/v1/sessions/{session}/events?until={run}") if event == "entry"]
+    entries = [
+        data
+        for _, event, data in daemon.events(f"/v1/sessions/{session}/events?until={run}")
+        if event == "entry"
+    ]
     assert entries[-1]["kind"] == "run.completed"
     assert (daemon.workspace / "plan.txt").read_text() == "one\n"
     assert daemon.get("/v1/journal/verify")["ok"] is True
@@ -67,5 +88,7 @@ def _status_after(daemon: DaemonProcess, before: int) -> dict[str, object]:
             status = {"started_ms": before}
         if status["started_ms"] != before:
             return status
-        time.sleep(0.02)  # It needs the processor to start, and there is nothing to wait on but the clock.
+        time.sleep(
+            0.02
+        )  # It needs the processor to start, and there is nothing to wait on but the clock.
     raise AssertionError(f"it did not come back:\n{daemon.said()}")

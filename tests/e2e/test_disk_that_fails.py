@@ -1,4 +1,6 @@
-"""A disk that refuses or does not answer: readiness, the doctor and an incident say so while it lasts, and not only afterwards."""
+"""A disk that refuses or does not answer: readiness, the doctor and an incident say so while it
+lasts, and not only afterwards.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,7 +13,7 @@ import httpx
 import pytest
 
 from palyra.api.auth import Access
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.serve.process import http_app
 from palyra.serve.wiring.daemon import Daemon
@@ -29,10 +31,12 @@ async def over_http(d: Daemon) -> AsyncIterator[httpx.AsyncClient]:
     access = Access(d.db, d.clock, d.redactor.redact)
     await access.open()
     secret, _ = await access.mint(OWNER, "test", "owner", principal=OWNER)
-    app = await http_app(d, access, Limits(), "http://127.0.0.1:7142", {})
+    app = await http_app(d, access, ApiLimits(), "http://127.0.0.1:7142", {})
     transport = httpx.ASGITransport(app=app)
     headers = {"authorization": f"Bearer {secret}"}
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7142", headers=headers) as client:
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1:7142", headers=headers
+    ) as client:
         yield client
     await access.close()
 
@@ -48,7 +52,9 @@ async def says_so(client: httpx.AsyncClient, why: str) -> None:
     (incident,) = (await client.get("/v1/incidents", params={"open": True})).json()["incidents"]
     assert (incident["severity"], why in incident["summary"]) == ("critical", True)
     assert (await client.get(f"/v1/incidents/{incident['incident_id']}")).json() == incident
-    assert [why in each["text"] for each in (await client.get("/v1/notices")).json()["notices"]] == [True]
+    assert [
+        why in each["text"] for each in (await client.get("/v1/notices")).json()["notices"]
+    ] == [True]
     assert (await client.get("/v1/status")).json()["incidents"] == 1
 
 
@@ -58,7 +64,9 @@ async def is_well(d: Daemon, client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).status_code == 200
     (incident,) = (await client.get("/v1/incidents")).json()["incidents"]
     assert incident.get("closed_ms"), incident
-    kinds = [entry.kind for entry in await entries(d, SYSTEM_TAPE) if entry.kind.startswith("incident.")]
+    kinds = [
+        entry.kind for entry in await entries(d, SYSTEM_TAPE) if entry.kind.startswith("incident.")
+    ]
     assert kinds == ["incident.opened", "incident.closed"]
     assert len((await client.get("/v1/notices")).json()["notices"]) == 1
 
@@ -77,7 +85,9 @@ def test_a_disk_that_refuses_is_told_of_at_once(tmp_path: Path) -> None:
     on_full_disk(tmp_path, [], scenario, SETTINGS)
 
 
-def test_an_idle_daemon_finds_out_that_its_disk_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_daemon_finds_out_that_its_disk_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody has written anything since the disk broke: being asked is reason enough to try."""
 
     async def scenario(d: Daemon, disk: Any) -> None:
@@ -98,7 +108,9 @@ async def eventually_ready(client: httpx.AsyncClient) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_disk_that_does_not_answer_is_told_of_while_it_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_does_not_answer_is_told_of_while_it_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario(d: Daemon) -> None:
         async with over_http(d) as client:
             with held_writer(d):
@@ -112,7 +124,9 @@ def test_a_disk_that_does_not_answer_is_told_of_while_it_is_silent(tmp_path: Pat
     in_daemon(tmp_path, [], scenario, SETTINGS)
 
 
-def test_readiness_is_answered_though_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_is_answered_though_nothing_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = asyncio.Event()
 
     async def scenario(d: Daemon) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.features.health.watchdog import Finding, Remedy
+from palyra.features.health.watchdog import HealthFinding, Remedy
 from palyra.serve.wiring.daemon import Daemon
 from tests import daemon as daemons
 from tests.cli_terminal import palyra
@@ -53,7 +53,18 @@ def test_the_daemon_looks_and_repairs_itself_and_records_it(tmp_path: Path) -> N
         assert not found["ok"]
         by_id = {each["id"]: each for each in found["checks"]}
         assert set(by_id["home"]) == {"id", "title", "state", "detail", "fix", "repairable"}
-        assert {"palyra", "sqlite", "disk", "config", "model", "policy", "sandbox", "journal", "log", "incidents"} <= set(by_id)
+        assert {
+            "palyra",
+            "sqlite",
+            "disk",
+            "config",
+            "model",
+            "policy",
+            "sandbox",
+            "journal",
+            "log",
+            "incidents",
+        } <= set(by_id)
         done = daemon.post("/v1/doctor/repair", {"id": "home"})
         assert [(each["id"], each["worked"]) for each in done["repairs"]] == [("home", True)]
         said = palyra(daemon.home, "doctor", "--repair")
@@ -63,24 +74,38 @@ def test_the_daemon_looks_and_repairs_itself_and_records_it(tmp_path: Path) -> N
         assert daemon.request("POST", "/v1/doctor/repair", {"id": "home"}).code == "conflict"
         assert daemon.request("POST", "/v1/doctor/repair", {"id": "nothing"}).code == "not_found"
         exported = daemon.request("GET", "/v1/journal/export").body.splitlines()
-    told = [entry["event"] for entry in map(json.loads, exported) if entry["kind"] == "admin.changed"]
-    assert [(each["subject"], each["details"]["worked"]) for each in told if each["action"] == "repaired"] == [
+    told = [
+        entry["event"] for entry in map(json.loads, exported) if entry["kind"] == "admin.changed"
+    ]
+    assert [
+        (each["subject"], each["details"]["worked"])
+        for each in told
+        if each["action"] == "repaired"
+    ] == [
         ("home", True),
         ("leftovers", True),
     ]
 
 
 def test_what_a_person_sees_of_incidents_and_notices(tmp_path: Path) -> None:
-    with daemons.start(tmp_path, config="[healing]\nmode = 'auto'\nevery_ms = 1000\nfree_mb = 1099511627776\n") as daemon:
+    with daemons.start(
+        tmp_path, config="[healing]\nmode = 'auto'\nevery_ms = 1000\nfree_mb = 1099511627776\n"
+    ) as daemon:
         for _, event, data in daemon.events("/v1/events"):
             if event == "entry" and data["kind"] == "owner.notified":
                 break
         assert data["event"]["about"] == "incident"
         listed = palyra(daemon.home, "incidents")
         assert "resource" in listed.stdout
-        shown = json.loads(palyra(daemon.home, "incidents", "list", "--open", "--json").stdout)["incidents"][0]
-        assert "are free for" in palyra(daemon.home, "incidents", "show", shown["incident_id"]).stdout
-        assert b'palyra_incidents_open{domain="resource"} 1' in daemon.request("GET", "/metrics").body
+        shown = json.loads(palyra(daemon.home, "incidents", "list", "--open", "--json").stdout)[
+            "incidents"
+        ][0]
+        assert (
+            "are free for" in palyra(daemon.home, "incidents", "show", shown["incident_id"]).stdout
+        )
+        assert (
+            b'palyra_incidents_open{domain="resource"} 1' in daemon.request("GET", "/metrics").body
+        )
         assert "unread" in palyra(daemon.home, "notices").stdout
         assert "1 incident is open" in palyra(daemon.home, "status").stdout
         marked = palyra(daemon.home, "notices", "read")
@@ -100,18 +125,33 @@ def test_a_person_can_have_an_incident_mended_that_is_only_reported(tmp_path: Pa
             broken = False
             return "mended"
 
-        async def look(_: object) -> list[Finding]:
-            return [Finding("thing:1", "connector", "the thing is broken", remedies=(Remedy("mend it", mend),))] if broken else []
+        async def look(_: object) -> list[HealthFinding]:
+            return (
+                [
+                    HealthFinding(
+                        "thing:1",
+                        "connector",
+                        "the thing is broken",
+                        remedies=(Remedy("mend it", mend),),
+                    )
+                ]
+                if broken
+                else []
+            )
 
         d.watchdog.sources["thing"] = look
         set_mode(d, "observe_only")
         await d.watchdog.look()
-        (check,) = [each for each in (await d.doctor.examine()).checks if each.id.startswith("incident:")]
+        (check,) = [
+            each for each in (await d.doctor.examine()).checks if each.id.startswith("incident:")
+        ]
         assert (check.state, check.repairable) == ("warn", True)
         done = await d.doctor.repair(OWNER, check.id)
         assert [(each.worked, each.detail) for each in done.repairs] == [(True, "mended")]
         assert not await d.incidents.opened()
-        told = [body(entry) for entry in await entries(d, SYSTEM_TAPE) if entry.kind == "admin.changed"]
+        told = [
+            body(entry) for entry in await entries(d, SYSTEM_TAPE) if entry.kind == "admin.changed"
+        ]
         assert told[-1]["what"] == "daemon"
 
     watched(tmp_path, [], scenario)

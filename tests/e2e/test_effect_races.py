@@ -1,4 +1,6 @@
-"""Effects and approvals in odd moments: nothing happens twice, nothing is lost, and what was asked is what was answered."""
+"""Effects and approvals in odd moments: nothing happens twice, nothing is lost, and what was asked
+is what was answered.
+"""
 
 import asyncio
 import os
@@ -18,7 +20,7 @@ from palyra.core.events import Budgets
 from palyra.core.ids import OWNER
 from palyra.core.messages import ModelRequest, Text, ToolMessage, UserMessage
 from palyra.features.time_travel.undo import Undo
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals
 from tests.crash.scenarios import call
@@ -45,17 +47,22 @@ ONCE = [Turn(calls=(call("test.once", path="once.txt", line="effect"),)), Turn(t
 
 
 def last_said(request: ModelRequest) -> str:
-    texts = [part.text for m in request.messages if isinstance(m, UserMessage) for part in m.parts if isinstance(part, Text)]
+    texts = [
+        part.text
+        for m in request.messages
+        if isinstance(m, UserMessage)
+        for part in m.parts
+        if isinstance(part, Text)
+    ]
     return texts[-1]
 
 
-# --- once is once -----------------------------------------------------------------------------------------------------
-
-
-def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(tmp_path: Path) -> None:
+def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(
+    tmp_path: Path,
+) -> None:
     """The store fails while the first request is out, and is back before the reply."""
     permit_all(tmp_path)
-    hold = Hold()
+    hold = StreamPause()
     requests: list[ModelRequest] = []
 
     def turn(request: ModelRequest) -> Turn:
@@ -83,11 +90,13 @@ def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(tm
 def test_while_the_disk_is_full_nobody_is_asked_twice_and_nothing_is_done_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once behind a reply of a later turn, once behind what a tool did: both are held until there is room, and go on from there."""
+    """Once behind a reply of a later turn, once behind what a tool did: both are held until there
+    is room, and go on from there.
+    """
     monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
     permit_all(tmp_path)
     requests: list[ModelRequest] = []
-    holds = {"reply": Hold()}
+    holds = {"reply": StreamPause()}
 
     def turn(request: ModelRequest) -> Turn:
         requests.append(request)
@@ -110,7 +119,11 @@ def test_while_the_disk_is_full_nobody_is_asked_twice_and_nothing_is_done_twice(
         assert (tmp_path / "work/once.txt").read_text() == "effect\n"
         assert len(requests) == 2
         found = await kinds(d, where.session_id)
-        assert (found.count("tool.finished"), found.count("model.replied"), found.count("approval.requested")) == (1, 2, 0)
+        assert (
+            found.count("tool.finished"),
+            found.count("model.replied"),
+            found.count("approval.requested"),
+        ) == (1, 2, 0)
 
     on_full_disk(tmp_path, ScriptedModel(turn, holds=holds), scenario)
 
@@ -119,13 +132,23 @@ def test_a_steer_that_arrives_with_the_last_reply_is_answered(tmp_path: Path) ->
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         sent: list[asyncio.Future[Submitted]] = []
-        at_commit(d, "model.replied", lambda: sent.append(asyncio.ensure_future(say(d, where, "also this", mode="steer"))))
+        at_commit(
+            d,
+            "model.replied",
+            lambda: sent.append(asyncio.ensure_future(say(d, where, "also this", mode="steer"))),
+        )
         await finished(d, await say(d, where, "this"))
         await ends(d, where.session_id, (await sent[0]).run_id)
-        replies = [body(entry)["text"] for entry in await entries(d, where.session_id) if entry.kind == "model.replied"]
+        replies = [
+            body(entry)["text"]
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "model.replied"
+        ]
         assert replies == ["to this", "to also this"]
 
-    in_daemon(tmp_path, ScriptedModel(lambda request: Turn(text=(f"to {last_said(request)}",))), scenario)
+    in_daemon(
+        tmp_path, ScriptedModel(lambda request: Turn(text=(f"to {last_said(request)}",))), scenario
+    )
 
 
 def test_a_shutdown_before_an_effect_begins_leaves_nothing_in_doubt(tmp_path: Path) -> None:
@@ -143,7 +166,9 @@ def test_a_shutdown_before_an_effect_begins_leaves_nothing_in_doubt(tmp_path: Pa
             writer.release()
             await closing
         async with daemon(tmp_path, ONCE) as d:
-            assert (await until(d, where.session_id, "approval.requested", *TERMINAL)).kind == "run.completed"
+            assert (
+                await until(d, where.session_id, "approval.requested", *TERMINAL)
+            ).kind == "run.completed"
         assert (tmp_path / "work/once.txt").read_text() == "effect\n"
 
     run_loop(inside())
@@ -164,7 +189,9 @@ def test_a_shutdown_during_one_effect_begins_no_other(tmp_path: Path) -> None:
             await closing[0]
         assert (tmp_path / "work/once.txt").read_text() == "effect\n"
         async with daemon(tmp_path, both) as d:
-            assert (await until(d, where.session_id, "approval.requested", *TERMINAL)).kind == "run.completed"
+            assert (
+                await until(d, where.session_id, "approval.requested", *TERMINAL)
+            ).kind == "run.completed"
         assert (tmp_path / "work/once.txt").read_text() == "effect\neffect\n"
 
     run_loop(inside())
@@ -183,7 +210,11 @@ def test_a_pure_call_that_is_interrupted_as_it_finishes_has_one_result(tmp_path:
         await asyncio.sleep(0)
         writer.release()
         await ends(d, where.session_id, run.run_id)
-        results = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+        results = [
+            body(entry)
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "tool.finished"
+        ]
         assert [(result["outcome"], result["text"][:11]) for result in results] == [
             ("ok", "result"),
             ("interrupted", "interrupted"),
@@ -192,12 +223,16 @@ def test_a_pure_call_that_is_interrupted_as_it_finishes_has_one_result(tmp_path:
     in_daemon(tmp_path, [Turn(calls=calls), Turn(text=("ok",))], scenario)
 
 
-def test_undo_takes_back_the_newest_change_and_not_a_call_that_changed_nothing(tmp_path: Path) -> None:
+def test_undo_takes_back_the_newest_change_and_not_a_call_that_changed_nothing(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     (tmp_path / "work").mkdir()
     os.mkfifo(tmp_path / "work/fifo")
     held = call("test.reversible", path="b.txt", line="y", hold="fifo", hold_at="before")
-    model = ScriptedModel(Script({"one": tuple(WRITING), "two": (Turn(calls=(held,)), Turn(text=("ok",)))}))
+    model = ScriptedModel(
+        Script({"one": tuple(WRITING), "two": (Turn(calls=(held,)), Turn(text=("ok",)))})
+    )
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -231,9 +266,6 @@ async def _met(fifo: Path) -> int:
     return found[0]
 
 
-# --- requests that outlive their run ----------------------------------------------------------------------------------
-
-
 async def _asking(d: Daemon) -> tuple[Submitted, HeldWriter]:
     """A run whose call is judged, and whose request for approval lies before the writer."""
     where = await session(d)
@@ -261,10 +293,12 @@ def test_a_cancel_while_the_request_is_being_written_withdraws_the_request(tmp_p
     in_daemon(tmp_path, WRITING, scenario)
 
 
-def test_a_time_budget_that_ends_while_the_request_is_being_written_withdraws_it(tmp_path: Path) -> None:
+def test_a_time_budget_that_ends_while_the_request_is_being_written_withdraws_it(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
-        # Longer than a busy machine takes until the request lies before the writer; shorter than until a run says that it lives,
-        # which would lie there too.
+        # Longer than a busy machine takes until the request lies before the writer; shorter than
+        # until a run says that it lives, which would lie there too.
         d.settings.budgets = Budgets(active_ms=3_000)
         run, writer = await _asking(d)
         await writer.handed_over(2)
@@ -296,9 +330,6 @@ def test_a_full_disk_while_an_approval_times_out_is_tried_again_later_and_not_at
     on_full_disk(tmp_path, WRITING, scenario, "[approvals.timeout_ms]\ninteractive = 1000\n")
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
 def test_an_always_that_lost_to_a_deny_writes_no_policy(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -306,7 +337,9 @@ def test_an_always_that_lost_to_a_deny_writes_no_policy(tmp_path: Path) -> None:
         approval = await asked(d, where.session_id)
 
         def answering(answer: Answer) -> "asyncio.Future[Any]":
-            return asyncio.ensure_future(d.answers.answer(OWNER, approval.approval_id, answer, "test"))
+            return asyncio.ensure_future(
+                d.answers.answer(OWNER, approval.approval_id, answer, "test")
+            )
 
         with held_writer(d) as writer:
             deny = answering(Answer(decision="deny"))
@@ -322,7 +355,9 @@ def test_an_always_that_lost_to_a_deny_writes_no_policy(tmp_path: Path) -> None:
     in_daemon(tmp_path, WRITING, scenario)
 
 
-def test_a_wider_yes_to_edited_arguments_does_not_cover_what_was_edited_away(tmp_path: Path) -> None:
+def test_a_wider_yes_to_edited_arguments_does_not_cover_what_was_edited_away(
+    tmp_path: Path,
+) -> None:
     writes = [Turn(calls=(call("fs.write", path="prod.cfg", content=content),)) for content in "ab"]
     model = [writes[0], Turn(text=("ok",)), writes[1], Turn(text=("ok",))]
 
@@ -330,7 +365,9 @@ def test_a_wider_yes_to_edited_arguments_does_not_cover_what_was_edited_away(tmp
         where = await session(d)
         first = await say(d, where, "hi")
         approval = await asked(d, where.session_id)
-        edited = Answer(decision="allow", scope="session", arguments={"path": "dev.cfg", "content": "a"})
+        edited = Answer(
+            decision="allow", scope="session", arguments={"path": "dev.cfg", "content": "a"}
+        )
         await d.answers.answer(OWNER, approval.approval_id, edited, "test")
         await finished(d, first)
         (grant,) = await d.db.read(lambda tx: approvals.grants_of(tx, OWNER))
@@ -351,13 +388,20 @@ def test_what_is_attested_and_shown_to_the_model_are_the_arguments_that_ran(tmp_
         run = await say(d, where, "hi")
         approval = await asked(d, where.session_id)
         edited = {"path": "b.txt", "content": "y"}
-        await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow", arguments=edited), "test")
+        await d.answers.answer(
+            OWNER, approval.approval_id, Answer(decision="allow", arguments=edited), "test"
+        )
         await finished(d, run)
         told = {entry.kind: body(entry) for entry in await entries(d, where.session_id)}
         ran = told["approval.resolved"]["arguments"]
         assert ran["path"] == "b.txt"
-        assert told["tool.finished"]["attestation"]["input_sha256"] == sha256(msgspec.json.encode(ran)).hexdigest()
-        assert "b.txt" in str(model.requests[-1].messages), "the model is not told that other arguments ran"
+        assert (
+            told["tool.finished"]["attestation"]["input_sha256"]
+            == sha256(msgspec.json.encode(ran)).hexdigest()
+        )
+        assert "b.txt" in str(model.requests[-1].messages), (
+            "the model is not told that other arguments ran"
+        )
 
     in_daemon(tmp_path, model, scenario)
 
@@ -367,7 +411,9 @@ def test_a_yes_is_judged_by_the_policy_in_force_when_it_is_given(tmp_path: Path)
         where = await session(d)
         run = await say(d, where, "hi")
         approval = await asked(d, where.session_id)
-        (d.policy_folder / "no.cedar").write_text('@id("no")\nforbid (principal, action, resource == Tool::"fs.write");\n')
+        (d.policy_folder / "no.cedar").write_text(
+            '@id("no")\nforbid (principal, action, resource == Tool::"fs.write");\n'
+        )
         assert not d.policy.reload().problems
         with pytest.raises(Forbidden):
             await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")

@@ -1,4 +1,6 @@
-"""Floods at the doors: what one connection may bring is bounded before anything is done, and everybody else is answered."""
+"""Floods at the doors: what one connection may bring is bounded before anything is done, and
+everybody else is answered.
+"""
 
 import asyncio
 import base64
@@ -17,7 +19,7 @@ from palyra.api import listen_sockets
 from palyra.api.auth import Access
 from palyra.api.http_server import HttpServer
 from palyra.api.intake import BUDGET, Meter, Pool, budget_for
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.api.websocket_connection import WebSocketConnection
 from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
@@ -28,16 +30,20 @@ WAIT_S = 30
 
 
 @asynccontextmanager
-async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[tuple[HttpServer, int, str, str]]:
+async def served(
+    folder: Path, limits: ApiLimits | None = None
+) -> AsyncIterator[tuple[HttpServer, int, str, str]]:
     """A server in this loop, its port, an owner's token and a session."""
-    limits = limits or Limits(requests_per_second=10_000)
+    limits = limits or ApiLimits(requests_per_second=10_000)
     async with inprocess.daemon(folder, [Turn(text="hi")]) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         await access.open()
         secret, _ = await access.mint(OWNER, "test", "owner", principal=OWNER)
         with listen_sockets.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
-            server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
+            server = HttpServer(
+                await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits
+            )
             ready = asyncio.Event()
             serving = asyncio.create_task(server.run_on(listener, ready.set))
             await asyncio.wait_for(ready.wait(), WAIT_S)
@@ -51,7 +57,10 @@ async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[tu
 
 
 def head(port: int, line: str, *headers: str) -> bytes:
-    return "\r\n".join((f"{line} HTTP/1.1", f"Host: 127.0.0.1:{port}", *headers)).encode() + b"\r\n\r\n"
+    return (
+        "\r\n".join((f"{line} HTTP/1.1", f"Host: 127.0.0.1:{port}", *headers)).encode()
+        + b"\r\n\r\n"
+    )
 
 
 async def healthy(port: int) -> None:
@@ -74,9 +83,6 @@ async def closed(reader: asyncio.StreamReader) -> bytes:
         return said
 
 
-# --- HTTP/1.1 -------------------------------------------------------------------------------------------------------------
-
-
 def test_requests_that_are_sent_ahead_wait_in_the_socket_and_not_in_memory(tmp_path: Path) -> None:
     async def scene() -> None:
         async with served(tmp_path) as (server, port, secret, _):
@@ -86,7 +92,8 @@ def test_requests_that_are_sent_ahead_wait_in_the_socket_and_not_in_memory(tmp_p
             async with asyncio.timeout(WAIT_S):
                 await reader.readuntil(b"\r\n\r\n")
                 connection: Any = next(iter(server.server_state.connections))
-                # The stream does not end, so nothing behind it is answered. Others are, and see what is queued.
+                # The stream does not end, so nothing behind it is answered. Others are, and see
+                # what is queued.
                 while not connection.pipeline:
                     await healthy(port)
             for _ in range(5):
@@ -102,7 +109,9 @@ def test_requests_that_are_sent_ahead_are_all_answered(tmp_path: Path) -> None:
     async def scene() -> None:
         async with served(tmp_path) as (_, port, _, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(head(port, "GET /healthz") * 500 + head(port, "GET /healthz", "Connection: close"))
+            writer.write(
+                head(port, "GET /healthz") * 500 + head(port, "GET /healthz", "Connection: close")
+            )
             assert (await closed(reader)).count(b"HTTP/1.1 200") == 501
             writer.close()
 
@@ -115,7 +124,10 @@ def test_a_body_in_chunks_of_one_byte_ends_its_connection(tmp_path: Path, with_t
         async with served(tmp_path) as (_, port, secret, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             token = (f"Authorization: Bearer {secret}",) if with_token else ()
-            writer.write(head(port, "POST /v1/sessions", "Transfer-Encoding: chunked", *token) + b"1\r\nx\r\n" * 100_000)
+            writer.write(
+                head(port, "POST /v1/sessions", "Transfer-Encoding: chunked", *token)
+                + b"1\r\nx\r\n" * 100_000
+            )
             said = await closed(reader)
             assert said.startswith(b"HTTP/1.1 429" if with_token else b"HTTP/1.1 401")
             assert said.count(b"HTTP/1.1 ") == 1
@@ -129,8 +141,15 @@ def test_a_large_body_in_ordinary_chunks_is_taken(tmp_path: Path) -> None:
         async with served(tmp_path) as (_, port, secret, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             body = json.dumps({"title": "t", "labels": []}).encode().ljust(3 << 20)
-            chunks = b"".join(b"%x\r\n%b\r\n" % (100, body[at : at + 100].ljust(100)) for at in range(0, len(body), 100))
-            lines = ("Transfer-Encoding: chunked", f"Authorization: Bearer {secret}", "Connection: close")
+            chunks = b"".join(
+                b"%x\r\n%b\r\n" % (100, body[at : at + 100].ljust(100))
+                for at in range(0, len(body), 100)
+            )
+            lines = (
+                "Transfer-Encoding: chunked",
+                f"Authorization: Bearer {secret}",
+                "Connection: close",
+            )
             writer.write(head(port, "POST /v1/sessions", *lines) + chunks + b"0\r\n\r\n")
             said = await closed(reader)
             # Taken whole: what is wrong with it is what it says, not how it came.
@@ -144,7 +163,9 @@ def test_one_header_without_an_end_is_refused_while_it_comes(tmp_path: Path) -> 
     async def scene() -> None:
         async with served(tmp_path) as (_, port, _, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: ".encode() + b"x" * (1 << 20))
+            writer.write(
+                f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: ".encode() + b"x" * (1 << 20)
+            )
             assert (await closed(reader)).startswith(b"HTTP/1.1 431")
             writer.close()
 
@@ -174,27 +195,35 @@ def test_headers_of_all_strangers_together_are_bounded(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_the_probe_is_answered_however_often_others_call_from_the_same_address(tmp_path: Path) -> None:
+def test_the_probe_is_answered_however_often_others_call_from_the_same_address(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
-        async with served(tmp_path, Limits(requests_per_second=1)) as (_, port, _, _):
+        async with served(tmp_path, ApiLimits(requests_per_second=1)) as (_, port, _, _):
             for _ in range(20):
                 await healthy(port)
 
     asyncio.run(scene())
 
 
-# --- WebSocket ------------------------------------------------------------------------------------------------------------
-
-
 def frame(opcode: int, payload: bytes = b"", *, last: bool = True) -> bytes:
     return bytes([opcode | (0x80 if last else 0), 0x80 | len(payload)]) + bytes(4) + payload
 
 
-async def upgraded(port: int, secret: str, session_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def upgraded(
+    port: int, secret: str, session_id: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     key = base64.b64encode(os.urandom(16)).decode()
-    lines = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}")
-    writer.write(head(port, f"GET /v1/sessions/{session_id}/ws", f"Authorization: Bearer {secret}", *lines))
+    lines = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        f"Sec-WebSocket-Key: {key}",
+    )
+    writer.write(
+        head(port, f"GET /v1/sessions/{session_id}/ws", f"Authorization: Bearer {secret}", *lines)
+    )
     async with asyncio.timeout(WAIT_S):
         assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
     return reader, writer
@@ -220,7 +249,11 @@ def test_pings_of_a_client_that_reads_no_answers_are_not_read_any_more(tmp_path:
             _, writer = await upgraded(port, secret, session_id)
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(frame(9, b"x" * 125) * 200_000)
-            connection: Any = next(each for each in server.server_state.connections if isinstance(each, WebSocketConnection))
+            connection: Any = next(
+                each
+                for each in server.server_state.connections
+                if isinstance(each, WebSocketConnection)
+            )
             async with asyncio.timeout(WAIT_S):
                 while not connection._feed.paused or connection.writable.is_set():
                     await healthy(port)
@@ -246,9 +279,6 @@ def test_messages_one_after_the_other_are_all_answered(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-# --- every door, with a real daemon ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("door", "name"),
     [
@@ -261,14 +291,13 @@ def test_messages_one_after_the_other_are_all_answered(tmp_path: Path) -> None:
         ("workers", "worker_messages"),
     ],
 )
-def test_a_flood_costs_a_bounded_amount_of_memory_and_nobody_their_answer(door: str, name: str) -> None:
+def test_a_flood_costs_a_bounded_amount_of_memory_and_nobody_their_answer(
+    door: str, name: str
+) -> None:
     silence, growth = floods.measured(door, name, 3)
     assert growth < floods.GROWTH_MB
     # Generous: other tests have the processors meanwhile.
     assert silence < 3
-
-
-# --- the budget itself ----------------------------------------------------------------------------------------------------
 
 
 def test_a_meter_makes_whoever_has_spent_it_wait_and_nobody_else() -> None:
@@ -280,5 +309,5 @@ def test_a_meter_makes_whoever_has_spent_it_wait_and_nobody_else() -> None:
 
 
 def test_whoever_may_ask_more_often_may_bring_more() -> None:
-    assert budget_for(Limits()) is BUDGET
-    assert budget_for(Limits(requests_per_second=1_000)).per_second > 1_000 * BUDGET.request
+    assert budget_for(ApiLimits()) is BUDGET
+    assert budget_for(ApiLimits(requests_per_second=1_000)).per_second > 1_000 * BUDGET.request

@@ -1,4 +1,6 @@
-"""Forking: a run taken up again from one of its entries, live, with another model or under other policies."""
+"""Forking: a run taken up again from one of its entries, live, with another model or under other
+policies.
+"""
 
 import asyncio
 import json
@@ -15,7 +17,7 @@ from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessa
 from palyra.features.time_travel import outcomes
 from palyra.features.time_travel.fork import Fork, Forked
 from palyra.features.time_travel.replay.replay import replay
-from palyra.models.scripted import Hold, ScriptedModel, Turn
+from palyra.models.scripted import ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests import replaying
 from tests.daemon import start
@@ -40,7 +42,11 @@ async def recorded(d: Daemon) -> Submitted:
 
 
 async def seqs(d: Daemon, run: Submitted, kind: str) -> list[int]:
-    return [entry.seq for entry in await entries(d, run.session_id) if entry.kind == kind and entry.run_id == run.run_id]
+    return [
+        entry.seq
+        for entry in await entries(d, run.session_id)
+        if entry.kind == kind and entry.run_id == run.run_id
+    ]
 
 
 async def ended(d: Daemon, forked: Forked) -> outcomes.Outcome:
@@ -64,7 +70,11 @@ def test_a_fork_at_the_beginning_asks_another_model_the_same(tmp_path: Path) -> 
         before = await entries(d, run.session_id)
         forked = await d.forking.fork(OWNER, run.run_id, Fork(model="scripted/two"))
         other = await ended(d, forked)
-        assert (other.state, other.text, other.models) == ("done", "answer of two", ("scripted/two",))
+        assert (other.state, other.text, other.models) == (
+            "done",
+            "answer of two",
+            ("scripted/two",),
+        )
         assert [each.arguments for each in other.calls] == [{"text": "two 0"}, {"text": "two 1"}]
         assert model.requests[3].messages == (UserMessage((Text("count to two"),)),)
         # The original has one entry more: where it was continued.
@@ -85,7 +95,11 @@ def test_a_fork_in_the_middle_keeps_the_turns_that_were_whole(tmp_path: Path) ->
             other = await ended(d, forked)
             assert [each.arguments for each in other.calls] == [{"text": "two 1"}]
             first = next(each for each in model.requests if each.model == "two")
-            assert [type(message) for message in first.messages] == [UserMessage, AssistantMessage, ToolMessage]
+            assert [type(message) for message in first.messages] == [
+                UserMessage,
+                AssistantMessage,
+                ToolMessage,
+            ]
             model.requests.clear()
 
     inside_a_daemon(tmp_path, scenario)
@@ -103,7 +117,9 @@ def test_a_fork_under_other_policies_is_judged_by_them_alone(tmp_path: Path) -> 
         other = await ended(d, forked)
         assert [(each.verdict, each.outcome) for each in mine.calls] == [("allow", "ok")] * 2
         assert [(each.verdict, each.outcome) for each in other.calls] == [("deny", "denied")] * 2
-        accepted = next(entry for entry in await entries(d, forked.session_id) if entry.kind == "run.accepted")
+        accepted = next(
+            entry for entry in await entries(d, forked.session_id) if entry.kind == "run.accepted"
+        )
         assert body(accepted)["policy"] == str(folder)
         assert body(accepted)["forked_run_id"] == run.run_id
         # What comes next in the same session is under the usual policies again.
@@ -112,7 +128,11 @@ def test_a_fork_under_other_policies_is_judged_by_them_alone(tmp_path: Path) -> 
         usual = outcomes.of(await entries(d, forked.session_id), again.run_id)
         assert all(each.verdict != "deny" for each in usual.calls)
         # A fork is a run like any other: it can be replayed.
-        assert (await asyncio.to_thread(replay, await replaying.recording(d, forked.session_id), d.catalogue)).identical
+        assert (
+            await asyncio.to_thread(
+                replay, await replaying.recording(d, forked.session_id), d.catalogue
+            )
+        ).identical
 
     inside_a_daemon(tmp_path, scenario)
 
@@ -133,7 +153,7 @@ def test_a_fork_is_not_judged_by_policies_that_it_could_write_itself(tmp_path: P
 def test_policies_that_are_gone_after_a_restart_permit_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
-    stuck = Hold()
+    stuck = StreamPause()
 
     def slow(request: ModelRequest) -> Turn:
         return Turn(text="well", hold="stuck") if request.model == "two" else speak(request)
@@ -141,12 +161,16 @@ def test_policies_that_are_gone_after_a_restart_permit_nothing(tmp_path: Path) -
     async def inside() -> None:
         async with daemon(tmp_path, ScriptedModel(slow, holds={"stuck": stuck}), SETTINGS) as d:
             run = await recorded(d)
-            forked = await d.forking.fork(OWNER, run.run_id, Fork(model="scripted/two", policy=str(folder)))
+            forked = await d.forking.fork(
+                OWNER, run.run_id, Fork(model="scripted/two", policy=str(folder))
+            )
             await asyncio.wait_for(stuck.reached.wait(), 20)
         folder.rmdir()
         async with daemon(tmp_path, ScriptedModel(speak), SETTINGS) as d:
             other = await ended(d, forked)
-            assert [(each.verdict, each.outcome) for each in other.calls] == [("deny", "denied")] * 2
+            assert [(each.verdict, each.outcome) for each in other.calls] == [
+                ("deny", "denied")
+            ] * 2
 
     asyncio.run(inside())
 
@@ -154,7 +178,12 @@ def test_policies_that_are_gone_after_a_restart_permit_nothing(tmp_path: Path) -
 def test_what_cannot_be_forked_is_said(tmp_path: Path) -> None:
     async def scenario(d: Daemon, model: ScriptedModel) -> None:
         run = await recorded(d)
-        for wrong in (Fork(at=1), Fork(at=999), Fork(model="nobody/x"), Fork(policy=str(tmp_path / "none"))):
+        for wrong in (
+            Fork(at=1),
+            Fork(at=999),
+            Fork(model="nobody/x"),
+            Fork(policy=str(tmp_path / "none")),
+        ):
             with pytest.raises(InvalidInput):
                 await d.forking.fork(OWNER, run.run_id, wrong)
         (tmp_path / "bad").mkdir()
@@ -168,8 +197,16 @@ def test_what_cannot_be_forked_is_said(tmp_path: Path) -> None:
     inside_a_daemon(tmp_path, scenario)
 
 
-def test_replay_and_fork_over_http_and_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = {"*": [{"calls": [{"name": "fs.list", "arguments": {}}]}, {"text": ["two"]}, {"text": ["three"]}]}
+def test_replay_and_fork_over_http_and_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = {
+        "*": [
+            {"calls": [{"name": "fs.list", "arguments": {}}]},
+            {"text": ["two"]},
+            {"text": ["three"]},
+        ]
+    }
     with start(tmp_path, script=script, config=SETTINGS) as d:
         session_id, ran = d.run("look around")
         run_id = ran[0]["run_id"]
@@ -189,5 +226,7 @@ def test_replay_and_fork_over_http_and_from_the_command_line(tmp_path: Path, cap
         assert root.run(["--home", home, "fork", run_id]) == 0
         assert "answer" in capsys.readouterr().out
         token = d.post("/v1/tokens", {"name": "helper", "scope": "operator"})["token"]
-        refused = d.request("POST", f"/v1/runs/{run_id}/fork", {"policy": str(tmp_path)}, token=token)
+        refused = d.request(
+            "POST", f"/v1/runs/{run_id}/fork", {"policy": str(tmp_path)}, token=token
+        )
         assert (refused.status, refused.code) == (403, "forbidden")

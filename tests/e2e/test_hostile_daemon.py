@@ -1,4 +1,6 @@
-"""A daemon that lies, over the real link: a worker does what it offers, as much as it said, and ends when it is told to."""
+"""A daemon that lies, over the real link: a worker does what it offers, as much as it said, and
+ends when it is told to.
+"""
 
 import asyncio
 import os
@@ -15,17 +17,17 @@ from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import (
     DAEMON_NAME,
     MOST_FILE_BYTES,
+    Acknowledged,
     Assign,
     Beat,
-    Cancel,
+    CallSettled,
+    CancelCall,
     Down,
     Finished,
     Frames,
-    Heard,
     Hello,
-    Need,
+    NeedContents,
     Piece,
-    Settled,
     Shipped,
     Up,
     Welcome,
@@ -59,7 +61,7 @@ class Liar:
                 if isinstance(said, Hello):
                     self.say(Welcome(name="attic", lease_ms=60_000))
                 elif isinstance(said, Beat):
-                    self.say(Heard(number=said.number))
+                    self.say(Acknowledged(number=said.number))
                 self.heard.append(said)
                 self._news.set()
 
@@ -69,7 +71,13 @@ class Liar:
 
     def assign(self, tool: str, **more: Any) -> Assign:
         given: dict[str, Any] = {"arguments": {}, "time_ms": 60_000, **more}
-        made = Assign(call_id=self._clock.new_id(), attempt=1, session_id=self._clock.new_id(), tool=tool, **given)
+        made = Assign(
+            call_id=self._clock.new_id(),
+            attempt=1,
+            session_id=self._clock.new_id(),
+            tool=tool,
+            **given,
+        )
         self.say(made)
         return made
 
@@ -81,12 +89,16 @@ class Liar:
         return found[0]
 
     async def finished(self, assign: Assign) -> Finished:
-        found: Finished = await self.until(lambda each: isinstance(each, Finished) and each.call_id == assign.call_id)
+        found: Finished = await self.until(
+            lambda each: isinstance(each, Finished) and each.call_id == assign.call_id
+        )
         return found
 
 
 @asynccontextmanager
-async def lying(folder: Path, *offered: str, slots: int = 1) -> AsyncIterator[tuple[Liar, Home, "subprocess.Popen[bytes]"]]:
+async def lying(
+    folder: Path, *offered: str, slots: int = 1
+) -> AsyncIterator[tuple[Liar, Home, "subprocess.Popen[bytes]"]]:
     """A worker in a process of its own, connected to a liar that has taken the daemon's place."""
     async with world(folder, []) as w:
         home = await w.enrol()
@@ -114,9 +126,6 @@ def shell(command: str) -> dict[str, Any]:
     return {"arguments": {"command": command, "timeout_s": 60}}
 
 
-# --- what it offers, and how much at once -----------------------------------------------------------------------------------
-
-
 def test_a_tool_that_is_not_offered_is_not_run(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with lying(tmp_path, "fs.read") as (liar, home, _):
@@ -136,9 +145,11 @@ def test_no_more_calls_run_at_once_than_there_are_slots(tmp_path: Path) -> None:
             assert {each.outcome for each in outcomes} == {"denied"}
             assert all("2 calls at once" in each.text for each in outcomes)
             await eventually(lambda: len(list(home.work.rglob("begun"))) == 2, "both have begun")
-            assert {path.parent.name for path in home.work.rglob("begun")} == {each.session_id for each in made[:2]}
+            assert {path.parent.name for path in home.work.rglob("begun")} == {
+                each.session_id for each in made[:2]
+            }
             # A place that is being freed is not taken before it is.
-            liar.say(Cancel(call_id=made[0].call_id, attempt=1))
+            liar.say(CancelCall(call_id=made[0].call_id, attempt=1))
             again = liar.assign("shell.run", **shell("true"))
             assert (await liar.finished(made[0])).outcome == "cancelled"
             assert (await liar.finished(again)).outcome == "ok"
@@ -146,16 +157,15 @@ def test_no_more_calls_run_at_once_than_there_are_slots(tmp_path: Path) -> None:
     run_loop(scenario())
 
 
-# --- sizes, depth, time -----------------------------------------------------------------------------------------------------
-
-
 def test_more_files_than_a_call_may_carry_are_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with lying(tmp_path, "shell.run") as (liar, _, _):
-            files = tuple(Shipped(f"f{number}", f"{number:x}" * 64, MOST_FILE_BYTES) for number in range(3))
+            files = tuple(
+                Shipped(f"f{number}", f"{number:x}" * 64, MOST_FILE_BYTES) for number in range(3)
+            )
             said = await liar.finished(liar.assign("shell.run", **shell("true"), files=files))
             assert (said.outcome, "64 MiB" in said.text) == ("denied", True)
-            assert not [each for each in liar.heard if isinstance(each, Need)]
+            assert not [each for each in liar.heard if isinstance(each, NeedContents)]
 
     run_loop(scenario())
 
@@ -168,13 +178,19 @@ def test_contents_that_nobody_asked_for_or_that_are_too_large_are_not_kept(tmp_p
                 liar.say(piece)
             files = (Shipped("large", digest(large), 1), Shipped("fits", digest(fits), len(fits)))
             made = liar.assign("shell.run", **shell("true"), files=files)
-            await liar.until(lambda each: isinstance(each, Need))
+            await liar.until(lambda each: isinstance(each, NeedContents))
             for content in (large, fits):
                 for piece in pieces(digest(content), content):
                     liar.say(piece)
-            await eventually(lambda: (home.state / "contents" / digest(fits)).exists(), "what fits is kept")
+            await eventually(
+                lambda: (home.state / "contents" / digest(fits)).exists(), "what fits is kept"
+            )
             assert {path.name for path in (home.state / "contents").iterdir()} == {digest(fits)}
-            assert not [each for each in liar.heard if isinstance(each, Finished) and each.call_id == made.call_id]
+            assert not [
+                each
+                for each in liar.heard
+                if isinstance(each, Finished) and each.call_id == made.call_id
+            ]
 
     run_loop(scenario())
 
@@ -191,13 +207,19 @@ def test_arguments_that_are_nested_too_deeply_are_refused(tmp_path: Path) -> Non
     run_loop(scenario())
 
 
-def test_a_call_has_the_time_that_its_tool_has_here_whatever_the_daemon_allows(tmp_path: Path) -> None:
+def test_a_call_has_the_time_that_its_tool_has_here_whatever_the_daemon_allows(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with lying(tmp_path, "shell.run") as (liar, _, _):
-            short = liar.assign("shell.run", arguments={"command": "sleep 300", "timeout_s": 300}, time_ms=300)
+            short = liar.assign(
+                "shell.run", arguments={"command": "sleep 300", "timeout_s": 300}, time_ms=300
+            )
             assert (await liar.finished(short)).outcome == "timeout"
-            liar.say(Settled(call_id=short.call_id, attempt=1))
-            odd = liar.assign("shell.run", arguments={"command": "sleep 300", "timeout_s": 300}, time_ms=-1)
+            liar.say(CallSettled(call_id=short.call_id, attempt=1))
+            odd = liar.assign(
+                "shell.run", arguments={"command": "sleep 300", "timeout_s": 300}, time_ms=-1
+            )
             assert (await liar.finished(odd)).outcome == "timeout"
 
     run_loop(scenario())
@@ -215,15 +237,16 @@ def test_pieces_without_end_do_not_stop_the_beats(tmp_path: Path) -> None:
     run_loop(scenario())
 
 
-# --- its end ----------------------------------------------------------------------------------------------------------------
-
-
 def test_sigterm_ends_it_with_everything_that_runs(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with lying(tmp_path, "shell.run", slots=2) as (liar, home, process):
             # A number that no other sleep on this machine has.
-            seconds = f"3{os.getpid()}{os.urandom(2).hex().translate(str.maketrans('abcdef', '123456'))}"
-            made = liar.assign("shell.run", **shell(f"touch begun; sleep {seconds} & sleep {seconds}"))
+            seconds = (
+                f"3{os.getpid()}{os.urandom(2).hex().translate(str.maketrans('abcdef', '123456'))}"
+            )
+            made = liar.assign(
+                "shell.run", **shell(f"touch begun; sleep {seconds} & sleep {seconds}")
+            )
             folder = Path(home.session(made.session_id))
             await eventually(lambda: (folder / "begun").exists() and running(seconds), "it sleeps")
             process.send_signal(signal.SIGTERM)

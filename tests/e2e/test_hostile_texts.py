@@ -1,4 +1,6 @@
-"""A file that is made to be slow is read unattended, and the daemon answers everybody else meanwhile."""
+"""A file that is made to be slow is read unattended, and the daemon answers everybody else
+meanwhile.
+"""
 
 import asyncio
 import threading
@@ -41,12 +43,17 @@ def test_health_is_answered_while_a_hostile_file_is_read(tmp_path: Path, piece: 
     assert result["size"] < SIZE * 3 // 4  # what the budget did not reach went unread
     # One that had to wait for the whole text would have been answered once, or not at all.
     assert len(answered) > 10
-    assert set(answered) <= {200, 429}  # somebody who asks all the time may be told to ask less often
+    assert set(answered) <= {
+        200,
+        429,
+    }  # somebody who asks all the time may be told to ask less often
     assert 200 in answered
 
 
 def test_a_stranger_who_floods_is_read_no_further_than_the_beginning(tmp_path: Path) -> None:
-    """Counted before anything is redacted. Somebody who is heard loses nothing, and all keeps its order."""
+    """Counted before anything is redacted. Somebody who is heard loses nothing, and all keeps its
+    order.
+    """
 
     async def scene() -> None:
         async with chat(tmp_path, [Turn(text="answer")] * 8) as talk:
@@ -54,11 +61,16 @@ def test_a_stranger_who_floods_is_read_no_further_than_the_beginning(tmp_path: P
             intake = talk.daemon.channels.intake
 
             async def kept(who: str) -> list[int]:
-                made = partial(Inbound, conversation=f"dm-{who}", sender=Sender(who, who, True), is_direct=True)
+                made = partial(
+                    Inbound, conversation=f"dm-{who}", sender=Sender(who, who, True), is_direct=True
+                )
                 said = [made(native_id=f"{who}-{n}", text=TEXT[: 20_000 + n]) for n in range(5)]
                 taken = await asyncio.gather(*(intake.take(talk.name, each) for each in said))
                 assert [each.duplicate for each in taken] == [False] * 5
-                found = [await talk.daemon.db.read(partial(messages.get, message_id=each.message_id)) for each in taken]
+                found = [
+                    await talk.daemon.db.read(partial(messages.get, message_id=each.message_id))
+                    for each in taken
+                ]
                 assert [each.number for each in found] == sorted(each.number for each in found)
                 return [len(each.inbound.text) for each in found]
 

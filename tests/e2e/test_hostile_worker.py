@@ -1,4 +1,6 @@
-"""A worker that lies, over the real link: the daemon believes neither sizes, nor depth, nor that anything will come."""
+"""A worker that lies, over the real link: the daemon believes neither sizes, nor depth, nor that
+anything will come.
+"""
 
 import asyncio
 import os
@@ -15,7 +17,7 @@ import palyra
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.features.workers.file_transfer import digest
 from palyra.features.workers.node import dial
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import (
     MOST_CALL_BYTES,
@@ -24,15 +26,15 @@ from palyra.features.workers.protocol import (
     PROTOCOL,
     Assign,
     Beat,
-    Cancel,
+    CallProgress,
+    CallRefused,
+    CallSettled,
+    CancelCall,
     Down,
     Finished,
     Hello,
     Leaving,
     Piece,
-    Progress,
-    Refused,
-    Settled,
     Shipped,
     Up,
     Want,
@@ -52,7 +54,10 @@ WAIT_S = 60
 
 
 def calls(name: str, **arguments: Any) -> list[Turn]:
-    return [Turn(calls=(ScriptedCall(name=f"worker:attic/{name}", arguments=arguments),)), Turn(text="ok")]
+    return [
+        Turn(calls=(ScriptedCall(name=f"worker:attic/{name}", arguments=arguments),)),
+        Turn(text="ok"),
+    ]
 
 
 SCRIPT = {
@@ -75,7 +80,7 @@ class FastClock(Clock):
 class Liar:
     """One end of the link, with a worker's certificate. Says what it likes."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DaemonConnection) -> None:
         self.line = line
         self.heard: list[Down] = []
         self._news = asyncio.Event()
@@ -117,15 +122,19 @@ class Liar:
 
 def hello(home: Home, **more: Any) -> Hello:
     given = {"tier": "none", "tools": TOOLS, "slots": 4, **more}
-    return Hello(protocol=PROTOCOL, version=palyra.__version__, instance=home.identity().instance, **given)
+    return Hello(
+        protocol=PROTOCOL, version=palyra.__version__, instance=home.identity().instance, **given
+    )
 
 
-async def dialled(w: World, home: Home) -> Line:
+async def dialled(w: World, home: Home) -> DaemonConnection:
     return await dial.dial("127.0.0.1", w.door.port, dial.of(home))
 
 
 @asynccontextmanager
-async def lying(folder: Path, clock: Clock | None = None) -> AsyncIterator[tuple[World, Liar, Home]]:
+async def lying(
+    folder: Path, clock: Clock | None = None
+) -> AsyncIterator[tuple[World, Liar, Home]]:
     async with world(folder, SCRIPT, clock=clock, lease_ms=600_000) as w:
         home = await w.enrol()
         line = await dialled(w, home)
@@ -143,14 +152,19 @@ async def _tier(w: World) -> str:
 
 
 def answer(assign: Assign, **more: Any) -> Finished:
-    return Finished(**{"call_id": assign.call_id, "attempt": assign.attempt, "outcome": "ok", "text": "done", **more})
+    return Finished(
+        **{
+            "call_id": assign.call_id,
+            "attempt": assign.attempt,
+            "outcome": "ok",
+            "text": "done",
+            **more,
+        }
+    )
 
 
 async def results(w: World, session_id: str) -> list[dict[str, Any]]:
     return [body(entry) for entry in await w.entries(session_id) if entry.kind == "tool.finished"]
-
-
-# --- sizes ----------------------------------------------------------------------------------------------------------------
 
 
 def test_files_that_are_larger_than_they_were_said_to_be_are_not_taken(tmp_path: Path) -> None:
@@ -160,7 +174,9 @@ def test_files_that_are_larger_than_they_were_said_to_be_are_not_taken(tmp_path:
             run = await say(w.daemon, there, "bring")
             assign = await liar.assigned()
             contents = [os.urandom(1 << 20) for _ in range(3)]
-            named = tuple(Shipped(f"out/{number}", digest(each), 1) for number, each in enumerate(contents))
+            named = tuple(
+                Shipped(f"out/{number}", digest(each), 1) for number, each in enumerate(contents)
+            )
             liar.say(answer(assign, files=named))
             await liar.until(lambda each: isinstance(each, Want) and each.digest == named[0].sha256)
             for piece in pieces(named[0].sha256, contents[0]):
@@ -175,7 +191,9 @@ def test_files_that_are_larger_than_they_were_said_to_be_are_not_taken(tmp_path:
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["one content", "many contents"])
-def test_more_than_a_call_may_carry_is_refused_before_it_is_asked_for(tmp_path: Path, same: bool) -> None:
+def test_more_than_a_call_may_carry_is_refused_before_it_is_asked_for(
+    tmp_path: Path, same: bool
+) -> None:
     async def scenario() -> None:
         async with lying(tmp_path) as (w, liar, _):
             there = await session(w.daemon)
@@ -183,7 +201,10 @@ def test_more_than_a_call_may_carry_is_refused_before_it_is_asked_for(tmp_path: 
             assign = await liar.assigned()
             count = MOST_CALL_BYTES // MOST_FILE_BYTES + 1
             digests = [("0" if same else f"{number:x}") * 64 for number in range(count)]
-            named = tuple(Shipped(f"out/{number}", each, MOST_FILE_BYTES) for number, each in enumerate(digests))
+            named = tuple(
+                Shipped(f"out/{number}", each, MOST_FILE_BYTES)
+                for number, each in enumerate(digests)
+            )
             liar.say(answer(assign, files=named))
             await finished(w.daemon, run)
             (result,) = await results(w, there.session_id)
@@ -205,9 +226,6 @@ def test_what_nobody_asked_for_is_not_kept(tmp_path: Path) -> None:
             assert not w.daemon.workers.presence.station("attic").fetching
 
     run_loop(scenario())
-
-
-# --- depth ----------------------------------------------------------------------------------------------------------------
 
 
 def nested(levels: int) -> Any:
@@ -232,7 +250,9 @@ def test_data_that_is_nested_too_deeply_is_left_out_and_the_result_says_so(tmp_p
     run_loop(scenario())
 
 
-def test_a_message_that_cannot_be_read_costs_the_worker_its_calls_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_message_that_cannot_be_read_costs_the_worker_its_calls_and_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with lying(tmp_path) as (w, liar, _):
             there = await session(w.daemon)
@@ -244,12 +264,9 @@ def test_a_message_that_cannot_be_read_costs_the_worker_its_calls_and_the_run_go
             liar.line._carrier.write(struct.pack(">I", len(deep)) + deep)
             # Nobody knows whether the command ran: a person is asked, as after every lost lease.
             assert (await asked(w.daemon, there.session_id)).request.about == "in_doubt"
-            await liar.until(lambda each: isinstance(each, Refused))
+            await liar.until(lambda each: isinstance(each, CallRefused))
 
     run_loop(scenario())
-
-
-# --- time -----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_call_is_not_waited_for_longer_than_was_shown(tmp_path: Path) -> None:
@@ -258,13 +275,15 @@ def test_a_call_is_not_waited_for_longer_than_was_shown(tmp_path: Path) -> None:
             there = await session(w.daemon)
             await say(w.daemon, there, "run")
             assign = await liar.assigned()
-            await liar.until(lambda each: isinstance(each, Cancel) and each.call_id == assign.call_id)
+            await liar.until(
+                lambda each: isinstance(each, CancelCall) and each.call_id == assign.call_id
+            )
             assert (await asked(w.daemon, there.session_id)).request.about == "in_doubt"
             (left,) = await w.told("worker.left")
             assert left["calls"] == [assign.call_id]
             # What comes now comes too late.
             liar.say(answer(assign))
-            await liar.until(lambda each: isinstance(each, Settled))
+            await liar.until(lambda each: isinstance(each, CallSettled))
             assert await w.told("worker.refused")
 
     run_loop(scenario())
@@ -297,9 +316,6 @@ def test_a_call_that_only_looks_is_given_up_after_three_silent_attempts(tmp_path
     run_loop(scenario())
 
 
-# --- floods ---------------------------------------------------------------------------------------------------------------
-
-
 def test_a_worker_that_comes_and_goes_does_not_fill_the_database(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w:
@@ -310,7 +326,7 @@ def test_a_worker_that_comes_and_goes_does_not_fill_the_database(tmp_path: Path)
                     line = await dialled(w, home)
                     line.post(hello(home))
                     said = await line.receive()
-                    if isinstance(said, Refused):
+                    if isinstance(said, CallRefused):
                         assert said.code == "limit_exceeded", said.message
                         refused += 1
                     else:
@@ -350,7 +366,9 @@ def test_of_a_calls_progress_no_more_is_shown_than_somebody_can_read(tmp_path: P
             station = w.daemon.workers.presence.station("attic")
             seen: list[str] = []
             station.held[assign.call_id].progress = seen.append
-            liar.say(Progress(call_id=assign.call_id, attempt=assign.attempt, text="x" * 1_000_000))
+            liar.say(
+                CallProgress(call_id=assign.call_id, attempt=assign.attempt, text="x" * 1_000_000)
+            )
             liar.say(answer(assign))
             await finished(w.daemon, run)
             assert [len(each) for each in seen] == [16 << 10]

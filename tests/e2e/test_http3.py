@@ -1,4 +1,6 @@
-"""HTTP/3: what only it can get wrong. That it does what every other door does is shown in tests/doors."""
+"""HTTP/3: what only it can get wrong. That it does what every other door does is shown in
+tests/doors.
+"""
 
 import asyncio
 import contextlib
@@ -20,7 +22,7 @@ from palyra.api import decoding, listen_sockets
 from palyra.api.auth import Access
 from palyra.api.http3 import bounded_memory, connection, exchange, server
 from palyra.api.http3.server import Http3, listen
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
@@ -64,9 +66,11 @@ async def opened(folder: Path) -> AsyncIterator[World]:
         await access.open()
         udp = listen_sockets.bind_udp("127.0.0.1", 0)
         port = udp.getsockname()[1]
-        limits = Limits(body_bytes=BODY, requests_per_second=10_000)
+        limits = ApiLimits(body_bytes=BODY, requests_per_second=10_000)
         app = await http_app(daemon, access, limits, "https://127.0.0.1:1", {}, quic_port=port)
-        door = await listen(udp, app, limits, await daemon.certificates.serve(["localhost", "127.0.0.1"]))
+        door = await listen(
+            udp, app, limits, await daemon.certificates.serve(["localhost", "127.0.0.1"])
+        )
         secret, _ = await access.mint(OWNER, "test", "owner", principal=OWNER)
         try:
             yield World(daemon, access, door, port, secret)
@@ -98,14 +102,13 @@ async def nobody_else(world: World) -> None:
             await asyncio.sleep(0.02)
 
 
-# --- the connection ---------------------------------------------------------------------------------------------------
-
-
 def test_a_client_that_moves_to_another_port_keeps_its_stream(served: Served) -> None:
     async def body(world: World) -> None:
         session = await inprocess.session(world.daemon)
         async with world.client() as client:
-            _, stream = client.ask("GET", f"/v1/sessions/{session.session_id}/events", world.token, host=world.host)
+            _, stream = client.ask(
+                "GET", f"/v1/sessions/{session.session_id}/events", world.token, host=world.host
+            )
             await stream.until(lambda each: b"session.created" in each.body)
             before = [each.quic.peer[1] for each in world.door._places][-1]
             after = await client.move()
@@ -114,9 +117,15 @@ def test_a_client_that_moves_to_another_port_keeps_its_stream(served: Served) ->
             await stream.until(lambda each: b"run.completed" in each.body)
             assert run.run_id.encode() in stream.body
             # The daemon believes the new address once it has answered from there.
-            await stream.until(lambda each: after in [each.quic.peer[1] for each in world.door._places])
+            await stream.until(
+                lambda each: after in [each.quic.peer[1] for each in world.door._places]
+            )
             assert (await client.get("/v1/status", world.token, host=world.host)).status == 200
-            ids = [int(line[4:]) for line in stream.body.decode().splitlines() if line.startswith("id: ")]
+            ids = [
+                int(line[4:])
+                for line in stream.body.decode().splitlines()
+                if line.startswith("id: ")
+            ]
             assert ids == list(range(1, len(ids) + 1))
 
     served.run(body)
@@ -138,7 +147,9 @@ def test_a_revoked_token_ends_its_streams(served: Served) -> None:
         secret, token = await world.access.mint(OWNER, "short", "viewer", principal=OWNER)
         session = await inprocess.session(world.daemon)
         async with world.client() as client:
-            _, stream = client.ask("GET", f"/v1/sessions/{session.session_id}/events", secret, host=world.host)
+            _, stream = client.ask(
+                "GET", f"/v1/sessions/{session.session_id}/events", secret, host=world.host
+            )
             await stream.until(lambda each: b"session.created" in each.body)
             await world.access.revoke(OWNER, token.token_id)
             assert (await stream.whole()).ended
@@ -169,9 +180,6 @@ def test_a_stream_that_its_client_gives_up_ends_here_too(served: Served) -> None
     served.run(body)
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------
-
-
 def test_the_same_checks_stand_before_every_request(served: Served) -> None:
     async def body(world: World) -> None:
         async with world.client() as client:
@@ -181,19 +189,27 @@ def test_the_same_checks_stand_before_every_request(served: Served) -> None:
                 await client.get("/v1/status", host=world.host),
                 await client.get("/nowhere", world.token, host=world.host),
                 await client.get("/healthz", host=world.host, headers=[(b"host", b"evil.example")]),
-                await client.get("/healthz", host=world.host, headers=[(b"x-%d" % n, b"y") for n in range(101)]),
+                await client.get(
+                    "/healthz", host=world.host, headers=[(b"x-%d" % n, b"y") for n in range(101)]
+                ),
                 await client.ask("PUT", "/v1/status", world.token, host=world.host)[1].whole(),
             ]
         assert [each.status for each in told] == [421, 401, 401, 404, 421, 431, 405]
         assert "connection" not in told[0].headers
         async with http3.client(world.daemon.certificates.authority_file, world.token) as curl:
             head = await curl.head(f"https://{world.host}/v1/status")
-        assert (head.status_code, head.content, int(head.headers["content-length"]) > 100) == (200, b"", True)
+        assert (head.status_code, head.content, int(head.headers["content-length"]) > 100) == (
+            200,
+            b"",
+            True,
+        )
 
     served.run(body)
 
 
-def test_a_body_that_is_too_large_or_endless_is_refused_and_not_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_is_too_large_or_endless_is_refused_and_not_kept(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(decoding, "_DRAIN_S", 0.1)
 
     async def body(world: World) -> None:
@@ -202,9 +218,13 @@ def test_a_body_that_is_too_large_or_endless_is_refused_and_not_kept(served: Ser
         media = (b"content-type", b"application/json")
         async with world.client() as client:
             announced = [media, (b"content-length", b"%d" % (BODY + 1))]
-            _, large = client.ask("POST", path, world.token, host=world.host, headers=announced, body=None)
+            _, large = client.ask(
+                "POST", path, world.token, host=world.host, headers=announced, body=None
+            )
             await large.until(lambda each: each.status == 413)
-            number, endless = client.ask("POST", path, world.token, host=world.host, headers=[media], body=None)
+            number, endless = client.ask(
+                "POST", path, world.token, host=world.host, headers=[media], body=None
+            )
             assert client.h3 is not None
             sent = 0
             while not endless.stopped and not endless.status and sent < 64 << 20:
@@ -227,7 +247,9 @@ def test_a_body_that_is_given_up_half_way_is_not_waited_for(served: Served) -> N
         async with world.client() as client:
             path = "/v1/sessions"
             headers = [(b"content-type", b"application/json"), (b"content-length", b"10")]
-            number, stream = client.ask("POST", path, world.token, host=world.host, headers=headers, body=None)
+            number, stream = client.ask(
+                "POST", path, world.token, host=world.host, headers=headers, body=None
+            )
             client.quic.reset_stream(number, ErrorCode.H3_REQUEST_CANCELLED)
             client.transmit()
             assert (await client.get("/healthz", host=world.host)).status == 200
@@ -236,19 +258,24 @@ def test_a_body_that_is_given_up_half_way_is_not_waited_for(served: Served) -> N
     served.run(body)
 
 
-# --- what nobody should send ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("what", "code"),
     [
         (encode_frame(FrameType.SETTINGS, b""), ErrorCode.H3_FRAME_UNEXPECTED),
         (encode_frame(FrameType.DATA, b"hello"), ErrorCode.H3_FRAME_UNEXPECTED),
-        (encode_frame(FrameType.HEADERS, b"\x00\x00\xff\xff\xff"), ErrorCode.QPACK_DECOMPRESSION_FAILED),
-        (encode_uint_var(FrameType.HEADERS) + encode_uint_var(1 << 30) + b"x" * 80_000, ErrorCode.H3_EXCESSIVE_LOAD),
+        (
+            encode_frame(FrameType.HEADERS, b"\x00\x00\xff\xff\xff"),
+            ErrorCode.QPACK_DECOMPRESSION_FAILED,
+        ),
+        (
+            encode_uint_var(FrameType.HEADERS) + encode_uint_var(1 << 30) + b"x" * 80_000,
+            ErrorCode.H3_EXCESSIVE_LOAD,
+        ),
     ],
 )
-def test_frames_that_are_wrong_end_the_connection_that_sent_them(served: Served, what: bytes, code: int) -> None:
+def test_frames_that_are_wrong_end_the_connection_that_sent_them(
+    served: Served, what: bytes, code: int
+) -> None:
     async def body(world: World) -> None:
         async with world.client() as client:
             client.quic.send_stream_data(client.quic.get_next_available_stream_id(), what)
@@ -264,7 +291,12 @@ def test_frames_that_are_wrong_end_the_connection_that_sent_them(served: Served,
 def test_frames_in_any_order_and_of_any_content_disturb_nobody(served: Served) -> None:
     async def body(world: World) -> None:
         dice = random.Random(9)
-        headers = [(b":method", b"POST"), (b":scheme", b"https"), (b":authority", world.host.encode()), (b":path", b"/v1/sessions")]
+        headers = [
+            (b":method", b"POST"),
+            (b":scheme", b"https"),
+            (b":authority", world.host.encode()),
+            (b":path", b"/v1/sessions"),
+        ]
         good = pylsqpack.Encoder().encode(0, headers)[1]
         async with world.client() as watcher:
             for _ in range(12):
@@ -275,10 +307,17 @@ def test_frames_in_any_order_and_of_any_content_disturb_nobody(served: Served) -
                         sent = encode_uint_var(dice.randrange(8)) if uni else b""
                         for _ in range(dice.randrange(1, 5)):
                             content = dice.choice(
-                                (good, good[: dice.randrange(len(good))], dice.randbytes(dice.randrange(200)), b"")
+                                (
+                                    good,
+                                    good[: dice.randrange(len(good))],
+                                    dice.randbytes(dice.randrange(200)),
+                                    b"",
+                                )
                             )
                             kind = dice.choice((*FrameType, dice.randrange(1 << 20)))
-                            length = dice.choice((len(content), len(content), dice.randrange(1 << 30)))
+                            length = dice.choice(
+                                (len(content), len(content), dice.randrange(1 << 30))
+                            )
                             sent += encode_uint_var(kind) + encode_uint_var(length) + content
                         client.quic.send_stream_data(number, sent, end_stream=dice.random() < 0.5)
                     client.transmit()
@@ -295,10 +334,17 @@ def test_what_a_peer_leaves_out_costs_no_memory(served: Served) -> None:
     async def body(world: World) -> None:
         async with world.client() as client:
             await client.get("/healthz", host=world.host)
-            (ours,) = [each for each in world.door._places if each.quic.peer[1] == client._transport.get_extra_info("sockname")[1]]
-            # One byte far behind what was sent, again and again as far as we are let: room is made for none of what is between.
+            (ours,) = [
+                each
+                for each in world.door._places
+                if each.quic.peer[1] == client._transport.get_extra_info("sockname")[1]
+            ]
+            # One byte far behind what was sent, again and again as far as we are let: room is made
+            # for none of what is between.
             number = client.quic.get_next_available_stream_id()
-            client.quic.send_stream_data(number, encode_uint_var(FrameType.HEADERS) + encode_uint_var(1 << 30))
+            client.quic.send_stream_data(
+                number, encode_uint_var(FrameType.HEADERS) + encode_uint_var(1 << 30)
+            )
             client.transmit()
             for _ in range(50):
                 stream = client.quic._streams[number]
@@ -306,7 +352,9 @@ def test_what_a_peer_leaves_out_costs_no_memory(served: Served) -> None:
                 if gap > 0:
                     stream.sender._buffer += bytes(gap + 1)
                     stream.sender._buffer_stop += gap + 1
-                    stream.sender._pending.add(stream.sender._buffer_stop - 1, stream.sender._buffer_stop)
+                    stream.sender._pending.add(
+                        stream.sender._buffer_stop - 1, stream.sender._buffer_stop
+                    )
                     stream.sender.buffer_is_empty = False
                 client.transmit()
                 await client.ping()
@@ -317,7 +365,9 @@ def test_what_a_peer_leaves_out_costs_no_memory(served: Served) -> None:
     served.run(body)
 
 
-def test_a_reader_that_stands_still_is_not_sent_more_than_it_may_hold(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_stands_still_is_not_sent_more_than_it_may_hold(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "MOST_UNSENT", 64 << 10)
     monkeypatch.setattr(connection, "MOST_UNSENT_TOGETHER", 96 << 10)
 
@@ -339,7 +389,9 @@ def test_a_reader_that_stands_still_is_not_sent_more_than_it_may_hold(served: Se
             client.reading = True
             client.transmit()
             whole = [await stream.whole() for _, stream in streams]
-            assert {(each.status, len(each.body)) for each in whole} == {(200, int(whole[0].headers["content-length"]))}
+            assert {(each.status, len(each.body)) for each in whole} == {
+                (200, int(whole[0].headers["content-length"]))
+            }
 
     served.run(body)
 
@@ -360,7 +412,9 @@ def test_noise_on_the_port_changes_nothing(served: Served) -> None:
                             data = dice.randbytes(dice.randrange(1, 1_400))
                         case 1:
                             # A long header of a version that we speak, and then anything.
-                            data = b"\xc3\x00\x00\x00\x01\x08" + dice.randbytes(dice.randrange(8, 1_300))
+                            data = b"\xc3\x00\x00\x00\x01\x08" + dice.randbytes(
+                                dice.randrange(8, 1_300)
+                            )
                         case _:
                             kept = bytearray(dice.choice(real))
                             kept[dice.randrange(len(kept))] ^= 1 << dice.randrange(8)
@@ -376,7 +430,9 @@ def test_noise_on_the_port_changes_nothing(served: Served) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before + 2
 
 
-def test_one_place_gets_only_so_many_connections(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_place_gets_only_so_many_connections(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "MOST_FROM_ONE_PLACE", 2)
 
     async def body(world: World) -> None:

@@ -14,7 +14,9 @@ from tests.daemon import DaemonProcess
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
-def waiting_approval(served: DaemonProcess, trigger: str = "write") -> tuple[str, str, dict[str, Any]]:
+def waiting_approval(
+    served: DaemonProcess, trigger: str = "write"
+) -> tuple[str, str, dict[str, Any]]:
     """A session, its run, and the approval that the run waits for."""
     session_id = served.post("/v1/sessions")["session_id"]
     submitted = served.post(f"/v1/sessions/{session_id}/messages", {"text": trigger})
@@ -26,21 +28,32 @@ def waiting_approval(served: DaemonProcess, trigger: str = "write") -> tuple[str
 
 def watch_to_end(served: DaemonProcess, session_id: str, run_id: str) -> list[str]:
     return [
-        data["kind"] for _, event, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}") if event == "entry"
+        data["kind"]
+        for _, event, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}")
+        if event == "entry"
     ]
 
 
-# --- about itself -----------------------------------------------------------------------------------------------------
-
-
 def test_health_needs_no_token(served: DaemonProcess) -> None:
-    alive, ready = served.request("GET", "/healthz", token=""), served.request("GET", "/readyz", token="")
-    assert (alive.status, alive.json["status"], ready.status, ready.json["status"]) == (200, "ok", 200, "ready")
+    alive, ready = (
+        served.request("GET", "/healthz", token=""),
+        served.request("GET", "/readyz", token=""),
+    )
+    assert (alive.status, alive.json["status"], ready.status, ready.json["status"]) == (
+        200,
+        "ok",
+        200,
+        "ready",
+    )
 
 
 def test_head_gives_the_headers_alone(served: DaemonProcess) -> None:
     response = served.request("HEAD", "/healthz", token="")
-    assert (response.status, response.body, response.headers["content-type"]) == (200, b"", "application/json")
+    assert (response.status, response.body, response.headers["content-type"]) == (
+        200,
+        b"",
+        "application/json",
+    )
 
 
 def test_the_page_needs_no_token_and_allows_nothing_inline(served: DaemonProcess) -> None:
@@ -55,7 +68,9 @@ def test_status_says_what_it_is_and_does(served: DaemonProcess) -> None:
     status = served.get("/v1/status")
     assert status["home"] == str(served.home)
     assert status["workspace"] == str(served.workspace)
-    assert next((model["name"], model["default"], model["healthy"]) for model in status["models"]) == ("scripted/s1", True, True)
+    assert next(
+        (model["name"], model["default"], model["healthy"]) for model in status["models"]
+    ) == ("scripted/s1", True, True)
     assert status["policy"]["preset"] == "default"
     assert "fs.write" in status["tools"]
     assert status["uptime_ms"] >= 0
@@ -84,17 +99,25 @@ def test_metrics_are_prometheus_text_and_count(served: DaemonProcess) -> None:
     assert sample("palyra_model_calls_total", provider="scripted", model="s1") == calls + 1
     assert sample("palyra_runs_ended_total", state="done") == done + 1
     assert sample("palyra_journal_entries") == served.get("/v1/status")["entries"]
-    assert sample("palyra_http_requests_total", route="POST /v1/sessions/{session_id}/messages", status="202") >= 1
+    assert (
+        sample(
+            "palyra_http_requests_total",
+            route="POST /v1/sessions/{session_id}/messages",
+            status="202",
+        )
+        >= 1
+    )
     assert sample("process_resident_memory_bytes") > 1 << 20
 
 
 def test_a_path_that_does_not_exist_and_a_method_that_does_not(served: DaemonProcess) -> None:
     nothing, method = served.request("GET", "/v1/nothing"), served.request("DELETE", "/v1/sessions")
     assert (nothing.status, nothing.code) == (404, "not_found")
-    assert (method.status, method.code, method.headers["allow"]) == (405, "invalid_input", "GET, POST")
-
-
-# --- sessions ---------------------------------------------------------------------------------------------------------
+    assert (method.status, method.code, method.headers["allow"]) == (
+        405,
+        "invalid_input",
+        "GET, POST",
+    )
 
 
 def test_resolving_creates_once_and_finds_afterwards(served: DaemonProcess) -> None:
@@ -117,8 +140,14 @@ def test_resolving_what_must_exist_is_not_found(served: DaemonProcess) -> None:
 
 
 def test_a_session_is_read_renamed_and_archived(served: DaemonProcess, session_id: str) -> None:
-    changed = served.request("PATCH", f"/v1/sessions/{session_id}", {"title": "New name", "archived": True})
-    assert (changed.status, changed.json["title"], changed.json["archived"]) == (200, "New name", True)
+    changed = served.request(
+        "PATCH", f"/v1/sessions/{session_id}", {"title": "New name", "archived": True}
+    )
+    assert (changed.status, changed.json["title"], changed.json["archived"]) == (
+        200,
+        "New name",
+        True,
+    )
     assert served.get(f"/v1/sessions/{session_id}") == changed.json
     refused = served.request("POST", f"/v1/sessions/{session_id}/messages", {"text": "hi"})
     assert (refused.status, refused.code) == (409, "conflict")
@@ -166,10 +195,19 @@ def test_reset_begins_anew_and_keeps_the_tape(served: DaemonProcess) -> None:
 
 def test_a_branch_says_where_it_comes_from(served: DaemonProcess) -> None:
     session_id, _ = served.run("hi")
-    branch = served.request("POST", f"/v1/sessions/{session_id}/branch", {"at": 3, "title": "Other way"})
-    assert (branch.status, branch.json["parent_id"], branch.json["parent_seq"]) == (201, session_id, 3)
+    branch = served.request(
+        "POST", f"/v1/sessions/{session_id}/branch", {"at": 3, "title": "Other way"}
+    )
+    assert (branch.status, branch.json["parent_id"], branch.json["parent_seq"]) == (
+        201,
+        session_id,
+        3,
+    )
     assert branch.json["title"] == "Other way"
-    assert served.request("POST", f"/v1/sessions/{session_id}/branch", {"at": 10_000}).code == "invalid_input"
+    assert (
+        served.request("POST", f"/v1/sessions/{session_id}/branch", {"at": 10_000}).code
+        == "invalid_input"
+    )
 
 
 @pytest.mark.parametrize("path", ["", "/entries", "/events", "/runs", f"/artifacts/{'0' * 64}"])
@@ -178,14 +216,19 @@ def test_a_session_that_does_not_exist_is_not_found(served: DaemonProcess, path:
     assert (response.status, response.code) == (404, "not_found")
 
 
-# --- messages and runs ------------------------------------------------------------------------------------------------
-
-
-def test_submitting_twice_with_one_id_is_one_run_and_with_another_text_a_conflict(served: DaemonProcess, session_id: str) -> None:
+def test_submitting_twice_with_one_id_is_one_run_and_with_another_text_a_conflict(
+    served: DaemonProcess, session_id: str
+) -> None:
     run_id = "01BX5ZZKBKACTAV9WEVGEMMVRZ"
-    first = served.request("POST", f"/v1/sessions/{session_id}/messages", {"text": "hi", "run_id": run_id})
-    again = served.request("POST", f"/v1/sessions/{session_id}/messages", {"text": "hi", "run_id": run_id})
-    other = served.request("POST", f"/v1/sessions/{session_id}/messages", {"text": "ho", "run_id": run_id})
+    first = served.request(
+        "POST", f"/v1/sessions/{session_id}/messages", {"text": "hi", "run_id": run_id}
+    )
+    again = served.request(
+        "POST", f"/v1/sessions/{session_id}/messages", {"text": "hi", "run_id": run_id}
+    )
+    other = served.request(
+        "POST", f"/v1/sessions/{session_id}/messages", {"text": "ho", "run_id": run_id}
+    )
     assert (first.status, first.json["outcome"]) == (202, "started")
     assert (again.status, again.json["outcome"], again.json["run_id"]) == (202, "repeated", run_id)
     assert (other.status, other.code) == (409, "conflict")
@@ -193,9 +236,17 @@ def test_submitting_twice_with_one_id_is_one_run_and_with_another_text_a_conflic
 
 @pytest.mark.parametrize(
     "body",
-    [{"text": ""}, {"text": "hi", "run_id": "short"}, {"text": "hi", "model": "nobody/none"}, {"text": "hi", "mode": "shout"}, {}],
+    [
+        {"text": ""},
+        {"text": "hi", "run_id": "short"},
+        {"text": "hi", "model": "nobody/none"},
+        {"text": "hi", "mode": "shout"},
+        {},
+    ],
 )
-def test_a_message_that_cannot_be_taken_is_invalid(served: DaemonProcess, session_id: str, body: dict[str, str]) -> None:
+def test_a_message_that_cannot_be_taken_is_invalid(
+    served: DaemonProcess, session_id: str, body: dict[str, str]
+) -> None:
     response = served.request("POST", f"/v1/sessions/{session_id}/messages", body)
     assert (response.status, response.code) == (400, "invalid_input")
 
@@ -240,9 +291,6 @@ def test_a_failing_model_ends_the_run_with_a_reason(served: DaemonProcess) -> No
     assert entries[-1]["event"]["reason"] == "model_auth"
 
 
-# --- approvals, grants, undo ------------------------------------------------------------------------------------------
-
-
 def test_an_approval_is_listed_answered_once_and_undone(served: DaemonProcess) -> None:
     session_id, run_id, request = waiting_approval(served)
     path = f"/v1/approvals/{request['approval_id']}"
@@ -250,7 +298,11 @@ def test_an_approval_is_listed_answered_once_and_undone(served: DaemonProcess) -
     assert request["approval_id"] in [each["approval_id"] for each in listed]
     assert served.get(path)["request"] == request
     answered = served.request("POST", f"{path}/answer", {"decision": "allow"})
-    assert (answered.status, answered.json["decision"], answered.json["resolved_by"]) == (200, "allow", "user:owner")
+    assert (answered.status, answered.json["decision"], answered.json["resolved_by"]) == (
+        200,
+        "allow",
+        "user:owner",
+    )
     assert watch_to_end(served, session_id, run_id)[-1] == "run.completed"
     assert (served.workspace / "note.txt").read_text() == "first\n"
     late = served.request("POST", f"{path}/answer", {"decision": "deny"})
@@ -267,10 +319,14 @@ def test_an_approval_is_listed_answered_once_and_undone(served: DaemonProcess) -
 
 def test_a_wider_yes_is_a_grant_that_can_be_taken_back(served: DaemonProcess) -> None:
     session_id, run_id, request = waiting_approval(served)
-    served.post(f"/v1/approvals/{request['approval_id']}/answer", {"decision": "allow", "scope": "session"})
+    served.post(
+        f"/v1/approvals/{request['approval_id']}/answer", {"decision": "allow", "scope": "session"}
+    )
     watch_to_end(served, session_id, run_id)
     grants = served.get("/v1/grants")["grants"]
-    assert [(each["approval_id"], each["session_id"]) for each in grants] == [(request["approval_id"], session_id)]
+    assert [(each["approval_id"], each["session_id"]) for each in grants] == [
+        (request["approval_id"], session_id)
+    ]
     removed = served.request("DELETE", f"/v1/grants/{request['approval_id']}")
     assert (removed.status, removed.body) == (204, b"")
     assert served.get("/v1/grants")["grants"] == []
@@ -279,10 +335,14 @@ def test_a_wider_yes_is_a_grant_that_can_be_taken_back(served: DaemonProcess) ->
 
 def test_approvals_are_listed_by_state_and_page(served: DaemonProcess) -> None:
     _, _, request = waiting_approval(served)
-    served.post(f"/v1/approvals/{request['approval_id']}/answer", {"decision": "deny", "reason": "no"})
+    served.post(
+        f"/v1/approvals/{request['approval_id']}/answer", {"decision": "deny", "reason": "no"}
+    )
     _, other_run, other = waiting_approval(served)
     pending = [each["approval_id"] for each in served.get("/v1/approvals")["approvals"]]
-    answered = [each["approval_id"] for each in served.get("/v1/approvals?pending=false")["approvals"]]
+    answered = [
+        each["approval_id"] for each in served.get("/v1/approvals?pending=false")["approvals"]
+    ]
     newest = served.get("/v1/approvals?pending=any&limit=1")
     older = served.get(f"/v1/approvals?pending=any&limit=1&before={newest['next']}")
     assert other["approval_id"] in pending
@@ -304,7 +364,9 @@ def test_approvals_are_listed_by_state_and_page(served: DaemonProcess) -> None:
         {"decision": "deny", "arguments": {}},
     ],
 )
-def test_an_answer_that_makes_no_sense_decides_nothing(served: DaemonProcess, answer: dict[str, Any]) -> None:
+def test_an_answer_that_makes_no_sense_decides_nothing(
+    served: DaemonProcess, answer: dict[str, Any]
+) -> None:
     _, run_id, request = waiting_approval(served)
     path = f"/v1/approvals/{request['approval_id']}"
     assert served.request("POST", f"{path}/answer", answer).code == "invalid_input"
@@ -314,7 +376,10 @@ def test_an_answer_that_makes_no_sense_decides_nothing(served: DaemonProcess, an
 
 def test_an_approval_that_does_not_exist_is_not_found(served: DaemonProcess) -> None:
     assert served.request("GET", f"/v1/approvals/{NOBODY}").status == 404
-    assert served.request("POST", f"/v1/approvals/{NOBODY}/answer", {"decision": "allow"}).status == 404
+    assert (
+        served.request("POST", f"/v1/approvals/{NOBODY}/answer", {"decision": "allow"}).status
+        == 404
+    )
 
 
 def test_a_large_result_is_an_artifact_that_is_never_shown_as_a_page(served: DaemonProcess) -> None:
@@ -327,9 +392,6 @@ def test_a_large_result_is_an_artifact_that_is_never_shown_as_a_page(served: Dae
     assert len(response.body) == finished["size"]
     assert response.headers["content-disposition"].startswith("attachment")
     assert response.headers["x-content-type-options"] == "nosniff"
-
-
-# --- journal ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_entry_is_found_by_its_position(served: DaemonProcess) -> None:
@@ -375,14 +437,16 @@ def test_a_backup_is_a_whole_journal(served: DaemonProcess) -> None:
     assert Path(served.post("/v1/journal/backup")["path"]).exists()
 
 
-# --- usage and policy -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("by", ["day", "run", "session", "model"])
 def test_usage_is_summed_by_what_is_asked(served: DaemonProcess, by: str) -> None:
     session_id, entries = served.run("hi")
     rows = served.get(f"/v1/usage?by={by}&session_id={session_id}")["usage"]
-    expected = {"day": None, "run": entries[0]["run_id"], "session": session_id, "model": "scripted/s1"}[by]
+    expected = {
+        "day": None,
+        "run": entries[0]["run_id"],
+        "session": session_id,
+        "model": "scripted/s1",
+    }[by]
     assert [row["calls"] for row in rows] == [1]
     assert expected in (None, rows[0]["group"])
     later = int(time.time() * 1000) + 60_000
@@ -392,16 +456,28 @@ def test_usage_is_summed_by_what_is_asked(served: DaemonProcess, by: str) -> Non
 
 def test_policy_is_shown_explained_and_reloaded(served: DaemonProcess) -> None:
     before = served.get("/v1/policy")
-    assert (before["preset"], before["folder"], before["problems"]) == ("default", str(served.home / "policies"), [])
+    assert (before["preset"], before["folder"], before["problems"]) == (
+        "default",
+        str(served.home / "policies"),
+        [],
+    )
     call = {"tool": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
     assert served.post("/v1/policy/explain", call)["verdict"]["type"] == "ask"
     rule = '@id("no-writing")\n@reason("not here")\nforbid (principal, action, resource == Tool::"fs.write");\n'
     (served.home / "policies" / "mine.cedar").write_text(rule)
     try:
         reloaded = served.post("/v1/policy/reload")
-        assert reloaded["version"] != before["version"] or served.get("/v1/policy")["version"] != before["version"]
-        explained = served.post("/v1/policy/explain", {**call, "session_id": served.post("/v1/sessions")["session_id"]})
-        assert (explained["verdict"]["type"], explained["verdict"]["policies"]) == ("deny", ["no-writing"])
+        assert (
+            reloaded["version"] != before["version"]
+            or served.get("/v1/policy")["version"] != before["version"]
+        )
+        explained = served.post(
+            "/v1/policy/explain", {**call, "session_id": served.post("/v1/sessions")["session_id"]}
+        )
+        assert (explained["verdict"]["type"], explained["verdict"]["policies"]) == (
+            "deny",
+            ["no-writing"],
+        )
         (served.home / "policies" / "mine.cedar").write_text("forbid (oops")
         broken = served.post("/v1/policy/reload")
         assert len(broken["problems"]) == 1
@@ -412,8 +488,14 @@ def test_policy_is_shown_explained_and_reloaded(served: DaemonProcess) -> None:
         served.post("/v1/policy/reload")
 
 
-def test_explaining_a_tool_that_does_not_exist_or_with_wrong_arguments(served: DaemonProcess) -> None:
+def test_explaining_a_tool_that_does_not_exist_or_with_wrong_arguments(
+    served: DaemonProcess,
+) -> None:
     unknown = served.request("POST", "/v1/policy/explain", {"tool": "fs.fly", "arguments": {}})
-    wrong = served.request("POST", "/v1/policy/explain", {"tool": "fs.write", "arguments": {"path": 1, "contents": "x"}})
+    wrong = served.request(
+        "POST",
+        "/v1/policy/explain",
+        {"tool": "fs.write", "arguments": {"path": 1, "contents": "x"}},
+    )
     assert (unknown.status, unknown.code) == (404, "not_found")
     assert (wrong.status, wrong.code) == (400, "invalid_input")

@@ -1,4 +1,6 @@
-"""What comes in wrong: too large, too slow, malformed, of the wrong type. Each is refused with a reason, and nothing breaks."""
+"""What comes in wrong: too large, too slow, malformed, of the wrong type. Each is refused with a
+reason, and nothing breaks.
+"""
 
 import asyncio
 import json
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from palyra.api import listen_sockets
 from palyra.api.auth import Access
 from palyra.api.http_server import HttpServer
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
 from tests import inprocess
@@ -44,12 +46,16 @@ def error_in(answer: bytes) -> tuple[int, str]:
 
 
 def head_of(served: DaemonProcess, line: str = "POST /v1/sessions", **headers: str) -> bytes:
-    given = {"Host": f"127.0.0.1:{served.port}", "Authorization": f"Bearer {served.token}", **headers}
-    lines = [f"{line} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in given.items())]
+    given = {
+        "Host": f"127.0.0.1:{served.port}",
+        "Authorization": f"Bearer {served.token}",
+        **headers,
+    }
+    lines = [
+        f"{line} HTTP/1.1",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in given.items()),
+    ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
-
-
-# --- bodies -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,10 @@ def head_of(served: DaemonProcess, line: str = "POST /v1/sessions", **headers: s
         (b'{"text": ["a"]}', "$.text"),
         (b'{"text": "a", "mode": "shout"}', "$.mode"),
         (b'{"text": "a", "unknown": 1}', "$"),
-        (b'{"text": "a", "run_id": 12345678901234567890123456789012345678901234567890}', "$.run_id"),
+        (
+            b'{"text": "a", "run_id": 12345678901234567890123456789012345678901234567890}',
+            "$.run_id",
+        ),
         (b'{"text": 1e999}', "$.text"),
         (b'{"text": NaN}', ""),
         (b'{"text": "\xff\xfe"}', ""),
@@ -79,7 +88,9 @@ def head_of(served: DaemonProcess, line: str = "POST /v1/sessions", **headers: s
         (b'{"text": ' + b"9" * 100_000 + b"}", ""),
     ],
 )
-def test_a_body_that_does_not_fit_is_invalid_and_says_where(served: DaemonProcess, session_id: str, body: bytes, path: str) -> None:
+def test_a_body_that_does_not_fit_is_invalid_and_says_where(
+    served: DaemonProcess, session_id: str, body: bytes, path: str
+) -> None:
     response = served.request("POST", f"/v1/sessions/{session_id}/messages", body)
     assert (response.status, response.code) == (400, "invalid_input")
     if path:
@@ -87,30 +98,63 @@ def test_a_body_that_does_not_fit_is_invalid_and_says_where(served: DaemonProces
     assert served.get(f"/v1/sessions/{session_id}/runs")["runs"] == []
 
 
-@pytest.mark.parametrize("text", ["a\0b", "\0", "\U0001f600 \u202e \ufffe", "'; DROP TABLE entries; --", "%s%n{}", "a" * 200_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\0b",
+        "\0",
+        "\U0001f600 \u202e \ufffe",
+        "'; DROP TABLE entries; --",
+        "%s%n{}",
+        "a" * 200_000,
+    ],
+)
 def test_strange_text_is_taken_as_it_is(served: DaemonProcess, text: str) -> None:
     _, entries = served.run(text)
-    received = next(entry["event"]["text"] for entry in entries if entry["kind"] == "input.received")
+    received = next(
+        entry["event"]["text"] for entry in entries if entry["kind"] == "input.received"
+    )
     assert (received, entries[-1]["kind"]) == (text, "run.completed")
 
 
 def test_a_body_of_another_media_type_is_refused(served: DaemonProcess) -> None:
     form = served.request("POST", "/v1/sessions", b"{}", headers={"Content-Type": "text/plain"})
     assert (form.status, form.code) == (415, "invalid_input")
-    assert served.request("POST", "/v1/sessions", b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}).status == 201
+    assert (
+        served.request(
+            "POST",
+            "/v1/sessions",
+            b"{}",
+            headers={"Content-Type": "Application/JSON; charset=utf-8"},
+        ).status
+        == 201
+    )
 
 
-def test_a_body_that_is_too_large_is_refused_by_its_length_and_by_its_size(served: DaemonProcess) -> None:
+def test_a_body_that_is_too_large_is_refused_by_its_length_and_by_its_size(
+    served: DaemonProcess,
+) -> None:
     big = b'{"title": "' + b"x" * (5 * MEGABYTE) + b'"}'
     by_length = served.request("POST", "/v1/sessions", big)
-    assert (by_length.status, by_length.code, by_length.headers["connection"]) == (413, "limit_exceeded", "close")
+    assert (by_length.status, by_length.code, by_length.headers["connection"]) == (
+        413,
+        "limit_exceeded",
+        "close",
+    )
     chunk = b"%x\r\n%b\r\n" % (MEGABYTE, b"x" * MEGABYTE)
-    chunked = raw(served.port, head_of(served, Transfer_Encoding="chunked"), *[chunk] * 5, b"0\r\n\r\n")
+    chunked = raw(
+        served.port, head_of(served, Transfer_Encoding="chunked"), *[chunk] * 5, b"0\r\n\r\n"
+    )
     assert error_in(chunked) == (413, "limit_exceeded")
 
 
-@pytest.mark.parametrize("headers", [{"Content_Length": str(1 << 40)}, {"Content_Length": str(5 << 20), "Expect": "100-continue"}])
-def test_a_client_that_promises_too_much_is_told_so_before_it_sends(served: DaemonProcess, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    [{"Content_Length": str(1 << 40)}, {"Content_Length": str(5 << 20), "Expect": "100-continue"}],
+)
+def test_a_client_that_promises_too_much_is_told_so_before_it_sends(
+    served: DaemonProcess, headers: dict[str, str]
+) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
         connection.sendall(head_of(served, **headers))
         answer = b""
@@ -126,15 +170,16 @@ def test_a_client_that_promises_too_much_is_told_so_before_it_sends(served: Daem
         max_leaves=12,
     )
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_no_json_at_all_makes_it_fail(served: DaemonProcess, value: Any) -> None:
     body = json.dumps(value).encode()
     assert served.request("POST", "/v1/sessions", body).status in (200, 201, 400, 403)
-    explained = served.request("POST", "/v1/policy/explain", json.dumps({"tool": "fs.write", "arguments": value}).encode())
+    explained = served.request(
+        "POST", "/v1/policy/explain", json.dumps({"tool": "fs.write", "arguments": value}).encode()
+    )
     assert explained.status in (200, 400)
-
-
-# --- addresses --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -170,13 +215,19 @@ def test_an_address_that_does_not_fit_is_invalid(served: DaemonProcess, path: st
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1", "/v1/", "/v1/sessions/", "//v1/sessions", "/../etc/passwd", "/v1/%2e%2e/status", "/openapi", "/v1/runs/..%2f..%2fetc"],
+    [
+        "/v1",
+        "/v1/",
+        "/v1/sessions/",
+        "//v1/sessions",
+        "/../etc/passwd",
+        "/v1/%2e%2e/status",
+        "/openapi",
+        "/v1/runs/..%2f..%2fetc",
+    ],
 )
 def test_an_address_that_leads_nowhere_is_not_found(served: DaemonProcess, path: str) -> None:
     assert served.request("GET", path).status in (400, 404)
-
-
-# --- the wire ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -190,7 +241,9 @@ def test_an_address_that_leads_nowhere_is_not_found(served: DaemonProcess, path:
         b"GET / HTTP/1.1\r\nHost: a\r\n folded: x\r\n\r\n",
     ],
 )
-def test_what_is_not_http_gets_an_error_in_the_usual_shape(served: DaemonProcess, request_: bytes) -> None:
+def test_what_is_not_http_gets_an_error_in_the_usual_shape(
+    served: DaemonProcess, request_: bytes
+) -> None:
     status, code = error_in(raw(served.port, request_))
     assert status in (400, 421)
     assert code in ("invalid_input", "forbidden")
@@ -222,18 +275,17 @@ def test_many_connections_that_say_nothing_do_not_keep_others_out(served: Daemon
             connection.close()
 
 
-# --- slow clients, with limits short enough to wait for ---------------------------------------------------------------
-
-
 @asynccontextmanager
-async def impatient(folder: Path, limits: Limits) -> AsyncIterator[tuple[int, str]]:
+async def impatient(folder: Path, limits: ApiLimits) -> AsyncIterator[tuple[int, str]]:
     """A server in this process, with its port and a token."""
     async with inprocess.daemon(folder, [Turn(text="hi")]) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         secret, _ = await access.mint("user:owner", "test", "owner", principal="user:owner")
         with listen_sockets.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
-            server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
+            server = HttpServer(
+                await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits
+            )
             ready = asyncio.Event()
             serving = asyncio.create_task(server.run_on(listener, ready.set))
             await asyncio.wait_for(ready.wait(), 30)
@@ -256,10 +308,12 @@ async def answer_to(port: int, *pieces: bytes) -> bytes:
 
 def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
     async def scenario() -> tuple[bytes, float]:
-        async with impatient(tmp_path, Limits(body_s=0.2)) as (port, token):
+        async with impatient(tmp_path, ApiLimits(body_s=0.2)) as (port, token):
             begun = time.monotonic()
             head = f"POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
-            answer = await answer_to(port, head.encode() + b"Content-Length: 100\r\n\r\n", b'{"title":')
+            answer = await answer_to(
+                port, head.encode() + b"Content-Length: 100\r\n\r\n", b'{"title":'
+            )
             return answer, time.monotonic() - begun
 
     answer, took_s = asyncio.run(scenario())
@@ -267,11 +321,17 @@ def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
     assert took_s < 15
 
 
-def test_headers_that_come_too_slowly_are_refused_also_on_a_connection_that_was_used(tmp_path: Path) -> None:
+def test_headers_that_come_too_slowly_are_refused_also_on_a_connection_that_was_used(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> list[bytes]:
-        async with impatient(tmp_path, Limits(header_s=0.5)) as (port, _):
+        async with impatient(tmp_path, ApiLimits(header_s=0.5)) as (port, _):
             whole = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
-            return [await answer_to(port), await answer_to(port, b"GET / HT"), await answer_to(port, whole + b"GET / HT")]
+            return [
+                await answer_to(port),
+                await answer_to(port, b"GET / HT"),
+                await answer_to(port, whole + b"GET / HT"),
+            ]
 
     silent, begun, second = asyncio.run(scenario())
     assert error_in(silent) == error_in(begun) == (408, "limit_exceeded")
@@ -281,7 +341,7 @@ def test_headers_that_come_too_slowly_are_refused_also_on_a_connection_that_was_
 
 def test_a_silent_stream_has_a_heartbeat(tmp_path: Path) -> None:
     async def scenario() -> bytes:
-        async with impatient(tmp_path, Limits(heartbeat_s=0.05)) as (port, token):
+        async with impatient(tmp_path, ApiLimits(heartbeat_s=0.05)) as (port, token):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = f"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
             writer.write(head.encode())
@@ -294,7 +354,7 @@ def test_a_silent_stream_has_a_heartbeat(tmp_path: Path) -> None:
 
 def test_more_exchanges_than_allowed_are_unavailable(tmp_path: Path) -> None:
     async def scenario() -> bytes:
-        async with impatient(tmp_path, Limits(exchanges=1)) as (port, token):
+        async with impatient(tmp_path, ApiLimits(exchanges=1)) as (port, token):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
             writer.write(f"GET /v1/events HTTP/1.1\r\n{head}".encode())

@@ -1,4 +1,6 @@
-"""The OpenAPI document is true: whatever is sent, the daemon answers as the document says, and never with a failure of its own."""
+"""The OpenAPI document is true: whatever is sent, the daemon answers as the document says, and
+never with a failure of its own.
+"""
 
 from typing import Any
 
@@ -72,12 +74,21 @@ def known(served: DaemonProcess) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "unfitting"])
+@pytest.mark.parametrize(
+    "mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "unfitting"]
+)
 def test_answers_are_as_documented(
-    served: DaemonProcess, schema: Any, known: dict[str, str], method: str, path: str, mode: GenerationMode
+    served: DaemonProcess,
+    schema: Any,
+    known: dict[str, str],
+    method: str,
+    path: str,
+    mode: GenerationMode,
 ) -> None:
     operation = schema[path][method]
-    if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.path_parameters):
+    if mode is GenerationMode.NEGATIVE and not (
+        operation.body or operation.query or operation.path_parameters
+    ):
         return
     checks = CHECKS if mode is GenerationMode.POSITIVE else [*CHECKS, negative_data_rejection]
 
@@ -85,8 +96,13 @@ def test_answers_are_as_documented(
     @given(case=operation.as_strategy(generation_mode=mode), real=st.booleans())
     def ask(case: Any, real: bool) -> None:
         if mode is GenerationMode.POSITIVE and real:
-            case.path_parameters = {**case.path_parameters, **{name: known[name] for name in case.path_parameters if name in known}}
-        response = case.call(headers={"Authorization": f"Bearer {served.token}"}, allow_redirects=False, timeout=60)
+            case.path_parameters = {
+                **case.path_parameters,
+                **{name: known[name] for name in case.path_parameters if name in known},
+            }
+        response = case.call(
+            headers={"Authorization": f"Bearer {served.token}"}, allow_redirects=False, timeout=60
+        )
         # What is too large is refused unread, which that check does not count as refused.
         too_large = response.status_code == 413
         case.validate_response(response, checks=CHECKS if too_large else checks)
@@ -94,9 +110,15 @@ def test_answers_are_as_documented(
     ask()
 
 
-def test_every_route_is_in_the_document_with_every_status_it_can_give(served: DaemonProcess) -> None:
+def test_every_route_is_in_the_document_with_every_status_it_can_give(
+    served: DaemonProcess,
+) -> None:
     document = served.request("GET", "/openapi.json", token="").json
-    listed = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+    listed = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method in operations
+    }
     assert listed == {(route.method, route.path) for route in ROUTES} | {("GET", "/openapi.json")}
     for route in ROUTES:
         responses = document["paths"][route.path][route.method.lower()]["responses"]
@@ -111,9 +133,13 @@ def test_the_document_is_made_the_same_every_time() -> None:
 
 
 def test_entries_on_the_wire_fit_their_schema(served: DaemonProcess) -> None:
-    """Every event of a run with a tool, an approval and an end, against the document's own schema of an entry."""
+    """Every event of a run with a tool, an approval and an end, against the document's own schema
+    of an entry.
+    """
     document = served.request("GET", "/openapi.json", token="").json
-    validator = jsonschema_rs.validator_for({"$ref": "#/components/schemas/Entry", "components": document["components"]})
+    validator = jsonschema_rs.validator_for(
+        {"$ref": "#/components/schemas/Entry", "components": document["components"]}
+    )
     served.run("hi")
     lines = served.request("GET", "/v1/journal/export").body.splitlines()
     assert len(lines) > 5

@@ -1,4 +1,6 @@
-"""The daemon as a process: where it listens, what it leaves on disk, what it says, how it stops, and what it refuses."""
+"""The daemon as a process: where it listens, what it leaves on disk, what it says, how it stops,
+and what it refuses.
+"""
 
 import http.client
 import json
@@ -20,14 +22,15 @@ KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 def start_fails(home: Path, *more: str) -> str:
     """What a daemon says that cannot start."""
     done = subprocess.run(
-        [sys.executable, "-m", "palyra.serve", "--home", str(home), *more], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-m", "palyra.serve", "--home", str(home), *more],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     return done.stderr
-
-
-# --- files and words --------------------------------------------------------------------------------------------------
 
 
 def test_its_files_are_private_and_say_where_it_is(tmp_path: Path) -> None:
@@ -65,21 +68,30 @@ def test_the_log_is_json_lines_without_secrets(tmp_path: Path) -> None:
         served.stop()
         lines = (served.home / "logs" / "daemon.log").read_text().splitlines()
         assert len(lines) >= 2
-        assert all({"time_ms", "level", "logger", "message"} <= json.loads(line).keys() for line in lines)
+        assert all(
+            {"time_ms", "level", "logger", "message"} <= json.loads(line).keys() for line in lines
+        )
         assert f"started at {served.url}" in [json.loads(line)["message"] for line in lines]
-        everything = b"".join(path.read_bytes() for path in served.home.rglob("*") if path.is_file() and path.name != "script.json")
+        everything = b"".join(
+            path.read_bytes()
+            for path in served.home.rglob("*")
+            if path.is_file() and path.name != "script.json"
+        )
         assert KEY.encode() not in everything
 
 
-# --- stopping ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_at_once_and_ends_its_streams_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_it_stops_at_once_and_ends_its_streams_cleanly(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with daemon.start(tmp_path) as served:
         session_id = served.post("/v1/sessions")["session_id"]
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
-        connection.request("GET", f"/v1/sessions/{session_id}/events", headers={"Authorization": f"Bearer {served.token}"})
+        connection.request(
+            "GET",
+            f"/v1/sessions/{session_id}/events",
+            headers={"Authorization": f"Bearer {served.token}"},
+        )
         stream = connection.getresponse()
         assert b"id: 1" in stream.readline()
         os.kill(served.pid, number)
@@ -90,7 +102,12 @@ def test_it_stops_at_once_and_ends_its_streams_cleanly(tmp_path: Path, number: s
 
 
 def test_what_waited_when_it_stopped_still_waits_when_it_starts(tmp_path: Path) -> None:
-    script = {"write": [{"calls": [{"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}]}, {"text": "done"}]}
+    script = {
+        "write": [
+            {"calls": [{"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}]},
+            {"text": "done"},
+        ]
+    }
     with daemon.start(tmp_path, script=script) as served:
         session_id = served.post("/v1/sessions")["session_id"]
         run_id = served.post(f"/v1/sessions/{session_id}/messages", {"text": "write"})["run_id"]
@@ -101,12 +118,13 @@ def test_what_waited_when_it_stopped_still_waits_when_it_starts(tmp_path: Path) 
         served.restart()
         (approval,) = served.get("/v1/approvals")["approvals"]
         served.post(f"/v1/approvals/{approval['approval_id']}/answer", {"decision": "allow"})
-        kinds = [data["kind"] for _, _, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}") if "seq" in data]
+        kinds = [
+            data["kind"]
+            for _, _, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}")
+            if "seq" in data
+        ]
         assert kinds[-1] == "run.completed"
         assert (served.workspace / "a.txt").read_text() == "x"
-
-
-# --- refusing to start ------------------------------------------------------------------------------------------------
 
 
 def test_a_second_daemon_on_the_same_home_names_the_first(tmp_path: Path) -> None:
@@ -124,8 +142,12 @@ def test_a_port_that_is_taken_is_an_error_that_names_who_has_it(tmp_path: Path) 
         assert "--port" in said
 
 
-@pytest.mark.parametrize(("host", "advice"), [("0.0.0.0", "server.allowed_hosts"), ("example.com", "server.tls.names")])
-def test_it_does_not_listen_beyond_loopback_just_like_that(tmp_path: Path, host: str, advice: str) -> None:
+@pytest.mark.parametrize(
+    ("host", "advice"), [("0.0.0.0", "server.allowed_hosts"), ("example.com", "server.tls.names")]
+)
+def test_it_does_not_listen_beyond_loopback_just_like_that(
+    tmp_path: Path, host: str, advice: str
+) -> None:
     daemon.configure(tmp_path / "home", config=f'[server]\nhost = "{host}"\n')
     assert advice in start_fails(tmp_path / "home", "--port", "0")
 

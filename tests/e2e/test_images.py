@@ -1,4 +1,6 @@
-"""Images from a tool to a model, from the inside: stored, shown, shown again after a restart and in a branch, and counted."""
+"""Images from a tool to a model, from the inside: stored, shown, shown again after a restart and in
+a branch, and counted.
+"""
 
 import io
 from base64 import b64encode
@@ -51,7 +53,10 @@ class Camera:
 
 
 def looking(times: int) -> list[Turn]:
-    calls = [Turn(calls=(ScriptedCall(name="test.camera", arguments={"number": at}),)) for at in range(times)]
+    calls = [
+        Turn(calls=(ScriptedCall(name="test.camera", arguments={"number": at}),))
+        for at in range(times)
+    ]
     return [*calls, Turn(text=("done",)), Turn(text=("again",)), Turn(text=("again",))]
 
 
@@ -72,7 +77,9 @@ def test_an_image_is_stored_and_shown_to_the_model(tmp_path: Path) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, model) as d:
             session_id = await look(d)
-            entry = next(each for each in await entries(d, session_id) if each.kind == "tool.finished")
+            entry = next(
+                each for each in await entries(d, session_id) if each.kind == "tool.finished"
+            )
             (image,) = body(entry)["images"]
             assert image == {
                 "artifact": image["artifact"],
@@ -81,13 +88,21 @@ def test_an_image_is_stored_and_shown_to_the_model(tmp_path: Path) -> None:
                 "width": 75,
                 "height": 100,
             }
-            stored = await d.db.read(lambda tx: artifacts.artifact(tx, session_id, image["artifact"]))
+            stored = await d.db.read(
+                lambda tx: artifacts.artifact(tx, session_id, image["artifact"])
+            )
             assert stored is not None
             assert (stored.body, stored.media_type) == (png(0), "image/png")
             (result,) = results(model.requests[-1])
             assert result.images == (Image("image/png", png(0)),)
-            assert result.text == "seen\n[an image was left out: it is not a PNG, JPEG, WebP or GIF]"
-            assembled = [body(each) for each in await entries(d, session_id) if each.kind == "input.assembled"]
+            assert (
+                result.text == "seen\n[an image was left out: it is not a PNG, JPEG, WebP or GIF]"
+            )
+            assembled = [
+                body(each)
+                for each in await entries(d, session_id)
+                if each.kind == "input.assembled"
+            ]
             assert [part for part in assembled[-1]["parts"] if part["source"] == "images"] == [
                 {"source": "images", "tokens": 11, "note": "1 shown"}
             ]
@@ -121,7 +136,10 @@ def test_only_the_newest_images_are_sent_again(tmp_path: Path) -> None:
             await look(d)
             shown = [result.images for result in results(model.requests[-1])]
             assert shown == [(), (), ()] + [(Image("image/png", png(at)),) for at in range(3, 8)]
-            assert "[image, 75 × 100 pixels: not shown again; look again if you need it]" in results(model.requests[-1])[0].text
+            assert (
+                "[image, 75 × 100 pixels: not shown again; look again if you need it]"
+                in results(model.requests[-1])[0].text
+            )
 
     run_loop(inside(), 60)
 
@@ -131,13 +149,18 @@ def test_a_model_that_cannot_see_is_told_that_there_was_an_image(tmp_path: Path)
 
     async def inside() -> None:
         async with daemon(
-            tmp_path, model, "[providers.blind]\nkind = 'scripted'\nmodels = ['b']\nscript = 'none'\nvision = false"
+            tmp_path,
+            model,
+            "[providers.blind]\nkind = 'scripted'\nmodels = ['b']\nscript = 'none'\nvision = false",
         ) as d:
             d.catalogue.renew("test", [Camera()])
             where = await session(d)
             await finished(d, await say(d, where, "look", model="blind/b"))
             (result,) = results(model.requests[-1])
             assert result.images == ()
-            assert "[image, 75 × 100 pixels: not shown, because this model cannot see images]" in result.text
+            assert (
+                "[image, 75 × 100 pixels: not shown, because this model cannot see images]"
+                in result.text
+            )
 
     run_loop(inside(), 60)

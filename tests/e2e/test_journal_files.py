@@ -1,4 +1,6 @@
-"""`palyra journal verify` on files as they are found, and first starts that fail: a sentence, an exit code, nothing left."""
+"""`palyra journal verify` on files as they are found, and first starts that fail: a sentence, an
+exit code, nothing left.
+"""
 
 import json
 import signal
@@ -23,7 +25,9 @@ def _foreign_database(path: Path, *statements: str) -> None:
     made.close()
 
 
-@pytest.mark.parametrize("kind", ["empty", "text", "zeros", "database", "namesakes", "cut", "folder"])
+@pytest.mark.parametrize(
+    "kind", ["empty", "text", "zeros", "database", "namesakes", "cut", "folder"]
+)
 def test_a_file_that_is_no_journal_is_named_as_that(tmp_path: Path, kind: str) -> None:
     given = tmp_path / "given.db"
     match kind:
@@ -88,8 +92,12 @@ sys.exit(main(["serve", "--port", "0"]))
 """
 
 
-@pytest.mark.parametrize(("program", "good"), [(BROKEN_DISK, 0), (BROKEN_DISK, 1), (BROKEN_STORE, 1), (BROKEN_STORE, 9)])
-def test_a_first_start_on_a_broken_disk_names_the_disk_and_leaves_nothing(tmp_path: Path, program: str, good: int) -> None:
+@pytest.mark.parametrize(
+    ("program", "good"), [(BROKEN_DISK, 0), (BROKEN_DISK, 1), (BROKEN_STORE, 1), (BROKEN_STORE, 9)]
+)
+def test_a_first_start_on_a_broken_disk_names_the_disk_and_leaves_nothing(
+    tmp_path: Path, program: str, good: int
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text("")
@@ -110,7 +118,11 @@ def test_a_first_start_on_a_broken_disk_names_the_disk_and_leaves_nothing(tmp_pa
     assert started.returncode == 1, said
     assert "the disk under" in said
     assert "defect" not in said
-    left = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and path.parent.name != "logs"}
+    left = {
+        str(path.relative_to(home))
+        for path in home.rglob("*")
+        if path.is_file() and path.parent.name != "logs"
+    }
     assert left == {"config.toml", "daemon.lock"}
 
 
@@ -120,7 +132,13 @@ def test_a_start_that_fails_later_keeps_what_was_there(tmp_path: Path) -> None:
         daemon.stop()
         before = {path for path in daemon.home.rglob("*") if path.is_file()}
         program = [sys.executable, "-c", BROKEN_STORE, "1"]
-        failed = subprocess.run(program, env=environment(daemon.home), capture_output=True, timeout=LONGEST_S, check=False)
+        failed = subprocess.run(
+            program,
+            env=environment(daemon.home),
+            capture_output=True,
+            timeout=LONGEST_S,
+            check=False,
+        )
         assert failed.returncode == 1
         assert before <= set(daemon.home.rglob("*"))
         assert palyra(daemon.home, "journal", "verify").returncode == 0

@@ -15,9 +15,12 @@ NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
-    # Only when it is asked for: what is read by itself, half a minute after a run, is not found once more.
+    # Only when it is asked for: what is read by itself, half a minute after a run, is not found
+    # once more.
     config = "[learning]\nenabled = false\n"
-    with daemons.start(tmp_path_factory.mktemp("learning"), config=config, script={"*": [{"text": "fine"}] * 50}) as process:
+    with daemons.start(
+        tmp_path_factory.mktemp("learning"), config=config, script={"*": [{"text": "fine"}] * 50}
+    ) as process:
         yield process
 
 
@@ -38,7 +41,9 @@ def learn(served: DaemonProcess, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_over_http_a_candidate_is_listed_shown_accepted_and_rolled_back(served: DaemonProcess) -> None:
+def test_over_http_a_candidate_is_listed_shown_accepted_and_rolled_back(
+    served: DaemonProcess,
+) -> None:
     (candidate,) = reflected(served, "Our staging host is stage7.example.")
     path = f"/v1/candidates/{candidate['candidate_id']}"
     listed = served.get("/v1/candidates?kind=fact")
@@ -49,7 +54,10 @@ def test_over_http_a_candidate_is_listed_shown_accepted_and_rolled_back(served: 
     assert shown["candidate"]["evidence"][0]["quote"] == "Our staging host is stage7.example."
     accepted = served.post(f"{path}/accept", {})
     assert accepted["state"] == "applied"
-    assert served.get(f"/v1/memory/{accepted['effect']['memory_id']}")["text"] == "Our staging host is stage7.example."
+    assert (
+        served.get(f"/v1/memory/{accepted['effect']['memory_id']}")["text"]
+        == "Our staging host is stage7.example."
+    )
     again = served.request("POST", f"{path}/accept", {})
     assert (again.status, again.code) == (409, "illegal_transition")
     assert served.post(f"{path}/rollback")["state"] == "rolled_back"
@@ -61,7 +69,9 @@ def test_over_http_what_is_not_there_or_not_meant_is_refused(served: DaemonProce
     assert served.request("POST", f"/v1/candidates/{NOBODY}/accept", {}).status == 404
     assert served.request("POST", f"/v1/runs/{NOBODY}/reflect", {}).status == 404
     assert served.request("GET", "/v1/candidates?state=nonsense").status == 400
-    assert served.request("POST", f"/v1/candidates/{NOBODY}/accept", {"text": "x" * 700}).status == 400
+    assert (
+        served.request("POST", f"/v1/candidates/{NOBODY}/accept", {"text": "x" * 700}).status == 400
+    )
 
 
 def test_the_settings_are_those_that_are_documented(served: DaemonProcess) -> None:
@@ -70,7 +80,11 @@ def test_the_settings_are_those_that_are_documented(served: DaemonProcess) -> No
     assert thresholds["fact"] == {"review_bps": 7_500, "auto_bps": 9_000}
     assert thresholds["preference"] == {"review_bps": 8_000, "auto_bps": 9_500}
     assert thresholds["procedure"]["review_bps"] == 8_500
-    assert (found["cooldown_ms"], found["budget_tokens"], found["most_candidates"]) == (300_000, 1_200, 24)
+    assert (found["cooldown_ms"], found["budget_tokens"], found["most_candidates"]) == (
+        300_000,
+        1_200,
+        24,
+    )
 
 
 def test_on_the_command_line_everything_can_be_done_too(served: DaemonProcess) -> None:
@@ -88,7 +102,8 @@ def test_on_the_command_line_everything_can_be_done_too(served: DaemonProcess) -
     (other,) = reflected(served, "I prefer tea over coffee.")
     assert "rejected" in learn(served, "reject", other["candidate_id"], "--reason", "no more")
     states = {
-        each["content"]: each["state"] for each in json.loads(learn(served, "list", "--state", "all", "--json"))["candidates"]
+        each["content"]: each["state"]
+        for each in json.loads(learn(served, "list", "--state", "all", "--json"))["candidates"]
     }
     assert states["I prefer tea over coffee."] == "rejected"
     assert states["I prefer metric units over imperial units."] == "applied"
@@ -99,7 +114,9 @@ def test_on_the_command_line_everything_can_be_done_too(served: DaemonProcess) -
     learn(served, "show", NOBODY, code=3)
 
 
-def test_reflecting_on_the_command_line_names_who_read_and_what_was_found(served: DaemonProcess) -> None:
+def test_reflecting_on_the_command_line_names_who_read_and_what_was_found(
+    served: DaemonProcess,
+) -> None:
     told = learn(served, "reflect", said(served, "My dentist is Doctor Pavel."))
     assert "My dentist is Doctor Pavel." in told
     assert "read by rules" in told

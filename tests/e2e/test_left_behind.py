@@ -1,4 +1,6 @@
-"""What one failure, one cancel or one clock that was set must not leave behind for everybody else."""
+"""What one failure, one cancel or one clock that was set must not leave behind for everybody
+else.
+"""
 
 import asyncio
 import os
@@ -19,10 +21,10 @@ from palyra.features.budgets.model import Key, Spender
 from palyra.features.channels import loopback
 from palyra.features.channels.model import Inbound, Sender
 from palyra.features.schedules import rows as schedules_rows
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import usage
-from palyra.store.usage import Asked
+from palyra.store.usage import UsageFilter
 from tests.chatting import chat
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
@@ -52,11 +54,10 @@ def spawn(task: str, **more: Any) -> Any:
     return call("agent.spawn", task=task, **more)
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_whose_next_subagent_is_refused_is_woken_by_those_that_still_work(tmp_path: Path) -> None:
-    hold = Hold()
+def test_a_run_whose_next_subagent_is_refused_is_woken_by_those_that_still_work(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -64,20 +65,29 @@ def test_a_run_whose_next_subagent_is_refused_is_woken_by_those_that_still_work(
         # A place is free then, and the fifth is refused while three others work.
         first = await until(d, where.session_id, "tool.finished")
         refused = await until(d, where.session_id, "tool.finished", after=first.seq)
-        assert (body(refused)["outcome"], (await row(d, run.run_id)).state) == ("error", "in_progress")
+        assert (body(refused)["outcome"], (await row(d, run.run_id)).state) == (
+            "error",
+            "in_progress",
+        )
         hold.released.set()
         assert body(await ends(d, where.session_id, run.run_id))["text"] == "all"
 
     slow = (Turn(text=("done",), hold="h"),)
-    calls = (spawn("quick"), *(spawn(f"slow {number}") for number in range(3)), spawn("odd", tools=["no.such"]))
+    calls = (
+        spawn("quick"),
+        *(spawn(f"slow {number}") for number in range(3)),
+        spawn("odd", tools=["no.such"]),
+    )
     script = {"begin": (Turn(calls=calls), Turn(text=("all",))), "quick": (Turn(text=("done",)),)}
     script |= {f"slow {number}": slow for number in range(3)}
     permit_all(tmp_path)
     in_daemon(tmp_path, ScriptedModel(Script(script), holds={"h": hold}), scenario)
 
 
-def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start(tmp_path: Path) -> None:
-    hold = Hold()
+def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         one, two = await session(d), await session(d)
@@ -85,7 +95,9 @@ def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start
         second = await d.gateway.submit(OWNER, two.session_id, Submission(text="long"))
         await reached(hold.reached)
         # As a parent does that gives up as soon as it goes on, and takes its subagents with it.
-        ending = partial(end, run_id=second.run_id, late=[], ending=RunCancelled(reason="not needed"))
+        ending = partial(
+            end, run_id=second.run_id, late=[], ending=RunCancelled(reason="not needed")
+        )
         at_commit(d, "run.resumed", lambda: d.db.write(ending))
         await d.runs.recover()
         assert (await row(d, second.run_id)).state == "cancelled"
@@ -95,7 +107,9 @@ def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start
     in_daemon(tmp_path, long_and_next(hold), scenario)
 
 
-def test_a_call_that_is_cancelled_over_a_slow_store_has_a_result_all_the_same(tmp_path: Path) -> None:
+def test_a_call_that_is_cancelled_over_a_slow_store_has_a_result_all_the_same(
+    tmp_path: Path,
+) -> None:
     os.makedirs(tmp_path / "work")
     os.mkfifo(tmp_path / "work/gate")
 
@@ -105,22 +119,31 @@ def test_a_call_that_is_cancelled_over_a_slow_store_has_a_result_all_the_same(tm
         started = await until(d, where.session_id, "tool.started")
         with held_writer(d) as writer:
             cancelling = asyncio.create_task(d.gateway.cancel(OWNER, run.run_id))
-            # What the run's own task has to say waits too, and whoever cancels does not wait for it any longer.
+            # What the run's own task has to say waits too, and whoever cancels does not wait for it
+            # any longer.
             await writer.handed_over(2)
         assert (await cancelling).state == "cancelled"
-        (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+        (result,) = [
+            body(entry)
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "tool.finished"
+        ]
         assert (result["call_id"], result["outcome"]) == (body(started)["call_id"], "cancelled")
 
     permit_all(tmp_path)
-    in_daemon(tmp_path, [Turn(calls=(call("test.once", path="a.txt", line="x", hold="gate"),))], scenario)
+    in_daemon(
+        tmp_path, [Turn(calls=(call("test.once", path="a.txt", line="x", hold="gate"),))], scenario
+    )
 
 
 def test_what_a_cancelled_run_spent_is_counted_for_its_schedule(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where, schedule_id = await session(d), d.clock.new_id()
-        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="long"), schedule_id=schedule_id)
+        run = await d.gateway.submit(
+            OWNER, where.session_id, Submission(text="long"), schedule_id=schedule_id
+        )
         await reached(hold.reached)
         with held_writer(d) as writer:
             hold.released.set()
@@ -129,16 +152,13 @@ def test_what_a_cancelled_run_spent_is_counted_for_its_schedule(tmp_path: Path) 
             cancelling = asyncio.create_task(d.gateway.cancel(OWNER, run.run_id))
             await writer.handed_over(2)
         await cancelling
-        stored = await d.db.read(partial(usage.spent, asked=Asked(schedule_id=schedule_id)))
+        stored = await d.db.read(partial(usage.spent, asked=UsageFilter(schedule_id=schedule_id)))
         (state,) = await d.budgets.states(Spender(principal=OWNER, schedule_id=schedule_id))
         assert stored.tokens > 0
         assert state.spent == stored.tokens
 
     limit = '[budgets.limits.each]\nper = "schedule"\nevery = "ever"\ntokens = 1_000_000\n'
     in_daemon(tmp_path, long_and_next(hold), scenario, limit)
-
-
-# --- channels ---------------------------------------------------------------------------------------------------------
 
 
 def test_two_changes_of_rules_at_once_both_hold(tmp_path: Path) -> None:
@@ -154,13 +174,19 @@ def test_two_changes_of_rules_at_once_both_hold(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_text_does_not_stop_a_channel(tmp_path: Path) -> None:
-    """JSON can carry half of a character; whoever calls themselves so must not keep others from being heard."""
+    """JSON can carry half of a character; whoever calls themselves so must not keep others from
+    being heard.
+    """
 
     async def scenario() -> None:
         async with chat(tmp_path, HELLO) as c:
             await c.pair("anna")
             eve = Sender("eve", "bad \ud800 name", verified=True)
-            c.platform.say(Inbound(native_id="odd", conversation="dm-eve", sender=eve, text="hi", is_direct=True))
+            c.platform.say(
+                Inbound(
+                    native_id="odd", conversation="dm-eve", sender=eve, text="hi", is_direct=True
+                )
+            )
             c.direct("anna", "hi")
             assert await c.answers("dm-anna") == ["hello"]
             assert c.platform.connections == 1
@@ -168,7 +194,9 @@ def test_a_name_that_is_no_text_does_not_stop_a_channel(tmp_path: Path) -> None:
     run_loop(scenario())
 
 
-def test_what_is_held_for_a_moment_is_not_held_longer_when_the_clock_is_set_back(tmp_path: Path) -> None:
+def test_what_is_held_for_a_moment_is_not_held_longer_when_the_clock_is_set_back(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with chat(tmp_path, HELLO, quiet_ms=1_500) as c:
             await c.pair("anna")
@@ -182,9 +210,6 @@ def test_what_is_held_for_a_moment_is_not_held_longer_when_the_clock_is_set_back
     run_loop(scenario())
 
 
-# --- what is only in memory -------------------------------------------------------------------------------------------
-
-
 def test_a_subagent_that_never_came_about_is_not_waited_for(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -193,7 +218,9 @@ def test_a_subagent_that_never_came_about_is_not_waited_for(tmp_path: Path) -> N
         def end_it() -> None:
             # It ends in the commit that would have begun its subagent.
             writer.hold()
-            d.db.write(partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="not needed")))
+            d.db.write(
+                partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="not needed"))
+            )
 
         writer = HeldWriter(d)
         at_commit(d, "tool.decided", end_it)
@@ -209,7 +236,7 @@ def test_a_subagent_that_never_came_about_is_not_waited_for(tmp_path: Path) -> N
 
 
 def test_what_is_reserved_is_held_also_when_accounts_are_being_forgotten(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -242,14 +269,17 @@ def test_a_schedule_that_cannot_begin_leaves_nothing_to_be_denied(tmp_path: Path
     run_loop(inside())
 
 
-def test_an_approval_times_out_by_the_clock_on_the_wall_also_when_that_is_set(tmp_path: Path) -> None:
+def test_an_approval_times_out_by_the_clock_on_the_wall_also_when_that_is_set(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         clock = HeldClock()
         async with timed(tmp_path, clock, WRITING) as d:
             where = await session(d)
             await d.gateway.submit(OWNER, where.session_id, Submission(text="write"))
             await until(d, where.session_id, "approval.requested")
-            # Then the queue sleeps: while it looks, it would sleep only after the time that is let pass here.
+            # Then the queue sleeps: while it looks, it would sleep only after the time that is let
+            # pass here.
             await asyncio.wait_for(d.tasks.settled(), 20)
             clock.jump(3_600_000)
             # Within minutes somebody notices, or at once when a task comes.
@@ -295,9 +325,6 @@ def test_that_the_clock_was_set_is_told_again_to_who_could_not_hear_it(tmp_path:
     run_loop(inside())
 
 
-# --- when the store refused -------------------------------------------------------------------------------------------
-
-
 def test_notices_are_carried_once_the_store_takes_where_to(tmp_path: Path) -> None:
     room = f"{tmp_path}/chat"
     loopback.forget(room)
@@ -311,4 +338,9 @@ def test_notices_are_carried_once_the_store_takes_where_to(tmp_path: Path) -> No
         await d.notices.tell("budget", "new", "there is news")
         await loopback.platform(room).until(lambda platform: bool(platform.posted), 20)
 
-    on_full_disk(tmp_path, HELLO, scenario, f'[channels.chat]\nkind = "loopback"\nsettings = ["platform={room}"]\n')
+    on_full_disk(
+        tmp_path,
+        HELLO,
+        scenario,
+        f'[channels.chat]\nkind = "loopback"\nsettings = ["platform={room}"]\n',
+    )

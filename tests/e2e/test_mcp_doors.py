@@ -1,4 +1,6 @@
-"""MCP servers over HTTP and the command line, with a real daemon: added, shown, accepted, permitted, restarted, removed."""
+"""MCP servers over HTTP and the command line, with a real daemon: added, shown, accepted,
+permitted, restarted, removed.
+"""
 
 import json
 import os
@@ -62,11 +64,24 @@ def changes(daemon: DaemonProcess) -> list[tuple[str, str, str]]:
 
 def test_a_server_goes_from_the_command_line_to_a_run_and_away_again(daemon: DaemonProcess) -> None:
     assert "no MCP server is configured" in palyra(daemon, "mcp")
-    palyra(daemon, "mcp", "add", "s", "--readable", TESTS, "--", sys.executable, mcp_servers.SCRIPT, "honest")
+    palyra(
+        daemon,
+        "mcp",
+        "add",
+        "s",
+        "--readable",
+        TESTS,
+        "--",
+        sys.executable,
+        mcp_servers.SCRIPT,
+        "honest",
+    )
     table = (daemon.home / "config.toml").read_text()
     assert f'command = "{sys.executable}"' in table
     assert sys.prefix in table, "what the program needs to run was found"
-    assert "there is an MCP server s already" in palyra(daemon, "mcp", "add", "s", "/bin/cat", code=6)
+    assert "there is an MCP server s already" in palyra(
+        daemon, "mcp", "add", "s", "/bin/cat", code=6
+    )
     until(lambda: server(daemon).get("state") == "ready")
 
     shown = palyra(daemon, "mcp", "show", "s")
@@ -81,7 +96,9 @@ def test_a_server_goes_from_the_command_line_to_a_run_and_away_again(daemon: Dae
 
     _, entries = daemon.run("add")
     assert denied(entries)
-    assert "palyra mcp permit s add" in palyra(daemon, "policy", "explain", "mcp:s/add", '{"a": 1, "b": 2}')
+    assert "palyra mcp permit s add" in palyra(
+        daemon, "policy", "explain", "mcp:s/add", '{"a": 1, "b": 2}'
+    )
     palyra(daemon, "mcp", "permit", "s", "add", "--unattended")
     assert "says so already" in palyra(daemon, "mcp", "permit", "s", "add", "--unattended")
     palyra(daemon, "policy", "reload")
@@ -103,18 +120,28 @@ def test_a_server_goes_from_the_command_line_to_a_run_and_away_again(daemon: Dae
 
 
 def denied(entries: list[dict[str, Any]]) -> bool:
-    return [each["event"]["verdict"] for each in entries if each["kind"] == "tool.decided"] == ["deny"]
+    return [each["event"]["verdict"] for each in entries if each["kind"] == "tool.decided"] == [
+        "deny"
+    ]
 
 
-def test_settings_apply_live_and_one_changed_server_leaves_the_others_alone(daemon: DaemonProcess) -> None:
+def test_settings_apply_live_and_one_changed_server_leaves_the_others_alone(
+    daemon: DaemonProcess,
+) -> None:
     config = daemon.home / "config.toml"
     before = config.read_text()
-    config.write_text(before + '[mcp.one]\ncommand = "/bin/cat"\nenabled = false\n[mcp.two]\nurl = "http://127.0.0.1:9/mcp"\n')
+    config.write_text(
+        before
+        + '[mcp.one]\ncommand = "/bin/cat"\nenabled = false\n[mcp.two]\nurl = "http://127.0.0.1:9/mcp"\n'
+    )
     reloaded = daemon.post("/v1/config/reload")
     assert "mcp.two.url" in reloaded["live"]
     assert not [key for key in reloaded["after_restart"] if key.startswith("mcp.")]
     until(lambda: server(daemon, "two").get("detail"))
-    assert (server(daemon, "one")["state"], server(daemon, "two")["where"]) == ("disabled", "127.0.0.1:9")
+    assert (server(daemon, "one")["state"], server(daemon, "two")["where"]) == (
+        "disabled",
+        "127.0.0.1:9",
+    )
     refused = daemon.request("POST", "/v1/mcp/one/restart", {})
     assert (refused.status, refused.code) == (409, "conflict")
     config.write_text(before)
@@ -135,10 +162,20 @@ def test_what_is_not_there_or_not_right_is_refused_by_name(daemon: DaemonProcess
     assert daemon.request("POST", "/v1/mcp/s/restart", {}, token=viewer).status == 403
     assert daemon.request("GET", "/v1/mcp", token=viewer).status == 200
     assert "there is no MCP server" in palyra(daemon, "mcp", "show", "nobody", code=3)
-    assert "there is no program" in palyra(daemon, "mcp", "add", "x", "no-such-program-here", code=3)
+    assert "there is no program" in palyra(
+        daemon, "mcp", "add", "x", "no-such-program-here", code=3
+    )
     assert "either a command or --url" in palyra(daemon, "mcp", "add", "x", code=2)
     secret = palyra(
-        daemon, "mcp", "add", "x", "--url", "http://127.0.0.1:9/", "--header", "Authorization: Bearer swordfish", code=7
+        daemon,
+        "mcp",
+        "add",
+        "x",
+        "--url",
+        "http://127.0.0.1:9/",
+        "--header",
+        "Authorization: Bearer swordfish",
+        code=7,
     )
     assert "vault:NAME" in secret
     assert "swordfish" not in secret

@@ -1,4 +1,6 @@
-"""Tools of MCP servers in real runs: a program in the sandbox and an address, through the same catalogue, policy and tape."""
+"""Tools of MCP servers in real runs: a program in the sandbox and an address, through the same
+catalogue, policy and tape.
+"""
 
 import asyncio
 import json
@@ -41,13 +43,17 @@ class At:
         self.traces = traces
 
 
-async def open_at(stack: AsyncExitStack, folder: Path, transport: str, policy: str = PERMIT, **more: Any) -> At:
+async def open_at(
+    stack: AsyncExitStack, folder: Path, transport: str, policy: str = PERMIT, **more: Any
+) -> At:
     permit(folder, policy)
     traces = folder / "home" / "mcp" / "work" / "s"
     if transport == "http":
         traces = folder / "traces"
         traces.mkdir(exist_ok=True)
-        settings = table("s", url=await stack.enter_async_context(mcp_servers.over_http(traces)), **more)
+        settings = table(
+            "s", url=await stack.enter_async_context(mcp_servers.over_http(traces)), **more
+        )
     else:
         settings = honest(**more)
     daemon = await stack.enter_async_context(inprocess.daemon(folder, obedient(), settings))
@@ -56,20 +62,29 @@ async def open_at(stack: AsyncExitStack, folder: Path, transport: str, policy: s
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_permitted_call_goes_through_policy_tape_and_labels_like_any_other(tmp_path: Path, transport: str) -> None:
+def test_a_permitted_call_goes_through_policy_tape_and_labels_like_any_other(
+    tmp_path: Path, transport: str
+) -> None:
     async def work() -> None:
         async with AsyncExitStack() as stack:
             at = await open_at(stack, tmp_path, transport)
             where, run = await began(at.daemon, "mcp:s/add", a=2, b=3)
             await inprocess.finished(at.daemon, run)
-            found = {entry.kind: body(entry) for entry in await inprocess.entries(at.daemon, where.session_id)}
+            found = {
+                entry.kind: body(entry)
+                for entry in await inprocess.entries(at.daemon, where.session_id)
+            }
             assert found["tool.decided"]["verdict"] == "allow"
             finished = found["tool.finished"]
             assert (finished["outcome"], finished["text"]) == ("ok", "5")
-            assert (finished["label"]["integrity"], finished["label"]["sources"]) == ("untrusted", ["mcp:s"])
+            assert (finished["label"]["integrity"], finished["label"]["sources"]) == (
+                "untrusted",
+                ["mcp:s"],
+            )
             assert finished["attestation"]["tier"] == ("C" if transport == "stdio" else "none")
             assert "effect" not in found["tool.proposed"], "once is what is left out"
-            # The next call of the same conversation has seen what others wrote: it cannot run unattended.
+            # The next call of the same conversation has seen what others wrote: it cannot run
+            # unattended.
             await inprocess.say(at.daemon, where, 'mcp:s/add {"a": 1, "b": 1}')
             request = body(await asked(at.daemon, where.session_id))
             assert "mcp:s" in request["label"]["sources"]
@@ -78,7 +93,9 @@ def test_a_permitted_call_goes_through_policy_tape_and_labels_like_any_other(tmp
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_tool_is_denied_until_permitted_and_the_denial_says_how(tmp_path: Path, transport: str) -> None:
+def test_a_tool_is_denied_until_permitted_and_the_denial_says_how(
+    tmp_path: Path, transport: str
+) -> None:
     async def work() -> None:
         async with AsyncExitStack() as stack:
             at = await open_at(stack, tmp_path, transport, "// nothing yet\n")
@@ -87,7 +104,9 @@ def test_a_tool_is_denied_until_permitted_and_the_denial_says_how(tmp_path: Path
             assert "palyra mcp permit s add" in result["text"]
             assert 'Tool::"mcp:s/add"' in result["text"]
             # The permit that the denial names is one that works.
-            cedar = result["text"][result["text"].index("permit (") : result["text"].index(");") + 2]
+            cedar = result["text"][
+                result["text"].index("permit (") : result["text"].index(");") + 2
+            ]
             permit(tmp_path, cedar)
             at.daemon.policy.reload()
             where, run = await began(at.daemon, "mcp:s/add", a=2, b=3)
@@ -114,7 +133,12 @@ def test_an_approval_shows_who_does_it_with_what_and_behind_which_walls(tmp_path
                 "network: none",
             ):
                 assert part in preview["body"]
-            await answer(at.daemon, await asked(at.daemon, where.session_id), decision="deny", reason="not now")
+            await answer(
+                at.daemon,
+                await asked(at.daemon, where.session_id),
+                decision="deny",
+                reason="not now",
+            )
             await inprocess.finished(at.daemon, run)
             assert "tool.started" not in await kinds(at.daemon, where.session_id)
 
@@ -122,7 +146,9 @@ def test_an_approval_shows_who_does_it_with_what_and_behind_which_walls(tmp_path
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_cancelled_run_cancels_the_call_at_the_server_and_progress_is_seen(tmp_path: Path, transport: str) -> None:
+def test_a_cancelled_run_cancels_the_call_at_the_server_and_progress_is_seen(
+    tmp_path: Path, transport: str
+) -> None:
     async def work() -> None:
         async with AsyncExitStack() as stack:
             at = await open_at(stack, tmp_path, transport)
@@ -151,7 +177,9 @@ async def live(daemon: Daemon, session_id: str, kind: str) -> dict[str, Any]:
     return await asyncio.wait_for(wait(), 30)
 
 
-def test_a_server_that_dies_in_mid_call_leaves_a_doubt_and_comes_back_for_the_next(tmp_path: Path) -> None:
+def test_a_server_that_dies_in_mid_call_leaves_a_doubt_and_comes_back_for_the_next(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         async with AsyncExitStack() as stack:
             at = await open_at(stack, tmp_path, "stdio")
@@ -169,7 +197,9 @@ def test_a_server_that_dies_in_mid_call_leaves_a_doubt_and_comes_back_for_the_ne
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_tool_that_changes_is_withdrawn_until_a_person_accepts_exactly_that_change(tmp_path: Path, transport: str) -> None:
+def test_a_tool_that_changes_is_withdrawn_until_a_person_accepts_exactly_that_change(
+    tmp_path: Path, transport: str
+) -> None:
     async def work() -> None:
         async with AsyncExitStack() as stack:
             at = await open_at(stack, tmp_path, transport)
@@ -186,10 +216,20 @@ def test_a_tool_that_changes_is_withdrawn_until_a_person_accepts_exactly_that_ch
             with pytest.raises(Conflict):
                 await at.daemon.mcp.accept(OWNER, "s", before.fingerprint or "0" * 64)
             await at.daemon.mcp.accept(OWNER, "s", pending.fingerprint)
-            assert (await result_of(at.daemon, "mcp:s/look", what="it", where="there"))["text"] == "looked at it there"
-            events = [body(entry) for entry in await inprocess.entries(at.daemon, SYSTEM_TAPE) if entry.kind == "admin.changed"]
+            assert (await result_of(at.daemon, "mcp:s/look", what="it", where="there"))[
+                "text"
+            ] == "looked at it there"
+            events = [
+                body(entry)
+                for entry in await inprocess.entries(at.daemon, SYSTEM_TAPE)
+                if entry.kind == "admin.changed"
+            ]
             assert events[-1]["details"] == {"tools": {"look": pending.fingerprint}}
-            assert (events[-1]["what"], events[-1]["action"], events[-1]["subject"]) == ("mcp", "accepted", "s")
+            assert (events[-1]["what"], events[-1]["action"], events[-1]["subject"]) == (
+                "mcp",
+                "accepted",
+                "s",
+            )
 
     asyncio.run(work())
 
@@ -228,7 +268,9 @@ def test_a_broken_server_delays_nothing_and_says_what_is_wrong(tmp_path: Path) -
         loop = asyncio.get_running_loop()
         before = loop.time()
         async with inprocess.daemon(tmp_path, obedient(), "".join(broken)) as daemon:
-            assert loop.time() - before < 25, "a server that says nothing is given up after half a minute"
+            assert loop.time() - before < 25, (
+                "a server that says nothing is given up after half a minute"
+            )
             names = ("missing", "nobody", "locked", "greedy")
             await eventually(lambda: all(daemon.mcp.one(name).detail for name in names))
             said = {name: daemon.mcp.one(name).detail for name in names}
@@ -257,7 +299,11 @@ def test_a_redirect_of_a_configured_address_leads_nowhere(tmp_path: Path) -> Non
             async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await reader.readuntil(b"\r\n\r\n")
                 place = f"http://127.0.0.1:{port}/mcp".encode()
-                writer.write(b"HTTP/1.1 307 Elsewhere\r\nLocation: " + place + b"\r\nContent-Length: 0\r\n\r\n")
+                writer.write(
+                    b"HTTP/1.1 307 Elsewhere\r\nLocation: "
+                    + place
+                    + b"\r\nContent-Length: 0\r\n\r\n"
+                )
                 await writer.drain()
                 writer.close()
 
@@ -279,7 +325,9 @@ def test_secrets_are_looked_up_at_the_start_of_a_server_and_shown_nowhere(tmp_pa
         settings = honest(env=("HUSH=vault:HUSH", "PLAIN=visible"))
         async with inprocess.daemon(tmp_path, obedient(), settings) as daemon:
             await eventually(lambda: "palyra vault set HUSH" in daemon.mcp.one("s").detail)
-            await daemon.vault.put(OWNER, NewSecret(name="HUSH", value="swordfish-4711", tools=("mcp:s",)))
+            await daemon.vault.put(
+                OWNER, NewSecret(name="HUSH", value="swordfish-4711", tools=("mcp:s",))
+            )
             await daemon.mcp.restart(OWNER, "s")
             await accepted(daemon)
             text = (await result_of(daemon, "mcp:s/surroundings"))["text"]

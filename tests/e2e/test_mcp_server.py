@@ -1,4 +1,6 @@
-"""What the MCP server lets whom do: scopes, approvals on the way, taking back, broken streams, and everything malformed."""
+"""What the MCP server lets whom do: scopes, approvals on the way, taking back, broken streams, and
+everything malformed.
+"""
 
 import asyncio
 import json
@@ -15,14 +17,19 @@ from hypothesis import strategies as st
 from palyra.agent.approvals import Answer
 from palyra.core.ids import OWNER
 from palyra.features.mcp_server import jsonrpc
-from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, StreamPause, Turn
 from tests import inprocess
 from tests.mcp_client_world import World, world
 
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 META = {jsonrpc.VERSION_KEY: jsonrpc.MODERN, jsonrpc.CAPABILITIES_KEY: {}}
 WRITES = [
-    Turn(text="I write it.", calls=(ScriptedCall(name="fs.write", arguments={"path": "note.txt", "content": "first\n"}),)),
+    Turn(
+        text="I write it.",
+        calls=(
+            ScriptedCall(name="fs.write", arguments={"path": "note.txt", "content": "first\n"}),
+        ),
+    ),
     Turn(text="written"),
 ]
 
@@ -31,13 +38,20 @@ class Peer:
     """A client that says exactly what it is told to say."""
 
     def __init__(self, here: World, http: aiohttp.ClientSession, token: str) -> None:
-        self.url, self.http, self.auth, self.session = here.url, http, {"Authorization": f"Bearer {token}"}, {}
+        self.url, self.http, self.auth, self.session = (
+            here.url,
+            http,
+            {"Authorization": f"Bearer {token}"},
+            {},
+        )
         self.numbers = 0
 
     @asynccontextmanager
     async def post(self, message: Any, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
-        async with self.http.post(self.url, data=data, headers={**BOTH, **self.auth, **self.session, **headers}) as answer:
+        async with self.http.post(
+            self.url, data=data, headers={**BOTH, **self.auth, **self.session, **headers}
+        ) as answer:
             yield answer
 
     async def said(self, message: Any, **headers: str) -> tuple[int, Any]:
@@ -46,7 +60,11 @@ class Peer:
             return answer.status, json.loads(raw) if raw else None
 
     async def greet(self) -> None:
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "peer", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "peer", "version": "1"},
+        }
         async with self.post(self.request("initialize", hello)) as answer:
             assert answer.status == 200
             self.session = {"Mcp-Session-Id": answer.headers["Mcp-Session-Id"]}
@@ -103,7 +121,9 @@ def test_a_token_does_over_mcp_what_it_may_do_elsewhere(tmp_path: Path) -> None:
             assert refused["structuredContent"]["code"] == "forbidden"
             assert await inprocess_sessions(here) == 0
             worker = Peer(here, viewer.http, await here.mint("attic", "worker"))
-            assert (await worker.said(worker.request("initialize", {"protocolVersion": "2025-11-25"})))[0] == 403
+            assert (
+                await worker.said(worker.request("initialize", {"protocolVersion": "2025-11-25"}))
+            )[0] == 403
             # A session is its token's: nobody else can use its number.
             viewer.auth = {"Authorization": f"Bearer {here.token}"}
             assert (await viewer.said(viewer.request("ping")))[0] == 404
@@ -119,7 +139,9 @@ def test_a_question_waits_through_an_approval_and_says_so(tmp_path: Path) -> Non
     async def scenario() -> None:
         async with peer(tmp_path, WRITES, "operator") as (here, robot):
             told: list[str] = []
-            async with robot.post(robot.calling("ask", text="write", session_key="notes")) as answer:
+            async with robot.post(
+                robot.calling("ask", text="write", session_key="notes")
+            ) as answer:
                 async for event in events(answer):
                     if "result" in event:
                         assert text(event["result"]) == "written"
@@ -127,19 +149,26 @@ def test_a_question_waits_through_an_approval_and_says_so(tmp_path: Path) -> Non
                     told.append(event["params"]["message"])
                     if not told[-1].startswith("waits for an approval of fs.write"):
                         continue
-                    (waiting,) = (await robot.call("approvals_list"))["structuredContent"]["approvals"]
+                    (waiting,) = (await robot.call("approvals_list"))["structuredContent"][
+                        "approvals"
+                    ]
                     assert "note.txt" in waiting["preview"]
-                    # Another program's yes counts nowhere until a policy says so, also not with the owner's own token.
+                    # Another program's yes counts nowhere until a policy says so, also not with the
+                    # owner's own token.
                     allow = {"approval_id": waiting["approval_id"], "decision": "allow"}
                     refused = await robot.call("approval_answer", **allow)
                     assert refused["structuredContent"]["code"] == "forbidden"
                     permit = 'permit (principal == ChannelSender::"mcp:robot", action == Action::"approve", resource);'
                     (here.daemon.policy_folder / "robots.cedar").write_text(permit)
                     here.daemon.policy.reload()
-                    assert (await robot.call("approval_answer", **allow))["structuredContent"]["decision"] == "allow"
+                    assert (await robot.call("approval_answer", **allow))["structuredContent"][
+                        "decision"
+                    ] == "allow"
             assert told[:2] == ["taken", "working"]
             assert told[-2:] == ["runs fs.write", "fs.write: ok"]
-            (settled,) = (await robot.call("approvals_list", pending=False))["structuredContent"]["approvals"]
+            (settled,) = (await robot.call("approvals_list", pending=False))["structuredContent"][
+                "approvals"
+            ]
             assert settled["decision"] == "allow"
             found = await robot.call("journal_search", kind="approval.resolved")
             assert '"surface":"mcp:robot"' in found["structuredContent"]["entries"][0]["event"]
@@ -147,9 +176,13 @@ def test_a_question_waits_through_an_approval_and_says_so(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
-def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_session(tmp_path: Path) -> None:
-    hold = Hold()
-    model = ScriptedModel(Script.of([Turn(text=("so ", "far"), hold="here", hold_after=1)]), holds={"here": hold})
+def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_session(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
+    model = ScriptedModel(
+        Script.of([Turn(text=("so ", "far"), hold="here", hold_after=1)]), holds={"here": hold}
+    )
 
     async def state(here: World, run_id: str) -> str:
         return (await here.daemon.gateway.run(OWNER, run_id)).state
@@ -158,7 +191,8 @@ def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_
         """The run that a stream waits for, and where the stream is."""
         async for event in stream:
             if event["params"]["message"] == "working":
-                # The last that began, not the session last used: the runs before it may still have something to say.
+                # The last that began, not the session last used: the runs before it may still have
+                # something to say.
                 found = await robot.call("journal_search", kind="run.started", limit=100)
                 return found["structuredContent"]["entries"][-1]["run_id"], event["_id"]
         raise AssertionError("it ended before it began")
@@ -170,7 +204,11 @@ def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_
             async with robot.post(message) as answer:
                 stream = events(answer)
                 taken_back, _ = await begun(robot, stream)
-                notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
+                notice = {
+                    "jsonrpc": "2.0",
+                    "method": "notifications/cancelled",
+                    "params": {"requestId": message["id"]},
+                }
                 assert (await robot.said(notice))[0] == 202
                 assert all("result" not in event for event in [event async for event in stream])
             assert await state(here, taken_back) == "cancelled"
@@ -183,14 +221,23 @@ def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_
             # Who stands for himself says by leaving that it is not wanted any more.
             modern = robot.calling("ask", text="three")
             modern["params"]["_meta"] |= META
-            headers = {"MCP-Protocol-Version": jsonrpc.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "ask"}
+            headers = {
+                "MCP-Protocol-Version": jsonrpc.MODERN,
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": "ask",
+            }
             async with robot.post(modern, **headers) as answer:
                 gone, _ = await begun(robot, events(answer))
             session_id = (await here.daemon.gateway.run(OWNER, gone)).session_id
             await inprocess.until(here.daemon, session_id, "run.cancelled", run_id=gone)
 
             hold.released.set()
-            resumed = {**robot.auth, **robot.session, "Accept": "text/event-stream", "Last-Event-ID": cursor}
+            resumed = {
+                **robot.auth,
+                **robot.session,
+                "Accept": "text/event-stream",
+                "Last-Event-ID": cursor,
+            }
             async with robot.http.get(robot.url, headers=resumed) as answer:
                 last = [event async for event in events(answer)][-1]
             assert text(last["result"]) == "so far"
@@ -211,8 +258,12 @@ def test_a_run_is_found_again_by_its_id(tmp_path: Path) -> None:
             await here.daemon.answers.answer(OWNER, approval, Answer(decision="allow"), "test")
             done = await robot.call("run", run_id=run_id, wait_s=20)
             assert text(done) == "written"
-            assert (await robot.call("run", run_id=run_id))["structuredContent"] == done["structuredContent"]
-            assert text(await robot.call("run", run_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")).startswith("error (not_found)")
+            assert (await robot.call("run", run_id=run_id))["structuredContent"] == done[
+                "structuredContent"
+            ]
+            assert text(await robot.call("run", run_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")).startswith(
+                "error (not_found)"
+            )
 
     asyncio.run(scenario())
 
@@ -220,12 +271,21 @@ def test_a_run_is_found_again_by_its_id(tmp_path: Path) -> None:
 def test_what_another_program_remembers_waits_for_a_look(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with peer(tmp_path, [Turn(text="hi")], "operator") as (here, robot):
-            kept = (await robot.call("memory_remember", text="the gate code is in the blue book"))["structuredContent"]
+            kept = (await robot.call("memory_remember", text="the gate code is in the blue book"))[
+                "structuredContent"
+            ]
             assert kept["state"] == "review"
-            assert (await robot.call("memory_search", text="gate code"))["structuredContent"]["found"] == []
+            assert (await robot.call("memory_search", text="gate code"))["structuredContent"][
+                "found"
+            ] == []
             await here.daemon.memory.review(OWNER, kept["memory_id"], "accept")
-            (found,) = (await robot.call("memory_search", text="gate code"))["structuredContent"]["found"]
-            assert (found["memory_id"], found["label"]["sources"]) == (kept["memory_id"], ["mcp:robot"])
+            (found,) = (await robot.call("memory_search", text="gate code"))["structuredContent"][
+                "found"
+            ]
+            assert (found["memory_id"], found["label"]["sources"]) == (
+                kept["memory_id"],
+                ["mcp:robot"],
+            )
             verified = Peer(here, robot.http, here.token)
             await verified.greet()
             assert (await verified.call("journal_verify"))["structuredContent"]["ok"] is True
@@ -233,22 +293,35 @@ def test_what_another_program_remembers_waits_for_a_look(tmp_path: Path) -> None
     asyncio.run(scenario())
 
 
-# --- everything malformed ---------------------------------------------------------------------------------------------
-
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 _methods = st.sampled_from(
-    ["initialize", "tools/list", "tools/call", "ping", "server/discover", "notifications/cancelled", "", "x" * 200]
+    [
+        "initialize",
+        "tools/list",
+        "tools/call",
+        "ping",
+        "server/discover",
+        "notifications/cancelled",
+        "",
+        "x" * 200,
+    ]
 )
 _messages = st.fixed_dictionaries(
     {"jsonrpc": st.sampled_from(["2.0", "1.0", 2])},
     optional={"id": _json, "method": _methods | _json, "params": _json | st.dictionaries(st.sampled_from(
         ["name", "arguments", "_meta", "cursor", "requestId", "protocolVersion"]), _json, max_size=4)},
 )  # fmt: skip
-_bodies = st.binary(max_size=64) | _json.map(json.dumps).map(str.encode) | _messages.map(json.dumps).map(str.encode)
+_bodies = (
+    st.binary(max_size=64)
+    | _json.map(json.dumps).map(str.encode)
+    | _messages.map(json.dumps).map(str.encode)
+)
 
 
 def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
@@ -285,18 +358,60 @@ def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
         (b"[" * 5_000, {}, 400, jsonrpc.PARSE_ERROR),
         (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, jsonrpc.INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}, 400, jsonrpc.INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', {}, 400, jsonrpc.INVALID_PARAMS),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Mcp-Session-Id": "no such"}, 404, "not_found"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Mcp-Session-Id": ""}, 400, "invalid_input"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"MCP-Protocol-Version": "1999"}, 400, jsonrpc.INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Accept": "text/html"}, 406, "invalid_input"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Content-Type": "text/plain"}, 415, "invalid_input"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}', {}, 200, jsonrpc.METHOD_NOT_FOUND),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "no"}}', {}, 200, jsonrpc.INVALID_PARAMS),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}',
+            {},
+            400,
+            jsonrpc.INVALID_PARAMS,
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+            {"Mcp-Session-Id": "no such"},
+            404,
+            "not_found",
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+            {"Mcp-Session-Id": ""},
+            400,
+            "invalid_input",
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+            {"MCP-Protocol-Version": "1999"},
+            400,
+            jsonrpc.INVALID_REQUEST,
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+            {"Accept": "text/html"},
+            406,
+            "invalid_input",
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+            {"Content-Type": "text/plain"},
+            415,
+            "invalid_input",
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}',
+            {},
+            200,
+            jsonrpc.METHOD_NOT_FOUND,
+        ),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "no"}}',
+            {},
+            200,
+            jsonrpc.INVALID_PARAMS,
+        ),
         (b" " * ((1 << 20) + 1), {}, 413, "limit_exceeded"),
     ],
 )
-def test_what_is_wrong_is_said(shared: "Shared", body: bytes, headers: dict[str, str], status: int, code: Any) -> None:
+def test_what_is_wrong_is_said(
+    shared: "Shared", body: bytes, headers: dict[str, str], status: int, code: Any
+) -> None:
     assert shared.said(body, headers) == (status, code)
 
 

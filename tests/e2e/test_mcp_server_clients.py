@@ -1,4 +1,6 @@
-"""Other people's MCP clients against the daemon: the Python SDK over HTTP and stdio, the inspector, and our own client."""
+"""Other people's MCP clients against the daemon: the Python SDK over HTTP and stdio, the inspector,
+and our own client.
+"""
 
 import asyncio
 import json
@@ -16,7 +18,7 @@ from scripts import mcp_inspector
 
 from palyra.core.ports import CallContext
 from palyra.features.mcp.accepted_tools import KnownFiles
-from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.connection import RetryPace
 from palyra.features.mcp.servers import Servers
 from palyra.features.mcp.settings import ServerConfig
 from tests import daemon
@@ -29,7 +31,9 @@ def stdio(served: DaemonProcess) -> StdioServerParameters:
 
 
 async def used(client: Client) -> tuple[str, set[str], str, list[str], str]:
-    """Everything that a client does: what was agreed, the tools, an answer with what was told on the way, a refusal."""
+    """Everything that a client does: what was agreed, the tools, an answer with what was told on
+    the way, a refusal.
+    """
     told: list[str] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -53,13 +57,23 @@ async def used(client: Client) -> tuple[str, set[str], str, list[str], str]:
 @pytest.mark.parametrize("way", ["http", "stdio"])
 def test_the_python_sdk(served: DaemonProcess, mode: Any, way: str) -> None:
     async def scenario() -> tuple[str, set[str], str, list[str], str]:
-        async with asyncio.timeout(40), httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http:
+        async with (
+            asyncio.timeout(40),
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http,
+        ):
             over_http = streamable_http_client(f"{served.url}/mcp", http_client=http)
             return await used(Client(over_http if way == "http" else stdio(served), mode=mode))
 
     version, tools, text, told, wrong = asyncio.run(scenario())
     assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-    assert {"ask", "run", "sessions_list", "approvals_list", "memory_search", "journal_verify"} <= tools
+    assert {
+        "ask",
+        "run",
+        "sessions_list",
+        "approvals_list",
+        "memory_search",
+        "journal_verify",
+    } <= tools
     assert text == "hello there"
     assert told[:2] == ["taken", "working"]
     assert "not_found" in wrong
@@ -67,8 +81,16 @@ def test_the_python_sdk(served: DaemonProcess, mode: Any, way: str) -> None:
 
 def test_the_inspector(served: DaemonProcess, tmp_path: Path) -> None:
     if not mcp_inspector.PROGRAM.exists():
-        pytest.fail("the MCP inspector is not installed: run `python scripts/mcp_inspector.py`, and see what it says")
-    target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
+        pytest.fail(
+            "the MCP inspector is not installed: run `python scripts/mcp_inspector.py`, and see what it says"
+        )
+    target = [
+        f"{served.url}/mcp",
+        "--transport",
+        "http",
+        "--header",
+        f"Authorization: Bearer {served.token}",
+    ]
     asked = ["--method", "tools/call", "--tool-name", "ask", "--tool-arg", "text=hi"]
     launcher = mcp_inspector.PROGRAM.parents[2] / "launcher" / "build" / "index.js"
     done = subprocess.run(
@@ -82,8 +104,10 @@ def test_the_inspector(served: DaemonProcess, tmp_path: Path) -> None:
 def test_our_own_client(served: DaemonProcess, tmp_path: Path) -> None:
     async def scenario() -> str:
         headers = {"Authorization": f"Bearer {served.token}"}
-        config = ServerConfig(name="self", url=f"{served.url}/mcp", headers=headers, timeout_ms=20_000)
-        servers = Servers([config], KnownFiles(tmp_path), tmp_path, pace=Pace(first_s=0.1))
+        config = ServerConfig(
+            name="self", url=f"{served.url}/mcp", headers=headers, timeout_ms=20_000
+        )
+        servers = Servers([config], KnownFiles(tmp_path), tmp_path, pace=RetryPace(first_s=0.1))
         await servers.start()
         try:
             async with asyncio.timeout(30):
@@ -93,7 +117,9 @@ def test_our_own_client(served: DaemonProcess, tmp_path: Path) -> None:
                     await servers.accept(each.server, each.tool, each.fingerprint)
                 (ask,) = (tool for tool in servers.tools() if tool.declared.called == "ask")
                 typed, _ = ask.parse({"text": "hi"})
-                context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace="/")
+                context = CallContext(
+                    principal="user:owner", session_id="s", run_id="r", call_id="c", workspace="/"
+                )
                 result = await ask.execute(typed, context)
                 return result.text
         finally:
@@ -104,7 +130,11 @@ def test_our_own_client(served: DaemonProcess, tmp_path: Path) -> None:
 
 def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
     server = stdio(served)
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
     sent = [
         b"{", b"[]", b"7", b"[" * 100_000, b" " * ((1 << 20) + 9), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": hello}).encode(),
@@ -116,7 +146,11 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
         b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "hi"}}}',
     ]  # fmt: skip
     done = subprocess.run(
-        [server.command, *server.args], input=b"\n".join(sent) + b"\n", stdout=subprocess.PIPE, timeout=40, check=True
+        [server.command, *server.args],
+        input=b"\n".join(sent) + b"\n",
+        stdout=subprocess.PIPE,
+        timeout=40,
+        check=True,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     unnamed = [each["error"]["code"] for each in answers if "error" in each and each["id"] is None]
@@ -130,7 +164,9 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
 
 
 def test_an_answer_over_stdio_outlives_the_daemon(tmp_path: Path) -> None:
-    """The daemon dies in the middle of a run and comes back elsewhere: whoever waits gets the answer, once."""
+    """The daemon dies in the middle of a run and comes back elsewhere: whoever waits gets the
+    answer, once.
+    """
     script = {"*": [{"text": ["so ", "far"], "hold": str(tmp_path / "hold"), "hold_after": 1}]}
     with daemon.start(tmp_path, script=script) as served:
 
@@ -142,7 +178,9 @@ def test_an_answer_over_stdio_outlives_the_daemon(tmp_path: Path) -> None:
                     working.set()
 
             async with asyncio.timeout(60), Client(stdio(served), mode="legacy") as client:
-                asking = asyncio.create_task(client.call_tool("ask", {"text": "go"}, progress_callback=progress))
+                asking = asyncio.create_task(
+                    client.call_tool("ask", {"text": "go"}, progress_callback=progress)
+                )
                 await working.wait()
                 await asyncio.to_thread(served.kill)
                 (tmp_path / "hold").touch()

@@ -1,4 +1,6 @@
-"""The agent writes to somebody of its own accord: only to those who were admitted, only if it may, and once."""
+"""The agent writes to somebody of its own accord: only to those who were admitted, only if it may,
+and once.
+"""
 
 import asyncio
 import json
@@ -30,7 +32,9 @@ def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
 
 
 def sending(to: str, text: str = "the build is done", **more: Any) -> Turn:
-    return Turn(calls=(ScriptedCall(name="message.send", arguments={"to": to, "text": text, **more}),))
+    return Turn(
+        calls=(ScriptedCall(name="message.send", arguments={"to": to, "text": text, **more}),)
+    )
 
 
 def policies(folder: Path, text: str) -> None:
@@ -62,18 +66,26 @@ async def met(talk: Chat, *people: str) -> None:
         await talk.is_(talk.direct(who, "whoami"), "answered")
 
 
-def test_a_message_is_asked_about_shows_whom_it_goes_to_and_is_sent_once_with_its_outbox_id(tmp_path: Path) -> None:
+def test_a_message_is_asked_about_shows_whom_it_goes_to_and_is_sent_once_with_its_outbox_id(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
-        async with chat(tmp_path, [sending("chat/anna", "ready, @everyone"), Turn(text="told her")]) as talk:
+        async with chat(
+            tmp_path, [sending("chat/anna", "ready, @everyone"), Turn(text="told her")]
+        ) as talk:
             await met(talk, "anna")
             where = await session(talk.daemon)
             submitted = await say(talk.daemon, where, "tell anna that it is done")
             pending = await asked(talk, where)
             assert pending.request.preview.title == "message to chat/dm-anna on chat"
-            assert pending.request.subjects == (Subject("message.send", "recipient", "chat/dm-anna"),)
+            assert pending.request.subjects == (
+                Subject("message.send", "recipient", "chat/dm-anna"),
+            )
             assert "it writes to chat/dm-anna" in pending.request.why
             assert len(talk.posted("dm-anna")) == 1, "nothing is sent before somebody said yes"
-            await talk.daemon.answers.answer(OWNER, pending.approval_id, Answer(decision="allow"), surface="test")
+            await talk.daemon.answers.answer(
+                OWNER, pending.approval_id, Answer(decision="allow"), surface="test"
+            )
             done = await finished(talk.daemon, submitted)
             told = await result(talk, done)
             texts = await talk.answers("dm-anna", 2)
@@ -92,16 +104,28 @@ def test_a_message_is_asked_about_shows_whom_it_goes_to_and_is_sent_once_with_it
                 workspace=str(tmp_path / "work"),
             )
             again = SendArguments(to="chat/anna", text="ready, @everyone")
-            assert (await talk.daemon.catalogue.get("message.send").execute(again, context)).outcome == "ok"
-            assert len(await talk.daemon.db.read(lambda tx: outbox.of_reply(tx, told["data"]["id"]))) == 1
+            assert (
+                await talk.daemon.catalogue.get("message.send").execute(again, context)
+            ).outcome == "ok"
+            assert (
+                len(await talk.daemon.db.read(lambda tx: outbox.of_reply(tx, told["data"]["id"])))
+                == 1
+            )
 
     run(scene)
 
 
-def test_a_policy_permits_one_conversation_or_one_channel_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_policy_permits_one_conversation_or_one_channel_and_nothing_beside_it(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
-        policies(tmp_path, PERMIT.format(name="anna", when='context.recipients == ["chat/dm-anna"]'))
-        async with chat(tmp_path, [sending("chat/anna"), Turn(text="sent"), sending("chat/bert"), Turn(text="sent")]) as talk:
+        policies(
+            tmp_path, PERMIT.format(name="anna", when='context.recipients == ["chat/dm-anna"]')
+        )
+        async with chat(
+            tmp_path,
+            [sending("chat/anna"), Turn(text="sent"), sending("chat/bert"), Turn(text="sent")],
+        ) as talk:
             await met(talk, "anna", "bert")
             where = await session(talk.daemon)
             await finished(talk.daemon, await say(talk.daemon, where, "tell anna"))
@@ -109,7 +133,9 @@ def test_a_policy_permits_one_conversation_or_one_channel_and_nothing_beside_it(
             submitted = await say(talk.daemon, where, "tell bert")
             pending = await asked(talk, where)
             assert pending.request.preview.title == "message to chat/dm-bert on chat"
-            await talk.daemon.answers.answer(OWNER, pending.approval_id, Answer(decision="deny"), surface="test")
+            await talk.daemon.answers.answer(
+                OWNER, pending.approval_id, Answer(decision="deny"), surface="test"
+            )
             await finished(talk.daemon, submitted)
             assert len(talk.posted("dm-bert")) == 1
         policies(tmp_path, PERMIT.format(name="chat", when='context.program == "chat"'))
@@ -123,13 +149,20 @@ def test_a_policy_permits_one_conversation_or_one_channel_and_nothing_beside_it(
 
 def test_always_for_one_recipient_writes_a_policy_for_that_one(tmp_path: Path) -> None:
     async def scene() -> None:
-        turns = [sending("chat/anna"), Turn(text="sent"), sending("chat/anna", "and again"), Turn(text="sent")]
+        turns = [
+            sending("chat/anna"),
+            Turn(text="sent"),
+            sending("chat/anna", "and again"),
+            Turn(text="sent"),
+        ]
         async with chat(tmp_path, turns) as talk:
             await met(talk, "anna")
             where = await session(talk.daemon)
             submitted = await say(talk.daemon, where, "tell anna")
             pending = await asked(talk, where)
-            await talk.daemon.answers.answer(OWNER, pending.approval_id, Answer(decision="allow", scope="always"), surface="test")
+            await talk.daemon.answers.answer(
+                OWNER, pending.approval_id, Answer(decision="allow", scope="always"), surface="test"
+            )
             await finished(talk.daemon, submitted)
             written = (tmp_path / "home" / "policies" / "always.cedar").read_text()
             assert 'context.recipients == ["chat/dm-anna"]' in written
@@ -140,7 +173,17 @@ def test_always_for_one_recipient_writes_a_policy_for_that_one(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "to", ["chat/eve", "chat/dm-eve", "chat/gone", "chat/dm-gone", "chat", "mail/anna", "owner", "chat/nowhere"]
+    "to",
+    [
+        "chat/eve",
+        "chat/dm-eve",
+        "chat/gone",
+        "chat/dm-gone",
+        "chat",
+        "mail/anna",
+        "owner",
+        "chat/nowhere",
+    ],
 )
 def test_nobody_is_written_to_who_was_not_admitted(tmp_path: Path, to: str) -> None:
     async def scene() -> None:
@@ -160,7 +203,14 @@ def test_nobody_is_written_to_who_was_not_admitted(tmp_path: Path, to: str) -> N
 def test_the_owner_is_reached_where_they_last_wrote_whatever_name_is_used(tmp_path: Path) -> None:
     async def scene() -> None:
         policies(tmp_path, PERMIT.format(name="owner", when='context.recipients == ["owner"]'))
-        turns = [sending("owner"), Turn(text="a"), sending("chat/boss"), Turn(text="b"), sending("chat/dm-boss"), Turn(text="c")]
+        turns = [
+            sending("owner"),
+            Turn(text="a"),
+            sending("chat/boss"),
+            Turn(text="b"),
+            sending("chat/dm-boss"),
+            Turn(text="c"),
+        ]
         async with chat(tmp_path, turns) as talk:
             await talk.link("boss")
             await talk.is_(talk.direct("boss", "whoami"), "answered")
@@ -175,11 +225,18 @@ def test_the_owner_is_reached_where_they_last_wrote_whatever_name_is_used(tmp_pa
 def test_a_file_goes_along_and_counts_as_private_data_that_leaves(tmp_path: Path) -> None:
     async def scene() -> None:
         # Permitted to write, but not to take private data out.
-        policies(tmp_path, PERMIT.format(name="anna", when="true").replace(', Action::"send_private"', ""))
+        policies(
+            tmp_path,
+            PERMIT.format(name="anna", when="true").replace(', Action::"send_private"', ""),
+        )
         (tmp_path / "work").mkdir()
         (tmp_path / "work" / "plan.txt").write_text("the plan")
         (tmp_path / "work" / ".env").write_text("KEY=1")
-        turns = [sending("chat/anna", files=[".env"]), sending("chat/anna", files=["plan.txt"]), Turn(text="sent")]
+        turns = [
+            sending("chat/anna", files=[".env"]),
+            sending("chat/anna", files=["plan.txt"]),
+            Turn(text="sent"),
+        ]
         async with chat(tmp_path, turns) as talk:
             await met(talk, "anna")
             where = await session(talk.daemon)
@@ -187,12 +244,16 @@ def test_a_file_goes_along_and_counts_as_private_data_that_leaves(tmp_path: Path
             pending = await asked(talk, where)
             assert pending.request.flow is not None
             assert pending.request.flow.sends_private
-            await talk.daemon.answers.answer(OWNER, pending.approval_id, Answer(decision="allow"), surface="test")
+            await talk.daemon.answers.answer(
+                OWNER, pending.approval_id, Answer(decision="allow"), surface="test"
+            )
             await finished(talk.daemon, submitted)
             await talk.answers("dm-anna", 2)
             (file,) = talk.posted("dm-anna")[1].out.files
             assert (file.name, file.data) == ("plan.txt", b"the plan")
-            assert len(talk.posted("dm-anna")) == 2, "the file with secrets was refused before anybody was asked"
+            assert len(talk.posted("dm-anna")) == 2, (
+                "the file with secrets was refused before anybody was asked"
+            )
 
     run(scene)
 
@@ -220,8 +281,12 @@ def test_what_was_judged_is_what_is_sent_though_somebody_moves_meanwhile(tmp_pat
             where = await session(talk.daemon)
             submitted = await say(talk.daemon, where, "tell anna")
             pending = await asked(talk, where)
-            await talk.is_(talk.say("whoami", "anna", conversation="elsewhere", is_direct=True), "answered")
-            await talk.daemon.answers.answer(OWNER, pending.approval_id, Answer(decision="allow"), surface="test")
+            await talk.is_(
+                talk.say("whoami", "anna", conversation="elsewhere", is_direct=True), "answered"
+            )
+            await talk.daemon.answers.answer(
+                OWNER, pending.approval_id, Answer(decision="allow"), surface="test"
+            )
             told = await result(talk, await finished(talk.daemon, submitted))
             assert (told["outcome"], "make the call again" in told["text"]) == ("error", True)
             assert "the build is done" not in str(talk.texts())
@@ -229,15 +294,22 @@ def test_what_was_judged_is_what_is_sent_though_somebody_moves_meanwhile(tmp_pat
     run(scene)
 
 
-def test_the_tool_is_offered_only_where_there_is_a_channel_and_the_prompt_stays_small(tmp_path: Path) -> None:
+def test_the_tool_is_offered_only_where_there_is_a_channel_and_the_prompt_stays_small(
+    tmp_path: Path,
+) -> None:
     async def scene() -> None:
         model = ScriptedModel(lambda request: Turn(text="yes"))
         async with chat(tmp_path, model) as talk:
             await finished(talk.daemon, await say(talk.daemon, await session(talk.daemon), "hi"))
             specs = [spec for spec in model.requests[-1].tools if not spec.name.startswith("test.")]
             assert "message.send" in [spec.name for spec in specs]
-            tools = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
-            fixed = token_count.count(model.requests[-1].instructions) + token_count.count(json.dumps(tools, separators=(",", ":")))
+            tools = [
+                {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+                for spec in specs
+            ]
+            fixed = token_count.count(model.requests[-1].instructions) + token_count.count(
+                json.dumps(tools, separators=(",", ":"))
+            )
             assert fixed < 2_000
             off = replace(talk.daemon.channels._book.get("chat"), enabled=False)
             await talk.daemon.channels.apply({"chat": off})

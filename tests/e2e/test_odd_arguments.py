@@ -1,4 +1,6 @@
-"""Arguments and file names that no honest model would think of are results for the model, not the end of the run."""
+"""Arguments and file names that no honest model would think of are results for the model, not the
+end of the run.
+"""
 
 import os
 from pathlib import Path
@@ -34,10 +36,18 @@ def test_odd_arguments_are_a_result_for_the_model(arguments: str, tmp_path: Path
         where = await session(d)
         end = await finished(d, await say(d, where, "hi"))
         assert end.kind == "run.completed", body(end)
-        (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+        (result,) = [
+            body(entry)
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "tool.finished"
+        ]
         assert result["outcome"] in ("error", "denied")
 
-    in_daemon(tmp_path, [Turn(calls=(ScriptedCall(name="fs.read", arguments=ODD[arguments]),)), Turn(text=("ok",))], scenario)
+    in_daemon(
+        tmp_path,
+        [Turn(calls=(ScriptedCall(name="fs.read", arguments=ODD[arguments]),)), Turn(text=("ok",))],
+        scenario,
+    )
 
 
 def test_file_names_that_are_not_text_are_listed_and_searched(tmp_path: Path) -> None:
@@ -48,7 +58,18 @@ def test_file_names_that_are_not_text_are_listed_and_searched(tmp_path: Path) ->
         where = await session(d)
         end = await finished(d, await say(d, where, "hi"))
         assert end.kind == "run.completed", body(end)
-        results = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+        results = [
+            body(entry)
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "tool.finished"
+        ]
         assert [result["outcome"] for result in results] == ["ok", "ok"]
 
-    in_daemon(tmp_path, [Turn(calls=(call("fs.list", path="."), call("fs.search", pattern="x"))), Turn(text=("ok",))], scenario)
+    in_daemon(
+        tmp_path,
+        [
+            Turn(calls=(call("fs.list", path="."), call("fs.search", pattern="x"))),
+            Turn(text=("ok",)),
+        ],
+        scenario,
+    )

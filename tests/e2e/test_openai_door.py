@@ -1,4 +1,6 @@
-"""The agent behind OpenAI's API, as OpenAI's own Python library sees it: sessions, tools of the program, approvals, going away."""
+"""The agent behind OpenAI's API, as OpenAI's own Python library sees it: sessions, tools of the
+program, approvals, going away.
+"""
 
 import base64
 import http.client
@@ -22,7 +24,10 @@ WRITE = {"name": "fs.write", "arguments": {"path": "note.txt", "content": "first
 CITIES = [{"name": "get_weather", "arguments": {"city": each}} for each in ("Brno", "Wien")]
 WEATHER = {
     "type": "function",
-    "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
 }
 
 
@@ -31,10 +36,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("openai")
     script = {
         "*": [{"text": ["hello ", "there"], "reasoning": "as asked"}],
-        "look": [{"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]}, {"text": ["an empty ", "folder"]}],
-        "weather": [{"text": "I ask you.", "calls": CITIES}, {"text": "sunny in both"}, {"text": "sunny"}],
+        "look": [
+            {"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]},
+            {"text": ["an empty ", "folder"]},
+        ],
+        "weather": [
+            {"text": "I ask you.", "calls": CITIES},
+            {"text": "sunny in both"},
+            {"text": "sunny"},
+        ],
         "write": [{"text": "I write it.", "calls": [WRITE]}, {"text": "written"}],
-        "json": [{"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]}, {"text": '```json\n{"city": "Brno"}\n```'}],
+        "json": [
+            {"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]},
+            {"text": '```json\n{"city": "Brno"}\n```'},
+        ],
         "fail": [{"fail": {"failure": "auth", "message": "no such key"}}],
         "hold place": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
         "hold": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
@@ -68,7 +83,9 @@ def tape(served: DaemonProcess, session_id: str, kind: str) -> list[dict[str, An
 def ended(served: DaemonProcess, session_id: str, run_id: str) -> str:
     """How a run ended, once it has."""
     kinds: list[str] = [
-        data["kind"] for _, _, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}") if "kind" in data
+        data["kind"]
+        for _, _, data in served.events(f"/v1/sessions/{session_id}/events?until={run_id}")
+        if "kind" in data
     ]
     return kinds[-1]
 
@@ -76,11 +93,20 @@ def ended(served: DaemonProcess, session_id: str, run_id: str) -> str:
 def test_a_stream_and_a_whole_answer_say_the_same_and_what_was_used(client: OpenAI) -> None:
     whole = client.chat.completions.create(model="palyra", messages=user("look"))
     pieces = list(
-        client.chat.completions.create(model="palyra", messages=user("look"), stream=True, stream_options={"include_usage": True})
+        client.chat.completions.create(
+            model="palyra",
+            messages=user("look"),
+            stream=True,
+            stream_options={"include_usage": True},
+        )
     )
     said = "".join(each.choices[0].delta.content or "" for each in pieces if each.choices)
     assert whole.choices[0].message.content == said == "I look.\n\nan empty folder"
-    assert [each.choices[0].finish_reason for each in pieces if each.choices][-1] == whole.choices[0].finish_reason == "stop"
+    assert (
+        [each.choices[0].finish_reason for each in pieces if each.choices][-1]
+        == whole.choices[0].finish_reason
+        == "stop"
+    )
     assert whole.usage is not None
     assert pieces[-1].usage is not None
     assert pieces[-1].usage.completion_tokens == whole.usage.completion_tokens > 0
@@ -92,13 +118,20 @@ class Place(BaseModel):
 
 
 def test_an_answer_in_json_is_the_json_alone_streamed_or_whole(client: OpenAI) -> None:
-    whole = client.chat.completions.parse(model="palyra", messages=user("json"), response_format=Place)
+    whole = client.chat.completions.parse(
+        model="palyra", messages=user("json"), response_format=Place
+    )
     assert whole.choices[0].message.parsed == Place(city="Brno")
     pieces = client.chat.completions.create(
         model="palyra", messages=user("json"), response_format={"type": "json_object"}, stream=True
     )
-    assert "".join(each.choices[0].delta.content or "" for each in pieces) == whole.choices[0].message.content
-    assert client.responses.parse(model="palyra", input="json", text_format=Place).output_parsed == Place(city="Brno")
+    assert (
+        "".join(each.choices[0].delta.content or "" for each in pieces)
+        == whole.choices[0].message.content
+    )
+    assert client.responses.parse(
+        model="palyra", input="json", text_format=Place
+    ).output_parsed == Place(city="Brno")
     with client.responses.stream(model="palyra", input="json", text_format=Place) as stream:
         assert stream.until_done().get_final_response().output_parsed == Place(city="Brno")
 
@@ -111,22 +144,38 @@ def test_an_answer_that_never_has_the_form_is_an_error_that_says_so(client: Open
         "tools": [WEATHER],
         "tool_choice": "required",
     }
-    message = client.chat.completions.create(**{**more, "response_format": {"type": "json_object"}}).choices[0].message
+    message = (
+        client.chat.completions.create(**{**more, "response_format": {"type": "json_object"}})
+        .choices[0]
+        .message
+    )
     assert (message.content, len(message.tool_calls or ())) == (None, 2)
-    results = [{"role": "tool", "tool_call_id": each.id, "content": "sun"} for each in message.tool_calls or ()]
+    results = [
+        {"role": "tool", "tool_call_id": each.id, "content": "sun"}
+        for each in message.tool_calls or ()
+    ]
     with pytest.raises(openai.InternalServerError, match="not the form") as told:
         client.chat.completions.create(
-            model="palyra", messages=[*user("weather"), message, *results], response_format={"type": "json_object"}
+            model="palyra",
+            messages=[*user("weather"), message, *results],
+            response_format={"type": "json_object"},
         )
     assert told.value.body["details"]["reason"] == "answer_form"  # type: ignore[index]
 
 
 def test_only_what_is_new_counts_in_a_named_session(served: DaemonProcess, client: OpenAI) -> None:
     first = client.chat.completions.create(model="palyra", messages=user("hi"), user="jo")
-    messages: Any = [{"role": "system", "content": "Be brief."}, *user("hi"), first.choices[0].message, *user("look")]
+    messages: Any = [
+        {"role": "system", "content": "Be brief."},
+        *user("hi"),
+        first.choices[0].message,
+        *user("look"),
+    ]
     second = client.chat.completions.create(model="palyra", messages=messages, user="jo")
     third = client.chat.completions.create(
-        model="palyra", messages=user("weather"), extra_headers={"X-Palyra-Session": session_of(first)}
+        model="palyra",
+        messages=user("weather"),
+        extra_headers={"X-Palyra-Session": session_of(first)},
     )
     assert len({session_of(each) for each in (first, second, third)}) == 1
     inputs = tape(served, session_of(first), "input.received")
@@ -134,8 +183,14 @@ def test_only_what_is_new_counts_in_a_named_session(served: DaemonProcess, clien
     assert [each.get("given") for each in inputs] == [None, {"instructions": "Be brief."}, None]
 
 
-def test_a_request_without_a_session_gets_its_own_with_what_the_program_remembers(served: DaemonProcess, client: OpenAI) -> None:
-    messages: Any = [*user("my name is Jo"), {"role": "assistant", "content": "hello Jo"}, *user("hi")]
+def test_a_request_without_a_session_gets_its_own_with_what_the_program_remembers(
+    served: DaemonProcess, client: OpenAI
+) -> None:
+    messages: Any = [
+        *user("my name is Jo"),
+        {"role": "assistant", "content": "hello Jo"},
+        *user("hi"),
+    ]
     answer = client.chat.completions.create(model="scripted/s1", messages=messages)
     (said,) = tape(served, session_of(answer), "input.received")
     earlier = [{"role": "user", "text": "my name is Jo"}, {"role": "assistant", "text": "hello Jo"}]
@@ -143,17 +198,26 @@ def test_a_request_without_a_session_gets_its_own_with_what_the_program_remember
 
 
 def calling(client: OpenAI) -> tuple[ChatCompletion, Any]:
-    asked = client.chat.completions.create(model="palyra", messages=user("weather"), tools=[WEATHER])  # type: ignore[list-item]
+    asked = client.chat.completions.create(
+        model="palyra", messages=user("weather"), tools=[WEATHER]
+    )  # type: ignore[list-item]
     message = asked.choices[0].message
     assert asked.choices[0].finish_reason == "tool_calls"
     assert message.content == "I ask you."
     assert message.tool_calls is not None
-    assert [json.loads(each.function.arguments) for each in message.tool_calls] == [{"city": "Brno"}, {"city": "Wien"}]  # type: ignore[union-attr]
-    results = [{"role": "tool", "tool_call_id": each.id, "content": "sun"} for each in message.tool_calls]
+    assert [json.loads(each.function.arguments) for each in message.tool_calls] == [
+        {"city": "Brno"},
+        {"city": "Wien"},
+    ]  # type: ignore[union-attr]
+    results = [
+        {"role": "tool", "tool_call_id": each.id, "content": "sun"} for each in message.tool_calls
+    ]
     return asked, [*user("weather"), message, *results]
 
 
-def test_a_program_brings_what_its_tools_gave_after_a_crash_too(served: DaemonProcess, client: OpenAI) -> None:
+def test_a_program_brings_what_its_tools_gave_after_a_crash_too(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     asked, messages = calling(client)
     served.kill()
     # On another port: the one it had may be somebody else's by now.
@@ -170,11 +234,16 @@ def test_results_that_are_missing_other_or_nobodys_are_refused(client: OpenAI) -
     _, messages = calling(client)
     with pytest.raises(openai.BadRequestError, match="all calls"):
         client.chat.completions.create(model="palyra", messages=messages[:-1])
-    assert client.chat.completions.create(model="palyra", messages=messages).choices[0].message.content == "sunny in both"
+    assert (
+        client.chat.completions.create(model="palyra", messages=messages).choices[0].message.content
+        == "sunny in both"
+    )
     with pytest.raises(openai.ConflictError, match="first ones count"):
         client.chat.completions.create(model="palyra", messages=changed(messages, content="rain"))
     with pytest.raises(openai.NotFoundError):
-        client.chat.completions.create(model="palyra", messages=changed(messages, tool_call_id="call_1"))
+        client.chat.completions.create(
+            model="palyra", messages=changed(messages, tool_call_id="call_1")
+        )
 
 
 def changed(messages: Any, **more: str) -> Any:
@@ -182,14 +251,20 @@ def changed(messages: Any, **more: str) -> Any:
     return [*messages[:-1], {**messages[-1], **more}]
 
 
-def test_an_approval_is_answered_elsewhere_while_a_stream_waits(served: DaemonProcess, client: OpenAI) -> None:
+def test_an_approval_is_answered_elsewhere_while_a_stream_waits(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     said: list[str] = []
-    with client.chat.completions.create(model="palyra", messages=user("write"), stream=True) as stream:
+    with client.chat.completions.create(
+        model="palyra", messages=user("write"), stream=True
+    ) as stream:
         for piece in stream:
             said.append(piece.choices[0].delta.content or "")
             if "".join(said) == "I write it.":
                 session_id = stream.response.headers["x-palyra-session"]
-                served.post(f"/v1/approvals/{approval(served, session_id)}/answer", {"decision": "allow"})
+                served.post(
+                    f"/v1/approvals/{approval(served, session_id)}/answer", {"decision": "allow"}
+                )
     assert "".join(said) == "I write it.\n\nwritten"
 
 
@@ -200,9 +275,13 @@ def approval(served: DaemonProcess, session_id: str) -> str:
     raise AssertionError("nobody asked")
 
 
-def test_who_does_not_stream_is_told_what_is_waited_for_and_gets_the_answer_later(served: DaemonProcess, client: OpenAI) -> None:
+def test_who_does_not_stream_is_told_what_is_waited_for_and_gets_the_answer_later(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     def ask(text: str = "write", **headers: str) -> ChatCompletion:
-        return client.chat.completions.create(model="palyra", messages=user(text), extra_headers=headers)
+        return client.chat.completions.create(
+            model="palyra", messages=user(text), extra_headers=headers
+        )
 
     with pytest.raises(openai.ConflictError) as told:
         ask(Prefer="wait=1")
@@ -215,21 +294,35 @@ def test_who_does_not_stream_is_told_what_is_waited_for_and_gets_the_answer_late
     assert f"Idempotency-Key: {where['run_id']}" in told.value.message
     served.post(f"/v1/approvals/{asked}/answer", {"decision": "allow"})
     answer = ask(**again)
-    assert (answer.choices[0].message.content, session_of(answer)) == ("I write it.\n\nwritten", where["session_id"])
+    assert (answer.choices[0].message.content, session_of(answer)) == (
+        "I write it.\n\nwritten",
+        where["session_id"],
+    )
     with pytest.raises(openai.ConflictError, match="another payload"):
         ask("look", **again)
 
 
 def test_the_same_key_is_the_same_run(client: OpenAI) -> None:
     key = {"Idempotency-Key": "order-66"}
-    messages: Any = [*user("my name is Jo"), {"role": "assistant", "content": "hello Jo"}, *user("hi")]
-    answers = [client.chat.completions.create(model="palyra", messages=messages, user="key", extra_headers=key) for _ in range(2)]
+    messages: Any = [
+        *user("my name is Jo"),
+        {"role": "assistant", "content": "hello Jo"},
+        *user("hi"),
+    ]
+    answers = [
+        client.chat.completions.create(
+            model="palyra", messages=messages, user="key", extra_headers=key
+        )
+        for _ in range(2)
+    ]
     assert len({each.id for each in answers}) == 1
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("named", [True, False])
-def test_going_away_ends_the_run_unless_somebody_can_come_back_to_it(served: DaemonProcess, stream: bool, named: bool) -> None:
+def test_going_away_ends_the_run_unless_somebody_can_come_back_to_it(
+    served: DaemonProcess, stream: bool, named: bool
+) -> None:
     key = f"away-{stream}"
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
@@ -259,7 +352,11 @@ def test_who_gets_no_place_has_started_nothing(served: DaemonProcess) -> None:
         for each in asking:
             each.close()
     assert statuses == [200] * 6 + [429] * 3
-    runs = [each for each in served.get("/v1/sessions?limit=500")["sessions"] if each["title"] == "hold place"]
+    runs = [
+        each
+        for each in served.get("/v1/sessions?limit=500")["sessions"]
+        if each["title"] == "hold place"
+    ]
     assert len(runs) == 6
 
 
@@ -273,19 +370,31 @@ def asked_to_hold(served: DaemonProcess) -> http.client.HTTPConnection:
 
 def test_images_come_along(served: DaemonProcess, client: OpenAI) -> None:
     url = "data:image/png;base64," + base64.b64encode(png(2)).decode()
-    parts = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    parts = [
+        {"type": "text", "text": "what is it?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     answer = client.chat.completions.create(model="palyra", messages=user(parts))
     (said,) = tape(served, session_of(answer), "input.received")
-    assert [(each["media_type"], each["width"]) for each in said["attachments"]] == [("image/png", 77)]
+    assert [(each["media_type"], each["width"]) for each in said["attachments"]] == [
+        ("image/png", 77)
+    ]
     response = client.responses.create(
         model="palyra",
-        input=[{"role": "user", "content": [{"type": "input_image", "image_url": url, "detail": "auto"}]}],
+        input=[
+            {
+                "role": "user",
+                "content": [{"type": "input_image", "image_url": url, "detail": "auto"}],
+            }
+        ],
     )
     (said,) = tape(served, session_of(response), "input.received")
     assert len(said["attachments"]) == 1
 
 
-def test_a_response_goes_on_from_another_and_can_be_gone_on_from_twice(served: DaemonProcess, client: OpenAI) -> None:
+def test_a_response_goes_on_from_another_and_can_be_gone_on_from_twice(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     first = client.responses.create(model="palyra", input="hi", instructions="Be brief.")
     second = client.responses.create(model="palyra", input="look", previous_response_id=first.id)
     assert second.output_text == "I look.\n\nan empty folder"
@@ -293,7 +402,9 @@ def test_a_response_goes_on_from_another_and_can_be_gone_on_from_twice(served: D
     other = client.responses.create(model="palyra", input="look", previous_response_id=first.id)
     assert other.output_text == second.output_text
     assert session_of(other) != session_of(first)
-    assert [each["parent"] for each in tape(served, session_of(other), "session.branched")] == [session_of(first)]
+    assert [each["parent"] for each in tape(served, session_of(other), "session.branched")] == [
+        session_of(first)
+    ]
     with pytest.raises(openai.NotFoundError):
         client.responses.create(model="palyra", input="hi", previous_response_id="resp_1")
 
@@ -308,16 +419,27 @@ def test_a_response_streams_words_and_calls_and_takes_their_results(client: Open
     assert final.output_text == "I ask you."
     calls = [each for each in final.output if each.type == "function_call"]
     assert [json.loads(each.arguments)["city"] for each in calls] == ["Brno", "Wien"]
-    results: Any = [{"type": "function_call_output", "call_id": each.call_id, "output": "sun"} for each in calls]
-    answer = client.responses.create(model="palyra", input=results, previous_response_id=final.id, tools=[tool])
+    results: Any = [
+        {"type": "function_call_output", "call_id": each.call_id, "output": "sun"} for each in calls
+    ]
+    answer = client.responses.create(
+        model="palyra", input=results, previous_response_id=final.id, tools=[tool]
+    )
     assert answer.output_text == "sunny in both"
     assert answer.usage is not None
     assert answer.usage.output_tokens > 0
 
 
-def test_a_response_can_be_had_again_with_what_it_answered_and_be_put_away(served: DaemonProcess, client: OpenAI) -> None:
+def test_a_response_can_be_had_again_with_what_it_answered_and_be_put_away(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     tool: Any = {"type": "function", "strict": False, **WEATHER["function"]}  # type: ignore[dict-item]
-    more: Any = {"model": "palyra", "instructions": "Be brief.", "tools": [tool], "tool_choice": "required"}
+    more: Any = {
+        "model": "palyra",
+        "instructions": "Be brief.",
+        "tools": [tool],
+        "tool_choice": "required",
+    }
     asked = client.responses.create(input="weather", **more)
     results: Any = [
         {"type": "function_call_output", "call_id": each.call_id, "output": "sun"}
@@ -325,17 +447,36 @@ def test_a_response_can_be_had_again_with_what_it_answered_and_be_put_away(serve
         if each.type == "function_call"
     ]
     answered = client.responses.create(model="palyra", input=results, previous_response_id=asked.id)
-    form: Any = {"format": {"type": "json_schema", "name": "place", "schema": Place.model_json_schema(), "strict": False}}
+    form: Any = {
+        "format": {
+            "type": "json_schema",
+            "name": "place",
+            "schema": Place.model_json_schema(),
+            "strict": False,
+        }
+    }
     formed = client.responses.create(model="palyra", input="json", text=form)
     for given in (asked, answered, formed):
         again = client.responses.retrieve(given.id)
-        shown = {"id", "model", "status", "output", "usage", "instructions", "tools", "tool_choice", "text"}
+        shown = {
+            "id",
+            "model",
+            "status",
+            "output",
+            "usage",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "text",
+        }
         unlike = {"instructions", "tools"} if given is answered else set()
         assert again.model_dump(include=shown - unlike) == given.model_dump(include=shown - unlike)
     (said,) = client.responses.input_items.list(asked.id)
     assert said.content[0].text == "weather"  # type: ignore[union-attr]
     brought = list(client.responses.input_items.list(answered.id, order="asc"))
-    assert [(each.call_id, each.output) for each in brought] == [(each["call_id"], "sun") for each in results]  # type: ignore[union-attr]
+    assert [(each.call_id, each.output) for each in brought] == [
+        (each["call_id"], "sun") for each in results
+    ]  # type: ignore[union-attr]
     client.responses.delete(formed.id)
     assert served.get(f"/v1/sessions/{session_of(formed)}")["archived"]
     with pytest.raises(openai.NotFoundError):
@@ -348,7 +489,9 @@ def test_a_response_can_be_had_again_with_what_it_answered_and_be_put_away(serve
             client.responses.retrieve(wrong)
 
 
-def test_a_run_that_fails_is_an_error_that_nobody_repeats_unasked(served: DaemonProcess, client: OpenAI) -> None:
+def test_a_run_that_fails_is_an_error_that_nobody_repeats_unasked(
+    served: DaemonProcess, client: OpenAI
+) -> None:
     before = len(served.get("/v1/sessions?limit=500")["sessions"])
     with pytest.raises(openai.InternalServerError, match="no such key"):
         client.chat.completions.create(model="palyra", messages=user("fail"))
@@ -368,21 +511,65 @@ def test_a_run_that_fails_is_an_error_that_nobody_repeats_unasked(served: Daemon
         ("n", {"n": 2}),
         ("logprobs", {"logprobs": True}),
         ("response_format", {"response_format": {"type": "xml"}}),
-        ("response_format", {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}),
-        (None, {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "city"}}}}),
+        (
+            "response_format",
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+        ),
+        (
+            None,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "x", "schema": {"type": "city"}},
+                }
+            },
+        ),
         ("modalities", {"modalities": ["text", "audio"]}),
         ("tool_choice", {"tool_choice": "required"}),
-        ("tool_choice", {"tool_choice": {"type": "function", "function": {"name": "fs.list"}}, "tools": [WEATHER]}),
+        (
+            "tool_choice",
+            {
+                "tool_choice": {"type": "function", "function": {"name": "fs.list"}},
+                "tools": [WEATHER],
+            },
+        ),
         (None, {"messages": [{"role": "assistant", "content": "me"}]}),
-        (None, {"messages": user([{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}])}),
-        (None, {"messages": user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,###"}}])}),
-        (None, {"messages": user([{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}])}),
+        (
+            None,
+            {
+                "messages": user(
+                    [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]
+                )
+            },
+        ),
+        (
+            None,
+            {
+                "messages": user(
+                    [{"type": "image_url", "image_url": {"url": "data:image/png;base64,###"}}]
+                )
+            },
+        ),
+        (
+            None,
+            {
+                "messages": user(
+                    [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}]
+                )
+            },
+        ),
         (None, {"model": "no-such-model"}),
         (None, {"extra_headers": {"X-Palyra-Session": "two words"}}),
         ("messages[0].role", {"messages": [{"role": "nobody", "content": "x"}]}),
     ],
 )
-def test_what_cannot_be_is_refused_in_openais_shape(client: OpenAI, param: str | None, more: dict[str, Any]) -> None:
+def test_what_cannot_be_is_refused_in_openais_shape(
+    client: OpenAI, param: str | None, more: dict[str, Any]
+) -> None:
     with pytest.raises(openai.BadRequestError) as told:
         client.chat.completions.create(**{"model": "palyra", "messages": user("hi"), **more})
-    assert (told.value.type, told.value.code, told.value.param) == ("invalid_request_error", "invalid_input", param)
+    assert (told.value.type, told.value.code, told.value.param) == (
+        "invalid_request_error",
+        "invalid_input",
+        param,
+    )

@@ -1,4 +1,6 @@
-"""Programs that others wrote for OpenAI's API work against the daemon as they are: OpenAI's library for Node, llm, ShellGPT."""
+"""Programs that others wrote for OpenAI's API work against the daemon as they are: OpenAI's library
+for Node, llm, ShellGPT.
+"""
 
 import json
 import os
@@ -18,7 +20,10 @@ LONGEST_S = 60
 CONFIG = "[limits]\nrequests_per_second = 100000\n"
 SCRIPT = {
     "*": [{"text": ["hello ", "there"]}],
-    "weather": [{"text": "", "calls": [{"name": "get_weather", "arguments": {"city": "Brno"}}]}, {"text": "sunny"}],
+    "weather": [
+        {"text": "", "calls": [{"name": "get_weather", "arguments": {"city": "Brno"}}]},
+        {"text": "sunny"},
+    ],
     "what is my name?": [{"text": "You are Jo."}],
 }
 NODE = """
@@ -57,7 +62,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 def run(served: DaemonProcess, home: Path, *command: str, **more: str) -> str:
     """What a program prints, with a home folder of its own and the daemon as its OpenAI."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    known = {"OPENAI_API_KEY": served.token, "OPENAI_BASE_URL": f"{served.url}/v1", "HOME": str(home), "TERM": "dumb"}
+    known = {
+        "OPENAI_API_KEY": served.token,
+        "OPENAI_BASE_URL": f"{served.url}/v1",
+        "HOME": str(home),
+        "TERM": "dumb",
+    }
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -82,7 +92,15 @@ def said(served: DaemonProcess) -> list[dict[str, Any]]:
 def test_openais_library_for_node(served: DaemonProcess, tmp_path: Path) -> None:
     program = tmp_path / "program.mjs"
     program.write_text(NODE)
-    found = json.loads(run(served, tmp_path, openai_clients.node(), str(program), SDK=openai_clients.NODE_SDK.program.as_uri()))
+    found = json.loads(
+        run(
+            served,
+            tmp_path,
+            openai_clients.node(),
+            str(program),
+            SDK=openai_clients.NODE_SDK.program.as_uri(),
+        )
+    )
     assert found == {
         "models": ["palyra", "scripted/s1", "demo/demo-1", "all-MiniLM-L6-v2-int8"],
         "said": "hello there",
@@ -94,12 +112,21 @@ def test_openais_library_for_node(served: DaemonProcess, tmp_path: Path) -> None
 
 
 def test_llm_asks(served: DaemonProcess, tmp_path: Path) -> None:
-    models = [{"model_id": "agent", "model_name": "palyra", "api_base": f"{served.url}/v1", "api_key_name": "agent"}]
+    models = [
+        {
+            "model_id": "agent",
+            "model_name": "palyra",
+            "api_base": f"{served.url}/v1",
+            "api_key_name": "agent",
+        }
+    ]
     (tmp_path / "extra-openai-models.yaml").write_text(json.dumps(models))
     (tmp_path / "keys.json").write_text(json.dumps({"agent": served.token}))
     llm = str(Path(sys.executable).parent / "llm")
     own = {"LLM_USER_PATH": str(tmp_path)}
-    answer = run(served, tmp_path, llm, "-m", "agent", "--system", "Be brief.", "my name is Jo", **own)
+    answer = run(
+        served, tmp_path, llm, "-m", "agent", "--system", "Be brief.", "my name is Jo", **own
+    )
     assert answer.strip() == "hello there"
     (last,) = said(served)
     assert (last["text"], last["given"]) == ("my name is Jo", {"instructions": "Be brief."})
@@ -111,7 +138,9 @@ def test_a_chat_in_shell_gpt(served: DaemonProcess, tmp_path: Path) -> None:
         "PRETTIFY_MARKDOWN": "false", "CHAT_CACHE_PATH": str(tmp_path / "chats"), "CACHE_PATH": str(tmp_path / "cache"),
     }  # fmt: skip
     program = str(openai_clients.SHELL_GPT)
-    assert "hello there" in run(served, tmp_path, program, "--chat", "one", "my name is Jo", **settings)
+    assert "hello there" in run(
+        served, tmp_path, program, "--chat", "one", "my name is Jo", **settings
+    )
     shown = run(served, tmp_path, program, "--chat", "one", "what is my name?", **settings)
     assert "You are Jo." in shown
     (last,) = said(served)

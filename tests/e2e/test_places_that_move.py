@@ -1,4 +1,6 @@
-"""Files that change under the daemon: what is written is what was approved, and a restore happens wholly or not at all."""
+"""Files that change under the daemon: what is written is what was approved, and a restore happens
+wholly or not at all.
+"""
 
 import shutil
 from itertools import count
@@ -15,7 +17,17 @@ from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files
 from palyra.store.sessions import Session
 from tests.crash.scenarios import call
-from tests.faults import asked, at_commit, ends, hold_writer_at, in_daemon, killed_at, pending, permit_all, reached
+from tests.faults import (
+    asked,
+    at_commit,
+    ends,
+    hold_writer_at,
+    in_daemon,
+    killed_at,
+    pending,
+    permit_all,
+    reached,
+)
 from tests.inprocess import body, daemon, entries, finished, say, session
 from tests.journals import run as run_loop
 
@@ -37,7 +49,9 @@ def _make_a_link(folder: Path) -> None:
 
 async def _is_refused(d: Daemon, where: Session, run: Submitted) -> None:
     assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
-    (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+    (result,) = [
+        body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"
+    ]
     assert result["outcome"] in ("denied", "error")
 
 
@@ -60,7 +74,9 @@ def test_a_yes_to_a_path_that_has_become_a_link_since_is_refused(tmp_path: Path)
     in_daemon(tmp_path, INTO_DOCS, scenario)
 
 
-def test_a_path_that_becomes_a_link_as_soon_as_it_was_judged_is_not_followed(tmp_path: Path) -> None:
+def test_a_path_that_becomes_a_link_as_soon_as_it_was_judged_is_not_followed(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     precious = _precious(tmp_path)
 
@@ -92,7 +108,9 @@ def test_a_path_that_becomes_a_link_after_its_checkpoint_is_not_followed(tmp_pat
 
 
 def _journals(folder: Path) -> tuple[Path, Path]:
-    """A home whose daemon lost its power with two sessions and a log beside its journal, and a backup with one session."""
+    """A home whose daemon lost its power with two sessions and a log beside its journal, and a
+    backup with one session.
+    """
     home, backup = folder / "home", folder / "backup.db"
 
     async def scenario(d: Daemon) -> None:
@@ -129,7 +147,9 @@ def test_a_restore_that_is_cut_off_has_happened_wholly_or_not_at_all(tmp_path: P
                 (folder / f"aside/home/journal.db{suffix}").unlink(missing_ok=True)
                 if Path(f"{set_aside}{suffix}").exists():
                     shutil.move(f"{set_aside}{suffix}", folder / f"aside/home/journal.db{suffix}")
-            assert run_loop(sessions_in(folder / "aside")) == 2, "the journal that was set aside is not whole"
+            assert run_loop(sessions_in(folder / "aside")) == 2, (
+                "the journal that was set aside is not whole"
+            )
         if not life.over:
             break
     assert sessions_after == sorted(sessions_after, reverse=True), "it happened and then had not"

@@ -19,7 +19,9 @@ from tests.journals import run as run_loop
 
 
 def fake(prefix: str, alphabet: str, length: int) -> str:
-    """A secret of a known form that never was one; made at run time so that no scanner finds it in the repository."""
+    """A secret of a known form that never was one; made at run time so that no scanner finds it in
+    the repository.
+    """
     return prefix + "".join(alphabet[(7 * n + 3) % len(alphabet)] for n in range(length))
 
 
@@ -29,10 +31,17 @@ SECRETS = {
     "github": fake("ghp_", LETTERS, 36),
     "openai": fake("sk-proj-", LETTERS, 48),
     "anthropic": fake("sk-ant-api03-", LETTERS, 93) + "AA",
-    "slack": fake("xoxb-", "1234567890", 12) + "-" + fake("", "0987654321", 12) + "-" + fake("", LETTERS, 24),
+    "slack": fake("xoxb-", "1234567890", 12)
+    + "-"
+    + fake("", "0987654321", 12)
+    + "-"
+    + fake("", LETTERS, 24),
     "password": "postgres://app:" + fake("", LETTERS, 20) + "@db.internal:5432/main",
 }
-CORE = {name: value.split(":")[2].split("@")[0] if name == "password" else value for name, value in SECRETS.items()}
+CORE = {
+    name: value.split(":")[2].split("@")[0] if name == "password" else value
+    for name, value in SECRETS.items()
+}
 
 
 def escaped(text: str) -> str:
@@ -66,7 +75,9 @@ def traces(secret: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_planted_secret_is_found_nowhere_afterwards(tmp_path: Path, spelling: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_planted_secret_is_found_nowhere_afterwards(
+    tmp_path: Path, spelling: str, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     spell = SPELLINGS[spelling]
     work = tmp_path / "work"
@@ -82,7 +93,9 @@ def test_a_planted_secret_is_found_nowhere_afterwards(tmp_path: Path, spelling: 
                 calls=(
                     ScriptedCall(name="fs.read", arguments={"path": "notes.txt"}),
                     ScriptedCall(name="fs.search", arguments={"pattern": "credentials"}),
-                    ScriptedCall(name="fs.write", arguments={"path": "out.txt", "content": planted}),
+                    ScriptedCall(
+                        name="fs.write", arguments={"path": "out.txt", "content": planted}
+                    ),
                     ScriptedCall(name="no.tool", arguments={"x": planted}),
                 ),
             ),

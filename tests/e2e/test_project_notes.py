@@ -1,4 +1,6 @@
-"""Notes for agents count only with the very content that an owner accepted; everything else stays out of the prompt."""
+"""Notes for agents count only with the very content that an owner accepted; everything else stays
+out of the prompt.
+"""
 
 import asyncio
 import json
@@ -54,7 +56,11 @@ async def _accept(daemon: Daemon, work: Path, name: str = "AGENTS.md") -> None:
 
 
 async def _part(daemon: Daemon, where: Session) -> dict[str, Any]:
-    found = [inprocess.body(each) for each in await inprocess.entries(daemon, where.session_id) if each.kind == "input.assembled"]
+    found = [
+        inprocess.body(each)
+        for each in await inprocess.entries(daemon, where.session_id)
+        if each.kind == "input.assembled"
+    ]
     return dict(next(part for part in found[-1]["parts"] if part["source"] == "project"))
 
 
@@ -86,7 +92,9 @@ def test_a_note_is_in_the_prompt_from_its_acceptance_until_it_changes(tmp_path: 
         assert "example.org" in await _shown(daemon, where, model)
 
         note.write_text("Always use tabs.\n")
-        assert "Always use tabs." in await _shown(daemon, where, model), "as after a change of branches: this content was accepted"
+        assert "Always use tabs." in await _shown(daemon, where, model), (
+            "as after a change of branches: this content was accepted"
+        )
         await daemon.project_notes.reject(OWNER, str(work), "AGENTS.md")
         assert "tabs" not in await _shown(daemon, where, model)
         with pytest.raises(NotFound):
@@ -125,7 +133,10 @@ def test_an_acceptance_is_for_one_file_in_one_folder_and_survives_a_restart(tmp_
         assert (await _part(daemon, where))["note"] == note
         elsewhere = await inprocess.session(daemon, workspace=str(other))
         assert "Use tabs." not in await _shown(daemon, elsewhere, model)
-        states = {(each.workspace, each.file): each.state for each in await daemon.project_notes.everywhere(OWNER)}
+        states = {
+            (each.workspace, each.file): each.state
+            for each in await daemon.project_notes.everywhere(OWNER)
+        }
         assert states[str(work), "AGENTS.md"] == "accepted"
         assert states[str(other), "AGENTS.md"] == "new"
 
@@ -149,8 +160,12 @@ def test_what_was_accepted_is_what_was_shown(tmp_path: Path) -> None:
     _told(tmp_path, story)
 
 
-def test_the_bytes_in_the_prompt_are_those_whose_digest_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that changes at once after it was read, each time: no mix of two contents reaches a prompt."""
+def test_the_bytes_in_the_prompt_are_those_whose_digest_was_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that changes at once after it was read, each time: no mix of two contents reaches a
+    prompt.
+    """
     real = project_notes_files.read_one
 
     async def story(daemon: Daemon, where: Session, work: Path, model: ScriptedModel) -> None:
@@ -225,9 +240,13 @@ def test_a_long_note_is_accepted_whole_and_shown_as_far_as_it_fits(tmp_path: Pat
         (work / "PALYRA.md").write_text("x" * (LARGEST + 10))
         await _accept(daemon, work, "PALYRA.md")
         assert "x" * LARGEST in await _shown(daemon, where, model)
-        assert (await _part(daemon, where))["note"] == f"PALYRA.md; PALYRA.md was cut off at {LARGEST} bytes"
+        assert (await _part(daemon, where))[
+            "note"
+        ] == f"PALYRA.md; PALYRA.md was cut off at {LARGEST} bytes"
         (work / "PALYRA.md").write_text("x" * (LARGEST + 9) + "y")
-        assert "xxx" not in await _shown(daemon, where, model), "a change behind the cut is a change"
+        assert "xxx" not in await _shown(daemon, where, model), (
+            "a change behind the cut is a change"
+        )
 
     _told(tmp_path, story)
 
@@ -257,11 +276,17 @@ def test_the_owner_is_told_once_until_they_accept_and_the_tape_says_who_did(tmp_
         await _shown(daemon, where, model)
         await _shown(daemon, where, model)
         (work / "MEMORY.md").write_text("Remember me.")
-        assert "Remember me." not in await _shown(daemon, where, model), "only what the list names is taken"
+        assert "Remember me." not in await _shown(daemon, where, model), (
+            "only what the list names is taken"
+        )
 
     async def again(daemon: Daemon, where: Session, work: Path, model: ScriptedModel) -> None:
         async def told() -> list[str]:
-            return [each.text for each in (await daemon.notices.listing(OWNER)).notices if each.about == "notes"]
+            return [
+                each.text
+                for each in (await daemon.notices.listing(OWNER)).notices
+                if each.about == "notes"
+            ]
 
         for words in ("Use spaces.", "Use nothing."):
             (work / "AGENTS.md").write_text(words)
@@ -276,7 +301,11 @@ def test_the_owner_is_told_once_until_they_accept_and_the_tape_says_who_did(tmp_
             await _shown(daemon, where, model)
         assert len(await told()) == 2
         await daemon.project_notes.reject(OWNER, str(work), "AGENTS.md")
-        tape = [inprocess.body(each) for each in await inprocess.entries(daemon, SYSTEM_TAPE) if each.kind == "admin.changed"]
+        tape = [
+            inprocess.body(each)
+            for each in await inprocess.entries(daemon, SYSTEM_TAPE)
+            if each.kind == "admin.changed"
+        ]
         said = [(each["action"], each["subject"]) for each in tape if each["what"] == "notes"]
         assert said == [("accepted", "AGENTS.md"), ("rejected", "AGENTS.md")]
 
@@ -309,7 +338,11 @@ def test_notes_over_http_and_on_the_command_line(tmp_path: Path) -> None:
             return palyra(daemon.home, "notes", *words, "--workspace", str(work))
 
         listed = cli("list")
-        assert (listed.returncode, "AGENTS.md" in listed.stdout, "Not accepted" in listed.stdout) == (0, True, True)
+        assert (
+            listed.returncode,
+            "AGENTS.md" in listed.stdout,
+            "Not accepted" in listed.stdout,
+        ) == (0, True, True)
         assert "+Use tabs." in cli("diff", "AGENTS.md").stdout
         refused = cli("accept", "AGENTS.md")
         assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
@@ -335,10 +368,17 @@ def test_only_an_owner_accepts(tmp_path: Path) -> None:
             token = daemon.post("/v1/tokens", {"name": scope, "scope": scope})["token"]
             answer = daemon.request("POST", "/v1/notes/accept", asked, token=token)
             assert answer.status == 403, scope
-            assert daemon.request("DELETE", f"/v1/notes?workspace={work}&file=AGENTS.md", token=token).status == 403
+            assert (
+                daemon.request(
+                    "DELETE", f"/v1/notes?workspace={work}&file=AGENTS.md", token=token
+                ).status
+                == 403
+            )
         assert daemon.get(f"/v1/notes?workspace={work}")["notes"][0]["state"] == "new"
         assert daemon.request("GET", "/v1/notes?workspace=/etc").status == 403
-        assert daemon.request("POST", "/v1/notes/accept", asked | {"sha256": "0" * 64}).status == 409
+        assert (
+            daemon.request("POST", "/v1/notes/accept", asked | {"sha256": "0" * 64}).status == 409
+        )
         assert daemon.request("POST", "/v1/notes/accept", asked).status == 200
 
 
@@ -347,7 +387,11 @@ def test_an_acceptance_that_was_answered_survives_a_power_cut_whole(tmp_path: Pa
     work = folder / "workspace"
     work.mkdir(parents=True)
     (work / "AGENTS.md").write_text("Use tabs.\n")
-    asked = {"workspace": str(work), "file": "AGENTS.md", "sha256": sha256(b"Use tabs.\n").hexdigest()}
+    asked = {
+        "workspace": str(work),
+        "file": "AGENTS.md",
+        "sha256": sha256(b"Use tabs.\n").hexdigest(),
+    }
     with start(folder, script={"*": [{"text": "done"}]}) as daemon:
         daemon.post("/v1/notes/accept", asked)
         daemon.kill()
@@ -355,7 +399,10 @@ def test_an_acceptance_that_was_answered_survives_a_power_cut_whole(tmp_path: Pa
         (note,) = daemon.get(f"/v1/notes?workspace={work}")["notes"]
         assert (note["state"], note["accepted_sha256"]) == ("accepted", asked["sha256"])
     with closing(sqlite3.connect(daemon.home / "journal.db")) as journal:
-        said = [json.loads(body) for (body,) in journal.execute("SELECT body FROM entries WHERE kind = 'admin.changed'")]
+        said = [
+            json.loads(body)
+            for (body,) in journal.execute("SELECT body FROM entries WHERE kind = 'admin.changed'")
+        ]
     assert [each["action"] for each in said if each["what"] == "notes"] == ["accepted"]
 
 
@@ -373,9 +420,14 @@ def test_a_person_is_told_in_one_line_and_reviews_on_the_terminal(tmp_path: Path
     with start(folder, script={"*": [{"text": "Good day."}]}) as daemon:
         asked = palyra(daemon.home, "ask", "hello", cwd=work)
         assert (asked.returncode, asked.stdout) == (0, "Good day.\n")
-        assert "AGENTS.md is not accepted yet: the agent does not follow it. Review: palyra notes" in asked.stderr
+        assert (
+            "AGENTS.md is not accepted yet: the agent does not follow it. Review: palyra notes"
+            in asked.stderr
+        )
         with terminal(daemon.home, "chat", cwd=work) as chat:
-            chat.expect("AGENTS.md is not accepted yet: the agent does not follow it. Review: palyra notes")
+            chat.expect(
+                "AGENTS.md is not accepted yet: the agent does not follow it. Review: palyra notes"
+            )
             chat.expect("> ")
             chat.line("/quit")
             assert chat.ends() == 0

@@ -1,4 +1,6 @@
-"""What a submit reads along and what is kept for watchers: quicker ways to the same answers as the store gives."""
+"""What a submit reads along and what is kept for watchers: quicker ways to the same answers as the
+store gives.
+"""
 
 import asyncio
 from contextlib import aclosing
@@ -18,7 +20,9 @@ from tests.inprocess import daemon, entries, finished, kinds, say, session
 HELLO = [Turn(text=("hello",))] * 8
 
 
-async def _first(d: Daemon, session_id: str, after: int, principal: str = OWNER) -> list[tuple[int, bytes]]:
+async def _first(
+    d: Daemon, session_id: str, after: int, principal: str = OWNER
+) -> list[tuple[int, bytes]]:
     async with aclosing(cast("Any", d.gateway.watch(principal, session_id, after))) as batches:
         return list(await anext(batches))
 
@@ -38,12 +42,16 @@ def test_a_session_that_left_memory_is_answered_with_its_whole_conversation(tmp_
     asyncio.run(inside())
 
 
-def test_a_submit_whose_caller_goes_away_leaves_no_run_behind_that_nobody_can_load(tmp_path: Path) -> None:
+def test_a_submit_whose_caller_goes_away_leaves_no_run_behind_that_nobody_can_load(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, HELLO) as d:
             where = await session(d)
             await crowd_out(d)
-            submitting = asyncio.create_task(d.gateway.submit(OWNER, where.session_id, Submission(text="hello")))
+            submitting = asyncio.create_task(
+                d.gateway.submit(OWNER, where.session_id, Submission(text="hello"))
+            )
             await asyncio.sleep(0)
             submitting.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -67,7 +75,9 @@ def test_a_submit_that_is_refused_lets_the_next_one_load_the_session(tmp_path: P
     asyncio.run(inside())
 
 
-def test_a_watcher_sees_the_same_from_every_cursor_whether_memory_or_the_store_answers(tmp_path: Path) -> None:
+def test_a_watcher_sees_the_same_from_every_cursor_whether_memory_or_the_store_answers(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, HELLO) as d:
             where = await session(d)

@@ -1,4 +1,6 @@
-"""References resolved by a whole daemon: where they lead, under policy and with labels, and what is said if they do not."""
+"""References resolved by a whole daemon: where they lead, under policy and with labels, and what is
+said if they do not.
+"""
 
 import os
 import subprocess
@@ -9,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.agent.direct_tools import Situation
+from palyra.agent.direct_tools import DirectCallContext
 from palyra.agent.gateway import Submission
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import InputReceived, decode
@@ -29,7 +31,9 @@ from tests.net_world import Site, html, local
 SAID = [Turn(text=("noted",))] * 12
 
 
-def inside(folder: Path, work: Callable[[Daemon, Session], Awaitable[None]], **more: Any) -> ScriptedModel:
+def inside(
+    folder: Path, work: Callable[[Daemon, Session], Awaitable[None]], **more: Any
+) -> ScriptedModel:
     model = ScriptedModel(SAID)
 
     async def run() -> None:
@@ -44,7 +48,11 @@ async def received(d: Daemon, where: Session, text: str, **more: Any) -> InputRe
     """The input as it stands on the tape, after its run has ended."""
     run = await say(d, where, text, **more)
     assert (await finished(d, run)).kind == "run.completed"
-    stored = [decode(each.event) for each in await entries(d, where.session_id) if each.kind == "input.received"]
+    stored = [
+        decode(each.event)
+        for each in await entries(d, where.session_id)
+        if each.kind == "input.received"
+    ]
     assert isinstance(stored[-1], InputReceived)
     return stored[-1]
 
@@ -61,7 +69,9 @@ async def refused(d: Daemon, where: Session, text: str, **more: Any) -> str:
 
 def shown(model: ScriptedModel) -> str:
     """What the model was given of the newest message."""
-    last = [message for message in model.requests[-1].messages if isinstance(message, UserMessage)][-1]
+    last = [message for message in model.requests[-1].messages if isinstance(message, UserMessage)][
+        -1
+    ]
     return "\n".join(part.text for part in last.parts if isinstance(part, Text))
 
 
@@ -71,16 +81,19 @@ def files(folder: Path) -> Path:
     return work
 
 
-# --- what they lead to ------------------------------------------------------------------------------------------------
-
-
 def test_a_file_is_read_stored_labelled_and_shown(tmp_path: Path) -> None:
     (files(tmp_path) / "my notes.txt").write_text("one\ntwo\n")
 
     async def work(d: Daemon, where: Session) -> None:
         event = await received(d, where, 'what is in @file:"my notes.txt"?')
         (found,) = event.references
-        assert (found.kind, found.target, found.text, found.size, found.unit) == ("file", "my notes.txt", "one\ntwo\n", 8, "bytes")
+        assert (found.kind, found.target, found.text, found.size, found.unit) == (
+            "file",
+            "my notes.txt",
+            "one\ntwo\n",
+            8,
+            "bytes",
+        )
         assert found.label.private_sources == ("file:my notes.txt",)
         assert not found.truncated
         assert (await d.gateway.label(where.session_id)).private_sources == ("file:my notes.txt",)
@@ -157,10 +170,14 @@ def test_all_references_together_are_bounded(tmp_path: Path) -> None:
 
     async def work(d: Daemon, where: Session) -> None:
         message = await refused(d, where, "@file:0.txt @file:1.txt @file:2.txt @file:3.txt")
-        assert message.startswith("@file:3.txt: there is no room left: references may have 24,000 characters in all")
+        assert message.startswith(
+            "@file:3.txt: there is no room left: references may have 24,000 characters in all"
+        )
         (tmp_path / "work" / "3.txt").write_text("short\n" * 200)
         (tmp_path / "work" / "2.txt").write_text("word\n" * 1_480)
-        *_, last = (await received(d, where, "@file:0.txt @file:1.txt @file:2.txt @file:3.txt")).references
+        *_, last = (
+            await received(d, where, "@file:0.txt @file:1.txt @file:2.txt @file:3.txt")
+        ).references
         assert last.truncated
         assert (last.artifact, last.note) == (None, "cut; read on with fs.read")
         assert 400 < len(last.text) < 700
@@ -179,7 +196,9 @@ def test_the_same_thing_named_twice_is_shown_once(tmp_path: Path) -> None:
 
 def test_an_old_run_is_told_again_with_its_labels(tmp_path: Path) -> None:
     (files(tmp_path) / "a.txt").write_text("one\n")
-    model = ScriptedModel([Turn(calls=(ScriptedCall(name="fs.read", arguments={"path": "a.txt"}),)), *SAID])
+    model = ScriptedModel(
+        [Turn(calls=(ScriptedCall(name="fs.read", arguments={"path": "a.txt"}),)), *SAID]
+    )
 
     async def run() -> None:
         async with daemon(tmp_path, model) as d:
@@ -216,7 +235,10 @@ def test_a_web_page_is_fetched_and_untrusted(tmp_path: Path) -> None:
 
     async def run() -> None:
         model = ScriptedModel(SAID)
-        async with Site({"/": html(hostile)}) as site, daemon(tmp_path, model, resolver=local("web.test", port=site.port)) as d:
+        async with (
+            Site({"/": html(hostile)}) as site,
+            daemon(tmp_path, model, resolver=local("web.test", port=site.port)) as d,
+        ):
             where, url = await session(d), f"http://web.test:{site.port}/"
             (found,) = (await received(d, where, f"@url:{url}")).references
             assert "Hello from outside." in found.text
@@ -227,9 +249,6 @@ def test_a_web_page_is_fetched_and_untrusted(tmp_path: Path) -> None:
             assert len(site.asked) == 2
 
     run_loop(run(), 60)
-
-
-# --- what they do not lead to -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -255,11 +274,16 @@ def test_a_web_page_is_fetched_and_untrusted(tmp_path: Path) -> None:
         ("@url:ftp://example.org/", "ftp"),
         ("@url:http://169.254.169.254/latest", ""),
         ("@url:http://user:pw@example.org/", ""),
-        (" ".join(f"@file:{number}" for number in range(9)), "a message may name 8 references, and this one names 9"),
+        (
+            " ".join(f"@file:{number}" for number in range(9)),
+            "a message may name 8 references, and this one names 9",
+        ),
         ("@file:a.txt " * 9, "a message may name 8 references"),
     ],
 )
-def test_what_cannot_be_resolved_is_a_clear_error_and_nothing_is_stored(tmp_path: Path, text: str, why: str) -> None:
+def test_what_cannot_be_resolved_is_a_clear_error_and_nothing_is_stored(
+    tmp_path: Path, text: str, why: str
+) -> None:
     folder = files(tmp_path)
     (tmp_path / "secret.txt").write_text("outside\n")
     (folder / "a.txt").write_text("one\n")
@@ -282,7 +306,10 @@ def test_each_failure_is_named(tmp_path: Path) -> None:
     async def work(d: Daemon, where: Session) -> None:
         with pytest.raises(InvalidInput) as caught:
             await say(d, where, "@file:b.txt @file:a.txt @folder:c")
-        assert [each["reference"] for each in caught.value.details["references"]] == ["@file:b.txt", "@folder:c"]
+        assert [each["reference"] for each in caught.value.details["references"]] == [
+            "@file:b.txt",
+            "@folder:c",
+        ]
 
     inside(tmp_path, work)
 
@@ -322,10 +349,14 @@ def test_a_rule_of_the_session_holds_for_references_too(tmp_path: Path) -> None:
     inside(tmp_path, work)
 
 
-def test_what_an_agent_wrote_names_nothing_and_what_a_clock_wrote_asks_nobody(tmp_path: Path) -> None:
+def test_what_an_agent_wrote_names_nothing_and_what_a_clock_wrote_asks_nobody(
+    tmp_path: Path,
+) -> None:
     async def work(d: Daemon, where: Session) -> None:
         assert (await received(d, where, "@file:nope.txt", origin="child")).references == ()
-        assert "nobody is there" in await refused(d, where, "@url:https://example.org/", origin="scheduled")
+        assert "nobody is there" in await refused(
+            d, where, "@url:https://example.org/", origin="scheduled"
+        )
 
     inside(tmp_path, work)
 
@@ -333,7 +364,11 @@ def test_what_an_agent_wrote_names_nothing_and_what_a_clock_wrote_asks_nobody(tm
 def test_without_a_workspace_there_are_no_files(tmp_path: Path) -> None:
     async def work(d: Daemon, where: Session) -> None:
         nowhere = await d.db.read(lambda tx: sessions.get(tx, where.session_id, OWNER))
-        at = Situation(session=msgspec.structs.replace(nowhere, workspace=""), origin="interactive", label=CLEAN)
+        at = DirectCallContext(
+            session=msgspec.structs.replace(nowhere, workspace=""),
+            origin="interactive",
+            label=CLEAN,
+        )
         for kind, target in (("diff", ""), ("file", "a.txt"), ("folder", ".")):
             with pytest.raises(InvalidInput, match="no workspace folder"):
                 await d.enclosures.references.kinds.find(at, kind, target)  # type: ignore[arg-type]
@@ -353,7 +388,9 @@ def test_saying_the_same_again_reads_nothing_again(tmp_path: Path) -> None:
         assert again.outcome == "repeated"
         assert event.references[0].text == "one\n"
         with pytest.raises(Conflict):
-            await d.gateway.submit(OWNER, where.session_id, Submission(text="@file:b.txt", run_id=run_id))
+            await d.gateway.submit(
+                OWNER, where.session_id, Submission(text="@file:b.txt", run_id=run_id)
+            )
 
     inside(tmp_path, work)
 
@@ -365,17 +402,21 @@ def test_two_at_signs_are_shown_to_the_model_as_one(tmp_path: Path) -> None:
     assert shown(inside(tmp_path, work)) == "what does @file:a.txt mean?"
 
 
-# --- preview ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_preview_says_what_each_would_bring_and_stores_nothing(tmp_path: Path) -> None:
     (files(tmp_path) / "a.txt").write_text("word\n" * 3_000)
 
     async def work(d: Daemon, where: Session) -> None:
         before = await kinds(d, where.session_id)
-        found = await d.enclosures.references.preview(OWNER, where.session_id, "@file:a.txt and @file:b.txt")
+        found = await d.enclosures.references.preview(
+            OWNER, where.session_id, "@file:a.txt and @file:b.txt"
+        )
         good, bad = found.references
-        assert (good.reference, good.size, good.unit, good.truncated) == ("@file:a.txt", 15_000, "bytes", True)
+        assert (good.reference, good.size, good.unit, good.truncated) == (
+            "@file:a.txt",
+            15_000,
+            "bytes",
+            True,
+        )
         assert 1_500 < good.tokens < good.characters <= 8_000
         assert good.warnings == (f"only the first {good.characters:,} characters are shown",)
         assert "there is no such file" in bad.error
@@ -387,12 +428,18 @@ def test_a_preview_says_what_each_would_bring_and_stores_nothing(tmp_path: Path)
     inside(tmp_path, work)
 
 
-# --- git --------------------------------------------------------------------------------------------------------------
-
-
 def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=30)
+    identity = (
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "-c",
+        "init.defaultBranch=main",
+    )
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=30
+    )
 
 
 def repository(folder: Path) -> Path:
@@ -414,7 +461,9 @@ def test_changes_are_shown_with_and_without_a_path(tmp_path: Path) -> None:
     (work_folder / ".env").write_text("KEY=changed-value\n")
 
     async def work(d: Daemon, where: Session) -> None:
-        changed, staged, one, none = (await received(d, where, "@diff @staged @diff:a.txt @diff:b.txt")).references
+        changed, staged, one, none = (
+            await received(d, where, "@diff @staged @diff:a.txt @diff:b.txt")
+        ).references
         assert "-old\n+new" in changed.text
         assert "b.txt" not in changed.text
         assert "committed-value" not in changed.text
@@ -458,10 +507,14 @@ def test_a_large_diff_is_cut_and_kept_whole(tmp_path: Path) -> None:
         assert found.truncated
         assert len(found.text) <= 10_000
         assert found.artifact is not None
-        kept = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact)))
+        kept = await d.db.read(
+            lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact))
+        )
         assert kept is not None
         assert kept.body.count(b"+another line") == 3_000
-        label = await d.db.read(lambda tx: artifacts.artifact_label(tx, where.session_id, str(found.artifact)))
+        label = await d.db.read(
+            lambda tx: artifacts.artifact_label(tx, where.session_id, str(found.artifact))
+        )
         assert "git:diff" in label.private_sources
 
     inside(tmp_path, work)
@@ -477,7 +530,9 @@ def test_a_protected_file_is_not_shown_behind_a_gap_either(tmp_path: Path) -> No
     async def work(d: Daemon, where: Session) -> None:
         (found,) = (await received(d, where, "@staged")).references
         assert found.truncated
-        kept = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact)))
+        kept = await d.db.read(
+            lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact))
+        )
         assert kept is not None
         assert b"+another line" in kept.body
         assert b"hidden-value" not in kept.body
@@ -531,7 +586,10 @@ def test_programs_that_a_repository_names_do_nothing_outside(tmp_path: Path) -> 
     assert not (work_folder / "trace").exists()
 
 
-@pytest.mark.parametrize("name", ["odd name.txt", "ünïcode.txt", "quo'te.txt", "-rf.txt", "a;touch x.txt", "$(touch x).txt"])
+@pytest.mark.parametrize(
+    "name",
+    ["odd name.txt", "ünïcode.txt", "quo'te.txt", "-rf.txt", "a;touch x.txt", "$(touch x).txt"],
+)
 def test_odd_names_are_names(tmp_path: Path, name: str) -> None:
     work_folder = repository(tmp_path)
     (work_folder / name).write_text("odd old\n")
@@ -547,9 +605,6 @@ def test_odd_names_are_names(tmp_path: Path, name: str) -> None:
     inside(tmp_path, work)
     assert not (work_folder / "x").exists()
     assert not (work_folder / "x.txt").exists()
-
-
-# --- the demo model ---------------------------------------------------------------------------------------------------
 
 
 def test_the_demo_model_answers_about_what_was_named(tmp_path: Path) -> None:

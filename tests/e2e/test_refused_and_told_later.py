@@ -1,4 +1,6 @@
-"""What was only to be noted when the store refused is noted when it takes it again; what broke says so."""
+"""What was only to be noted when the store refused is noted when it takes it again; what broke says
+so.
+"""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +26,9 @@ def test_a_schedule_that_asks_nobody_denies_what_was_asked_while_the_disk_was_fu
     monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
-        made = await d.timekeeping.schedules.add(OWNER, NewSchedule(text="write", when="daily at 9", ask="deny"))
+        made = await d.timekeeping.schedules.add(
+            OWNER, NewSchedule(text="write", when="daily at 9", ask="deny")
+        )
         at_commit(d, "approval.requested", disk.fill)
         await d.timekeeping.schedules.run(OWNER, made.schedule.schedule_id)
         await eventually(lambda: disk.failed, "the disk refused")
@@ -59,9 +63,17 @@ def test_a_budget_that_was_used_up_while_the_disk_was_full_is_told_of_later(
         assert [each.about for each in (await d.notices.listing(OWNER)).notices] == ["incident"]
         await finished(d, await say(d, where, "hi"))
         await d.db.write(lambda tx: None)
-        assert [each.about for each in (await d.notices.listing(OWNER)).notices] == ["budget", "incident"]
+        assert [each.about for each in (await d.notices.listing(OWNER)).notices] == [
+            "budget",
+            "incident",
+        ]
 
-    on_full_disk(tmp_path, HELLO, scenario, '[budgets.limits.mine]\nper = "principal"\ntokens = 100_000\nwarn_at = 0.01\n')
+    on_full_disk(
+        tmp_path,
+        HELLO,
+        scenario,
+        '[budgets.limits.mine]\nper = "principal"\ntokens = 100_000\nwarn_at = 0.01\n',
+    )
 
 
 def test_a_run_is_replayed_once_however_many_ask_at_once(tmp_path: Path) -> None:
@@ -72,7 +84,11 @@ def test_a_run_is_replayed_once_however_many_ask_at_once(tmp_path: Path) -> None
         # None of them comes to its end before all have asked.
         async with d.replays._slot:
             await asyncio.gather(*(d.replays.start(OWNER, run.run_id) for _ in range(3)))
-            at_it = [task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == "_replay"]
+            at_it = [
+                task
+                for task in asyncio.all_tasks()
+                if getattr(task.get_coro(), "__name__", "") == "_replay"
+            ]
             assert len(at_it) == 1
         assert (await d.replays.get(OWNER, run.run_id, 20_000)).state == "done"
 

@@ -1,4 +1,6 @@
-"""Replay: every recorded run gives the same tape again, without network; what has changed is named where it first shows."""
+"""Replay: every recorded run gives the same tape again, without network; what has changed is named
+where it first shows.
+"""
 
 import asyncio
 import json
@@ -21,12 +23,12 @@ from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.compare import VOLATILE
 from palyra.features.time_travel.replay.recording import Recording, Tape
 from palyra.features.time_travel.replay.replay import Replayed, replay
-from palyra.models.scripted import Hold, Turn
+from palyra.models.scripted import StreamPause, Turn
 from palyra.store.database import Tx
 from palyra.store.sqlite import Sqlite
 from palyra.tools import crash_test_tools, standard
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from tests import replaying
 from tests.clocks import HeldClock
 from tests.crash.everywhere import in_memory, program
@@ -34,7 +36,17 @@ from tests.e2e.test_images import Camera
 from tests.faults import SlowLoading, held_writer, long_and_next, reached
 from tests.inprocess import TERMINAL, daemon, finished, say, session
 from tests.material import ROOT, material
-from tests.replaying import HOLDS, SCRIPTS, SETTINGS, STORIES, call, furnish, model_for, scripts_at_random, talk_at_random
+from tests.replaying import (
+    HOLDS,
+    SCRIPTS,
+    SETTINGS,
+    STORIES,
+    call,
+    furnish,
+    model_for,
+    scripts_at_random,
+    talk_at_random,
+)
 from tests.watching_over import JumpingClock
 
 SEEDS = range(40)
@@ -51,8 +63,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ours() -> Catalogue:
-    fence = Fence(())
-    return Catalogue((*standard.tools(fence, lambda artifact, session_id: None), *crash_test_tools.tools(fence)))
+    fence = PathGuard(())
+    return Catalogue(
+        (*standard.tools(fence, lambda artifact, session_id: None), *crash_test_tools.tools(fence))
+    )
 
 
 def told(replayed: Replayed) -> str:
@@ -66,9 +80,6 @@ def tape(recorded: Recording) -> str:
 
 def runs_in(recorded: list[Recording]) -> int:
     return sum(entry.kind == "run.accepted" for each in recorded for entry in each.own)
-
-
-# --- recording --------------------------------------------------------------------------------------------------------
 
 
 def at_random(folder: Path) -> list[Recording]:
@@ -87,7 +98,7 @@ def one_of_each(folder: Path) -> list[Recording]:
     furnish(folder / "work")
 
     async def inside() -> list[Recording]:
-        holds = {name: Hold() for name in HOLDS}
+        holds = {name: StreamPause() for name in HOLDS}
         made = []
         async with daemon(folder, model_for(SCRIPTS, holds), SETTINGS, clock=JumpingClock()) as d:
             d.catalogue.renew("test", [Camera()])
@@ -116,10 +127,9 @@ def killed(folder: Path) -> list[Recording]:
     traces = next(material("traces").glob("*.json"))
     with in_memory(folder) as fast:
         left = program("tests.crash.recorded_crashes", str(fast), str(traces))
-        return [each for place in left for each in from_journal(Path(place) / "home" / "journal.db")]
-
-
-# --- identical --------------------------------------------------------------------------------------------------------
+        return [
+            each for place in left for each in from_journal(Path(place) / "home" / "journal.db")
+        ]
 
 
 @pytest.mark.timeout(900)
@@ -129,25 +139,41 @@ def test_two_hundred_recorded_runs_of_all_kinds_are_replayed_identically_and_wit
     folders = {name: tmp_path / name for name in ("random", "each", "killed")}
     for folder in folders.values():
         folder.mkdir()
-    recorded = [*at_random(folders["random"]), *one_of_each(folders["each"]), *killed(folders["killed"])]
+    recorded = [
+        *at_random(folders["random"]),
+        *one_of_each(folders["each"]),
+        *killed(folders["killed"]),
+    ]
     request.getfixturevalue("no_network")
     catalogue = ours()
     replayed = ((each, replay(each, catalogue)) for each in recorded)
-    different = {each.session_id: f"{told(again)} in {tape(each)}" for each, again in replayed if not again.identical}
+    different = {
+        each.session_id: f"{told(again)} in {tape(each)}"
+        for each, again in replayed
+        if not again.identical
+    }
     assert different == {}
     assert runs_in(recorded) >= 200
     kinds = Counter(entry.kind for each in recorded for entry in each.own)
-    of_runs = {kind for kind in events.KINDS if kind.split(".")[0] in ("run", "input", "route", "model", "tool", "approval")} - {
-        "model.used"
-    }
+    of_runs = {
+        kind
+        for kind in events.KINDS
+        if kind.split(".")[0] in ("run", "input", "route", "model", "tool", "approval")
+    } - {"model.used"}
     assert of_runs <= set(kinds)
-    assert {"session.ruled", "session.reset", "session.branched", "session.compacted", "session.restored"} <= set(kinds)
+    assert {
+        "session.ruled",
+        "session.reset",
+        "session.branched",
+        "session.compacted",
+        "session.restored",
+    } <= set(kinds)
 
 
 def test_what_came_while_a_started_daemon_took_up_its_work_is_brought_when_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def inside() -> Recording:
         async with daemon(tmp_path, long_and_next(hold)) as d:
@@ -168,17 +194,23 @@ def test_what_came_while_a_started_daemon_took_up_its_work_is_brought_when_it_ca
             return await replaying.recording(d, where.session_id)
 
     recorded, catalogue = asyncio.run(inside()), ours()
-    assert [told(again) for _ in range(10) if not (again := replay(recorded, catalogue)).identical] == []
+    assert [
+        told(again) for _ in range(10) if not (again := replay(recorded, catalogue)).identical
+    ] == []
 
 
-def test_single_runs_are_replayed_from_where_nothing_was_at_work_and_from_files_of_their_own(tmp_path: Path) -> None:
+def test_single_runs_are_replayed_from_where_nothing_was_at_work_and_from_files_of_their_own(
+    tmp_path: Path,
+) -> None:
     catalogue = ours()
     for whole in one_of_each(tmp_path):
         for path in sorted((tmp_path / "home").glob("journal.db")):
             connection = Sqlite(path).open_reader()
             runs = {entry.run_id for entry in whole.own if entry.kind == "run.accepted"}
             for run_id in sorted(runs):
-                one = recordings.decode(recordings.encode(recordings.read(Tx(connection, 0), run_id)))
+                one = recordings.decode(
+                    recordings.encode(recordings.read(Tx(connection, 0), run_id))
+                )
                 again = replay(one, catalogue)
                 assert again.identical, (run_id, told(again))
                 assert again.entries == one.last - one.first + 1
@@ -187,17 +219,18 @@ def test_single_runs_are_replayed_from_where_nothing_was_at_work_and_from_files_
 
 
 def test_how_slowly_a_run_is_replayed_does_not_use_up_its_time(tmp_path: Path) -> None:
-    hurried, _ = changed(simple(tmp_path, HeldClock()), events.RunAccepted, 0, budgets=events.Budgets(active_ms=1))
+    hurried, _ = changed(
+        simple(tmp_path, HeldClock()), events.RunAccepted, 0, budgets=events.Budgets(active_ms=1)
+    )
     assert (again := replay(hurried, ours())).identical, told(again)
-
-
-# --- different --------------------------------------------------------------------------------------------------------
 
 
 def simple(folder: Path, clock: HeldClock | None = None) -> Recording:
     furnish(folder / "work")
     turns = [
-        Turn(text="looking", calls=(call("fs.read", path="notes.md"), call("test.pure", text="one"))),
+        Turn(
+            text="looking", calls=(call("fs.read", path="notes.md"), call("test.pure", text="one"))
+        ),
         Turn(text="and", calls=(call("test.pure", text="two"),)),
         Turn(text="done"),
     ]
@@ -211,8 +244,12 @@ def simple(folder: Path, clock: HeldClock | None = None) -> Recording:
     return asyncio.run(inside())
 
 
-def changed(recorded: Recording, which: type[AnyEvent], number: int, **fields: Any) -> tuple[Recording, int]:
-    """The recording with one event changed, its chain made anew, as somebody would who wants it to look whole; and where."""
+def changed(
+    recorded: Recording, which: type[AnyEvent], number: int, **fields: Any
+) -> tuple[Recording, int]:
+    """The recording with one event changed, its chain made anew, as somebody would who wants it to
+    look whole; and where.
+    """
     made: list[Entry] = []
     prev, at, left = chain.GENESIS, 0, number
     for entry in recorded.own:
@@ -222,14 +259,19 @@ def changed(recorded: Recording, which: type[AnyEvent], number: int, **fields: A
                 event, at = msgspec.structs.replace(event, **fields), entry.seq
             left -= 1
         body = events.encode(event)
-        named = {name: getattr(entry, name) for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")}
+        named = {
+            name: getattr(entry, name)
+            for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")
+        }
         prev = chain.link(prev, **named, kind=kind_of(event), body=body)
         made.append(msgspec.structs.replace(entry, event=msgspec.Raw(body), hash=prev.hex()))
     assert at, "there is nothing to change"
     return msgspec.structs.replace(recorded, tapes=(Tape(recorded.session_id, tuple(made)),)), at
 
 
-def first_difference(recorded: Recording, catalogue: Catalogue | None = None) -> tuple[int, str, str]:
+def first_difference(
+    recorded: Recording, catalogue: Catalogue | None = None
+) -> tuple[int, str, str]:
     again = replay(recordings.decode(recordings.encode(recorded)), catalogue or ours())
     assert again.difference is not None
     assert again.difference.recorded is not None
@@ -261,10 +303,14 @@ def test_a_changed_answer_is_reported_at_the_end_of_the_run(tmp_path: Path) -> N
     assert first_difference(other) == (at + 1, "run.completed", "text")
 
 
-def test_changed_instructions_are_reported_at_the_first_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_instructions_are_reported_at_the_first_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded = simple(tmp_path)
     first = next(entry.seq for entry in recorded.own if entry.kind == "input.assembled")
-    monkeypatch.setattr(assembly, "INSTRUCTIONS", assembly.INSTRUCTIONS.replace("briefly", "at length"))
+    monkeypatch.setattr(
+        assembly, "INSTRUCTIONS", assembly.INSTRUCTIONS.replace("briefly", "at length")
+    )
     again = replay(recorded, ours())
     assert again.difference is not None
     assert (again.difference.seq, again.difference.where) == (first, "digest")
@@ -275,7 +321,9 @@ def test_a_tool_that_describes_itself_otherwise_is_reported_at_the_first_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded = simple(tmp_path)
-    other = msgspec.structs.replace(crash_test_tools.Pure.spec, description="Rehearsal: something else.")
+    other = msgspec.structs.replace(
+        crash_test_tools.Pure.spec, description="Rehearsal: something else."
+    )
     monkeypatch.setattr(crash_test_tools.Pure, "spec", other)
     seq, kind, where = first_difference(recorded)
     assert (kind, where) == ("input.assembled", "digest")
@@ -295,14 +343,21 @@ def test_a_verdict_that_the_loop_would_not_carry_out_is_reported(tmp_path: Path)
     assert (seq, kind) == (at + 1, "tool.started")
 
 
-def test_an_entry_that_the_loop_does_not_write_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_the_loop_does_not_write_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("palyra.features.time_travel.replay.driver.STILL_S", 1.0)
     recorded = simple(tmp_path)
     *most, last = recorded.own
     body = events.encode(events.RunStarted())
-    named = {name: getattr(last, name) for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")}
+    named = {
+        name: getattr(last, name)
+        for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")
+    }
     digest = chain.link(bytes.fromhex(most[-1].hash), **named, kind="run.started", body=body)
-    stray = msgspec.structs.replace(last, kind="run.started", event=msgspec.Raw(body), hash=digest.hex())
+    stray = msgspec.structs.replace(
+        last, kind="run.started", event=msgspec.Raw(body), hash=digest.hex()
+    )
     other = msgspec.structs.replace(recorded, tapes=(Tape(recorded.session_id, (*most, stray)),))
     again = replay(other, ours())
     assert again.difference is not None
@@ -314,20 +369,28 @@ def test_a_kept_run_whose_chain_is_broken_is_not_believed(tmp_path: Path) -> Non
     body = recordings.encode(recorded).replace(b"looking", b"lookinG")
     with pytest.raises(ChainBroken) as refused:
         recordings.decode(body)
-    assert refused.value.details["seq"] == next(entry.seq for entry in recorded.own if entry.kind == "model.replied")
-    for rubbish in (b"", b"{}", b"[1]", recordings.encode(msgspec.structs.replace(recorded, last=recorded.last - 1))):
+    assert refused.value.details["seq"] == next(
+        entry.seq for entry in recorded.own if entry.kind == "model.replied"
+    )
+    for rubbish in (
+        b"",
+        b"{}",
+        b"[1]",
+        recordings.encode(msgspec.structs.replace(recorded, last=recorded.last - 1)),
+    ):
         with pytest.raises(InvalidInput):
             recordings.decode(rubbish)
 
 
 def test_the_digest_is_that_of_what_the_provider_was_sent(tmp_path: Path) -> None:
-    assembled = [event for entry in simple(tmp_path).own if isinstance(event := events.decode(bytes(entry.event)), InputAssembled)]
+    assembled = [
+        event
+        for entry in simple(tmp_path).own
+        if isinstance(event := events.decode(bytes(entry.event)), InputAssembled)
+    ]
     assert len({event.digest for event in assembled}) == 3
     assert len({event.surroundings for event in assembled}) == 1
     assert all(len(event.digest) == 64 for event in assembled)
-
-
-# --- from the command line --------------------------------------------------------------------------------------------
 
 
 def palyra(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -348,8 +411,12 @@ def test_runs_are_replayed_kept_and_tried_as_a_suite_without_a_daemon(
     code, said = palyra(capsys, "--home", home, "--json", "replay", recorded.session_id.lower())
     assert (code, json.loads(said)["entries"]) == (0, recorded.last)
     assert palyra(capsys, "--home", home, "replay", "--keep", run_id, str(kept))[0] == 0
-    assert palyra(capsys, "--home", home, "replay", "--keep", recorded.session_id, str(kept))[0] == 0
-    assert root.run(["--home", home, "replay", "--keep", run_id, str(kept)]) == exit_codes.code_of(Conflict(""))
+    assert (
+        palyra(capsys, "--home", home, "replay", "--keep", recorded.session_id, str(kept))[0] == 0
+    )
+    assert root.run(["--home", home, "replay", "--keep", run_id, str(kept)]) == exit_codes.code_of(
+        Conflict("")
+    )
     assert (tmp_path / "home" / "journal.db").read_bytes() == before
 
     # The suite needs nothing of the home in which the runs were recorded.
@@ -368,7 +435,9 @@ def test_runs_are_replayed_kept_and_tried_as_a_suite_without_a_daemon(
     assert "digest" in said
 
 
-def test_what_is_not_there_cannot_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_there_cannot_be_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = str(tmp_path)
     assert root.run(["--home", home, "replay", "01JD0000000000000000000001"]) != 0
     assert root.run(["--home", home, "replay", "nonsense"]) != 0
@@ -376,9 +445,6 @@ def test_what_is_not_there_cannot_be_replayed(tmp_path: Path, capsys: pytest.Cap
     assert root.run(["--home", home, "replay", "--suite", str(tmp_path)]) != 0
     assert root.run(["--home", home, "replay"]) != 0
     assert root.run(["--home", home, "replay", "--suite", "--keep", "x"]) != 0
-
-
-# --- in the daemon ----------------------------------------------------------------------------------------------------
 
 
 def test_the_daemon_replays_a_run_beside_its_work_and_only_for_its_owner(tmp_path: Path) -> None:
@@ -403,4 +469,6 @@ def test_the_page_names_everything_that_is_not_compared() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for kind, fields in VOLATILE.items():
         for name in fields:
-            assert any(f"`{kind}`" in row and f"`{name.removeprefix('parts.')}`" in row for row in rows), (kind, name)
+            assert any(
+                f"`{kind}`" in row and f"`{name.removeprefix('parts.')}`" in row for row in rows
+            ), (kind, name)

@@ -16,20 +16,35 @@ MADE = "(1 model turns and 2 tool calls were made)"
 
 
 def ended_early(recorded: Recording, ending: AnyEvent) -> Recording:
-    """The same run, ended after its model has answered and before anything that it wanted was decided."""
-    replied = next(number for number, entry in enumerate(recorded.own) if entry.kind == "model.replied")
+    """The same run, ended after its model has answered and before anything that it wanted was
+    decided.
+    """
+    replied = next(
+        number for number, entry in enumerate(recorded.own) if entry.kind == "model.replied"
+    )
     kept = recorded.own[: replied + 1]
     last = msgspec.structs.replace(kept[-1], seq=kept[-1].seq + 1, position=kept[-1].position + 1)
-    named = {name: getattr(last, name) for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")}
+    named = {
+        name: getattr(last, name)
+        for name in ("tape", "seq", "position", "time_ms", "run_id", "principal")
+    }
     body, kind = events.encode(ending), kind_of(ending)
     digest = chain.link(bytes.fromhex(kept[-1].hash), **named, kind=kind, body=body)
     entry = msgspec.structs.replace(last, kind=kind, event=msgspec.Raw(body), hash=digest.hex())
-    return msgspec.structs.replace(recorded, tapes=(Tape(recorded.session_id, (*kept, entry)),), last=entry.seq)
+    return msgspec.structs.replace(
+        recorded, tapes=(Tape(recorded.session_id, (*kept, entry)),), last=entry.seq
+    )
 
 
 @pytest.mark.parametrize(
-    "ending", [RunFailed(reason="time_budget", message=f"{_BUDGETS['time_budget']} {MADE}"), RunCancelled(reason="enough")]
+    "ending",
+    [
+        RunFailed(reason="time_budget", message=f"{_BUDGETS['time_budget']} {MADE}"),
+        RunCancelled(reason="enough"),
+    ],
 )
-def test_what_a_run_did_not_come_to_before_it_was_ended_is_not_replayed(tmp_path: Path, ending: AnyEvent) -> None:
+def test_what_a_run_did_not_come_to_before_it_was_ended_is_not_replayed(
+    tmp_path: Path, ending: AnyEvent
+) -> None:
     again = replay(ended_early(simple(tmp_path), ending), ours())
     assert again.identical, told(again)

@@ -1,4 +1,6 @@
-"""Putting old sessions away: everything can still be proved, searched and brought back, and nothing that is in use is touched."""
+"""Putting old sessions away: everything can still be proved, searched and brought back, and nothing
+that is in use is touched.
+"""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +21,7 @@ from palyra.serve.wiring.daemon import Daemon
 from palyra.store import artifacts, sqlite_files
 from palyra.store.segments import folder_of
 from palyra.store.sessions import Session
-from palyra.store.verify import Report
+from palyra.store.verify import VerifyReport
 from tests.crash.scenarios import call
 from tests.faults import in_daemon, permit_all
 from tests.inprocess import entries, finished, kinds, say, session, until
@@ -43,7 +45,9 @@ async def grown_old(d: Daemon, *which: Session, days: int = 40) -> None:
     for each in which:
         await d.db.write(
             lambda tx, each=each: tx.run(  # type: ignore[misc]
-                "UPDATE sessions SET updated_ms = :at WHERE session_id = :id", at=at, id=each.session_id
+                "UPDATE sessions SET updated_ms = :at WHERE session_id = :id",
+                at=at,
+                id=each.session_id,
             )
         )
 
@@ -54,10 +58,16 @@ async def put_away(d: Daemon, *which: Session) -> Archived:
 
 
 async def count(d: Daemon, table: str, key: str, value: str) -> int:
-    return int((await d.db.read(lambda tx: tx.all(f"SELECT count(*) FROM {table} WHERE {key} = :value", value=value)))[0][0])
+    return int(
+        (
+            await d.db.read(
+                lambda tx: tx.all(f"SELECT count(*) FROM {table} WHERE {key} = :value", value=value)
+            )
+        )[0][0]
+    )
 
 
-def verified(folder: Path) -> Report:
+def verified(folder: Path) -> VerifyReport:
     return sqlite_files.inspect(folder / "home/journal.db")
 
 
@@ -70,20 +80,36 @@ def test_a_session_that_was_put_away_and_brought_back_reads_the_same(tmp_path: P
         assert [each.session_id for each in report.sessions] == [where.session_id]
         assert (report.entries, len(report.segments)) == (len(before), 1)
         assert report.sealed_bytes < report.bytes
-        for table, key in (("entries", "tape"), ("artifacts", "session_id"), ("effects", "session_id")):
+        for table, key in (
+            ("entries", "tape"),
+            ("artifacts", "session_id"),
+            ("effects", "session_id"),
+        ):
             assert await count(d, table, key, where.session_id) == 0
         after = verified(tmp_path)
         assert after.ok, after.bad
         # Nothing is missing: only what tells of it has been added.
-        assert (after.entries, after.tapes, after.segments) == (whole.entries + 1, whole.tapes + 1, 1)
+        assert (after.entries, after.tapes, after.segments) == (
+            whole.entries + 1,
+            whole.tapes + 1,
+            1,
+        )
 
         back = await d.retention.restore(OWNER, where.session_id)
         assert (back.segment_id, back.archived) == ("", False)
         assert await entries(d, where.session_id) == before
-        (large,) = [entry for entry in before if entry.kind == "tool.finished" and b'"artifact"' in bytes(entry.event)]
+        (large,) = [
+            entry
+            for entry in before
+            if entry.kind == "tool.finished" and b'"artifact"' in bytes(entry.event)
+        ]
         assert LONG.encode() in [
             row[0]
-            for row in await d.db.read(lambda tx: tx.all("SELECT body FROM artifacts WHERE session_id = :id", id=where.session_id))
+            for row in await d.db.read(
+                lambda tx: tx.all(
+                    "SELECT body FROM artifacts WHERE session_id = :id", id=where.session_id
+                )
+            )
         ], large
         # It goes on, and what it did can be undone.
         await finished(d, await say(d, where, "again"))
@@ -94,7 +120,9 @@ def test_a_session_that_was_put_away_and_brought_back_reads_the_same(tmp_path: P
     in_daemon(tmp_path, TALKING, scenario)
 
 
-def test_what_was_put_away_is_hidden_can_be_searched_and_says_how_to_get_it_back(tmp_path: Path) -> None:
+def test_what_was_put_away_is_hidden_can_be_searched_and_says_how_to_get_it_back(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         where = await talked(d)
         assert (await d.transcripts.search(OWNER, "lighthouse", 5, semantic=False)).found
@@ -103,7 +131,10 @@ def test_what_was_put_away_is_hidden_can_be_searched_and_says_how_to_get_it_back
         (shown,) = await d.sessions.listing(OWNER, archived=True, before="", limit=10)
         assert shown.segment_id == (await d.retention.listing())[0].segment_id
         (found,) = (await d.transcripts.search(OWNER, "lighthouse", 5, semantic=False)).found
-        assert (found.session_id, found.snippet) == (where.session_id, "the lighthouse keeper answered")
+        assert (found.session_id, found.snippet) == (
+            where.session_id,
+            "the lighthouse keeper answered",
+        )
         with pytest.raises(Conflict, match="sessions restore"):
             await say(d, where, "again")
         with pytest.raises(Conflict, match="sessions restore"):
@@ -128,9 +159,14 @@ def test_what_is_young_kept_working_or_branched_from_stays(tmp_path: Path) -> No
         assert (await d.retention.archive_old(30)).sessions == []
         # When its branch goes, so can it; and it comes back with its branch.
         await grown_old(d, branch)
-        assert [each.session_id for each in (await d.retention.archive_old(30, dry_run=True)).sessions] == [branch.session_id]
+        assert [
+            each.session_id for each in (await d.retention.archive_old(30, dry_run=True)).sessions
+        ] == [branch.session_id]
         report = await d.retention.archive_old(30)
-        assert {each.session_id for each in report.sessions} == {branch.session_id, parent.session_id}
+        assert {each.session_id for each in report.sessions} == {
+            branch.session_id,
+            parent.session_id,
+        }
         assert verified(tmp_path).ok
         await d.retention.restore(OWNER, branch.session_id)
         assert (await d.sessions.get(OWNER, parent.session_id)).segment_id == ""
@@ -145,7 +181,9 @@ def test_what_is_young_kept_working_or_branched_from_stays(tmp_path: Path) -> No
     in_daemon(tmp_path, script, scenario)
 
 
-def test_putting_away_again_what_was_brought_back_and_continued_makes_another_segment(tmp_path: Path) -> None:
+def test_putting_away_again_what_was_brought_back_and_continued_makes_another_segment(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         where, other = await talked(d), await talked(d)
         await put_away(d, where, other)
@@ -161,9 +199,6 @@ def test_putting_away_again_what_was_brought_back_and_continued_makes_another_se
 
     permit_all(tmp_path)
     in_daemon(tmp_path, TALKING, scenario)
-
-
-# --- proof ------------------------------------------------------------------------------------------------------------
 
 
 def archived(folder: Path) -> tuple[Path, Path]:
@@ -228,7 +263,9 @@ def _run(journal: Path, *statements: str) -> None:
         ("DROP TRIGGER segments_are_never_deleted", "DELETE FROM segments"),
     ],
 )
-def test_what_the_tables_say_of_segments_is_held_against_the_tape(statements: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_the_tables_say_of_segments_is_held_against_the_tape(
+    statements: tuple[str, ...], tmp_path: Path
+) -> None:
     journal, _ = archived(tmp_path)
     assert sqlite_files.inspect(journal).ok
     _run(journal, *statements)
@@ -246,14 +283,21 @@ def test_what_the_tables_say_of_segments_is_held_against_the_tape(statements: tu
         "DELETE FROM segments",
     ],
 )
-def test_entries_that_no_segment_holds_cannot_be_deleted_and_segments_not_forgotten(statement: str, tmp_path: Path) -> None:
+def test_entries_that_no_segment_holds_cannot_be_deleted_and_segments_not_forgotten(
+    statement: str, tmp_path: Path
+) -> None:
     journal, _ = archived(tmp_path)
-    _run(journal, "INSERT INTO entries SELECT 1, tape, 1, 0, '', '', '', '', '' FROM segment_tapes LIMIT 1")
+    _run(
+        journal,
+        "INSERT INTO entries SELECT 1, tape, 1, 0, '', '', '', '', '' FROM segment_tapes LIMIT 1",
+    )
     with pytest.raises(apsw.ConstraintError):
         _run(journal, statement)
 
 
-def test_a_backup_carries_the_segments_and_a_restored_one_brings_sessions_back(tmp_path: Path) -> None:
+def test_a_backup_carries_the_segments_and_a_restored_one_brings_sessions_back(
+    tmp_path: Path,
+) -> None:
     journal, segment = archived(tmp_path)
     copy = tmp_path / "backup.db"
     assert sqlite_files.backup(journal, copy).segments == 1
@@ -272,9 +316,6 @@ def test_a_backup_carries_the_segments_and_a_restored_one_brings_sessions_back(t
     in_daemon(tmp_path, TALKING, scenario)
 
 
-# --- what nobody needs ------------------------------------------------------------------------------------------------
-
-
 def test_only_stored_files_that_nothing_names_are_removed_and_only_old_ones(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         where = await talked(d)
@@ -282,7 +323,12 @@ def test_only_stored_files_that_nothing_names_are_removed_and_only_old_ones(tmp_
         attached = await keep(OWNER, where.session_id, "attached.txt", b"attached" * 100)
         forgotten = await keep(OWNER, where.session_id, "forgotten.txt", b"forgotten" * 100)
         again = await keep(OWNER, where.session_id, "again.txt", b"again" * 100)
-        run = await say(d, where, "again", attachments=(Attaching(artifact=attached.artifact, name="attached.txt"),))
+        run = await say(
+            d,
+            where,
+            "again",
+            attachments=(Attaching(artifact=attached.artifact, name="attached.txt"),),
+        )
         await finished(d, run)
         before = await count(d, "artifacts", "session_id", where.session_id)
         assert (await d.retention.clean()).artifacts == 0
@@ -295,8 +341,15 @@ def test_only_stored_files_that_nothing_names_are_removed_and_only_old_ones(tmp_
         assert (await d.retention.clean()).artifacts == 1
         assert await count(d, "artifacts", "session_id", where.session_id) == before - 1
         with pytest.raises(NotFound):
-            await say(d, where, "again", attachments=(Attaching(artifact=forgotten.artifact, name="f"),))
-        await finished(d, await say(d, where, "again", attachments=(Attaching(artifact=again.artifact, name="a"),)))
+            await say(
+                d, where, "again", attachments=(Attaching(artifact=forgotten.artifact, name="f"),)
+            )
+        await finished(
+            d,
+            await say(
+                d, where, "again", attachments=(Attaching(artifact=again.artifact, name="a"),)
+            ),
+        )
 
     permit_all(tmp_path)
     in_daemon(tmp_path, TALKING, scenario)
@@ -310,15 +363,25 @@ def test_what_is_named_while_it_is_looked_at_is_not_removed(tmp_path: Path) -> N
         now = d.clock.now_ms()
         found = await d.db.read(lambda tx: retention_rows.unused(tx, where.session_id, now))
         assert list(found.artifacts) == [sent.artifact]
-        await finished(d, await say(d, where, "again", attachments=(Attaching(artifact=sent.artifact, name="f.txt"),)))
+        await finished(
+            d,
+            await say(
+                d, where, "again", attachments=(Attaching(artifact=sent.artifact, name="f.txt"),)
+            ),
+        )
         assert await d.db.write(lambda tx: retention_rows.forget(tx, found, now)) == 0
-        assert await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, sent.artifact)) is not None
+        assert (
+            await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, sent.artifact))
+            is not None
+        )
 
     permit_all(tmp_path)
     in_daemon(tmp_path, TALKING, scenario)
 
 
-def test_what_a_branch_in_a_segment_names_or_a_firing_waits_for_is_not_removed(tmp_path: Path) -> None:
+def test_what_a_branch_in_a_segment_names_or_a_firing_waits_for_is_not_removed(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         parent = await talked(d)
         keep = d.enclosures.attachments.keep
@@ -331,7 +394,13 @@ def test_what_a_branch_in_a_segment_names_or_a_firing_waits_for_is_not_removed(t
         awaited = await keep(OWNER, other.session_id, "webhook", b"awaited" * 100)
         await d.db.write(
             lambda tx: schedule_rows.add_firing(
-                tx, d.clock.new_id(), 1, "due", "", artifact=awaited.artifact, session_id=other.session_id
+                tx,
+                d.clock.new_id(),
+                1,
+                "due",
+                "",
+                artifact=awaited.artifact,
+                session_id=other.session_id,
             )
         )
         await d.db.write(lambda tx: tx.run("UPDATE artifacts SET created_ms = 1"))
@@ -347,7 +416,9 @@ def test_room_that_became_free_goes_back_to_the_disk_while_runs_go_on(tmp_path: 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         for number in range(40):
-            await d.enclosures.attachments.keep(OWNER, where.session_id, f"{number}.txt", (f"{number} " * 50_000).encode())
+            await d.enclosures.attachments.keep(
+                OWNER, where.session_id, f"{number}.txt", (f"{number} " * 50_000).encode()
+            )
         await d.db.write(lambda tx: tx.run("UPDATE artifacts SET created_ms = 1"))
         assert (await d.retention.clean()).artifacts == 40
         maintaining = asyncio.ensure_future(d.retention.maintain())
@@ -360,9 +431,15 @@ def test_room_that_became_free_goes_back_to_the_disk_while_runs_go_on(tmp_path: 
     in_daemon(tmp_path, TALKING, scenario)
 
 
-def test_each_kind_is_a_daily_task_and_archiving_only_where_it_is_configured(tmp_path: Path) -> None:
+def test_each_kind_is_a_daily_task_and_archiving_only_where_it_is_configured(
+    tmp_path: Path,
+) -> None:
     async def queued(d: Daemon) -> dict[str, int]:
-        rows = await d.db.read(lambda tx: tx.all("SELECT kind, ready_ms FROM tasks WHERE state = 'queued' AND key = 'daily'"))
+        rows = await d.db.read(
+            lambda tx: tx.all(
+                "SELECT kind, ready_ms FROM tasks WHERE state = 'queued' AND key = 'daily'"
+            )
+        )
         return {str(kind): int(ready_ms) for kind, ready_ms in rows}
 
     async def off(d: Daemon) -> None:

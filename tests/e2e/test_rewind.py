@@ -1,4 +1,6 @@
-"""Rewinding: the exact bytes and the exact conversation of any entry, forward again, and never over somebody else's work."""
+"""Rewinding: the exact bytes and the exact conversation of any entry, forward again, and never over
+somebody else's work.
+"""
 
 import asyncio
 import os
@@ -19,7 +21,7 @@ from palyra.core.events import SessionCompacted
 from palyra.core.ids import OWNER
 from palyra.features.time_travel import file_restore
 from palyra.features.time_travel.undo import Undo
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import rewinds, sessions, sqlite_files, tape
 from palyra.store.database import Tx
@@ -51,10 +53,9 @@ async def same_conversation(d: Daemon, where: Session, seq: int) -> None:
     assert (now.turns, now.label) == (then.turns, then.label)
 
 
-# --- exactness --------------------------------------------------------------------------------------------------------
-
-
-def test_a_rewind_to_any_of_the_last_positions_restores_every_byte_and_every_turn(tmp_path: Path) -> None:
+def test_a_rewind_to_any_of_the_last_positions_restores_every_byte_and_every_turn(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     work = tmp_path / "work"
     work.mkdir()
@@ -96,7 +97,9 @@ def test_a_rewind_to_any_of_the_last_positions_restores_every_byte_and_every_tur
     in_daemon(tmp_path, obedient(), scenario)
 
 
-def test_the_model_goes_on_from_there_and_a_restart_changes_nothing_about_it(tmp_path: Path) -> None:
+def test_the_model_goes_on_from_there_and_a_restart_changes_nothing_about_it(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     model = obedient()
 
@@ -129,7 +132,9 @@ def test_compactions_resets_and_rules_in_between_are_passed_over(tmp_path: Path)
         kept = await d.rules.add(OWNER, where.session_id, "never write to secret.txt")
         await do(d, where, write("a.txt", "one"))
         before = await head(d, where)
-        compacted = SessionCompacted(summary="we wrote", upto_seq=before, label=labels.untrusted("https://x.example/"))
+        compacted = SessionCompacted(
+            summary="we wrote", upto_seq=before, label=labels.untrusted("https://x.example/")
+        )
         await d.db.write(lambda tx: tape.append(tx, where.session_id, OWNER, [compacted]))
         assert await d.gateway.label(where.session_id) != labels.CLEAN
         squeezed = await head(d, where)
@@ -150,7 +155,9 @@ def test_compactions_resets_and_rules_in_between_are_passed_over(tmp_path: Path)
     in_daemon(tmp_path, obedient(), scenario)
 
 
-def test_a_branch_sees_what_its_parent_stood_on_also_where_that_was_left_again(tmp_path: Path) -> None:
+def test_a_branch_sees_what_its_parent_stood_on_also_where_that_was_left_again(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
 
     async def scenario(d: Daemon) -> None:
@@ -174,10 +181,9 @@ def _texts(turn: Any) -> str:
     return str(getattr(turn, "inputs", "") or getattr(turn, "reply", ""))
 
 
-# --- one without the other --------------------------------------------------------------------------------------------
-
-
-def test_files_alone_or_the_conversation_alone_can_be_taken_back_and_the_model_is_told(tmp_path: Path) -> None:
+def test_files_alone_or_the_conversation_alone_can_be_taken_back_and_the_model_is_told(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     model = obedient()
 
@@ -199,9 +205,6 @@ def test_files_alone_or_the_conversation_alone_can_be_taken_back_and_the_model_i
             await rewind(d, where, there, files=False, conversation=False)
 
     in_daemon(tmp_path, model, scenario)
-
-
-# --- other people -----------------------------------------------------------------------------------------------------
 
 
 def test_a_file_that_somebody_changed_stops_it_or_is_left_and_named(tmp_path: Path) -> None:
@@ -227,7 +230,10 @@ def test_a_file_that_somebody_changed_stops_it_or_is_left_and_named(tmp_path: Pa
         assert "session.restored" not in await kinds(d, where.session_id)
         done = await rewind(d, where, start, conflicts="skip")
         assert [(each.path, each.change) for each in done.changes] == [("b.txt", "deleted")]
-        assert {name: content for name, (_, content) in tree(work).items()} == {"a.txt": b"mine", "c.txt": b"two"}
+        assert {name: content for name, (_, content) in tree(work).items()} == {
+            "a.txt": b"mine",
+            "c.txt": b"two",
+        }
         assert body((await entries(d, where.session_id))[-1])["left"] == ["a.txt", "c.txt"]
 
     in_daemon(tmp_path, obedient(), scenario)
@@ -247,10 +253,9 @@ def test_a_session_of_somebody_else_is_out_of_reach(tmp_path: Path) -> None:
     in_daemon(tmp_path, obedient(), scenario)
 
 
-# --- looking ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_preview_shows_a_diff_without_secrets_and_what_cannot_be_taken_back(tmp_path: Path) -> None:
+def test_a_preview_shows_a_diff_without_secrets_and_what_cannot_be_taken_back(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
     (tmp_path / "work").mkdir()
     token = "ghp_" + "a1B2" * 9
@@ -259,16 +264,26 @@ def test_a_preview_shows_a_diff_without_secrets_and_what_cannot_be_taken_back(tm
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         start = await head(d, where)
-        await do(d, where, patch("a.txt", "old", "new"), ["test.once", {"path": "once.txt", "line": "sent"}])
+        await do(
+            d,
+            where,
+            patch("a.txt", "old", "new"),
+            ["test.once", {"path": "once.txt", "line": "sent"}],
+        )
         before = tree(tmp_path / "work")
         look = await rewind(d, where, start, preview=True)
         assert "-name = new" in look.diff
         assert "+name = old" in look.diff
         assert token not in look.diff
-        assert [(each.tool, each.effect, each.outcome) for each in look.lasting] == [("test.once", "once", "ok")]
+        assert [(each.tool, each.effect, each.outcome) for each in look.lasting] == [
+            ("test.once", "once", "ok")
+        ]
         assert (look.turns_then, look.seq) == (0, 0)
         assert tree(tmp_path / "work") == before
-        assert await head(d, where) == (await d.moments.at(OWNER, where.session_id, start, 10)).head_seq
+        assert (
+            await head(d, where)
+            == (await d.moments.at(OWNER, where.session_id, start, 10)).head_seq
+        )
 
     in_daemon(tmp_path, obedient(), scenario)
 
@@ -283,15 +298,21 @@ def test_any_entry_can_be_looked_at(tmp_path: Path) -> None:
         tape_ = await entries(d, where.session_id)
         at = next(entry.seq for entry in tape_ if entry.kind == "tool.finished")
         moment = await d.moments.at(OWNER, where.session_id, at, 10)
-        assert [(turn.who, [(each.tool, each.outcome) for each in turn.calls]) for turn in moment.turns] == [
+        assert [
+            (turn.who, [(each.tool, each.outcome) for each in turn.calls]) for turn in moment.turns
+        ] == [
             ("user", []),
             ("model", [("fs.write", "ok")]),
         ]
-        assert [rule.words for rule in moment.rules] == [(await d.rules.listing(OWNER, where.session_id))[0].words]
+        assert [rule.words for rule in moment.rules] == [
+            (await d.rules.listing(OWNER, where.session_id))[0].words
+        ]
         assert [(run.run_id, run.state) for run in moment.runs] == [(run_id, "in_progress")]
         assert (moment.changed, moment.kind) == ((), "tool.finished")
         earlier = await d.moments.at(OWNER, where.session_id, at - 1, 10)
-        assert [(each.path, each.change, each.by) for each in earlier.changed] == [("a.txt", "created", "fs.write")]
+        assert [(each.path, each.change, each.by) for each in earlier.changed] == [
+            ("a.txt", "created", "fs.write")
+        ]
         for entry in tape_:
             assert (await d.moments.at(OWNER, where.session_id, entry.seq, 10)).kind == entry.kind
         for wrong in (0, len(tape_) + 1):
@@ -301,10 +322,9 @@ def test_any_entry_can_be_looked_at(tmp_path: Path) -> None:
     in_daemon(tmp_path, obedient(), scenario)
 
 
-# --- undo and rewind --------------------------------------------------------------------------------------------------
-
-
-def test_undo_after_a_rewind_takes_back_what_stands_in_the_files_and_nothing_else(tmp_path: Path) -> None:
+def test_undo_after_a_rewind_takes_back_what_stands_in_the_files_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     permit_all(tmp_path)
 
     async def scenario(d: Daemon) -> None:
@@ -332,7 +352,9 @@ def test_a_whole_run_is_undone_at_once_with_a_diff_before(tmp_path: Path) -> Non
         where, work = await session(d), tmp_path / "work"
         await do(d, where, write("a.txt", "zero\n"))
         before = tree(work)
-        run_id = await do(d, where, write("a.txt", "one\n"), write("n/b.txt", "b\n"), patch("a.txt", "one", "two"))
+        run_id = await do(
+            d, where, write("a.txt", "one\n"), write("n/b.txt", "b\n"), patch("a.txt", "one", "two")
+        )
         look = await d.undoing.undo(OWNER, where.session_id, Undo(run_id=run_id, dry_run=True))
         assert "-two" in look.diff
         assert "+zero" in look.diff
@@ -361,7 +383,9 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=_STEPS)
 def test_any_mixture_of_changes_undos_and_rewinds_can_be_taken_back_to_any_entry(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
@@ -401,12 +425,14 @@ def test_any_mixture_of_changes_undos_and_rewinds_can_be_taken_back_to_any_entry
     in_daemon(folder, obedient(), scenario, "[memory]\nembeddings = false\n")
 
 
-# --- while something runs ---------------------------------------------------------------------------------------------
-
-
 def test_a_run_that_works_or_waits_refuses_it_and_stop_ends_it_first(tmp_path: Path) -> None:
-    hold = Hold()
-    script = Script({"go": (Turn(text=("a",), hold="h"),), "write": (Turn(calls=(call("fs.write", path="a", content="x"),)),)})
+    hold = StreamPause()
+    script = Script(
+        {
+            "go": (Turn(text=("a",), hold="h"),),
+            "write": (Turn(calls=(call("fs.write", path="a", content="x"),)),),
+        }
+    )
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -419,7 +445,8 @@ def test_a_run_that_works_or_waits_refuses_it_and_stop_ends_it_first(tmp_path: P
         with pytest.raises(Conflict):
             await rewind(d, where, start)
         await rewind(d, where, start, stop=True)
-        # Who is asked and what they were told is said beside it, at whatever moment; what was said of a reply stays before its end.
+        # Who is asked and what they were told is said beside it, at whatever moment; what was said
+        # of a reply stays before its end.
         beside = ("route.planned", "input.assembled", "model.replied")
         told = [kind for kind in await kinds(d, where.session_id) if kind not in beside]
         assert told[-3:] == ["run.cancelled", "run.cancelled", "session.restored"]
@@ -499,7 +526,9 @@ def test_a_message_that_comes_during_a_rewind_is_answered_and_the_rewind_taken_b
     in_daemon(tmp_path, obedient(), scenario)
 
 
-def test_a_caller_that_leaves_does_not_leave_it_half_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_leaves_does_not_leave_it_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     permit_all(tmp_path)
 
     async def scenario(d: Daemon) -> None:
@@ -561,7 +590,9 @@ def test_a_full_disk_at_the_end_takes_it_back_and_the_session_goes_on_when_there
         with pytest.raises(Unavailable):
             await going
         assert tree(work) == before
-        assert await d.db.read(rewinds.pending), "the disk was not full when it mattered: this shows nothing"
+        assert await d.db.read(rewinds.pending), (
+            "the disk was not full when it mattered: this shows nothing"
+        )
         disk.full = False
         await do(d, where, write("c.txt", "three"))
         assert await d.db.read(rewinds.pending) == []
@@ -571,7 +602,9 @@ def test_a_full_disk_at_the_end_takes_it_back_and_the_session_goes_on_when_there
     on_full_disk(tmp_path, obedient(), scenario)
 
 
-def test_what_somebody_changed_between_a_crash_and_the_next_start_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_somebody_changed_between_a_crash_and_the_next_start_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     permit_all(tmp_path)
     twin = tmp_path / "twin"
 

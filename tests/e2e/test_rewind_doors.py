@@ -13,7 +13,10 @@ from tests.daemon import DaemonProcess
 
 ONE = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "one\n"}}
 TWO = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "two\n"}}
-SCRIPT = {"one": [{"calls": [ONE]}, {"text": "wrote one"}], "two": [{"calls": [TWO]}, {"text": "wrote two"}]}
+SCRIPT = {
+    "one": [{"calls": [ONE]}, {"text": "wrote one"}],
+    "two": [{"calls": [TWO]}, {"text": "wrote two"}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,9 @@ def _told(daemon: DaemonProcess, session_id: str, text: str) -> int:
     """Say something, wait for the answer; where the tape ends then."""
     run_id = daemon.post(f"/v1/sessions/{session_id}/messages", {"text": text})["run_id"]
     kinds = [
-        data["kind"] for _, event, data in daemon.events(f"/v1/sessions/{session_id}/events?until={run_id}") if event == "entry"
+        data["kind"]
+        for _, event, data in daemon.events(f"/v1/sessions/{session_id}/events?until={run_id}")
+        if event == "entry"
     ]
     assert kinds[-1] == "run.completed"
     return int(daemon.get(f"/v1/sessions/{session_id}")["head_seq"])
@@ -38,7 +43,9 @@ def _told(daemon: DaemonProcess, session_id: str, text: str) -> int:
 @pytest.fixture
 def changed(daemon: DaemonProcess) -> tuple[str, int]:
     """A session whose file says two, and the entry after which it said one."""
-    session_id = str(daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"])
+    session_id = str(
+        daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+    )
     (daemon.workspace / "a.txt").unlink(missing_ok=True)
     seq = _told(daemon, session_id, "one")
     _told(daemon, session_id, "two")
@@ -55,11 +62,15 @@ def _text(daemon: DaemonProcess) -> str:
     return (daemon.workspace / "a.txt").read_text()
 
 
-def test_a_session_is_looked_at_and_rewound_over_http(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_a_session_is_looked_at_and_rewound_over_http(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     session_id, seq = changed
     moment = daemon.get(f"/v1/sessions/{session_id}/at/{seq}")
     assert [turn["who"] for turn in moment["turns"]] == ["user", "model", "model"]
-    assert [(each["path"], each["change"], each["by"]) for each in moment["changed"]] == [("a.txt", "modified", "fs.write")]
+    assert [(each["path"], each["change"], each["by"]) for each in moment["changed"]] == [
+        ("a.txt", "modified", "fs.write")
+    ]
     path = f"/v1/sessions/{session_id}/rewind"
     look = daemon.post(path, {"to": seq, "preview": True})
     assert "-two" in look["diff"]
@@ -70,23 +81,40 @@ def test_a_session_is_looked_at_and_rewound_over_http(daemon: DaemonProcess, cha
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [({"to": 0}, 400), ({"to": 10**9}, 400), ({"to": 1, "force": True}, 400), ({}, 400), ({"to": -1}, 400)]
+    ("body", "status"),
+    [
+        ({"to": 0}, 400),
+        ({"to": 10**9}, 400),
+        ({"to": 1, "force": True}, 400),
+        ({}, 400),
+        ({"to": -1}, 400),
+    ],
 )
-def test_what_makes_no_sense_is_refused(daemon: DaemonProcess, changed: tuple[str, int], body: Any, status: int) -> None:
+def test_what_makes_no_sense_is_refused(
+    daemon: DaemonProcess, changed: tuple[str, int], body: Any, status: int
+) -> None:
     assert daemon.request("POST", f"/v1/sessions/{changed[0]}/rewind", body).status == status
     assert _text(daemon) == "two\n"
 
 
-def test_an_entry_that_is_not_there_is_refused(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_an_entry_that_is_not_there_is_refused(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     for wrong, status in (("0", 400), ("999999", 400), ("x", 400)):
         assert daemon.request("GET", f"/v1/sessions/{changed[0]}/at/{wrong}").status == status
 
 
-def test_somebody_elses_change_is_a_conflict_that_names_the_file(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_somebody_elses_change_is_a_conflict_that_names_the_file(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     session_id, seq = changed
     (daemon.workspace / "a.txt").write_text("mine\n")
     refused = daemon.request("POST", f"/v1/sessions/{session_id}/rewind", {"to": seq})
-    assert (refused.status, refused.code, refused.json["error"]["details"]["files"]) == (409, "conflict", ["a.txt"])
+    assert (refused.status, refused.code, refused.json["error"]["details"]["files"]) == (
+        409,
+        "conflict",
+        ["a.txt"],
+    )
     said = _cli(daemon, "rewind", session_id, str(seq), "--yes", code=6)
     assert "a.txt" in said
     assert "skip-conflicts" in _cli(daemon, "rewind", session_id, str(seq), code=6, stdin="y\n")
@@ -94,7 +122,9 @@ def test_somebody_elses_change_is_a_conflict_that_names_the_file(daemon: DaemonP
     assert _text(daemon) == "mine\n"
 
 
-def test_the_command_line_shows_asks_goes_back_and_says_the_way_forward(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_the_command_line_shows_asks_goes_back_and_says_the_way_forward(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     session_id, seq = changed
     shown = _cli(daemon, "rewind", session_id, str(seq), "--preview")
     assert "-two" in shown
@@ -109,7 +139,9 @@ def test_the_command_line_shows_asks_goes_back_and_says_the_way_forward(daemon: 
     assert (done["to"], _text(daemon)) == (int(forward[1]), "two\n")
 
 
-def test_the_command_line_shows_a_session_as_it_was(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_the_command_line_shows_a_session_as_it_was(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     session_id, seq = changed
     said = _cli(daemon, "sessions", "at", session_id, str(seq))
     assert "wrote one" in said
@@ -118,7 +150,9 @@ def test_the_command_line_shows_a_session_as_it_was(daemon: DaemonProcess, chang
     assert json.loads(_cli(daemon, "sessions", "at", session_id, str(seq), "--json"))["seq"] == seq
 
 
-def test_the_changes_of_a_run_are_shown_before_they_are_undone(daemon: DaemonProcess, changed: tuple[str, int]) -> None:
+def test_the_changes_of_a_run_are_shown_before_they_are_undone(
+    daemon: DaemonProcess, changed: tuple[str, int]
+) -> None:
     run_id = daemon.get(f"/v1/sessions/{changed[0]}/runs")["runs"][0]["run_id"]
     shown = _cli(daemon, "undo", "--run", run_id, "--preview")
     assert "-two" in shown

@@ -1,4 +1,6 @@
-"""Runs from the inside: submit, mailbox modes, cancel in every state, STOP, budgets, approvals, undo."""
+"""Runs from the inside: submit, mailbox modes, cancel in every state, STOP, budgets, approvals,
+undo.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,11 +12,26 @@ import pytest
 
 from palyra.agent.approvals import Answer
 from palyra.agent.gateway import Submission
-from palyra.core.errors import Conflict, Forbidden, IllegalTransition, InvalidInput, LimitExceeded, NotFound, PalyraError
+from palyra.core.errors import (
+    Conflict,
+    Forbidden,
+    IllegalTransition,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    PalyraError,
+)
 from palyra.core.ids import OWNER
 from palyra.core.tools import Subject
 from palyra.features.time_travel.undo import Undo
-from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.models.scripted import (
+    Script,
+    ScriptedCall,
+    ScriptedFailure,
+    ScriptedModel,
+    StreamPause,
+    Turn,
+)
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs
 from palyra.store.sqlite_files import inspect
@@ -34,7 +51,11 @@ def writing(path: str = "a.txt", content: str = "new\n") -> list[Turn]:
 
 
 def with_daemon(
-    tmp_path: Path, model: Any, scenario: Callable[[Daemon], Awaitable[None]], settings: str = "", seconds: float = 60
+    tmp_path: Path,
+    model: Any,
+    scenario: Callable[[Daemon], Awaitable[None]],
+    settings: str = "",
+    seconds: float = 60,
 ) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, model, settings) as opened:
@@ -43,9 +64,6 @@ def with_daemon(
         assert report.ok, report.bad
 
     run_loop(inside(), seconds)
-
-
-# --- submit -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_message_becomes_a_run_that_answers(tmp_path: Path) -> None:
@@ -71,7 +89,9 @@ def test_submitting_twice_with_the_same_id_is_one_run(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         rid = new_id()
-        first, second = await asyncio.gather(say(d, where, "hi", run_id=rid), say(d, where, "hi", run_id=rid))
+        first, second = await asyncio.gather(
+            say(d, where, "hi", run_id=rid), say(d, where, "hi", run_id=rid)
+        )
         assert {first.outcome, second.outcome} == {"started", "repeated"}
         assert first.run_id == second.run_id == rid
         with pytest.raises(Conflict):
@@ -113,12 +133,12 @@ def test_a_session_of_someone_else_cannot_be_used(tmp_path: Path) -> None:
     with_daemon(tmp_path, HELLO, scenario)
 
 
-# --- mailbox ----------------------------------------------------------------------------------------------------------
-
-
 def holding(*more: Turn) -> list[Turn]:
     """A first turn that stands still in a pure tool until its FIFO is written to."""
-    return [Turn(text=("one",), calls=(call("test.pure", text="x", hold="gate", hold_at="before"),)), *more]
+    return [
+        Turn(text=("one",), calls=(call("test.pure", text="x", hold="gate", hold_at="before"),)),
+        *more,
+    ]
 
 
 async def at_gate(d: Daemon, path: Path, session_id: str) -> Callable[[], None]:
@@ -153,7 +173,9 @@ def test_a_followup_waits_for_its_turn(tmp_path: Path) -> None:
         assert (two.outcome, two.state) == ("queued", "accepted")
         release()
         await finished(d, two)
-        order = [(e.kind, e.run_id) for e in await entries(d, where.session_id) if e.kind in TERMINAL]
+        order = [
+            (e.kind, e.run_id) for e in await entries(d, where.session_id) if e.kind in TERMINAL
+        ]
         assert order == [("run.completed", one.run_id), ("run.completed", two.run_id)]
 
     with_daemon(tmp_path, script, scenario)
@@ -173,7 +195,11 @@ def test_several_collected_inputs_become_one_followup(tmp_path: Path) -> None:
         assert a.run_id == b.run_id
         release()
         await finished(d, a)
-        texts = [body(e)["text"] for e in await entries(d, where.session_id) if e.kind == "input.received" and e.run_id == a.run_id]
+        texts = [
+            body(e)["text"]
+            for e in await entries(d, where.session_id)
+            if e.kind == "input.received" and e.run_id == a.run_id
+        ]
         assert texts == ["part one", "part two"]
 
     with_daemon(tmp_path, script, scenario)
@@ -195,7 +221,12 @@ def test_steering_joins_at_the_next_turn(tmp_path: Path) -> None:
         assert seen.count("run.accepted") == 1
         model = d.models.provider(d.models.targets[0])
         last = model.requests[-1].messages  # type: ignore[attr-defined]
-        assert [type(message).__name__ for message in last] == ["UserMessage", "AssistantMessage", "ToolMessage", "UserMessage"]
+        assert [type(message).__name__ for message in last] == [
+            "UserMessage",
+            "AssistantMessage",
+            "ToolMessage",
+            "UserMessage",
+        ]
 
     with_daemon(tmp_path, {"first": holding(Turn(text=("ok",)))}, scenario)
 
@@ -216,8 +247,10 @@ def test_an_interrupt_ends_a_pure_tool_and_steers(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_a_model_call_and_keeps_what_was_said(tmp_path: Path) -> None:
-    hold = Hold()
-    script = Script({"first": (Turn(text=("so ", "far"), hold="here", hold_after=2), Turn(text=("instead",)))})
+    hold = StreamPause()
+    script = Script(
+        {"first": (Turn(text=("so ", "far"), hold="here", hold_after=2), Turn(text=("instead",)))}
+    )
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -248,9 +281,6 @@ def test_a_full_mailbox_tells_the_sender(tmp_path: Path) -> None:
     with_daemon(tmp_path, {"first": holding(Turn(text=("ok",)))}, scenario)
 
 
-# --- cancel -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_that_waits_in_the_mailbox_can_be_cancelled(tmp_path: Path) -> None:
     path = gate(tmp_path)
 
@@ -267,14 +297,18 @@ def test_a_run_that_waits_in_the_mailbox_can_be_cancelled(tmp_path: Path) -> Non
     with_daemon(tmp_path, {"first": holding(Turn(text=("ok",)))}, scenario)
 
 
-def test_a_run_that_waits_for_approval_can_be_cancelled_and_the_approval_is_withdrawn(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_approval_can_be_cancelled_and_the_approval_is_withdrawn(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         run = await say(d, where, "write")
         asked = await until(d, where.session_id, "approval.requested")
         assert (await d.gateway.cancel(OWNER, run.run_id)).state == "cancelled"
         with pytest.raises(Conflict):
-            await d.answers.answer(OWNER, body(asked)["approval_id"], Answer(decision="allow"), "test")
+            await d.answers.answer(
+                OWNER, body(asked)["approval_id"], Answer(decision="allow"), "test"
+            )
         assert not (tmp_path / "work/a.txt").exists()
 
     with_daemon(tmp_path, {"write": writing()}, scenario)
@@ -312,9 +346,6 @@ def test_stop_ends_everything_of_a_principal_and_the_next_run_works(tmp_path: Pa
     with_daemon(tmp_path, script, scenario)
 
 
-# --- budgets and failures ---------------------------------------------------------------------------------------------
-
-
 def test_a_run_that_uses_up_its_turns_fails_by_name(tmp_path: Path) -> None:
     turns = [Turn(calls=(call("test.pure", text=str(n)),)) for n in range(5)]
 
@@ -338,20 +369,24 @@ def test_a_run_that_makes_too_many_calls_fails_by_name(tmp_path: Path) -> None:
 
 
 def test_a_passing_failure_is_retried_and_recorded(tmp_path: Path) -> None:
-    turns = [Turn(text=("ok",), fail=Failure(failure="overloaded", times=1, retry_after_ms=1))]
+    turns = [
+        Turn(text=("ok",), fail=ScriptedFailure(failure="overloaded", times=1, retry_after_ms=1))
+    ]
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         end = await finished(d, await say(d, where, "go"))
         assert end.kind == "run.completed"
-        failed = next(body(e) for e in await entries(d, where.session_id) if e.kind == "model.failed")
+        failed = next(
+            body(e) for e in await entries(d, where.session_id) if e.kind == "model.failed"
+        )
         assert (failed["failure"], failed["will_retry"]) == ("overloaded", True)
 
     with_daemon(tmp_path, turns, scenario)
 
 
 def test_a_lasting_failure_ends_the_run_and_says_what_to_do(tmp_path: Path) -> None:
-    turns = [Turn(text=("never",), fail=Failure(failure="auth"))]
+    turns = [Turn(text=("never",), fail=ScriptedFailure(failure="auth"))]
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -372,7 +407,9 @@ def test_a_lasting_failure_ends_the_run_and_says_what_to_do(tmp_path: Path) -> N
         ("fs.read", {"path": ".env"}, ".env"),
     ],
 )
-def test_a_bad_call_is_a_result_the_model_can_act_on(tmp_path: Path, name: str, arguments: Any, words: str) -> None:
+def test_a_bad_call_is_a_result_the_model_can_act_on(
+    tmp_path: Path, name: str, arguments: Any, words: str
+) -> None:
     turns = [Turn(calls=(ScriptedCall(name=name, arguments=arguments),)), Turn(text=("sorry",))]
 
     async def scenario(d: Daemon) -> None:
@@ -380,7 +417,11 @@ def test_a_bad_call_is_a_result_the_model_can_act_on(tmp_path: Path, name: str, 
         end = await finished(d, await say(d, where, "go"))
         assert body(end)["text"] == "sorry"
         seen = await entries(d, where.session_id)
-        assert [e.kind for e in seen if e.kind.startswith("tool.")] == ["tool.proposed", "tool.decided", "tool.finished"]
+        assert [e.kind for e in seen if e.kind.startswith("tool.")] == [
+            "tool.proposed",
+            "tool.decided",
+            "tool.finished",
+        ]
         result = next(body(e) for e in seen if e.kind == "tool.finished")
         assert result["outcome"] in ("error", "denied")
         assert words in result["text"]
@@ -395,14 +436,15 @@ def test_a_large_result_becomes_an_artifact_that_can_be_paged(tmp_path: Path) ->
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await finished(d, await say(d, where, "go"))
-        result = next(body(e) for e in await entries(d, where.session_id) if e.kind == "tool.finished")
+        result = next(
+            body(e) for e in await entries(d, where.session_id) if e.kind == "tool.finished"
+        )
         assert len(result["text"]) < 8192
         assert result["artifact"] in result["text"]
 
-    with_daemon(tmp_path, [Turn(calls=(call("fs.read", path="big.txt"),)), Turn(text=("ok",))], scenario)
-
-
-# --- approvals --------------------------------------------------------------------------------------------------------
+    with_daemon(
+        tmp_path, [Turn(calls=(call("fs.read", path="big.txt"),)), Turn(text=("ok",))], scenario
+    )
 
 
 async def asked(d: Daemon, session_id: str, after: int = 0) -> dict[str, Any]:
@@ -429,7 +471,9 @@ def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
         where = await session(d)
         run = await say(d, where, "write")
         request = await asked(d, where.session_id)
-        await d.answers.answer(OWNER, request["approval_id"], Answer(decision="deny", reason="not today"), "test")
+        await d.answers.answer(
+            OWNER, request["approval_id"], Answer(decision="deny", reason="not today"), "test"
+        )
         await finished(d, run)
         assert not (tmp_path / "work/a.txt").exists()
         model = d.models.provider(d.models.targets[0])
@@ -445,7 +489,11 @@ def test_the_first_answer_wins_and_the_others_are_told(tmp_path: Path) -> None:
         request = await asked(d, where.session_id)
         answers = [Answer(decision="deny"), Answer(decision="allow"), Answer(decision="deny")]
         results = await asyncio.gather(
-            *(d.answers.answer(OWNER, request["approval_id"], answer, "test") for answer in answers), return_exceptions=True
+            *(
+                d.answers.answer(OWNER, request["approval_id"], answer, "test")
+                for answer in answers
+            ),
+            return_exceptions=True,
         )
         assert sum(isinstance(result, Conflict) for result in results) == 2
         await finished(d, run)
@@ -473,7 +521,11 @@ def test_edited_arguments_are_used_and_judged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["session", "timed", "always"])
 def test_a_wider_yes_covers_its_subject_and_no_more(tmp_path: Path, scope: str) -> None:
-    script = {"one": writing("sub/a.txt"), "two": writing("sub/b.txt"), "three": writing("other.txt")}
+    script = {
+        "one": writing("sub/a.txt"),
+        "two": writing("sub/b.txt"),
+        "three": writing("other.txt"),
+    }
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -488,12 +540,20 @@ def test_a_wider_yes_covers_its_subject_and_no_more(tmp_path: Path, scope: str) 
         )
         await d.answers.answer(OWNER, request["approval_id"], answer, "test")
         two = await say(d, where, "two")
-        assert (await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=two.run_id)).kind == "run.completed"
+        assert (
+            await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=two.run_id)
+        ).kind == "run.completed"
         three = await say(d, where, "three")
-        assert (await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=three.run_id)).kind == "approval.requested"
+        assert (
+            await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=three.run_id)
+        ).kind == "approval.requested"
         elsewhere = await session(d)
         fresh = await say(d, elsewhere, "two")
-        kind = (await until(d, elsewhere.session_id, "approval.requested", *TERMINAL, run_id=fresh.run_id)).kind
+        kind = (
+            await until(
+                d, elsewhere.session_id, "approval.requested", *TERMINAL, run_id=fresh.run_id
+            )
+        ).kind
         assert kind == ("approval.requested" if scope == "session" else "run.completed")
         await d.gateway.stop(OWNER)
 
@@ -507,11 +567,15 @@ def test_a_reset_drops_the_sessions_grants(tmp_path: Path) -> None:
         where = await session(d)
         run = await say(d, where, "one")
         request = await asked(d, where.session_id)
-        await d.answers.answer(OWNER, request["approval_id"], Answer(decision="allow", scope="session"), "test")
+        await d.answers.answer(
+            OWNER, request["approval_id"], Answer(decision="allow", scope="session"), "test"
+        )
         await finished(d, run)
         await d.sessions.reset(OWNER, where.session_id)
         again = await say(d, where, "two")
-        assert (await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=again.run_id)).kind == "approval.requested"
+        assert (
+            await until(d, where.session_id, "approval.requested", *TERMINAL, run_id=again.run_id)
+        ).kind == "approval.requested"
         model = d.models.provider(d.models.targets[0])
         assert len(model.requests[-1].messages) == 1  # type: ignore[attr-defined]
         await d.gateway.stop(OWNER)
@@ -524,11 +588,15 @@ def test_an_approval_that_nobody_answers_times_out_as_a_denial(tmp_path: Path) -
         where = await session(d)
         run = await say(d, where, "write")
         await finished(d, run)
-        resolved = next(body(e) for e in await entries(d, where.session_id) if e.kind == "approval.resolved")
+        resolved = next(
+            body(e) for e in await entries(d, where.session_id) if e.kind == "approval.resolved"
+        )
         assert resolved["decision"] == "expired"
         assert not (tmp_path / "work/a.txt").exists()
 
-    with_daemon(tmp_path, {"write": writing()}, scenario, "[approvals.timeout_ms]\ninteractive = 1000\n")
+    with_daemon(
+        tmp_path, {"write": writing()}, scenario, "[approvals.timeout_ms]\ninteractive = 1000\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -537,12 +605,18 @@ def test_an_approval_that_nobody_answers_times_out_as_a_denial(tmp_path: Path) -
         {"decision": "happened"},
         {"decision": "deny", "scope": "session"},
         {"decision": "allow", "scope": "timed"},
-        {"decision": "allow", "scope": "session", "subject": Subject("fs.write", "path_prefix", "/")},
+        {
+            "decision": "allow",
+            "scope": "session",
+            "subject": Subject("fs.write", "path_prefix", "/"),
+        },
         {"decision": "deny", "arguments": {}},
         {"decision": "allow", "arguments": {"nonsense": 1}},
     ],
 )
-def test_an_answer_that_does_not_fit_is_refused_and_decides_nothing(tmp_path: Path, answer: dict[str, Any]) -> None:
+def test_an_answer_that_does_not_fit_is_refused_and_decides_nothing(
+    tmp_path: Path, answer: dict[str, Any]
+) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await say(d, where, "write")
@@ -556,7 +630,9 @@ def test_an_answer_that_does_not_fit_is_refused_and_decides_nothing(tmp_path: Pa
     with_daemon(tmp_path, {"write": writing()}, scenario)
 
 
-def test_calls_that_need_approval_and_calls_that_do_not_are_decided_together(tmp_path: Path) -> None:
+def test_calls_that_need_approval_and_calls_that_do_not_are_decided_together(
+    tmp_path: Path,
+) -> None:
     turns = [
         Turn(
             calls=(
@@ -583,13 +659,12 @@ def test_calls_that_need_approval_and_calls_that_do_not_are_decided_together(tmp
     with_daemon(tmp_path, turns, scenario)
 
 
-# --- undo -------------------------------------------------------------------------------------------------------------
-
-
 async def approve_all(d: Daemon, session_id: str, run_id: str) -> None:
     after = 0
     while True:
-        entry = await until(d, session_id, "approval.requested", *TERMINAL, run_id=run_id, after=after)
+        entry = await until(
+            d, session_id, "approval.requested", *TERMINAL, run_id=run_id, after=after
+        )
         if entry.kind in TERMINAL:
             return
         after = entry.seq
@@ -649,6 +724,8 @@ def test_the_first_terminal_event_wins(tmp_path: Path) -> None:
         run = await say(d, where, "hi")
         await finished(d, run)
         with pytest.raises(IllegalTransition):
-            await d.db.write(lambda tx: tape.append(tx, where.session_id, OWNER, [RunCancelled()], run.run_id))
+            await d.db.write(
+                lambda tx: tape.append(tx, where.session_id, OWNER, [RunCancelled()], run.run_id)
+            )
 
     with_daemon(tmp_path, HELLO, scenario)

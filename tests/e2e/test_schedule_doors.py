@@ -1,4 +1,6 @@
-"""Schedules and tasks over HTTP and the command line, with a real daemon: saved, fired by hand and by signed calls, removed."""
+"""Schedules and tasks over HTTP and the command line, with a real daemon: saved, fired by hand and
+by signed calls, removed.
+"""
 
 import json
 import os
@@ -19,7 +21,14 @@ from tests.daemon import DaemonProcess, start
 SCRIPT = {
     "*": [{"text": "done"}],
     "every day at nine, look": [
-        {"calls": [{"name": "schedule.create", "arguments": {"when": "every day at 9", "text": "look around", "name": "look"}}]},
+        {
+            "calls": [
+                {
+                    "name": "schedule.create",
+                    "arguments": {"when": "every day at 9", "text": "look around", "name": "look"},
+                }
+            ]
+        },
         {"calls": [{"name": "schedule.list", "arguments": {}}]},
         {"text": "planned"},
     ],
@@ -60,10 +69,23 @@ def states(daemon: DaemonProcess, schedule_id: str) -> list[str]:
     return [each["state"] for each in found]
 
 
-def hook(daemon: DaemonProcess, schedule_id: str, secret: str, body: bytes, *, off_s: int = 0, signature: str = "") -> int:
+def hook(
+    daemon: DaemonProcess,
+    schedule_id: str,
+    secret: str,
+    body: bytes,
+    *,
+    off_s: int = 0,
+    signature: str = "",
+) -> int:
     stamp = str(int(time.time()) + off_s)
-    headers = {"x-palyra-timestamp": stamp, "x-palyra-signature": signature or sign(secret, stamp, body)}
-    request = urllib.request.Request(f"{daemon.url}/v1/hooks/{schedule_id}", data=body, headers=headers, method="POST")
+    headers = {
+        "x-palyra-timestamp": stamp,
+        "x-palyra-signature": signature or sign(secret, stamp, body),
+    }
+    request = urllib.request.Request(
+        f"{daemon.url}/v1/hooks/{schedule_id}", data=body, headers=headers, method="POST"
+    )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return int(answer.status)
@@ -71,7 +93,9 @@ def hook(daemon: DaemonProcess, schedule_id: str, secret: str, body: bytes, *, o
         return int(error.code)
 
 
-def test_a_schedule_is_saved_shown_fired_paused_and_removed_from_the_command_line(daemon: DaemonProcess) -> None:
+def test_a_schedule_is_saved_shown_fired_paused_and_removed_from_the_command_line(
+    daemon: DaemonProcess,
+) -> None:
     assert "there are no schedules" in palyra(daemon, "schedule")
     assert len(palyra(daemon, "schedule", "next", "weekdays at 8:30").splitlines()) == 5
     assert "is no time for a schedule" in palyra(daemon, "schedule", "add", "soon", "look", code=2)
@@ -87,7 +111,9 @@ def test_a_schedule_is_saved_shown_fired_paused_and_removed_from_the_command_lin
     )
     made = json.loads(palyra(daemon, "schedule", "add", *words, "--json"))
     schedule_id = made["schedule"]["schedule_id"]
-    assert made["schedule"]["scopes"] == [{"tool": "fs.write", "kind": "path_prefix", "value": str(daemon.workspace)}]
+    assert made["schedule"]["scopes"] == [
+        {"tool": "fs.write", "kind": "path_prefix", "value": str(daemon.workspace)}
+    ]
     assert made["schedule"]["workspace"] == str(daemon.workspace)
     shown = palyra(daemon, "schedule", "show", schedule_id)
     assert "cron 30 8 * * 1-5 (Europe/Vienna)" in shown
@@ -143,7 +169,9 @@ def test_a_call_is_not_taken_twice(daemon: DaemonProcess) -> None:
     assert f"schedule-hook-{schedule_id}" not in json.dumps(daemon.get("/v1/vault"))
 
 
-def test_the_agent_makes_a_schedule_only_with_a_yes_that_has_seen_its_times(daemon: DaemonProcess) -> None:
+def test_the_agent_makes_a_schedule_only_with_a_yes_that_has_seen_its_times(
+    daemon: DaemonProcess,
+) -> None:
     session_id = daemon.post("/v1/sessions")["session_id"]
     daemon.post(f"/v1/sessions/{session_id}/messages", {"text": "every day at nine, look"})
     (approval,) = until(lambda: daemon.get("/v1/approvals?pending=true")["approvals"])
@@ -151,7 +179,13 @@ def test_the_agent_makes_a_schedule_only_with_a_yes_that_has_seen_its_times(daem
     assert preview["title"].startswith("schedule: cron 0 9 * * *")
     assert len(re.findall(r"\d{4}-\d\d-\d\d 09:00", preview["body"])) == 5
     daemon.post(f"/v1/approvals/{approval['approval_id']}/answer", {"decision": "allow"})
-    (made,) = until(lambda: [each for each in daemon.get("/v1/schedules")["schedules"] if each["schedule"]["name"] == "look"])
+    (made,) = until(
+        lambda: [
+            each
+            for each in daemon.get("/v1/schedules")["schedules"]
+            if each["schedule"]["name"] == "look"
+        ]
+    )
     assert made["schedule"].get("scopes") is None
     assert made["schedule"]["workspace"] == str(daemon.workspace)
 
@@ -161,7 +195,9 @@ def test_tasks_are_listed_shown_and_held_from_the_command_line(daemon: DaemonPro
     listed = palyra(daemon, "tasks", "list", "--kind", "schedule.fire")
     assert "schedule.fire" in listed
     tasks: list[dict[str, Any]] = json.loads(palyra(daemon, "tasks", "--json"))["tasks"]
-    task = next(each for each in tasks if each.get("schedule_id") == made["schedule"]["schedule_id"])
+    task = next(
+        each for each in tasks if each.get("schedule_id") == made["schedule"]["schedule_id"]
+    )
     assert "is paused" in palyra(daemon, "tasks", "pause", task["task_id"])
     assert "paused" in palyra(daemon, "tasks", "show", task["task_id"])
     assert "is queued" in palyra(daemon, "tasks", "resume", task["task_id"])

@@ -12,11 +12,11 @@ from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.core.messages import Usage
 from palyra.core.tools import Subject
 from palyra.features.schedules.model import Quiet
-from palyra.features.schedules.service import Forecast, NewSchedule
+from palyra.features.schedules.service import NewSchedule, ScheduleForecast
 from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs, tape, usage
-from palyra.store.usage import Asked
+from palyra.store.usage import UsageFilter
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, asked, at_commit, eventually, on_full_disk, pending
@@ -27,7 +27,16 @@ from tests.scheduling import add, firings, moment, pass_time, set_clock, settle,
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
-WRITES = ScriptedModel(Script({"look around": (Turn(calls=(call("fs.write", path="a.txt", content="x"),)), Turn(text=("ok",)))}))
+WRITES = ScriptedModel(
+    Script(
+        {
+            "look around": (
+                Turn(calls=(call("fs.write", path="a.txt", content="x"),)),
+                Turn(text=("ok",)),
+            )
+        }
+    )
+)
 
 
 async def fired(d: Daemon, schedule_id: str) -> list[str]:
@@ -44,7 +53,9 @@ def test_each_firing_is_one_run_of_the_schedule_in_its_session(tmp_path: Path) -
             await pass_time(d, clock, 2 * DAY + 2 * HOUR)
             found = await firings(d, made.schedule.schedule_id)
             assert [each.state for each in found] == ["done"] * 3
-            assert shown([each.due_ms for each in found]) == [f"2026-11-{day} 09:00 CET" for day in (16, 17, 18)]
+            assert shown([each.due_ms for each in found]) == [
+                f"2026-11-{day} 09:00 CET" for day in (16, 17, 18)
+            ]
             assert len({each.session_id for each in found}) == 1
             rows = [await d.gateway.run(OWNER, each.run_id) for each in found]
             assert {row.origin for row in rows} == {"scheduled"}
@@ -62,9 +73,15 @@ def test_over_both_changes_of_the_clock_each_local_time_fires_once(tmp_path: Pat
             await pass_time(d, clock, 2 * DAY)
             await set_clock(d, clock, moment("2026-10-24T12:00") - clock.ms)
             await pass_time(d, clock, 2 * DAY)
-            # The clock's jump over the summer was no time in which it should have fired two hundred times.
+            # The clock's jump over the summer was no time in which it should have fired two hundred
+            # times.
             found = await fired(d, made.schedule.schedule_id)
-            assert found == ["2026-03-29 03:00 CEST", "2026-03-30 02:30 CEST", "2026-10-25 02:30 CEST", "2026-10-26 02:30 CET"]
+            assert found == [
+                "2026-03-29 03:00 CEST",
+                "2026-03-30 02:30 CEST",
+                "2026-10-25 02:30 CEST",
+                "2026-10-26 02:30 CET",
+            ]
 
     run(inside())
 
@@ -82,7 +99,9 @@ def test_a_leap_day_is_waited_for(tmp_path: Path) -> None:
     run(inside())
 
 
-def test_a_clock_that_is_set_back_fires_nothing_twice_and_one_that_is_set_forward_has_missed(tmp_path: Path) -> None:
+def test_a_clock_that_is_set_back_fires_nothing_twice_and_one_that_is_set_forward_has_missed(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         clock = HeldClock(moment("2026-11-16T08:30"))
         async with timed(tmp_path, clock) as d:
@@ -90,11 +109,16 @@ def test_a_clock_that_is_set_back_fires_nothing_twice_and_one_that_is_set_forwar
             await pass_time(d, clock, HOUR)  # 9:00 has fired.
             await set_clock(d, clock, -2 * HOUR)  # It is 7:30: eight has never been, nine has.
             await pass_time(d, clock, 3 * HOUR)
-            assert await fired(d, made.schedule.schedule_id) == [f"2026-11-16 {hour}:00 CET" for hour in ("08", "09", "10")]
+            assert await fired(d, made.schedule.schedule_id) == [
+                f"2026-11-16 {hour}:00 CET" for hour in ("08", "09", "10")
+            ]
             await set_clock(d, clock, 5 * HOUR + 10 * MINUTE)  # It is 15:40, from 10:30.
             await pass_time(d, clock, 30 * MINUTE)
             found = await firings(d, made.schedule.schedule_id)
-            assert [(each.state, each.note) for each in found[3:]] == [("missed", "5 were missed"), ("done", "")]
+            assert [(each.state, each.note) for each in found[3:]] == [
+                ("missed", "5 were missed"),
+                ("done", ""),
+            ]
             assert shown([found[-1].due_ms]) == ["2026-11-16 16:00 CET"]
             # A clock that was a year ahead for a moment has not eaten the year.
             await set_clock(d, clock, 365 * DAY)
@@ -124,7 +148,9 @@ def test_after_a_day_without_a_daemon_missed_times_are_left_out_or_the_last_thre
             assert [each.state for each in found] == states
             assert shown([found[-1].due_ms]) == ["2026-11-17 09:00 CET"]
             if missed == "catch_up":
-                assert shown([each.due_ms for each in found[:3]]) == [f"2026-11-17 {hour}:00 CET" for hour in ("06", "07", "08")]
+                assert shown([each.due_ms for each in found[:3]]) == [
+                    f"2026-11-17 {hour}:00 CET" for hour in ("06", "07", "08")
+                ]
                 assert found[0].note == "caught up; 21 before it were missed"
 
     run(inside())
@@ -152,7 +178,9 @@ def test_what_is_to_happen_once_happens_once_and_is_over(tmp_path: Path) -> None
         async with timed(tmp_path, clock) as d:
             await pass_time(d, clock, DAY)
             assert [each.state for each in await firings(d, made.schedule.schedule_id)] == ["done"]
-            assert (await d.timekeeping.schedules.show(OWNER, made.schedule.schedule_id)).schedule.state == "done"
+            assert (
+                await d.timekeeping.schedules.show(OWNER, made.schedule.schedule_id)
+            ).schedule.state == "done"
             with pytest.raises(InvalidInput):
                 await add(d, "at 2020-01-01 09:00")
 
@@ -181,7 +209,11 @@ def test_a_firing_while_the_run_before_waits_is_skipped_queued_or_takes_its_plac
                 # It begins when the one before it has ended.
                 await d.gateway.cancel(OWNER, found[0].run_id)
                 await settle(d)
-                assert [each.state for each in await firings(d, made.schedule.schedule_id)] == ["cancelled", "started", "skipped"]
+                assert [each.state for each in await firings(d, made.schedule.schedule_id)] == [
+                    "cancelled",
+                    "started",
+                    "skipped",
+                ]
 
     run(inside())
 
@@ -227,7 +259,11 @@ def test_what_was_approved_beforehand_needs_no_question_and_only_there(tmp_path:
             await pass_time(d, clock, HOUR)
             (firing,) = await firings(d, made.schedule.schedule_id)
             assert (firing.state, (tmp_path / "work/a.txt").read_text()) == ("done", "x")
-            decided = [body(each) for each in await entries(d, firing.session_id) if each.kind == "tool.decided"]
+            decided = [
+                body(each)
+                for each in await entries(d, firing.session_id)
+                if each.kind == "tool.decided"
+            ]
             assert [each["by"] for each in decided] == ["grant"]
             # Elsewhere it is asked about as ever.
             elsewhere = await session(d)
@@ -281,7 +317,11 @@ def test_a_paused_schedule_does_not_fire_and_a_person_can_fire_one_by_hand(tmp_p
             (by_hand,) = await firings(d, schedule_id)
             assert (by_hand.state, by_hand.note) == ("done", "by hand")
             told = await d.db.read(lambda tx: tape.events_between(tx, SYSTEM_TAPE, 1, 1 << 40))
-            changes = [event.action for *_, event in told if isinstance(event, AdminChanged) and event.what == "schedule"]
+            changes = [
+                event.action
+                for *_, event in told
+                if isinstance(event, AdminChanged) and event.what == "schedule"
+            ]
             assert changes == ["added", "paused", "resumed", "run"]
 
     run(inside())
@@ -290,13 +330,17 @@ def test_a_paused_schedule_does_not_fire_and_a_person_can_fire_one_by_hand(tmp_p
 def test_a_schedule_that_cannot_begin_or_whose_run_fails_is_told_once(tmp_path: Path) -> None:
     async def inside() -> None:
         clock = HeldClock(moment("2026-11-16T08:30"))
-        async with timed(tmp_path, clock, ScriptedModel(Script({"other": (Turn(text=("x",)),)}))) as d:
+        async with timed(
+            tmp_path, clock, ScriptedModel(Script({"other": (Turn(text=("x",)),)}))
+        ) as d:
             made = await add(d, "daily at 9", name="morning", text="nothing is set off by this")
             await pass_time(d, clock, HOUR)
             (firing,) = await firings(d, made.schedule.schedule_id)
             assert firing.state == "failed"
             told = (await d.notices.listing(OWNER)).notices
-            assert [(each.about, each.text.partition(":")[0]) for each in told] == [("schedule", "morning failed")]
+            assert [(each.about, each.text.partition(":")[0]) for each in told] == [
+                ("schedule", "morning failed")
+            ]
             # In words, as the run says it, and not by the code of its reason.
             why = told[0].text.partition(": ")[2]
             assert "model_" not in why
@@ -309,7 +353,9 @@ def test_a_forecast_comes_from_the_schedules_own_runs(tmp_path: Path) -> None:
     async def inside() -> None:
         clock = HeldClock(moment("2026-11-16T08:30"))
         async with timed(tmp_path, clock) as d:
-            assert (await preview(d, "daily at 9")) == Forecast(firings_a_month=30), "nothing is known yet"
+            assert (await preview(d, "daily at 9")) == ScheduleForecast(firings_a_month=30), (
+                "nothing is known yet"
+            )
             made = await add(d, "daily at 9")
             assert made.forecast is not None
             assert (made.forecast.firings_a_month, made.forecast.runs) == (30, 0)
@@ -326,18 +372,27 @@ def test_a_forecast_comes_from_the_schedules_own_runs(tmp_path: Path) -> None:
     run(inside())
 
 
-async def preview(d: Daemon, when: str) -> Forecast:
-    forecast = (await d.timekeeping.schedules.preview(OWNER, NewSchedule(text="x", when=when))).forecast
+async def preview(d: Daemon, when: str) -> ScheduleForecast:
+    forecast = (
+        await d.timekeeping.schedules.preview(OWNER, NewSchedule(text="x", when=when))
+    ).forecast
     assert forecast is not None
     return forecast
 
 
 def test_whatever_tells_a_schedules_cost_tells_the_same_with_its_subagents(tmp_path: Path) -> None:
-    """Shown, listed and forecast; and what subagents use is the schedule's, also where it has a limit."""
+    """Shown, listed and forecast; and what subagents use is the schedule's, also where it has a
+    limit.
+    """
     script = Script(
         {
-            "look around": (Turn(calls=(call("agent.spawn", task="the errand"),)), Turn(text=("done",))),
-            "the errand": (Turn(text=("looked",), usage=Usage(input_tokens=1_000, output_tokens=100)),),
+            "look around": (
+                Turn(calls=(call("agent.spawn", task="the errand"),)),
+                Turn(text=("done",)),
+            ),
+            "the errand": (
+                Turn(text=("looked",), usage=Usage(input_tokens=1_000, output_tokens=100)),
+            ),
         }
     )
 
@@ -347,23 +402,34 @@ def test_whatever_tells_a_schedules_cost_tells_the_same_with_its_subagents(tmp_p
             made, other = await add(d, "daily at 9"), await add(d, "daily at 23")
             schedule_id = made.schedule.schedule_id
             await pass_time(d, clock, 31 * MINUTE)
-            # A run that waits for its subagent looks quiet for a moment: no more time passes until both are done.
+            # A run that waits for its subagent looks quiet for a moment: no more time passes until
+            # both are done.
             async with asyncio.timeout(20):
                 while [each.state for each in await firings(d, schedule_id)] != ["done"]:
                     await settle(d)
             one = await d.timekeeping.schedules.show(OWNER, schedule_id)
-            listed = {each.schedule.schedule_id: each for each in await d.timekeeping.schedules.listing(OWNER)}
+            listed = {
+                each.schedule.schedule_id: each
+                for each in await d.timekeeping.schedules.listing(OWNER)
+            }
             told = await d.forecasts.schedule(schedule_id, principal=OWNER, times=30)
             assert one.forecast is not None
             assert one.forecast == listed[schedule_id].forecast
-            assert (told.runs, told.tokens) == (one.forecast.runs, one.forecast.tokens_a_run) == (1, told.tokens)
+            assert (
+                (told.runs, told.tokens)
+                == (one.forecast.runs, one.forecast.tokens_a_run)
+                == (1, told.tokens)
+            )
             assert told.tokens > 1_100, "what the subagent used is missing"
-            used = await d.db.read(lambda tx: usage.spent(tx, Asked(schedule_id=schedule_id)))
+            used = await d.db.read(lambda tx: usage.spent(tx, UsageFilter(schedule_id=schedule_id)))
             assert used.tokens == told.tokens
             before = await preview(d, "daily at 9")
             assert (before.like, before.tokens_a_run) == (1, told.tokens)
             assert [each.state for each in listed[schedule_id].firings] == ["done"]
-            assert (listed[other.schedule.schedule_id].firings, told.basis) == ((), "its last 1 runs")
+            assert (listed[other.schedule.schedule_id].firings, told.basis) == (
+                (),
+                "its last 1 runs",
+            )
             with pytest.raises(Forbidden):
                 await d.forecasts.schedule(schedule_id, principal="user:guest", times=1)
 
@@ -382,7 +448,9 @@ def test_a_thousand_schedules_fire_each_once_at_their_time(tmp_path: Path) -> No
                 found = await firings(d, made.schedule.schedule_id)
                 states.update(each.state for each in found)
                 wanted = f"2026-11-16 09:{number % 60:02} CET"
-                assert shown([each.due_ms for each in found]) == ([wanted] if number % 20 == 0 else [])
+                assert shown([each.due_ms for each in found]) == (
+                    [wanted] if number % 20 == 0 else []
+                )
             assert states == {"done": 50}
 
     run(inside(), 120)
@@ -390,7 +458,13 @@ def test_a_thousand_schedules_fire_each_once_at_their_time(tmp_path: Path) -> No
 
 def _numbered(number: int) -> NewSchedule:
     hour = 9 if number % 20 == 0 else 18
-    return NewSchedule(text="look around", when=f"{number % 60} {hour} * * *", zone="Europe/Vienna", name=f"n{number}", fresh=True)
+    return NewSchedule(
+        text="look around",
+        when=f"{number % 60} {hour} * * *",
+        zone="Europe/Vienna",
+        name=f"n{number}",
+        fresh=True,
+    )
 
 
 def test_a_changed_file_fires_once(tmp_path: Path) -> None:
@@ -405,7 +479,9 @@ def test_a_changed_file_fires_once(tmp_path: Path) -> None:
             await eventually(d.timekeeping.files.watching.is_set, "the folder is watched")
             for n in range(20):
                 (folder / f"{n}.txt").write_text("x")
-            await eventually(lambda: d.tasks.counts.ended["schedule.fire", "done"], "the schedule fires")
+            await eventually(
+                lambda: d.tasks.counts.ended["schedule.fire", "done"], "the schedule fires"
+            )
             await settle(d)
             found = await firings(d, made.schedule.schedule_id)
             assert [(each.state, each.note) for each in found] == [("done", "a file changed")]
@@ -429,7 +505,9 @@ def test_a_schedule_whose_session_was_archived_goes_on_in_another(tmp_path: Path
     run(inside())
 
 
-def test_a_run_whose_end_could_not_be_noted_on_a_full_disk_is_noted_at_the_next_firing(tmp_path: Path) -> None:
+def test_a_run_whose_end_could_not_be_noted_on_a_full_disk_is_noted_at_the_next_firing(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         made = await add(d, "webhook")
         schedule_id = made.schedule.schedule_id
@@ -444,4 +522,9 @@ def test_a_run_whose_end_could_not_be_noted_on_a_full_disk_is_noted_at_the_next_
         await settle(d)
         assert [each.state for each in await firings(d, schedule_id)] == ["done", "done"]
 
-    on_full_disk(tmp_path, {"look around": [Turn(text=("done",))]}, scenario, "[memory]\nembeddings = false\n")
+    on_full_disk(
+        tmp_path,
+        {"look around": [Turn(text=("done",))]},
+        scenario,
+        "[memory]\nembeddings = false\n",
+    )

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from palyra.core.errors import InvalidInput
-from palyra.core.messages import Emit, ModelRequest, Reply
+from palyra.core.messages import Emit, ModelReply, ModelRequest
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import call
 from tests.faults import in_daemon
 from tests.inprocess import entries, finished, kinds, say, session
 
-# Of known forms, never in use, and put together here so that no scanner finds them in the repository.
+# Of known forms, never in use, and put together here so that no scanner finds them in the
+# repository.
 SECRET = "sk-ant-api03-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0x" * 3 + "AA"
 AWS = "AKIA" + "Q3EGRZTB7WXLN5KD"
 
@@ -23,7 +24,7 @@ class Broken:
 
     name = "scripted"
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         raise ValueError(f"cannot build the header Authorization: Bearer {SECRET}")
 
 

@@ -20,7 +20,9 @@ from tests.journals import run as run_loop
 ECHO = {f"say {n}": [Turn(text=(f"said {n}",))] for n in range(6)}
 
 
-def with_daemon(tmp_path: Path, model: Any, scenario: Callable[[Daemon], Awaitable[None]], **options: Any) -> None:
+def with_daemon(
+    tmp_path: Path, model: Any, scenario: Callable[[Daemon], Awaitable[None]], **options: Any
+) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, model, **options) as opened:
             await scenario(opened)
@@ -66,9 +68,14 @@ def test_a_session_belongs_to_its_owner_device_and_channel(tmp_path: Path) -> No
         ({"key": "x" * 500}, InvalidInput),
     ],
 )
-def test_a_bad_wish_is_refused(tmp_path: Path, wanted: dict[str, str], error: type[PalyraError]) -> None:
+def test_a_bad_wish_is_refused(
+    tmp_path: Path, wanted: dict[str, str], error: type[PalyraError]
+) -> None:
     async def scenario(d: Daemon) -> None:
-        given = {name: str(tmp_path / "home") if value == "HOME" else value for name, value in wanted.items()}
+        given = {
+            name: str(tmp_path / "home") if value == "HOME" else value
+            for name, value in wanted.items()
+        }
         with pytest.raises(error):
             await session(d, **given)
 
@@ -80,7 +87,9 @@ def test_a_workspace_reached_through_a_symlink_is_the_real_folder(tmp_path: Path
     os.symlink(tmp_path / "real", tmp_path / "link")
 
     async def scenario(d: Daemon) -> None:
-        assert (await session(d, workspace=str(tmp_path / "link"))).workspace == str(tmp_path / "real")
+        assert (await session(d, workspace=str(tmp_path / "link"))).workspace == str(
+            tmp_path / "real"
+        )
 
     with_daemon(tmp_path, ECHO, scenario)
 
@@ -110,7 +119,10 @@ def test_an_archived_session_is_hidden_but_searchable_and_refuses_messages(tmp_p
         await finished(d, await say(d, where, "say 0\nthe quick zebra"))
         await d.sessions.change(OWNER, where.session_id, title=None, archived=True)
         assert await d.sessions.listing(OWNER, archived=False, before="", limit=10) == []
-        assert [s.session_id for s in await d.sessions.listing(OWNER, archived=True, before="", limit=10)] == [where.session_id]
+        assert [
+            s.session_id
+            for s in await d.sessions.listing(OWNER, archived=True, before="", limit=10)
+        ] == [where.session_id]
         found = (await d.transcripts.search(OWNER, "zebras", 10, semantic=False)).found
         assert [f.session_id for f in found] == [where.session_id]
         assert (await d.transcripts.search("user:eve", "zebra", 10, semantic=False)).found == []
@@ -122,12 +134,16 @@ def test_an_archived_session_is_hidden_but_searchable_and_refuses_messages(tmp_p
     with_daemon(tmp_path, ECHO, scenario)
 
 
-@pytest.mark.parametrize("words", ["", '"', "a AND OR (", "NEAR(", "*", "\0", "'; DROP TABLE entries --"])
+@pytest.mark.parametrize(
+    "words", ["", '"', "a AND OR (", "NEAR(", "*", "\0", "'; DROP TABLE entries --"]
+)
 def test_searching_for_anything_is_safe(tmp_path: Path, words: str) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await finished(d, await say(d, where, "say 0"))
-        assert isinstance((await d.transcripts.search(OWNER, words, 10, semantic=False)).found, list)
+        assert isinstance(
+            (await d.transcripts.search(OWNER, words, 10, semantic=False)).found, list
+        )
 
     with_daemon(tmp_path, ECHO, scenario)
 
@@ -150,7 +166,10 @@ def shown(d: Daemon) -> list[str]:
     """The texts of the last request, in order."""
     model = d.models.provider(d.models.targets[0])
     messages = model.requests[-1].messages  # type: ignore[attr-defined]
-    return [message.parts[0].text if type(message).__name__ == "UserMessage" else message.text for message in messages]
+    return [
+        message.parts[0].text if type(message).__name__ == "UserMessage" else message.text
+        for message in messages
+    ]
 
 
 def test_after_a_reset_the_model_sees_nothing_old_and_the_tape_stays(tmp_path: Path) -> None:
@@ -171,7 +190,11 @@ def test_a_branch_sees_exactly_the_conversation_up_to_its_position(tmp_path: Pat
         where = await session(d)
         for n in range(3):
             await finished(d, await say(d, where, f"say {n}"))
-        ends = [entry.seq for entry in await entries(d, where.session_id) if entry.kind == "run.completed"]
+        ends = [
+            entry.seq
+            for entry in await entries(d, where.session_id)
+            if entry.kind == "run.completed"
+        ]
         child = await d.sessions.branch(OWNER, where.session_id, ends[1], "")
         assert (child.parent_id, child.parent_seq) == (where.session_id, ends[1])
         await finished(d, await say(d, child, "say 3"))
@@ -182,7 +205,9 @@ def test_a_branch_sees_exactly_the_conversation_up_to_its_position(tmp_path: Pat
         await finished(d, await say(d, where, "say 5"))
         assert shown(d) == ["say 0", "said 0", "say 1", "said 1", "say 2", "said 2", "say 5"]
         for each in (where, child):
-            lineage = [body(e) for e in await entries(d, each.session_id) if e.kind == "session.branched"]
+            lineage = [
+                body(e) for e in await entries(d, each.session_id) if e.kind == "session.branched"
+            ]
             assert lineage[0] == {
                 "kind": "session.branched",
                 "parent": where.session_id,
@@ -195,7 +220,10 @@ def test_a_branch_sees_exactly_the_conversation_up_to_its_position(tmp_path: Pat
 
 def test_branching_works_at_every_position_also_in_the_middle_of_a_run(tmp_path: Path) -> None:
     turns = {
-        "work": [Turn(text=("a",), calls=(ScriptedCall(name="test.pure", arguments={"text": "r"}),)), Turn(text=("b",))],
+        "work": [
+            Turn(text=("a",), calls=(ScriptedCall(name="test.pure", arguments={"text": "r"}),)),
+            Turn(text=("b",)),
+        ],
         "go on": [Turn(text=("fine",))],
     }
 
@@ -205,7 +233,9 @@ def test_branching_works_at_every_position_also_in_the_middle_of_a_run(tmp_path:
         last = len(await kinds(d, where.session_id))
         for position in range(1, last + 1):
             child = await d.sessions.branch(OWNER, where.session_id, position, "")
-            assert (await finished(d, await say(d, child, "go on"))).kind == "run.completed", position
+            assert (await finished(d, await say(d, child, "go on"))).kind == "run.completed", (
+                position
+            )
         for wrong in (0, last + 1000, -3):
             with pytest.raises(InvalidInput):
                 await d.sessions.branch(OWNER, where.session_id, wrong, "")

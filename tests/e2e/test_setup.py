@@ -1,4 +1,6 @@
-"""Setting a daemon up over HTTP: what is wrong changes nothing, keys go in and never out, and each change is on the system tape."""
+"""Setting a daemon up over HTTP: what is wrong changes nothing, keys go in and never out, and each
+change is on the system tape.
+"""
 
 from collections.abc import Iterator
 
@@ -7,7 +9,13 @@ import pytest
 from tests.daemon import DaemonProcess, start
 
 KEY = "pk-41c0ffee99aa"
-MINE = {"name": "mine", "kind": "openai-chat", "base_url": "http://127.0.0.1:9/v1", "models": ["m1"], "key": KEY}
+MINE = {
+    "name": "mine",
+    "kind": "openai-chat",
+    "base_url": "http://127.0.0.1:9/v1",
+    "models": ["m1"],
+    "key": KEY,
+}
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +30,16 @@ def names(daemon: DaemonProcess) -> list[str]:
 
 def test_a_provider_that_does_not_fit_leaves_nothing_behind(daemon: DaemonProcess) -> None:
     before = (daemon.home / "config.toml").read_text()
-    for wrong in ({"base_url": "nowhere"}, {"name": "Mine"}, {"kind": "demo"}, {"models": [], "first": True}):
-        assert daemon.request("POST", "/v1/providers", {**MINE, **wrong}).code in ("invalid_input", "config_invalid"), wrong
+    for wrong in (
+        {"base_url": "nowhere"},
+        {"name": "Mine"},
+        {"kind": "demo"},
+        {"models": [], "first": True},
+    ):
+        assert daemon.request("POST", "/v1/providers", {**MINE, **wrong}).code in (
+            "invalid_input",
+            "config_invalid",
+        ), wrong
     assert (daemon.home / "config.toml").read_text() == before
     assert daemon.get("/v1/vault")["secrets"] == []
 
@@ -55,7 +71,9 @@ def test_what_was_removed_is_gone_and_a_second_time_is_not_found(daemon: DaemonP
     assert daemon.post("/v1/config/reload")["after_restart"] == []
 
 
-def test_a_preset_is_in_force_at_once_and_a_folder_that_does_not_fit_refuses_it(daemon: DaemonProcess) -> None:
+def test_a_preset_is_in_force_at_once_and_a_folder_that_does_not_fit_refuses_it(
+    daemon: DaemonProcess,
+) -> None:
     assert daemon.post("/v1/policy/preset", {"preset": "locked"})["preset"] == "locked"
     assert daemon.get("/v1/status")["policy"]["preset"] == "locked"
     taken = '@id("coding-write-workspace")\npermit (principal, action, resource);\n'
@@ -64,7 +82,10 @@ def test_a_preset_is_in_force_at_once_and_a_folder_that_does_not_fit_refuses_it(
     folder = daemon.home / "policies"
     (folder / "broken.cedar").write_text(taken.replace("permit", "permt"))
     try:
-        assert daemon.request("POST", "/v1/policy/preset", {"preset": "coding"}).code == "config_invalid"
+        assert (
+            daemon.request("POST", "/v1/policy/preset", {"preset": "coding"}).code
+            == "config_invalid"
+        )
         assert daemon.get("/v1/status")["policy"]["preset"] == "locked"
         assert 'preset = "locked"' in (daemon.home / "config.toml").read_text()
     finally:

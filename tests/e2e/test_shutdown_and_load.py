@@ -1,4 +1,6 @@
-"""Moments that are easily forgotten: a wait before a retry, a session being loaded, a closing daemon, STOP, a long history."""
+"""Moments that are easily forgotten: a wait before a retry, a session being loaded, a closing
+daemon, STOP, a long history.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,13 +13,23 @@ import pytest
 from palyra.agent import runs, session_cache
 from palyra.agent.approvals import Answer
 from palyra.core.ids import OWNER
-from palyra.models.scripted import Failure, Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedFailure, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import runs as run_rows
 from palyra.store.database import Tx
 from palyra.store.sqlite import SqliteConnection
 from tests.crash.scenarios import call
-from tests.faults import WRITING, SlowLoading, asked, crowd_out, ends, eventually, held_writer, in_daemon, row
+from tests.faults import (
+    WRITING,
+    SlowLoading,
+    asked,
+    crowd_out,
+    ends,
+    eventually,
+    held_writer,
+    in_daemon,
+    row,
+)
 from tests.inprocess import daemon, kinds, say, session, until
 from tests.journals import run as run_loop
 
@@ -25,7 +37,7 @@ ONCE = [Turn(calls=(call("test.once", path="a.txt", line="x"),)), Turn(text=("ok
 
 
 def test_an_interrupt_ends_the_wait_before_another_try(tmp_path: Path) -> None:
-    later = Failure(failure="rate_limited", retry_after_ms=60_000, times=1)
+    later = ScriptedFailure(failure="rate_limited", retry_after_ms=60_000, times=1)
     model = ScriptedModel(Script({"go": (Turn(text=("well",), fail=later), Turn(text=("so",)))}))
 
     async def scenario(d: Daemon) -> None:
@@ -37,9 +49,6 @@ def test_an_interrupt_ends_the_wait_before_another_try(tmp_path: Path) -> None:
         assert "never mind, do this" in str(model.requests[-1].messages)
 
     in_daemon(tmp_path, model, scenario)
-
-
-# --- a session that is being loaded -----------------------------------------------------------------------------------
 
 
 def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
@@ -88,8 +97,10 @@ def test_who_waits_for_a_session_to_be_loaded_gets_it_although_the_first_who_ask
     in_daemon(tmp_path, WRITING, scenario)
 
 
-def test_a_cancel_while_the_session_is_loaded_never_reaches_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ScriptedModel([Turn(text=("a",), hold="h")], holds={"h": Hold()})
+def test_a_cancel_while_the_session_is_loaded_never_reaches_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel([Turn(text=("a",), hold="h")], holds={"h": StreamPause()})
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -111,7 +122,9 @@ def test_a_cancel_while_the_session_is_loaded_never_reaches_the_model(tmp_path: 
     in_daemon(tmp_path, model, scenario)
 
 
-def test_nothing_begins_once_the_daemon_is_closing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_begins_once_the_daemon_is_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def inside() -> None:
         async with daemon(tmp_path, ONCE) as d:
             where = await session(d)
@@ -133,12 +146,11 @@ def test_nothing_begins_once_the_daemon_is_closing(tmp_path: Path, monkeypatch: 
     run_loop(inside())
 
 
-# --- many runs --------------------------------------------------------------------------------------------------------
-
-
-def test_stop_ends_full_mailboxes_in_a_few_steps_and_begins_nothing_from_them(tmp_path: Path) -> None:
+def test_stop_ends_full_mailboxes_in_a_few_steps_and_begins_nothing_from_them(
+    tmp_path: Path,
+) -> None:
     working, queued = 20, 8
-    model = ScriptedModel(lambda request: Turn(text=("a",), hold="h"), holds={"h": Hold()})
+    model = ScriptedModel(lambda request: Turn(text=("a",), hold="h"), holds={"h": StreamPause()})
 
     async def scenario(d: Daemon) -> None:
         places = [await session(d) for _ in range(working)]
@@ -176,7 +188,13 @@ def _effort(tx: Tx, query: Callable[[Tx], object]) -> int:
 def _elsewhere(tx: Tx, state: str, many: int) -> None:
     """So many runs in other sessions, each with its submission."""
     rows = [
-        {"id": f"run {number}", "session": f"session {number}", "at": 10_000 + number, "state": state} for number in range(many)
+        {
+            "id": f"run {number}",
+            "session": f"session {number}",
+            "at": 10_000 + number,
+            "state": state,
+        }
+        for number in range(many)
     ]
     tx.many(
         """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms)
@@ -199,8 +217,10 @@ QUERIES: dict[str, Callable[[Tx, str], object]] = {
 
 @pytest.mark.parametrize("state", ["waiting", "accepted", "done"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_what_a_submission_costs_does_not_grow_with_the_runs_of_other_sessions(query: str, state: str, tmp_path: Path) -> None:
-    hold = Hold()
+def test_what_a_submission_costs_does_not_grow_with_the_runs_of_other_sessions(
+    query: str, state: str, tmp_path: Path
+) -> None:
+    hold = StreamPause()
     model = ScriptedModel(lambda request: Turn(text=("a",), hold="h"), holds={"h": hold})
 
     async def scenario(d: Daemon) -> None:

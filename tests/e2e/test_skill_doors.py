@@ -1,4 +1,6 @@
-"""Skills through the doors of a real daemon: HTTP and the command line. Hostile archives leave nothing behind at either of them."""
+"""Skills through the doors of a real daemon: HTTP and the command line. Hostile archives leave
+nothing behind at either of them.
+"""
 
 import json
 import os
@@ -22,7 +24,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a name that leads out": (archive(("../evil", b"x")), "invalid_input"),
     "an absolute name": (archive(("/tmp/evil", b"x")), "invalid_input"),
     "a link": (archive((special("link", stat.S_IFLNK | 0o777), b"/etc/passwd")), "invalid_input"),
-    "a link and a file through it": (archive((special("a", stat.S_IFLNK | 0o777), b"/tmp"), ("a/evil", b"x")), "invalid_input"),
+    "a link and a file through it": (
+        archive((special("a", stat.S_IFLNK | 0o777), b"/tmp"), ("a/evil", b"x")),
+        "invalid_input",
+    ),
     "a device": (archive((special("dev", stat.S_IFCHR | 0o666), b"")), "invalid_input"),
     "names that differ in case only": (archive(("a.md", b"x"), ("A.md", b"y")), "invalid_input"),
     "a bomb": (archive(("bomb", bytes(40 << 20))), "limit_exceeded"),
@@ -31,7 +36,11 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "no skill in it": (archive(head=None), "invalid_input"),
     "a module that is none": (
         archive(
-            ("run.wat", b"(module"), ("skill.toml", b'[[tools]]\nname="r"\ndescription="d"\nmodule="run.wat"\neffect="pure"\n')
+            ("run.wat", b"(module"),
+            (
+                "skill.toml",
+                b'[[tools]]\nname="r"\ndescription="d"\nmodule="run.wat"\neffect="pure"\n',
+            ),
         ),
         "invalid_input",
     ),
@@ -40,13 +49,19 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
-    with daemons.start(tmp_path_factory.mktemp("skills"), config=CONFIG, script={"*": [{"text": "hello"}]}) as process:
+    with daemons.start(
+        tmp_path_factory.mktemp("skills"), config=CONFIG, script={"*": [{"text": "hello"}]}
+    ) as process:
         yield process
 
 
-def send(served: DaemonProcess, data: bytes, confirm: str = "", media: str = "application/zip") -> Response:
+def send(
+    served: DaemonProcess, data: bytes, confirm: str = "", media: str = "application/zip"
+) -> Response:
     query = f"?confirm={confirm}" if confirm else ""
-    return served.request("POST", f"/v1/skill-archives{query}", data, headers={"Content-Type": media})
+    return served.request(
+        "POST", f"/v1/skill-archives{query}", data, headers={"Content-Type": media}
+    )
 
 
 def skills(served: DaemonProcess, *arguments: str, code: int = 0) -> str:
@@ -62,20 +77,27 @@ def as_json(served: DaemonProcess, *arguments: str) -> Any:
 
 
 def offered(served: DaemonProcess) -> list[str]:
-    return [tool["name"] for tool in served.get("/v1/tools")["tools"] if tool["name"].startswith("skill")]
+    return [
+        tool["name"]
+        for tool in served.get("/v1/tools")["tools"]
+        if tool["name"].startswith("skill")
+    ]
 
 
 def kept(served: DaemonProcess) -> dict[str, bytes | str]:
     """What is in the skills folder, but for compiled modules and the lock."""
     found = tree(served.home / "skills")
-    return {name: content for name, content in found.items() if not name.startswith("compiled") and name != "lock"}
-
-
-# --- hostile archives -------------------------------------------------------------------------------------------------
+    return {
+        name: content
+        for name, content in found.items()
+        if not name.startswith("compiled") and name != "lock"
+    }
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_archive_is_refused_over_http_and_leaves_nothing(served: DaemonProcess, tmp_path: Path, what: str) -> None:
+def test_a_hostile_archive_is_refused_over_http_and_leaves_nothing(
+    served: DaemonProcess, tmp_path: Path, what: str
+) -> None:
     data, code = HOSTILE[what]
     before = (kept(served), served.get("/v1/skills"), sorted(os.listdir(served.home)))
     for confirm in ("", "0" * 64):
@@ -85,13 +107,22 @@ def test_a_hostile_archive_is_refused_over_http_and_leaves_nothing(served: Daemo
     assert (kept(served), served.get("/v1/skills"), sorted(os.listdir(served.home))) == before
 
 
-@pytest.mark.parametrize("what", ["a name that leads out", "a link and a file through it", "a bomb", "no zip at all"])
+@pytest.mark.parametrize(
+    "what", ["a name that leads out", "a link and a file through it", "a bomb", "no zip at all"]
+)
 def test_a_hostile_archive_is_refused_on_the_command_line_and_leaves_nothing(
     served: DaemonProcess, tmp_path: Path, what: str
 ) -> None:
     (tmp_path / "evil.zip").write_bytes(HOSTILE[what][0])
     before = (kept(served), tree(tmp_path))
-    said = skills(served, "install", str(tmp_path / "evil.zip"), "--yes", "0" * 64, code=1 if what == "a bomb" else 2)
+    said = skills(
+        served,
+        "install",
+        str(tmp_path / "evil.zip"),
+        "--yes",
+        "0" * 64,
+        code=1 if what == "a bomb" else 2,
+    )
     assert said.startswith("error: ")
     assert (kept(served), tree(tmp_path)) == before
 
@@ -101,15 +132,24 @@ def test_an_archive_over_the_limit_or_of_another_kind_is_not_taken(served: Daemo
     assert send(served, b"{}", media="application/json").status == 415
 
 
-@pytest.mark.parametrize("path", ["relative", "/does/not/exist", "/dev/zero", "/proc/self/mem", "/", "/etc/passwd", "/x\0y"])
+@pytest.mark.parametrize(
+    "path",
+    ["relative", "/does/not/exist", "/dev/zero", "/proc/self/mem", "/", "/etc/passwd", "/x\0y"],
+)
 def test_a_path_that_is_no_skill_is_refused_in_words(served: DaemonProcess, path: str) -> None:
     refused = served.request("POST", "/v1/skills", {"path": path})
-    assert (refused.status, refused.code in ("invalid_input", "limit_exceeded")) in ((400, True), (429, True))
+    assert (refused.status, refused.code in ("invalid_input", "limit_exceeded")) in (
+        (400, True),
+        (429, True),
+    )
 
 
 def test_a_pipe_is_not_waited_for(served: DaemonProcess, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert served.request("POST", "/v1/skills", {"path": str(tmp_path / "pipe")}).code == "invalid_input"
+    assert (
+        served.request("POST", "/v1/skills", {"path": str(tmp_path / "pipe")}).code
+        == "invalid_input"
+    )
 
 
 def test_only_the_owner_changes_skills(served: DaemonProcess) -> None:
@@ -125,20 +165,27 @@ def test_only_the_owner_changes_skills(served: DaemonProcess) -> None:
     assert served.request("GET", "/v1/skills", token=token).status == 200
 
 
-# --- two steps --------------------------------------------------------------------------------------------------------
-
-
 def test_installing_over_http_takes_the_digest_of_what_was_shown(served: DaemonProcess) -> None:
-    data = archive(("references/a.md", b"more"), head=b"---\nname: two-steps\ndescription: Sent.\n---\nBody.\n")
+    data = archive(
+        ("references/a.md", b"more"), head=b"---\nname: two-steps\ndescription: Sent.\n---\nBody.\n"
+    )
     shown = send(served, data)
     assert shown.status == 200
     proposal = shown.json
-    assert (proposal["name"], proposal["updates"], proposal["permissions"]) == ("two-steps", False, [])
+    assert (proposal["name"], proposal["updates"], proposal["permissions"]) == (
+        "two-steps",
+        False,
+        [],
+    )
     assert served.request("GET", "/v1/skills/two-steps").status == 404
     other = archive(head=b"---\nname: two-steps\ndescription: Other.\n---\nBody.\n")
     assert send(served, other, proposal["digest"]).code == "conflict"
     made = send(served, data, proposal["digest"])
-    assert (made.status, made.json["skill"]["state"], made.json["instructions"]) == (201, "quarantined", "Body.")
+    assert (made.status, made.json["skill"]["state"], made.json["instructions"]) == (
+        201,
+        "quarantined",
+        "Body.",
+    )
     exported = served.request("GET", "/v1/skills/two-steps/export")
     assert exported.headers["content-type"] == "application/zip"
     assert send(served, exported.body).json["digest"] == proposal["digest"]
@@ -146,8 +193,16 @@ def test_installing_over_http_takes_the_digest_of_what_was_shown(served: DaemonP
     assert not [name for name in kept(served) if "two-steps" in name]
 
 
-def test_a_skill_in_quarantine_is_not_offered_and_one_that_is_enabled_is(served: DaemonProcess) -> None:
-    digest = as_json(served, "install", str(EXAMPLES / "slugify"), "--yes", _fingerprint(served, EXAMPLES / "slugify"))
+def test_a_skill_in_quarantine_is_not_offered_and_one_that_is_enabled_is(
+    served: DaemonProcess,
+) -> None:
+    digest = as_json(
+        served,
+        "install",
+        str(EXAMPLES / "slugify"),
+        "--yes",
+        _fingerprint(served, EXAMPLES / "slugify"),
+    )
     assert digest["skill"]["state"] == "quarantined"
     assert offered(served) == []
     skills(served, "enable", "slugify")
@@ -163,16 +218,17 @@ def _fingerprint(served: DaemonProcess, source: Path) -> str:
     return str(served.post("/v1/skills", {"path": str(source)})["digest"])
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
-
-
-def test_without_a_terminal_nothing_is_installed_without_its_fingerprint(served: DaemonProcess, tmp_path: Path) -> None:
+def test_without_a_terminal_nothing_is_installed_without_its_fingerprint(
+    served: DaemonProcess, tmp_path: Path
+) -> None:
     source = make(tmp_path / "source", ECHO, name="careful")
     said = skills(served, "install", str(source), code=6)
     assert "run: a tool that changes nothing (pure)" in said
     assert f"--yes {_fingerprint(served, source)[:16]}" in said
     refused = palyra(served.home, "skills", "install", str(source), "--json")
-    assert json.loads(refused.stderr)["error"]["details"]["permissions"] == ["run: a tool that changes nothing (pure)"]
+    assert json.loads(refused.stderr)["error"]["details"]["permissions"] == [
+        "run: a tool that changes nothing (pure)"
+    ]
     for wrong in ("yes", "0" * 16, _fingerprint(served, source)[:8]):
         skills(served, "install", str(source), "--yes", wrong, code=6)
     assert served.request("GET", "/v1/skills/careful").status == 404
@@ -202,7 +258,9 @@ def test_at_a_terminal_only_a_yes_installs_and_an_update_that_wants_more_shows_t
     assert "+ run: read notes in the workspace" in text
     assert "changed file: run.wat" in text
     assert "nothing was updated" in text
-    assert as_json(served, "show", "asked")["permissions"] == ["run: a tool that changes nothing (pure)"]
+    assert as_json(served, "show", "asked")["permissions"] == [
+        "run: a tool that changes nothing (pure)"
+    ]
     assert "asked is installed" in answered("update", answer="yes", code=0)
     # Less again is shown too.
     make(source, ECHO, name="asked")
@@ -211,10 +269,9 @@ def test_at_a_terminal_only_a_yes_installs_and_an_update_that_wants_more_shows_t
     skills(served, "update", str(source), code=3)
 
 
-# --- signing ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_signed_skill_of_a_publisher_you_trust_is_trusted_and_falls_with_them(served: DaemonProcess, tmp_path: Path) -> None:
+def test_a_signed_skill_of_a_publisher_you_trust_is_trusted_and_falls_with_them(
+    served: DaemonProcess, tmp_path: Path
+) -> None:
     source, key = make(tmp_path / "source", ECHO, name="signed"), tmp_path / "maker.key"
     public = as_json(served, "keygen", str(key))["public"]
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -226,7 +283,12 @@ def test_a_signed_skill_of_a_publisher_you_trust_is_trusted_and_falls_with_them(
     assert (made["skill"]["state"], made["skill"]["publisher"]) == ("trusted", "maker")
     assert "skill:signed/run" in offered(served)
     skills(served, "export", "signed", str(tmp_path / "signed.zip"))
-    assert served.request("POST", "/v1/skills", {"path": str(tmp_path / "signed.zip")}).json["publisher"] == "maker"
+    assert (
+        served.request("POST", "/v1/skills", {"path": str(tmp_path / "signed.zip")}).json[
+            "publisher"
+        ]
+        == "maker"
+    )
     skills(served, "publishers", "--remove", "maker")
     skills(served, "publishers", "--remove", "maker", code=3)
     assert offered(served) == []
@@ -243,7 +305,9 @@ def test_a_name_that_is_none_is_refused(served: DaemonProcess, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["fs", "fs-read", "shell-run", "shell", "memory"])
-def test_a_skill_cannot_be_called_like_a_tool(served: DaemonProcess, tmp_path: Path, name: str) -> None:
+def test_a_skill_cannot_be_called_like_a_tool(
+    served: DaemonProcess, tmp_path: Path, name: str
+) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nDo it.\n")
     answer = served.request("POST", "/v1/skills", {"path": str(tmp_path / name)})

@@ -1,4 +1,6 @@
-"""Whoever watches is told that something has changed of which no tape of theirs tells: once it is durable, and nothing more."""
+"""Whoever watches is told that something has changed of which no tape of theirs tells: once it is
+durable, and nothing more.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +26,8 @@ from tests.faults import in_daemon
 
 LONGEST_S = 20.0
 ALL = cast("tuple[Topic, ...]", get_args(Topic))
-# Where somebody asks what it is now. Settings are in force in many places: that one of them is shown to whoever reads is enough.
+# Where somebody asks what it is now. Settings are in force in many places: that one of them is
+# shown to whoever reads is enough.
 ASKED: dict[Topic, str] = {
     "certificates": "/v1/tls",
     "channels": "/v1/channels",
@@ -43,13 +46,21 @@ def _enqueue(tx: Tx) -> None:
 
 
 def _incident(tx: Tx) -> None:
-    event = IncidentOpened(incident_id=f"01{'0' * 24}", key="k", domain="resource", severity="info", summary="the disk hums")
+    event = IncidentOpened(
+        incident_id=f"01{'0' * 24}",
+        key="k",
+        domain="resource",
+        severity="info",
+        summary="the disk hums",
+    )
     health_rows.open_(tx, event)
 
 
 def _token(tx: Tx) -> None:
     tokens.add(tx, Token("t1", "laptop", OWNER, "viewer", tx.now_ms), b"digest")
-    tape.append(tx, SYSTEM_TAPE, OWNER, [AdminChanged(what="token", action="created", subject="t1")])
+    tape.append(
+        tx, SYSTEM_TAPE, OWNER, [AdminChanged(what="token", action="created", subject="t1")]
+    )
 
 
 async def _told(batches: AsyncIterator[Any], upto: Topic) -> list[tuple[Topic, ...]]:
@@ -73,7 +84,9 @@ async def _begun(d: Daemon, topics_: tuple[Topic, ...] = ALL) -> Any:
     return batches
 
 
-def test_what_a_step_changes_is_told_when_it_is_durable_and_nothing_of_one_that_was_taken_back(tmp_path: Path) -> None:
+def test_what_a_step_changes_is_told_when_it_is_durable_and_nothing_of_one_that_was_taken_back(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon) -> None:
         def breaks(tx: Tx) -> None:
             tx.run("UPDATE tasks SET priority = 2")
@@ -104,7 +117,8 @@ def test_many_changes_are_told_together(tmp_path: Path) -> None:
                 await d.db.write(_enqueue)
             await d.db.write(_incident)
             told = await asyncio.wait_for(waiting, LONGEST_S)
-            # However slow the disk is: once in each pause, what was told at once, and what was on its way before.
+            # However slow the disk is: once in each pause, what was told at once, and what was on
+            # its way before.
             assert len(told) <= (d.clock.ticks_ms() - begun_ms) / PAUSE_MS + 3
 
     in_daemon(tmp_path, [], scenario)

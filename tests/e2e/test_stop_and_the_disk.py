@@ -1,4 +1,6 @@
-"""STOP and cancel do not wait for the disk: what works is broken off and answered at once, and recorded when the disk takes it."""
+"""STOP and cancel do not wait for the disk: what works is broken off and answered at once, and
+recorded when the disk takes it.
+"""
 
 import asyncio
 import secrets
@@ -10,14 +12,28 @@ import pytest
 
 from palyra.agent import durable_write, runs
 from palyra.core.ids import OWNER
-from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.models.scripted import Script, ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import call
-from tests.faults import LONGEST_S, FullDisk, ends, eventually, held_writer, in_daemon, on_full_disk, permit_all, reached, row
+from tests.faults import (
+    LONGEST_S,
+    FullDisk,
+    ends,
+    eventually,
+    held_writer,
+    in_daemon,
+    on_full_disk,
+    permit_all,
+    reached,
+    row,
+)
 from tests.inprocess import kinds, say, session, until
 
 QUIET = "[healing]\nmode = 'disabled'\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
-ASKS = {"ask": [Turn(calls=(call("test.once", path="a.txt", line="x"),))], "again": [Turn(text=("fine",))]}
+ASKS = {
+    "ask": [Turn(calls=(call("test.once", path="a.txt", line="x"),))],
+    "again": [Turn(text=("fine",))],
+}
 
 
 def a_command() -> str:
@@ -30,7 +46,9 @@ def running(command: str) -> list[str]:
     found = []
     for process in Path("/proc").iterdir():
         try:
-            words = (process / "cmdline").read_bytes().split(b"\0") if process.name.isdigit() else []
+            words = (
+                (process / "cmdline").read_bytes().split(b"\0") if process.name.isdigit() else []
+            )
         except OSError:
             continue
         if words[:2] == command.encode().split():
@@ -53,7 +71,9 @@ async def cancel(d: Daemon, run_id: str) -> None:
 
 
 @pytest.mark.parametrize("verb", [stop, cancel])
-def test_a_command_ends_though_the_disk_does_not_answer(tmp_path: Path, verb: Callable[[Daemon, str], Awaitable[None]]) -> None:
+def test_a_command_ends_though_the_disk_does_not_answer(
+    tmp_path: Path, verb: Callable[[Daemon, str], Awaitable[None]]
+) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         run = await say(d, where, "run")
@@ -61,14 +81,21 @@ def test_a_command_ends_though_the_disk_does_not_answer(tmp_path: Path, verb: Ca
         await eventually(lambda: running(command), "the command runs")
         with held_writer(d):
             await answered(verb(d, run.run_id))
-            await eventually(lambda: not running(command), "the command is dead though nothing can be written")
+            await eventually(
+                lambda: not running(command), "the command is dead though nothing can be written"
+            )
             assert (await row(d, run.run_id)).state == "in_progress"
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
         assert (await kinds(d, where.session_id))[-2:] == ["tool.finished", "run.cancelled"]
 
     command = a_command()
     permit_all(tmp_path)
-    in_daemon(tmp_path, [Turn(calls=(call("shell.run", command=command, timeout_s=600),))], scenario, QUIET)
+    in_daemon(
+        tmp_path,
+        [Turn(calls=(call("shell.run", command=command, timeout_s=600),))],
+        scenario,
+        QUIET,
+    )
 
 
 @pytest.mark.parametrize("verb", [stop, cancel])
@@ -87,13 +114,20 @@ def test_nothing_is_read_before_a_command_is_ended(
             real = d.db._read
             frozen.setattr(d.db, "_read", lambda query: thawed.wait(LONGEST_S) and real(query))
             await answered(verb(d, run.run_id))
-            await eventually(lambda: not running(command), "the command is dead though nothing can be read")
+            await eventually(
+                lambda: not running(command), "the command is dead though nothing can be read"
+            )
             thawed.set()
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
 
     command = a_command()
     permit_all(tmp_path)
-    in_daemon(tmp_path, [Turn(calls=(call("shell.run", command=command, timeout_s=600),))], scenario, QUIET)
+    in_daemon(
+        tmp_path,
+        [Turn(calls=(call("shell.run", command=command, timeout_s=600),))],
+        scenario,
+        QUIET,
+    )
 
 
 def test_a_waiting_run_is_stopped_when_the_disk_answers_again(tmp_path: Path) -> None:
@@ -112,8 +146,11 @@ def test_a_waiting_run_is_stopped_when_the_disk_answers_again(tmp_path: Path) ->
 def test_on_a_full_disk_stop_ends_what_works_and_later_what_waited_but_not_what_came_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold = Hold()
-    script = {"long": (Turn(text=("a",), hold="h"),), **{name: tuple(turns) for name, turns in ASKS.items()}}
+    hold = StreamPause()
+    script = {
+        "long": (Turn(text=("a",), hold="h"),),
+        **{name: tuple(turns) for name, turns in ASKS.items()},
+    }
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         where, other = await session(d), await session(d, key="other")
@@ -123,7 +160,10 @@ def test_on_a_full_disk_stop_ends_what_works_and_later_what_waited_but_not_what_
         await reached(hold.reached)
         disk.fill()
         stopped = await d.gateway.stop(OWNER)
-        assert (set(stopped.cancelled), stopped.recorded) == ({waiting.run_id, working.run_id}, False)
+        assert (set(stopped.cancelled), stopped.recorded) == (
+            {waiting.run_id, working.run_id},
+            False,
+        )
         disk.full = False
         later = await session(d, key="later")
         fine = await say(d, later, "again")
@@ -152,6 +192,10 @@ def test_stop_ends_many_waiting_and_queued_runs_in_one_step(tmp_path: Path) -> N
         assert (len(stopped.cancelled), stopped.recorded) == (60, True)
         assert d.db.steps - before <= 3
         for where in places:
-            assert (await kinds(d, where.session_id))[-3:] == ["approval.resolved", "run.cancelled", "run.cancelled"]
+            assert (await kinds(d, where.session_id))[-3:] == [
+                "approval.resolved",
+                "run.cancelled",
+                "run.cancelled",
+            ]
 
     in_daemon(tmp_path, ASKS, scenario, QUIET)

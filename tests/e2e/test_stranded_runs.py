@@ -1,4 +1,6 @@
-"""A run that is in progress on the tape is being worked on, and a mailbox moves on, whatever happens in between."""
+"""A run that is in progress on the tape is being worked on, and a mailbox moves on, whatever
+happens in between.
+"""
 
 import asyncio
 import json
@@ -17,7 +19,7 @@ from palyra.core import run_state
 from palyra.core.errors import NotFound
 from palyra.core.events import Budgets
 from palyra.core.ids import OWNER
-from palyra.models.scripted import Hold, Turn
+from palyra.models.scripted import StreamPause, Turn
 from palyra.serve.wiring import tools as parts_tools
 from palyra.serve.wiring.daemon import Daemon
 from tests import daemon as process
@@ -53,11 +55,8 @@ def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "RETRY_S", 0.02)
 
 
-# --- callers ----------------------------------------------------------------------------------------------------------
-
-
 def test_two_cancels_at_once_do_not_stop_the_mailbox(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)
@@ -82,14 +81,23 @@ def test_two_stops_over_http_do_not_stop_the_mailbox(tmp_path: Path) -> None:
         "long": [{"text": ["a", "b"], "hold": str(tmp_path / "never"), "hold_after": 1}],
         "next": [{"text": "fine"}],
     }
-    with process.start(tmp_path, script=script, config="[limits]\nrequests_per_second = 100000\n") as served:
+    with process.start(
+        tmp_path, script=script, config="[limits]\nrequests_per_second = 100000\n"
+    ) as served:
         for _ in range(10):
             session_id = served.post("/v1/sessions")["session_id"]
             run = served.post(f"/v1/sessions/{session_id}/messages", {"text": "long"})
             queued = served.post(f"/v1/sessions/{session_id}/messages", {"text": "next"})
             stream = f"/v1/sessions/{session_id}/events?after=0"
-            next(data for _, _, data in served.events(stream) if data.get("kind") == "input.assembled")
-            both = [threading.Thread(target=served.post, args=(f"/v1/runs/{run['run_id']}/cancel",)) for _ in range(2)]
+            next(
+                data
+                for _, _, data in served.events(stream)
+                if data.get("kind") == "input.assembled"
+            )
+            both = [
+                threading.Thread(target=served.post, args=(f"/v1/runs/{run['run_id']}/cancel",))
+                for _ in range(2)
+            ]
             for each in both:
                 each.start()
             for each in both:
@@ -103,7 +111,9 @@ def _end_of(served: DaemonProcess, run_id: str) -> str:
         state = str(served.get(f"/v1/runs/{run_id}")["state"])
         if state in run_state.TERMINAL:
             return state
-        time.sleep(0.005)  # A run that nobody works on tells nobody: there is nothing to wait on but the clock.
+        time.sleep(
+            0.005
+        )  # A run that nobody works on tells nobody: there is nothing to wait on but the clock.
     return f"still {state}"
 
 
@@ -127,7 +137,9 @@ def test_an_answer_whose_caller_goes_away_is_acted_on(tmp_path: Path) -> None:
         approval = await asked(d, where.session_id)
         with held_writer(d) as writer:
             answer = Answer(decision="allow")
-            answering = asyncio.create_task(d.answers.answer(OWNER, approval.approval_id, answer, "test"))
+            answering = asyncio.create_task(
+                d.answers.answer(OWNER, approval.approval_id, answer, "test")
+            )
             await writer.handed_over(1)
             answering.cancel()
             await asyncio.wait([answering])
@@ -151,12 +163,9 @@ def test_a_session_that_is_made_and_used_in_the_same_moment_answers(tmp_path: Pa
     in_daemon(tmp_path, HELLO, scenario)
 
 
-# --- a full disk ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("soon_again")
 def test_a_full_disk_while_the_next_run_begins_does_not_stop_the_mailbox(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         where = await session(d)
@@ -174,7 +183,7 @@ def test_a_full_disk_while_the_next_run_begins_does_not_stop_the_mailbox(tmp_pat
 
 @pytest.mark.usefixtures("soon_again")
 def test_a_cancel_that_the_full_disk_refused_leaves_no_run_without_a_task(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         where = await session(d)
@@ -192,7 +201,7 @@ def test_a_cancel_that_the_full_disk_refused_leaves_no_run_without_a_task(tmp_pa
 def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         where = await session(d)
@@ -200,7 +209,9 @@ def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost
         await reached(hold.reached)
         disk.full = True
         hold.released.set()
-        await eventually(lambda: "is held until it can be written" in caplog.text, "the run waits for room")
+        await eventually(
+            lambda: "is held until it can be written" in caplog.text, "the run waits for room"
+        )
         monkeypatch.setattr(runs, "RETRY_S", 0.02)
         assert not (await d.gateway.cancel(OWNER, run.run_id)).recorded
         disk.full = False
@@ -211,7 +222,7 @@ def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost
 
 @pytest.mark.usefixtures("soon_again")
 def test_a_full_disk_when_the_time_budget_ends_only_delays_the_end(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         # Enough for a slow machine to come as far as the model.
@@ -224,9 +235,6 @@ def test_a_full_disk_when_the_time_budget_ends_only_delays_the_end(tmp_path: Pat
         assert body(await ends(d, where.session_id, run.run_id))["reason"] == "time_budget"
 
     on_full_disk(tmp_path, long_and_next(hold), scenario)
-
-
-# --- what is gone after a restart -------------------------------------------------------------------------------------
 
 
 ONCE = [Turn(calls=(call("test.once", path="a.txt", line="x"),)), Turn(text=("ok",))]
@@ -253,7 +261,9 @@ def test_a_yes_to_a_tool_that_is_gone_is_refused_and_the_run_can_still_be_ended(
         _without_rehearsal(monkeypatch)
         async with daemon(tmp_path, ONCE) as d:
             with pytest.raises(NotFound):
-                await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
+                await d.answers.answer(
+                    OWNER, approval.approval_id, Answer(decision="allow"), "test"
+                )
             assert (await row(d, run.run_id)).state == "waiting"
             await d.answers.answer(OWNER, approval.approval_id, Answer(decision="deny"), "test")
             assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
@@ -280,7 +290,11 @@ def test_an_allowed_call_whose_tool_is_gone_after_a_restart_has_a_result_that_sa
         _without_rehearsal(monkeypatch)
         async with daemon(tmp_path, ONCE) as d:
             assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
-            (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+            (result,) = [
+                body(entry)
+                for entry in await entries(d, where.session_id)
+                if entry.kind == "tool.finished"
+            ]
             assert result["outcome"] == "error"
             assert "test.once" in result["text"]
 
@@ -289,7 +303,19 @@ def test_an_allowed_call_whose_tool_is_gone_after_a_restart_has_a_result_that_sa
 
 def test_a_model_that_is_gone_after_a_restart_ends_the_run_with_a_reason(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
-    script.write_text(json.dumps({"*": [{"calls": [{"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}]}]}))
+    script.write_text(
+        json.dumps(
+            {
+                "*": [
+                    {
+                        "calls": [
+                            {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
+                        ]
+                    }
+                ]
+            }
+        )
+    )
     other = f'[providers.other]\nkind = "scripted"\nmodels = ["two"]\nscript = "{script}"\n'
 
     async def inside() -> None:
@@ -302,7 +328,11 @@ def test_a_model_that_is_gone_after_a_restart_ends_the_run_with_a_reason(tmp_pat
             end = await ends(d, where.session_id, run.run_id)
             assert (end.kind, body(end)["reason"]) == ("run.failed", "invalid_input")
             assert "other/two" in body(end)["message"]
-            (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+            (result,) = [
+                body(entry)
+                for entry in await entries(d, where.session_id)
+                if entry.kind == "tool.finished"
+            ]
             assert result["outcome"] == "ok"
 
     run_loop(inside())

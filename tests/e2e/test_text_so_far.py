@@ -1,4 +1,6 @@
-"""Whoever begins to watch in the middle of a turn is told what it has said so far, once; nothing of it is stored twice."""
+"""Whoever begins to watch in the middle of a turn is told what it has said so far, once; nothing of
+it is stored twice.
+"""
 
 import asyncio
 from itertools import takewhile
@@ -7,22 +9,28 @@ from typing import Any
 
 import msgspec
 
-from palyra.agent.broadcast import MOST_LIVE, Hub
+from palyra.agent.broadcast import MOST_LIVE, Broadcast
 from palyra.core.ids import OWNER
-from palyra.core.messages import Emit, ModelRequest, Reply
+from palyra.core.messages import Emit, ModelReply, ModelRequest
 from palyra.serve.wiring.daemon import Daemon
 from tests.daemon import start
 from tests.faults import eventually, in_daemon, reached
 from tests.inprocess import entries, say, session
 
-HOLD = {"text": ["The beginning is here, ", "and the end."], "reasoning": "Slowly does it, word by word.", "hold_after": 1}
+HOLD = {
+    "text": ["The beginning is here, ", "and the end."],
+    "reasoning": "Slowly does it, word by word.",
+    "hold_after": 1,
+}
 
 
 def live(events: Any) -> dict[str, Any]:
     return next(data for _, event, data in events if event == "live")
 
 
-def test_a_watcher_in_mid_turn_gets_text_and_reasoning_so_far_and_then_the_rest(tmp_path: Path) -> None:
+def test_a_watcher_in_mid_turn_gets_text_and_reasoning_so_far_and_then_the_rest(
+    tmp_path: Path,
+) -> None:
     with start(tmp_path, script={"*": [{**HOLD, "hold": str(tmp_path / "go")}]}) as daemon:
         session_id = daemon.post("/v1/sessions")["session_id"]
         run = daemon.post(f"/v1/sessions/{session_id}/messages", {"text": "slowly"})["run_id"]
@@ -36,16 +44,23 @@ def test_a_watcher_in_mid_turn_gets_text_and_reasoning_so_far_and_then_the_rest(
         assert second["reasoning"].startswith("Slowly does it")
         (tmp_path / "go").touch()
         rest = [(event, data) for _, event, data in late]
-        deltas = [data for event, data in takewhile(lambda each: each[1].get("kind") != "model.replied", rest) if event == "live"]
+        deltas = [
+            data
+            for event, data in takewhile(lambda each: each[1].get("kind") != "model.replied", rest)
+            if event == "live"
+        ]
         assert not any(each.get("whole") for each in deltas)
-        assert second["text"] + "".join(each.get("text", "") for each in deltas) == "The beginning is here, and the end."
+        assert (
+            second["text"] + "".join(each.get("text", "") for each in deltas)
+            == "The beginning is here, and the end."
+        )
         # Nothing is being said now: there is nothing to catch up with.
         assert not [event for _, event, _ in daemon.events(path) if event == "live"]
 
 
 def test_a_watcher_whose_buffer_ran_over_is_told_the_whole_instead_of_a_text_with_holes() -> None:
     async def scenario() -> list[list[Any]]:
-        hub, said = Hub(), list[bytes]()
+        hub, said = Broadcast(), list[bytes]()
         watcher = hub.subscribe("tape")
         hub.speaks("tape", "run", lambda: b"".join(said))
         for number in range(MOST_LIVE + 5):
@@ -63,7 +78,9 @@ def test_a_watcher_whose_buffer_ran_over_is_told_the_whole_instead_of_a_text_wit
 
 
 class Stubborn:
-    """A provider whose first answer does not end when it is told to, and whose second stops in the middle."""
+    """A provider whose first answer does not end when it is told to, and whose second stops in the
+    middle.
+    """
 
     name = "stubborn"
 
@@ -71,7 +88,7 @@ class Stubborn:
         self.asked = 0
         self.speaking, self.given_up = asyncio.Event(), asyncio.Event()
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         self.asked += 1
         first = self.asked == 1
         emit("text", f"{'one' if first else 'two'} is being answered, word by word ")

@@ -1,4 +1,6 @@
-"""`doctor --crash` and `doctor --attack`: what they say of a configuration that holds, and of one that does not."""
+"""`doctor --crash` and `doctor --attack`: what they say of a configuration that holds, and of one
+that does not.
+"""
 
 import json
 from pathlib import Path
@@ -15,11 +17,15 @@ from tests.cli_terminal import palyra
 FRAME = "the end of its own frame"
 
 
-@pytest.mark.timeout(300)  # Everything that is tried, one after the other, on a machine that may be busy.
+@pytest.mark.timeout(
+    300
+)  # Everything that is tried, one after the other, on a machine that may be busy.
 def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "policies").mkdir(parents=True)
-    (home / "policies/mine.cedar").write_text('@id("no")\nforbid (principal, action, resource == Tool::"test.reversible");\n')
+    (home / "policies/mine.cedar").write_text(
+        '@id("no")\nforbid (principal, action, resource == Tool::"test.reversible");\n'
+    )
     (home / "config.toml").write_text(
         "[policy]\npreset = 'coding'\n[providers.dear]\nkind = 'openai-chat'\nbase_url = 'http://127.0.0.1:9'\n"
     )
@@ -42,7 +48,9 @@ def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path
     assert "25 ways held: another common folder, settings" in held
     assert "61 ways held" in held
     assert all(name in held for name in ("package.json", ".vscode/x", "agents.md", ".github/x"))
-    assert found["attack:previews"]["detail"].startswith("20 previews held: a change that is too long for a chat, ")
+    assert found["attack:previews"]["detail"].startswith(
+        "20 previews held: a change that is too long for a chat, "
+    )
     assert found["crash"]["detail"].startswith("killed 1 times, and each run came to its end")
     assert found["crash:denied"]["detail"].startswith("policy denied test.reversible")
     assert found["attack:commands"]["detail"].startswith("10 attempts held")
@@ -59,24 +67,33 @@ def test_what_gets_through_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(attack, "ATTEMPTS", {"commands": tried})
     monkeypatch.setattr(attack, "PLANTED", ("work/planted.txt",))
     (check,) = attack.trial(tmp_path / "home", {"PATH": "/usr/bin:/bin"})
-    assert (check.state, check.detail) == ("fail", "got through: saying it (shell.run), an ordinary file (fs.write)")
+    assert (check.state, check.detail) == (
+        "fail",
+        "got through: saying it (shell.run), an ordinary file (fs.write)",
+    )
 
 
 def test_what_happens_twice_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = [call("test.once", path="once.txt", line="0"), {"text": "done"}]
-    monkeypatch.setattr(crash, "_script", lambda runs: {f"run {number}": twice for number in range(runs)})
+    monkeypatch.setattr(
+        crash, "_script", lambda runs: {f"run {number}": twice for number in range(runs)}
+    )
     (check,) = crash.trial(tmp_path / "home", {"PATH": "/usr/bin:/bin"}, 1, lambda done: None)
     assert check.state == "fail"
     assert "once.txt has the line 0 2 times" in check.detail
 
 
 def test_a_way_that_is_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of that name in the place itself stands for a wall that is missing; one is written that nobody obeys."""
+    """A file of that name in the place itself stands for a wall that is missing; one is written
+    that nobody obeys.
+    """
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text("[policy]\npreset = 'coding'\n")
     monkeypatch.setattr(obeyed, "REPOSITORY", {"an alias": "true", "nothing": "true"})
-    monkeypatch.setattr(obeyed, "_AFTERWARDS", (("-c", "alias.x=!touch ../../outside/ESCAPED", "x"),))
+    monkeypatch.setattr(
+        obeyed, "_AFTERWARDS", (("-c", "alias.x=!touch ../../outside/ESCAPED", "x"),)
+    )
     monkeypatch.setattr(obeyed, "_example", lambda row: "w/plain.txt")
     repositories, writes = obeyed.trial(home, {"PATH": "/usr/bin:/bin"})
     assert (repositories.state, repositories.detail) == ("fail", "got through: an alias, nothing")

@@ -19,7 +19,9 @@ SCRIPT = {"hi": [{"text": "hello"}], "bye": [{"text": "so long"}]}
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder = tmp_path_factory.mktemp("usage")
     (folder / "home").mkdir(mode=0o700)
-    (folder / "home" / "prices.toml").write_text('[models]\n"scripted/*" = { input = 1.0, output = 2.0 }\n')
+    (folder / "home" / "prices.toml").write_text(
+        '[models]\n"scripted/*" = { input = 1.0, output = 2.0 }\n'
+    )
     with start(folder, config=CONFIG, script=SCRIPT) as daemon:
         for text in ("hi", "bye"):
             daemon.run(text)
@@ -27,16 +29,36 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 
 def test_every_group_adds_up_to_the_same_total(served: DaemonProcess) -> None:
-    groups = ("call", "run", "session", "model", "principal", "origin", "task", "hour", "day", "month")
+    groups = (
+        "call",
+        "run",
+        "session",
+        "model",
+        "principal",
+        "origin",
+        "task",
+        "hour",
+        "day",
+        "month",
+    )
     told = {by: served.get(f"/v1/usage?by={by}") for by in groups}
     for each in told.values():
-        for name in ("calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "unpriced"):
+        for name in (
+            "calls",
+            "input_tokens",
+            "output_tokens",
+            "cached_tokens",
+            "cost_microusd",
+            "unpriced",
+        ):
             assert sum(row[name] for row in each["usage"]) == each["total"][name]
     total = told["day"]["total"]
     assert total["cost_microusd"] == total["input_tokens"] + 2 * total["output_tokens"]
     assert (total["unpriced"], total["calls"] >= 2) == (0, True)
     assert total["from_ms"] <= total["until_ms"]
-    assert [row["group"] for row in told["month"]["usage"]] == [time.strftime("%Y-%m", time.gmtime(total["until_ms"] / 1000))]
+    assert [row["group"] for row in told["month"]["usage"]] == [
+        time.strftime("%Y-%m", time.gmtime(total["until_ms"] / 1000))
+    ]
     assert [row["group"] for row in told["task"]["usage"]] == ["interactive"]
     assert served.get("/v1/usage?by=schedule")["usage"] == []
 
@@ -51,11 +73,17 @@ def test_only_an_owner_sees_everybody_and_sets_budgets(served: DaemonProcess) ->
 
 
 def test_a_budget_is_set_seen_and_removed_over_http(served: DaemonProcess) -> None:
-    assert served.request("PUT", "/v1/budgets/guests", {"tokens": 500, "per": "principal", "who": "guest"}).status == 200
+    assert (
+        served.request(
+            "PUT", "/v1/budgets/guests", {"tokens": 500, "per": "principal", "who": "guest"}
+        ).status
+        == 200
+    )
     states = {each["name"]: each for each in served.get("/v1/budgets")["budgets"]}
     assert (states["fixed"]["source"], states["fixed"]["limit"]) == ("config", 1_000_000)
     assert states["fixed"]["spent"] == sum(
-        served.get("/v1/usage?by=day&everybody=true")["total"][k] for k in ("input_tokens", "output_tokens")
+        served.get("/v1/usage?by=day&everybody=true")["total"][k]
+        for k in ("input_tokens", "output_tokens")
     )
     assert (states["guests"]["who"], states["guests"]["left"]) == ("guest", 500)
     assert served.request("PUT", "/v1/budgets/fixed", {"tokens": 5}).code == "conflict"
@@ -86,7 +114,9 @@ def test_the_command_line_shows_tables_lines_budgets_and_forecast(served: Daemon
     plotted = said("show", "--by", "day", "--plot")
     assert [line.split()[0] for line in plotted.splitlines()[:3]] == ["tokens", "cost", "first"]
     assert json.loads(said("show", "--json"))["total"]["calls"] >= 2
-    assert "is set" in said("budgets", "set", "day", "--usd", "0.5", "--every", "day", "--then", "ask")
+    assert "is set" in said(
+        "budgets", "set", "day", "--usd", "0.5", "--every", "day", "--then", "ask"
+    )
     listed = said("budgets")
     assert "$0.50 a day, then ask" in listed
     assert "config" in listed
@@ -105,5 +135,8 @@ def test_lines_are_as_high_as_their_values() -> None:
 def test_a_broken_price_file_is_named_at_start(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o700)
     (tmp_path / "home" / "prices.toml").write_text("nonsense")
-    with pytest.raises(AssertionError, match=r"prices\.toml cannot be read"), start(tmp_path, config=CONFIG, script=SCRIPT):
+    with (
+        pytest.raises(AssertionError, match=r"prices\.toml cannot be read"),
+        start(tmp_path, config=CONFIG, script=SCRIPT),
+    ):
         pass

@@ -1,4 +1,6 @@
-"""The vault of a real daemon, over HTTP, the command line and the chat. A value that was put in is found nowhere afterwards."""
+"""The vault of a real daemon, over HTTP, the command line and the chat. A value that was put in is
+found nowhere afterwards.
+"""
 
 import json
 import secrets
@@ -21,12 +23,21 @@ CONFIG = "[limits]\nrequests_per_second = 100000\n"
 
 def made_up() -> str:
     """A value that no rule knows: only the vault can."""
-    return "quiet/" + "-".join(secrets.choice(("lamp", "river", "stone", "cloud")) + secrets.token_hex(2) for _ in range(4)) + "+ä"
+    return (
+        "quiet/"
+        + "-".join(
+            secrets.choice(("lamp", "river", "stone", "cloud")) + secrets.token_hex(2)
+            for _ in range(4)
+        )
+        + "+ä"
+    )
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
-    with daemon.start(tmp_path_factory.mktemp("vault"), config=CONFIG, script={"*": [{"text": "hello"}]}) as process:
+    with daemon.start(
+        tmp_path_factory.mktemp("vault"), config=CONFIG, script={"*": [{"text": "hello"}]}
+    ) as process:
         yield process
 
 
@@ -36,28 +47,33 @@ def assert_nowhere(value: str, places: dict[str, bytes]) -> None:
             assert trace not in content, f"the value is in {place}: {trace!r}"
 
 
-# --- nowhere ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_value_is_found_nowhere_whatever_is_done_with_it(tmp_path: Path) -> None:
     value, second = made_up(), made_up()
     chunks = [f"so {value} it", " is ", *value, " and ", second, " too"]
     script = {
         "*": [
-            {"text": chunks, "reasoning": f"think {value}", "calls": [{"name": "fs.read", "arguments": {"path": "notes.txt"}}]},
+            {
+                "text": chunks,
+                "reasoning": f"think {value}",
+                "calls": [{"name": "fs.read", "arguments": {"path": "notes.txt"}}],
+            },
             {"text": "done"},
         ]
     }
     answers: list[bytes] = []
     with daemon.start(tmp_path, config=CONFIG, script=script) as served:
-        (served.workspace / "notes.txt").write_text(f"one {value}\ntwo {json.dumps(value)}\nthree {value.encode().hex()}\n")
+        (served.workspace / "notes.txt").write_text(
+            f"one {value}\ntwo {json.dumps(value)}\nthree {value.encode().hex()}\n"
+        )
 
         def ask(method: str, path: str, body: Any = None) -> None:
             answers.append(served.request(method, path, body).body)
 
         def talk() -> None:
             session = served.post("/v1/sessions", {"title": f"about {value}"})["session_id"]
-            submitted = served.post(f"/v1/sessions/{session}/messages", {"text": f"my key is {value}, keep {second}"})
+            submitted = served.post(
+                f"/v1/sessions/{session}/messages", {"text": f"my key is {value}, keep {second}"}
+            )
             path = f"/v1/sessions/{session}/events?until={submitted['run_id']}"
             answers.extend(json.dumps(data).encode() for _, _, data in served.events(path))
             ask("GET", f"/v1/sessions/{session}/entries")
@@ -114,26 +130,40 @@ def test_a_value_is_found_nowhere_whatever_is_done_with_it(tmp_path: Path) -> No
 
 def test_what_stands_in_the_store_is_sealed_and_private(served: DaemonProcess) -> None:
     served.post("/v1/vault", {"name": "PRIVATE", "value": "a value to be sealed"})
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (served.home / "keys").iterdir()}
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode) for path in (served.home / "keys").iterdir()
+    }
     assert modes["vault.key"] == 0o600
     assert stat.S_IMODE((served.home / "keys").stat().st_mode) == 0o700
     for path in served.home.glob("journal.db*"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-# --- HTTP -------------------------------------------------------------------------------------------------------------
-
-
 def test_a_secret_is_set_listed_rotated_and_removed_over_http(served: DaemonProcess) -> None:
     made = served.post(
-        "/v1/vault", {"name": "H", "value": "the first value", "hosts": ["api.example.org"], "tools": ["http.fetch"]}
+        "/v1/vault",
+        {
+            "name": "H",
+            "value": "the first value",
+            "hosts": ["api.example.org"],
+            "tools": ["http.fetch"],
+        },
     )
     assert made["name"] == "H"
-    assert (made["hosts"], made["tools"], made["size"]) == (["api.example.org"], ["http.fetch"], "short")
-    rotated = served.post(
-        "/v1/vault/rotate", {"name": "H", "value": "the second value, which is a good deal longer than the first one"}
+    assert (made["hosts"], made["tools"], made["size"]) == (
+        ["api.example.org"],
+        ["http.fetch"],
+        "short",
     )
-    assert (rotated["hosts"], rotated["size"], rotated["created_ms"]) == (["api.example.org"], "long", made["created_ms"])
+    rotated = served.post(
+        "/v1/vault/rotate",
+        {"name": "H", "value": "the second value, which is a good deal longer than the first one"},
+    )
+    assert (rotated["hosts"], rotated["size"], rotated["created_ms"]) == (
+        ["api.example.org"],
+        "long",
+        made["created_ms"],
+    )
     assert served.post("/v1/vault/rotate-key")["secrets"] >= 1
     listing = served.get("/v1/vault")
     assert listing["state"] == "open"
@@ -155,7 +185,11 @@ def test_only_an_owner_may_come_near_the_vault(served: DaemonProcess) -> None:
             ("POST", "/v1/vault/rotate", {"name": "O", "value": "another value"}),
             ("POST", "/v1/vault/rotate-key", {}),
         ):
-            assert served.request(method, path, body, token=token).status == 403, (scope, method, path)
+            assert served.request(method, path, body, token=token).status == 403, (
+                scope,
+                method,
+                path,
+            )
             assert served.request(method, path, body, token="").status == 401
 
 
@@ -195,14 +229,22 @@ def test_a_daemon_without_its_key_starts_and_says_that_the_vault_is_locked(tmp_p
         assert served.get("/v1/vault")["state"] == "open"
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.timeout(300)
-def test_the_command_line_takes_values_from_a_pipe_and_never_shows_them(served: DaemonProcess) -> None:
+def test_the_command_line_takes_values_from_a_pipe_and_never_shows_them(
+    served: DaemonProcess,
+) -> None:
     value = made_up()
     ran = [
-        palyra(served.home, "vault", "set", "CLI", "--host", "api.example.org", "--json", stdin=value + "\n"),
+        palyra(
+            served.home,
+            "vault",
+            "set",
+            "CLI",
+            "--host",
+            "api.example.org",
+            "--json",
+            stdin=value + "\n",
+        ),
         palyra(served.home, "vault", "rotate", "CLI", stdin=value),
         palyra(served.home, "vault", "list", "--json"),
         palyra(served.home, "vault"),
@@ -219,8 +261,13 @@ def test_the_command_line_takes_values_from_a_pipe_and_never_shows_them(served: 
     assert palyra(served.home, "vault", "remove", "CLI").returncode == 3
     assert palyra(served.home, "vault", "rotate", "CLI", stdin=value).returncode == 3
     assert palyra(served.home, "vault", "set", "CLI", stdin="abc").returncode == 2
-    assert palyra(served.home, "vault", "set", "CLI", value, stdin="x").returncode == 2, "a value is never an argument"
-    assert palyra(served.home, "vault", "set", "CLI", "--scope", "nowhere", stdin=value).returncode == 2
+    assert palyra(served.home, "vault", "set", "CLI", value, stdin="x").returncode == 2, (
+        "a value is never an argument"
+    )
+    assert (
+        palyra(served.home, "vault", "set", "CLI", "--scope", "nowhere", stdin=value).returncode
+        == 2
+    )
 
 
 def test_the_line_end_of_a_pipe_is_not_part_of_the_value(served: DaemonProcess) -> None:

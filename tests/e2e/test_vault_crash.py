@@ -1,6 +1,8 @@
-"""A vault that is killed at every commit and every file operation has all its secrets afterwards, and exactly one key.
+"""A vault that is killed at every commit and every file operation has all its secrets afterwards,
+and exactly one key.
 
-The test runs this file as a program of its own. How vaults are ended and opened again: see `tests.crash.forking`.
+The test runs this file as a program of its own. How vaults are ended and opened again: see
+`tests.crash.forking`.
 """
 
 import json
@@ -28,7 +30,10 @@ STEPS: list[tuple[Verb, dict[str, str]]] = [
     (lambda v: v.set("A", "first value"), {"A": "first value"}),
     (lambda v: v.set("B", "value of B"), {"A": "first value", "B": "value of B"}),
     (lambda v: v.vault.rotate_key(OWNER), {"A": "first value", "B": "value of B"}),
-    (lambda v: v.vault.rotate(OWNER, "global", "A", "second value"), {"A": "second value", "B": "value of B"}),
+    (
+        lambda v: v.vault.rotate(OWNER, "global", "A", "second value"),
+        {"A": "second value", "B": "value of B"},
+    ),
     (lambda v: v.vault.rotate_key(OWNER), {"A": "second value", "B": "value of B"}),
     (lambda v: v.vault.remove(OWNER, "global", "B"), {"A": "second value"}),
     (lambda v: v.set("C", "value of C"), {"A": "second value", "C": "value of C"}),
@@ -37,7 +42,9 @@ _OPERATIONS = ("replace", "fsync", "unlink", "write", "open")
 
 
 def live(folder: Path, die_at: int = 0, copies: Copies | None = None) -> int:
-    """Go on with the steps, behind those that were acknowledged, and die at a point. The report gets one line a step."""
+    """Go on with the steps, behind those that were acknowledged, and die at a point. The report
+    gets one line a step.
+    """
 
     async def armed() -> None:
         points, write = Points(die_at, stops=copies is not None), os.write
@@ -79,7 +86,9 @@ def allowed(done: int) -> list[dict[str, str]]:
 
 
 async def values(v: Opened) -> dict[str, str]:
-    return {label.removeprefix("global/"): await v.get(f"vault:{label}") for label in await v.names()}
+    return {
+        label.removeprefix("global/"): await v.get(f"vault:{label}") for label in await v.names()
+    }
 
 
 def problems(folder: Path) -> list[str]:
@@ -117,7 +126,9 @@ def crashed(folder: Path, die_at: tuple[int, ...]) -> list[str]:
     """Killed at these points one after another."""
     folder.mkdir()
     statuses = [live(folder, point) for point in die_at]
-    wrong = [f"ended with status {status}" for status in statuses if status != 0 and not killed(status)]
+    wrong = [
+        f"ended with status {status}" for status in statuses if status != 0 and not killed(status)
+    ]
     return wrong + problems(folder)
 
 
@@ -141,7 +152,12 @@ def main(root: Path) -> None:
         name = "-".join(map(str, die_at))
         if wrong := crashed(root / name, die_at):
             failures[name] = wrong
-    result = {"points": last, "states": copies.states, "tries": last + len(twice), "failures": failures}
+    result = {
+        "points": last,
+        "states": copies.states,
+        "tries": last + len(twice),
+        "failures": failures,
+    }
     sys.stdout.write(json.dumps(result) + "\n")
 
 

@@ -1,4 +1,6 @@
-"""Verifying a journal that is in use: a sound one is never called broken, a changed one always is."""
+"""Verifying a journal that is in use: a sound one is never called broken, a changed one always
+is.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from palyra.models.scripted import Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import sqlite_files
 from palyra.store.database import Tx
-from palyra.store.verify import Report
+from palyra.store.verify import VerifyReport
 from tests.faults import in_daemon
 from tests.inprocess import session
 from tests.journals import new_id, noting
@@ -30,13 +32,17 @@ async def an_old_session(d: Daemon, entries: int) -> str:
     await d.db.write(noting(where, *["said"] * entries))
 
     def age(tx: Tx) -> None:
-        tx.run("UPDATE sessions SET updated_ms = :at WHERE session_id = :id", at=tx.now_ms - 40 * DAY_MS, id=where)
+        tx.run(
+            "UPDATE sessions SET updated_ms = :at WHERE session_id = :id",
+            at=tx.now_ms - 40 * DAY_MS,
+            id=where,
+        )
 
     await d.db.write(age)
     return where
 
 
-async def walk(d: Daemon, progress: Callable[[int], None] = lambda entries: None) -> Report:
+async def walk(d: Daemon, progress: Callable[[int], None] = lambda entries: None) -> VerifyReport:
     return await asyncio.to_thread(sqlite_files.inspect, d.journal_path, progress)
 
 
@@ -76,7 +82,10 @@ def test_a_journal_that_many_write_to_is_never_called_broken(tmp_path: Path) -> 
                 await d.retention.archive_old(30)
                 await d.retention.restore("user:owner", name)
 
-        busy = [asyncio.create_task(write((await session(d, key=str(at))).session_id)) for at in range(WRITERS)]
+        busy = [
+            asyncio.create_task(write((await session(d, key=str(at))).session_id))
+            for at in range(WRITERS)
+        ]
         busy.append(asyncio.create_task(put_away()))
         try:
             reports = [await walk(d) for _ in range(WALKS)]
@@ -115,7 +124,8 @@ def test_an_incident_about_the_chain_closes_when_a_later_walk_is_clean(tmp_path:
         where = (await session(d)).session_id
         await d.db.write(noting(where, "a", "b"))
         by_hand(
-            d.journal_path, "DROP TRIGGER entries_are_never_changed; UPDATE entries SET time_ms = time_ms + 1 WHERE position = 2"
+            d.journal_path,
+            "DROP TRIGGER entries_are_never_changed; UPDATE entries SET time_ms = time_ms + 1 WHERE position = 2",
         )
         set_mode(d, "observe_only")
         await d.watchdog.look()
@@ -136,7 +146,8 @@ def test_an_incident_about_the_chain_stays_open_over_a_restart(tmp_path: Path) -
         where = (await session(d)).session_id
         await d.db.write(noting(where, *LONG))
         by_hand(
-            d.journal_path, "DROP TRIGGER entries_are_never_changed; UPDATE entries SET time_ms = time_ms + 1 WHERE position = 2000"
+            d.journal_path,
+            "DROP TRIGGER entries_are_never_changed; UPDATE entries SET time_ms = time_ms + 1 WHERE position = 2000",
         )
         set_mode(d, "observe_only")
         for _ in range(10):

@@ -1,4 +1,6 @@
-"""The watchdog: each fault is one incident of the right domain, left alone, reported or mended as the mode says."""
+"""The watchdog: each fault is one incident of the right domain, left alone, reported or mended as
+the mode says.
+"""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +10,7 @@ from palyra.core.ids import OWNER
 from palyra.core.messages import ModelRequest
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.models.scripted import Hold, ScriptedModel, Turn
+from palyra.models.scripted import ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, tape, tasks
 from palyra.store.database import Tx
@@ -16,15 +18,20 @@ from palyra.tools.catalogue import Arguments, declare
 from tests.crash.scenarios import call
 from tests.faults import asked, eventually, permit_all, reached, row
 from tests.inprocess import finished, say, session, until
-from tests.watching_over import JumpingClock, incidents, passes, set_mode, through_the_modes, told, watched
+from tests.watching_over import (
+    JumpingClock,
+    incidents,
+    passes,
+    set_mode,
+    through_the_modes,
+    told,
+    watched,
+)
 
 RUN_MS = 120_000
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
-
-
-def _hangs_once(hold: Hold) -> ScriptedModel:
+def _hangs_once(hold: StreamPause) -> ScriptedModel:
     """A model that never answers the first time."""
     asked_before: list[ModelRequest] = []
 
@@ -36,7 +43,7 @@ def _hangs_once(hold: Hold) -> ScriptedModel:
 
 
 def test_a_hung_provider_is_asked_again(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         where = await session(d)
@@ -55,8 +62,10 @@ def test_a_hung_provider_is_asked_again(tmp_path: Path) -> None:
     watched(tmp_path, _hangs_once(hold), scenario)
 
 
-def test_a_provider_that_hangs_every_time_is_one_incident_until_the_run_is_given_up(tmp_path: Path) -> None:
-    hold = Hold()
+def test_a_provider_that_hangs_every_time_is_one_incident_until_the_run_is_given_up(
+    tmp_path: Path,
+) -> None:
+    hold = StreamPause()
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         set_mode(d, "auto")
@@ -71,7 +80,10 @@ def test_a_provider_that_hangs_every_time_is_one_incident_until_the_run_is_given
             hold.reached.clear()
             await passes(d, clock, RUN_MS)
             # The next try waits a moment before it asks.
-            await eventually(lambda: hold.reached.is_set() or not d.runs.works_on(run.run_id), "it is asked again, or given up")
+            await eventually(
+                lambda: hold.reached.is_set() or not d.runs.works_on(run.run_id),
+                "it is asked again, or given up",
+            )
         assert (await row(d, run.run_id)).state in ("failed", "cancelled")
         await d.watchdog.look()
         (incident,) = await incidents(d)
@@ -89,7 +101,9 @@ class _Stuck:
     """A tool that does not come back when its time is over, whatever it is told."""
 
     argument_type = _NoArguments
-    spec = declare("test.stuck", "Does not come back.", _NoArguments, effect="pure", limits=Limits(time_ms=100))
+    spec = declare(
+        "test.stuck", "Does not come back.", _NoArguments, effect="pure", limits=Limits(time_ms=100)
+    )
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -135,7 +149,7 @@ def test_a_hung_tool_ends_its_run(tmp_path: Path) -> None:
 
 
 def test_a_run_that_nobody_works_on_goes_on(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         run = await say(d, await session(d), "hello")
@@ -179,8 +193,11 @@ def test_a_message_that_nobody_begins_is_begun(tmp_path: Path) -> None:
 
 def test_a_long_run_that_gets_on_is_never_flagged(tmp_path: Path) -> None:
     """Ten turns, each silent for a little less than the window: eighteen minutes in all."""
-    holds = {str(number): Hold() for number in range(10)}
-    turns = [Turn(text=(f"{number}",), hold=f"{number}", calls=(call("test.pure", text="x"),)) for number in range(10)]
+    holds = {str(number): StreamPause() for number in range(10)}
+    turns = [
+        Turn(text=(f"{number}",), hold=f"{number}", calls=(call("test.pure", text="x"),))
+        for number in range(10)
+    ]
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         set_mode(d, "auto")
@@ -210,7 +227,11 @@ def test_a_tool_that_is_silent_within_its_time_is_never_flagged(tmp_path: Path) 
         await d.watchdog.look()
         assert await incidents(d) == []
 
-    watched(tmp_path, [Turn(calls=(call("shell.run", command="sleep 1"),)), Turn(text=("done",))], scenario)
+    watched(
+        tmp_path,
+        [Turn(calls=(call("shell.run", command="sleep 1"),)), Turn(text=("done",))],
+        scenario,
+    )
 
 
 def test_a_run_that_waits_for_a_person_is_never_flagged_itself(tmp_path: Path) -> None:
@@ -228,7 +249,7 @@ def test_a_run_that_waits_for_a_person_is_never_flagged_itself(tmp_path: Path) -
 
 
 def test_a_machine_that_slept_does_not_make_a_run_look_stuck(tmp_path: Path) -> None:
-    hold = Hold()
+    hold = StreamPause()
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         set_mode(d, "auto")
@@ -244,10 +265,9 @@ def test_a_machine_that_slept_does_not_make_a_run_look_stuck(tmp_path: Path) -> 
     watched(tmp_path, ScriptedModel([Turn(text=("a",), hold="h")], holds={"h": hold}), scenario)
 
 
-# --- approvals and tasks ----------------------------------------------------------------------------------------------
-
-
-def test_a_forgotten_approval_expires_with_a_notice_where_the_settings_say_so(tmp_path: Path) -> None:
+def test_a_forgotten_approval_expires_with_a_notice_where_the_settings_say_so(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         where = await session(d)
         run = await say(d, where, "hello")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from palyra.features.workers.node.worker import Worker
-from palyra.models.scripted import Hold, ScriptedModel, Turn
+from palyra.models.scripted import ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
 from tests import mcp_servers
 from tests.browser_world import installed, resolver
@@ -17,13 +17,23 @@ from tests.journals import run as run_loop
 from tests.mcp_at_work import accepted, obedient, program, result_of
 from tests.mcp_at_work import permit as permit_mcp
 from tests.net_world import Site, html
-from tests.watching_over import JumpingClock, incidents, passes, set_mode, through_the_modes, told, watched
+from tests.watching_over import (
+    JumpingClock,
+    incidents,
+    passes,
+    set_mode,
+    through_the_modes,
+    told,
+    watched,
+)
 from tests.worker_world import world
 
 RUN_MS = 120_000
 
 
-def test_an_mcp_server_that_does_not_come_back_is_restarted_and_then_given_up(tmp_path: Path) -> None:
+def test_an_mcp_server_that_does_not_come_back_is_restarted_and_then_given_up(
+    tmp_path: Path,
+) -> None:
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         await eventually(lambda: d.mcp.one("s").state == "waiting", "the server has ended")
         set_mode(d, "observe_only")
@@ -57,7 +67,15 @@ def test_an_mcp_server_that_hangs_is_restarted(tmp_path: Path) -> None:
         await through_the_modes(d, clock, "worker", mended)
 
     tests = os.path.dirname(mcp_servers.SCRIPT)
-    hangs = program("s", sys.executable, mcp_servers.SCRIPT, "hostile", "stuck", readable=(tests,), timeout_ms=1_000)
+    hangs = program(
+        "s",
+        sys.executable,
+        mcp_servers.SCRIPT,
+        "hostile",
+        "stuck",
+        readable=(tests,),
+        timeout_ms=1_000,
+    )
     watched(tmp_path, obedient(), scenario, hangs)
 
 
@@ -81,7 +99,11 @@ def test_a_worker_that_vanished_is_told_of_and_one_that_said_goodbye_is_not(tmp_
             await eventually(lambda: station.link is None, "its line is cut")
             await passes(d, clock, RUN_MS + 60_000)
             (incident,) = await incidents(d)
-            assert (incident.domain, incident.key, incident.closed_ms) == ("worker", "worker:lost", 0)
+            assert (incident.domain, incident.key, incident.closed_ms) == (
+                "worker",
+                "worker:lost",
+                0,
+            )
             assert len(await told(d)) == 1
             w.proxy.closed = False
             await eventually(lambda: station.link is not None, "it comes back")
@@ -108,7 +130,9 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
         await finished(d, run)
         address = urls.parse(f"http://site.example:{site.port}/")
         try:
-            await browsers.visit(where.session_id, run.run_id, address, frozenset({f"site.example:{site.port}"}))
+            await browsers.visit(
+                where.session_id, run.run_id, address, frozenset({f"site.example:{site.port}"})
+            )
             pid = browsers.in_use()[0].pid
 
             async def closed() -> bool:
@@ -120,13 +144,19 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
             # The other one: its run is at work, and its process is killed.
             working = await say(d, where, "again")
             await reached(hold.reached)
-            await browsers.visit(where.session_id, working.run_id, address, frozenset({f"site.example:{site.port}"}))
+            await browsers.visit(
+                where.session_id, working.run_id, address, frozenset({f"site.example:{site.port}"})
+            )
             os.kill(browsers.in_use()[0].pid, signal.SIGKILL)
             await eventually(lambda: not browsers.in_use()[0].running, "the browser is dead")
             await d.watchdog.look()
             newest = (await incidents(d))[0]
             assert "has died" in newest.summary
-            assert (newest.domain, [each.result for each in newest.tried], bool(newest.closed_ms)) == ("browser", ["done"], True)
+            assert (
+                newest.domain,
+                [each.result for each in newest.tried],
+                bool(newest.closed_ms),
+            ) == ("browser", ["done"], True)
             assert browsers.open == 0
             hold.released.set()
             await finished(d, working)
@@ -137,6 +167,6 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
         async with Site({"": html("<p>hello</p>")}) as site:
             await scenario(d, clock, site)
 
-    hold = Hold()
+    hold = StreamPause()
     model = ScriptedModel([Turn(text=("hi",)), Turn(text=("well",), hold="h")], holds={"h": hold})
     watched(tmp_path, model, beside_a_site)

@@ -16,7 +16,16 @@ from palyra.store import sqlite_files
 from palyra.store.database import Tx
 from tests.faults import FullDisk, eventually, on_full_disk
 from tests.inprocess import finished, say, session
-from tests.watching_over import JumpingClock, incidents, kinds, passes, set_mode, through_the_modes, told, watched
+from tests.watching_over import (
+    JumpingClock,
+    incidents,
+    kinds,
+    passes,
+    set_mode,
+    through_the_modes,
+    told,
+    watched,
+)
 
 
 def _dead_pid() -> int:
@@ -60,8 +69,14 @@ def test_stale_pid_files_are_removed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "keys").mkdir(parents=True)
     dead = _dead_pid()
-    stale = [home / "daemon.json", home / f".config.toml.{dead}.new", home / "keys" / f"seal.key.{dead}"]
-    stale[0].write_text(f'{{"pid": {dead}, "url": "http://127.0.0.1:1", "started_ms": 0, "version": "1"}}')
+    stale = [
+        home / "daemon.json",
+        home / f".config.toml.{dead}.new",
+        home / "keys" / f"seal.key.{dead}",
+    ]
+    stale[0].write_text(
+        f'{{"pid": {dead}, "url": "http://127.0.0.1:1", "started_ms": 0, "version": "1"}}'
+    )
     for path in stale[1:]:
         path.write_text("x")
     kept = home / f".config.toml.{os.getpid()}.new"
@@ -80,11 +95,16 @@ def test_stale_pid_files_are_removed(tmp_path: Path) -> None:
 def test_a_file_that_nobody_goes_on_writing_is_removed(tmp_path: Path) -> None:
     backups = tmp_path / "home" / "backups"
     backups.mkdir(parents=True)
-    left, fresh, killed = backups / "a.db.partial", backups / "b.db.partial", backups / "c.db.partial"
+    left, fresh, killed = (
+        backups / "a.db.partial",
+        backups / "b.db.partial",
+        backups / "c.db.partial",
+    )
     killed.write_bytes(b"x")
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
-        # Of a daemon that was killed in the middle of a backup nothing is left once the next one has started.
+        # Of a daemon that was killed in the middle of a backup nothing is left once the next one
+        # has started.
         assert not killed.exists()
         for path in (left, fresh):
             path.write_bytes(b"x")
@@ -134,7 +154,9 @@ def test_little_room_on_the_disk_is_reported_and_what_can_go_goes(tmp_path: Path
 
 
 @pytest.mark.parametrize("mode", ["auto", "observe_only"])
-def test_a_full_disk_is_one_incident_that_is_recorded_once_there_is_room(tmp_path: Path, mode: str) -> None:
+def test_a_full_disk_is_one_incident_that_is_recorded_once_there_is_room(
+    tmp_path: Path, mode: str
+) -> None:
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         disk.fill()
         for _ in range(4):
@@ -152,7 +174,9 @@ def test_a_full_disk_is_one_incident_that_is_recorded_once_there_is_room(tmp_pat
     on_full_disk(tmp_path, [], scenario, f"[healing]\nmode = '{mode}'\nevery_ms = 3600000\n")
 
 
-def test_on_a_disk_that_is_really_full_the_remedy_helps_and_what_waited_goes_on_by_itself(tmp_path: Path) -> None:
+def test_on_a_disk_that_is_really_full_the_remedy_helps_and_what_waited_goes_on_by_itself(
+    tmp_path: Path,
+) -> None:
     alone = ["unshare", "--user", "--map-root-user", "--mount"]
     done = subprocess.run(
         [*alone, sys.executable, "-m", "tests.full_disk", str(tmp_path)],
@@ -177,7 +201,9 @@ def test_a_full_disk_is_left_alone_where_healing_is_disabled(tmp_path: Path) -> 
     on_full_disk(tmp_path, [], scenario, "[healing]\nmode = 'disabled'\n")
 
 
-def test_a_damaged_file_is_an_incident_with_its_evidence_and_not_only_a_failed_look(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_incident_with_its_evidence_and_not_only_a_failed_look(
+    tmp_path: Path,
+) -> None:
     async def lived(d: Daemon, clock: JumpingClock) -> None:
         await finished(d, await say(d, await session(d), "hello"))
 
@@ -185,7 +211,11 @@ def test_a_damaged_file_is_an_incident_with_its_evidence_and_not_only_a_failed_l
         set_mode(d, "auto")
         await passes(d, clock, 120_000)
         (incident,) = await incidents(d)
-        assert (incident.domain, incident.severity, incident.closed_ms) == ("journal", "critical", 0)
+        assert (incident.domain, incident.severity, incident.closed_ms) == (
+            "journal",
+            "critical",
+            0,
+        )
         assert "is damaged" in incident.summary
         assert [each.result for each in incident.tried] == ["done"]
         (evidence,) = (tmp_path / "home/backups").glob("broken-*.db")
@@ -193,7 +223,9 @@ def test_a_damaged_file_is_an_incident_with_its_evidence_and_not_only_a_failed_l
         assert len(await told(d)) == 1
 
     mark = b"DAMAGED BY A DISK"
-    watched(tmp_path, [Turn(text=(" ".join(f"needle{number}" for number in range(20_000)),))], lived)
+    watched(
+        tmp_path, [Turn(text=(" ".join(f"needle{number}" for number in range(20_000)),))], lived
+    )
     # A page in the middle of a long reply, which nothing reads again by itself.
     with (tmp_path / "home/journal.db").open("r+b") as file:
         page = file.read().index(b"needle9000 ") // 4096 * 4096
@@ -214,7 +246,9 @@ def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> 
         assert await incidents(d) == []
         damaged = apsw.Connection(str(d.journal_path))
         damaged.set_busy_timeout(5_000)
-        damaged.execute("DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:m' WHERE position = 3")
+        damaged.execute(
+            "DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:m' WHERE position = 3"
+        )
         damaged.close()
         await d.watchdog.look()
         assert await incidents(d) == [], "what was looked at is looked at again a day later"
@@ -222,13 +256,18 @@ def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> 
         await d.watchdog.look()
         await d.watchdog.look()
         (incident,) = await incidents(d)
-        assert (incident.domain, incident.severity, incident.closed_ms) == ("journal", "critical", 0)
+        assert (incident.domain, incident.severity, incident.closed_ms) == (
+            "journal",
+            "critical",
+            0,
+        )
         assert "position 3" in incident.summary
         assert "restore" in incident.fix
         await passes(d, clock, 180_000)
         assert await kinds(d) == ["incident.opened"]
         assert [path.name for path in backups.iterdir()] == ["monday.db"]
-        # What is safe to do: the evidence is kept as it was found, and the way back is named. Going it is for a person.
+        # What is safe to do: the evidence is kept as it was found, and the way back is named. Going
+        # it is for a person.
         set_mode(d, "auto")
         await passes(d, clock, 180_000)
         assert await kinds(d) == ["incident.opened", "incident.tried", "incident.tried"]

@@ -1,4 +1,6 @@
-"""What the watchdog does with what it finds: tries, gives up, survives a crash, and concludes nothing from what it cannot see."""
+"""What the watchdog does with what it finds: tries, gives up, survives a crash, and concludes
+nothing from what it cannot see.
+"""
 
 import asyncio
 import shutil
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from palyra.core.errors import Unavailable
-from palyra.features.health.watchdog import Finding, Moment, Remedy
+from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
 from tests.clocks import HeldClock
@@ -33,11 +35,13 @@ class Thing:
         self.broken = False
         return "mended"
 
-    async def look(self, moment: Moment) -> list[Finding]:
+    async def look(self, moment: LookTime) -> list[HealthFinding]:
         if not self.seen:
             raise Unavailable("it cannot be seen")
         remedy = Remedy("mend it", self._remedy)
-        found = Finding("thing:1", "connector", "the thing is broken", remedies=(remedy,), certain=self.certain)
+        found = HealthFinding(
+            "thing:1", "connector", "the thing is broken", remedies=(remedy,), certain=self.certain
+        )
         return [found] if self.broken else []
 
 
@@ -55,8 +59,12 @@ def test_a_remedy_that_fails_three_times_is_given_up_and_told(tmp_path: Path) ->
         for _ in range(8):
             await d.watchdog.look()
         (incident,) = await incidents(d)
-        assert [(each.remedy, each.result) for each in incident.tried] == [("mend it", "failed")] * 3 + [("escalate", "done")]
-        assert [each.detail for each in incident.tried[:3]] == ["it does not want to"] * 2 + ["RuntimeError: and now this"]
+        assert [(each.remedy, each.result) for each in incident.tried] == [
+            ("mend it", "failed")
+        ] * 3 + [("escalate", "done")]
+        assert [each.detail for each in incident.tried[:3]] == ["it does not want to"] * 2 + [
+            "RuntimeError: and now this"
+        ]
         assert (incident.severity, incident.closed_ms, tries) == ("error", 0, 3)
         assert len(await told(d)) == 2
 
@@ -85,7 +93,9 @@ def test_a_remedy_that_runs_and_does_not_help_is_given_up_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("effect", [False, True], ids=["before its effect", "after its effect"])
-def test_a_crash_in_the_middle_of_a_remedy_is_a_try_that_failed(tmp_path: Path, effect: bool) -> None:
+def test_a_crash_in_the_middle_of_a_remedy_is_a_try_that_failed(
+    tmp_path: Path, effect: bool
+) -> None:
     """The files are copied at that moment: that is what the next daemon finds after a power cut."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
@@ -175,13 +185,15 @@ def test_an_incident_that_somebody_else_opened_is_theirs_to_close(tmp_path: Path
     watched(tmp_path, [], scenario)
 
 
-def test_the_timer_looks_as_often_as_the_settings_say_and_a_reload_changes_that(tmp_path: Path) -> None:
+def test_the_timer_looks_as_often_as_the_settings_say_and_a_reload_changes_that(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         clock = HeldClock()
         async with daemon(tmp_path, [], "[healing]\nmode = 'disabled'\n", clock=clock) as d:
             looks = 0
 
-            async def look(_: Moment) -> list[Finding]:
+            async def look(_: LookTime) -> list[HealthFinding]:
                 nonlocal looks
                 looks += 1
                 return []

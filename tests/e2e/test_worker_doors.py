@@ -1,4 +1,6 @@
-"""Who gets in as a worker: codes once and in time, certificates of ours that are good; everybody else is refused and recorded."""
+"""Who gets in as a worker: codes once and in time, certificates of ours that are good; everybody
+else is refused and recorded.
+"""
 
 import asyncio
 import os
@@ -13,22 +15,22 @@ from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, Unauthenti
 from palyra.core.ids import OWNER
 from palyra.features.tls import authority
 from palyra.features.workers.node import dial, enrol
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import (
     MOST_FRAME,
     PROTOCOL,
     Beat,
-    Cancel,
+    CallProgress,
+    CallRefused,
+    CallSettled,
+    CancelCall,
     Down,
     Finished,
     Frames,
     Hello,
-    Message,
-    Progress,
-    Refused,
-    Settled,
     Welcome,
+    WorkerMessage,
     frame,
 )
 from palyra.models.scripted import Turn
@@ -49,15 +51,21 @@ class MovedClock(Clock):
 
 
 def hello(home: Home, **other: Any) -> Hello:
-    told: dict[str, Any] = {"protocol": PROTOCOL, "version": "test", "instance": home.identity().instance, "tier": "C", **other}
+    told: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "version": "test",
+        "instance": home.identity().instance,
+        "tier": "C",
+        **other,
+    }
     return Hello(**told)
 
 
-async def dialled(w: World, context: ssl.SSLContext) -> Line:
+async def dialled(w: World, context: ssl.SSLContext) -> DaemonConnection:
     return await dial.dial("127.0.0.1", w.proxy.port, context)
 
 
-async def answer(line: Line) -> Down | None:
+async def answer(line: DaemonConnection) -> Down | None:
     async with asyncio.timeout(20):
         try:
             return await line.receive()
@@ -65,10 +73,10 @@ async def answer(line: Line) -> Down | None:
             return None
 
 
-async def refused(line: Line, message: Message) -> str:
+async def refused(line: DaemonConnection, message: WorkerMessage) -> str:
     line.post(message)
     said = await answer(line)
-    assert isinstance(said, Refused), said
+    assert isinstance(said, CallRefused), said
     assert await answer(line) is None
     return said.code
 
@@ -121,7 +129,9 @@ def test_a_code_is_good_once_and_in_time_and_guessing_is_locked_out(tmp_path: Pa
     run_loop(scenario())
 
 
-def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_recorded(tmp_path: Path) -> None:
+def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_recorded(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with world(tmp_path, []) as w:
             home = await w.enrol()
@@ -131,7 +141,8 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             assert await refused(line, hello(home)) == "unauthenticated"
             assert await whys(w) == ["certificate"]
 
-            # A certificate of the right name, by an authority of somebody's own: TLS itself turns it away.
+            # A certificate of the right name, by an authority of somebody's own: TLS itself turns
+            # it away.
             other = authority.new_authority("somebody", w.daemon.clock.now_ms())
             forged = authority.issue_client(other, "attic", w.daemon.clock.now_ms())
             (tmp_path / "forged.pem").write_bytes(forged.together)
@@ -141,11 +152,16 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             line = await dialled(w, context)
             line.post(hello(home))
             assert await answer(line) is None
-            assert [each["detail"] for each in await w.system("worker.refused")] == ["it showed none", "certificate verify failed"]
+            assert [each["detail"] for each in await w.system("worker.refused")] == [
+                "it showed none",
+                "certificate verify failed",
+            ]
 
             # The daemon's own certificate for workers opens nothing from the other side.
             with pytest.raises(Unauthenticated, match="not the daemon"):
-                await dial.dial("127.0.0.1", w.proxy.port, dial.trusting(other.certificate.decode()))
+                await dial.dial(
+                    "127.0.0.1", w.proxy.port, dial.trusting(other.certificate.decode())
+                )
 
             for wrong, code in (({"protocol": PROTOCOL + 1}, "conflict"), ({}, "")):
                 line = await dialled(w, dial.of(home))
@@ -154,7 +170,10 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             line.post(hello(home))
             assert isinstance(await answer(line), Welcome)
             second = await dialled(w, dial.of(home))
-            assert await refused(second, hello(home, instance="01ARZ3NDEKTSV4RRFFQ69G5FAV")) == "conflict"
+            assert (
+                await refused(second, hello(home, instance="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+                == "conflict"
+            )
 
             shown = await w.daemon.workers.desk.revoke(OWNER, "attic")
             assert shown.state == "revoked"
@@ -162,18 +181,24 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             line = await dialled(w, dial.of(home))
             assert await refused(line, hello(home)) == "unauthenticated"
             assert {"certificate", "version", "double", "revoked"} == set(await whys(w))
-            assert not [spec.name for spec in w.daemon.catalogue.specs() if spec.name.startswith("worker:")]
+            assert not [
+                spec.name for spec in w.daemon.catalogue.specs() if spec.name.startswith("worker:")
+            ]
 
             # The name may be used again, by a new certificate; the old one stays worthless.
             again = await w.daemon.workers.desk.enrol(OWNER, "attic")
-            await enrol.enrol(Home(tmp_path / "new"), f"127.0.0.1:{w.proxy.port}", again.code, again.authority)
+            await enrol.enrol(
+                Home(tmp_path / "new"), f"127.0.0.1:{w.proxy.port}", again.code, again.authority
+            )
             line = await dialled(w, dial.of(home))
             assert await refused(line, hello(home)) == "unauthenticated"
 
     run_loop(scenario())
 
 
-def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it(tmp_path: Path) -> None:
+def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it(
+    tmp_path: Path,
+) -> None:
     held = call("worker:attic/test.once", path="lines.txt", line="effect", hold="hold")
     script = [Turn(calls=(held,)), Turn(text=("ok",))]
 
@@ -189,7 +214,7 @@ def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it
             (call_id,) = w.daemon.workers.presence.station("attic").held
             for lie in (
                 Finished(call_id=call_id, attempt=1, outcome="ok", text="done, believe me"),
-                Progress(call_id=call_id, attempt=1, text="nearly"),
+                CallProgress(call_id=call_id, attempt=1, text="nearly"),
             ):
                 line = await dialled(w, dial.of(thief))
                 line.post(hello(thief, tools=("test.once",)))
@@ -197,16 +222,20 @@ def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it
                 assert await refused(line, lie) == "forbidden"
             release(at)
             await finished(w.daemon, run)
-            assert [(each["why"], each["worker"], each["call_id"]) for each in await w.system("worker.refused")] == [
-                ("not_its_call", "thief", call_id)
-            ]
+            assert [
+                (each["why"], each["worker"], each["call_id"])
+                for each in await w.system("worker.refused")
+            ] == [("not_its_call", "thief", call_id)]
 
-            # Its own call, which it never had: a result for nothing is refused too, and it may forget it.
+            # Its own call, which it never had: a result for nothing is refused too, and it may
+            # forget it.
             line = await dialled(w, dial.of(thief))
             line.post(hello(thief))
             assert isinstance(await answer(line), Welcome)
-            line.post(Finished(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1, outcome="ok", text=""))
-            assert isinstance(await answer(line), Settled)
+            line.post(
+                Finished(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1, outcome="ok", text="")
+            )
+            assert isinstance(await answer(line), CallSettled)
             assert await whys(w) == ["not_its_call", "late_result"]
 
     run_loop(scenario())
@@ -222,11 +251,11 @@ def test_what_is_no_message_is_refused_in_words_and_costs_nothing(tmp_path: Path
                 b"\x00\x00\x00\x03\xff\xff\xff",
                 b"\x00\x00\x00\x00",
                 frame(Beat(number=1)),
-                frame(Cancel(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1)),
+                frame(CancelCall(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1)),
             ):
                 line = await dialled(w, dial.of(home))
                 line._carrier.write(garbage)
-                assert isinstance(said := await answer(line), Refused)
+                assert isinstance(said := await answer(line), CallRefused)
                 assert said.code == "invalid_input"
                 line.close()
             # The same after a proper beginning is recorded: it comes from somebody whom we know.
@@ -234,7 +263,9 @@ def test_what_is_no_message_is_refused_in_words_and_costs_nothing(tmp_path: Path
             line.post(hello(home))
             assert isinstance(await answer(line), Welcome)
             assert await refused(line, hello(home)) == "invalid_input"
-            assert [(each["why"], each["worker"]) for each in await w.system("worker.refused")] == [("message", "attic")]
+            assert [(each["why"], each["worker"]) for each in await w.system("worker.refused")] == [
+                ("message", "attic")
+            ]
 
     run_loop(scenario())
 
@@ -266,5 +297,9 @@ def test_frames_come_out_as_they_went_in_however_they_are_cut() -> None:
     stream = b"".join(map(frame, messages))
     for size in (1, 3, 7, len(stream)):
         frames = Frames()
-        found = [body for at in range(0, len(stream), size) for body in frames.feed(stream[at : at + size])]
+        found = [
+            body
+            for at in range(0, len(stream), size)
+            for body in frames.feed(stream[at : at + size])
+        ]
         assert found == [frame(message)[4:] for message in messages]

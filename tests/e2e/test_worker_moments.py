@@ -1,4 +1,6 @@
-"""Workers in odd moments: greeted first, given things once, forgotten when nobody waits for them."""
+"""Workers in odd moments: greeted first, given things once, forgotten when nobody waits for
+them.
+"""
 
 import asyncio
 import threading
@@ -13,11 +15,19 @@ from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.core.ports import CallContext
 from palyra.features.workers import rows as workers_rows
-from palyra.features.workers.dispatch import Crew
+from palyra.features.workers.dispatch import Dispatcher
 from palyra.features.workers.node.worker import Worker
 from palyra.features.workers.presence import Presence
-from palyra.features.workers.protocol import PROTOCOL, Assign, Cancel, Down, Hello, TakeBack, Welcome
-from palyra.features.workers.refusal_log import Refusals
+from palyra.features.workers.protocol import (
+    PROTOCOL,
+    Assign,
+    CancelCall,
+    Down,
+    Hello,
+    TakeBack,
+    Welcome,
+)
+from palyra.features.workers.refusal_log import WorkerRefusalLog
 from palyra.features.workers.tools import Errand
 from palyra.models.scripted import Turn
 from palyra.store import tape
@@ -49,13 +59,15 @@ class Line:
 
 
 def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_path: Path) -> None:
-    """A call is being leased on a connection that was lost: it goes over the next one, behind the greeting, and once."""
+    """A call is being leased on a connection that was lost: it goes over the next one, behind the
+    greeting, and once.
+    """
 
     async def inside() -> None:
         async with opened(tmp_path / "j.db") as db:
             clock, first, second = HeldClock(), Line(), Line()
             hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("test.pure",))
-            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            presence = Presence(db, clock, WorkerRefusalLog(db, clock), lease_ms=60_000)
             await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
             row = await db.read(partial(workers_rows.get, name="attic"))
             await presence.join(row, first, hello)
@@ -63,8 +75,16 @@ def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_pat
             db.write(lambda tx: (busy.set(), gate.wait(10)))
             await eventually(busy.is_set, "the store is slow")
             errand = Errand(tool="test.pure", arguments={}, time_ms=1_000, tier="none")
-            context = CallContext(principal=OWNER, session_id=new_id(), run_id=new_id(), call_id=new_id(), workspace="")
-            performing = asyncio.create_task(Crew(db, clock, presence).perform("attic", errand, context, resume=False))
+            context = CallContext(
+                principal=OWNER,
+                session_id=new_id(),
+                run_id=new_id(),
+                call_id=new_id(),
+                workspace="",
+            )
+            performing = asyncio.create_task(
+                Dispatcher(db, clock, presence).perform("attic", errand, context, resume=False)
+            )
             await eventually(lambda: db._jobs.qsize() >= 1, "the call is being leased")
             joining = asyncio.create_task(presence.join(row, second, hello))
             await eventually(lambda: db._jobs.qsize() >= 2, "the worker comes back")
@@ -78,14 +98,20 @@ def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_pat
     run_loop(inside())
 
 
-def test_a_worker_that_is_not_greeted_yet_is_not_asked_to_take_anything_back(tmp_path: Path) -> None:
-    """Nothing is said to it before its greeting: whoever asked would wait a minute for the answer to what was never sent."""
+def test_a_worker_that_is_not_greeted_yet_is_not_asked_to_take_anything_back(
+    tmp_path: Path,
+) -> None:
+    """Nothing is said to it before its greeting: whoever asked would wait a minute for the answer
+    to what was never sent.
+    """
 
     async def inside() -> None:
         async with opened(tmp_path / "j.db") as db:
             clock = HeldClock()
-            hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
-            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            hello = Hello(
+                protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True
+            )
+            presence = Presence(db, clock, WorkerRefusalLog(db, clock), lease_ms=60_000)
             await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
             row = await db.read(partial(workers_rows.get, name="attic"))
             await presence.join(row, Line(), hello)
@@ -96,7 +122,9 @@ def test_a_worker_that_is_not_greeted_yet_is_not_asked_to_take_anything_back(tmp
             await eventually(lambda: db._jobs.qsize() >= 1, "the worker comes back")
             async with asyncio.timeout(20):
                 with pytest.raises(Unavailable, match="not connected"):
-                    await Crew(db, clock, presence).take_back("attic", new_id(), (new_id(),), look=True, force=False)
+                    await Dispatcher(db, clock, presence).take_back(
+                        "attic", new_id(), (new_id(),), look=True, force=False
+                    )
             gate.set()
             await joining
             presence.close()
@@ -109,11 +137,17 @@ def test_who_waits_for_a_worker_that_is_put_out_is_told_at_once(tmp_path: Path, 
     async def inside() -> None:
         async with opened(tmp_path / "j.db") as db:
             clock, line = HeldClock(), Line()
-            hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
-            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            hello = Hello(
+                protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True
+            )
+            presence = Presence(db, clock, WorkerRefusalLog(db, clock), lease_ms=60_000)
             await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
             await presence.join(await db.read(partial(workers_rows.get, name="attic")), line, hello)
-            taking = asyncio.create_task(Crew(db, clock, presence).take_back("attic", new_id(), (), look=True, force=False))
+            taking = asyncio.create_task(
+                Dispatcher(db, clock, presence).take_back(
+                    "attic", new_id(), (), look=True, force=False
+                )
+            )
             await eventually(lambda: isinstance(line.posted[-1], TakeBack), "it is asked")
             if how == "revoked":
                 await presence.drop("attic")
@@ -127,15 +161,26 @@ def test_who_waits_for_a_worker_that_is_put_out_is_told_at_once(tmp_path: Path, 
     run_loop(inside())
 
 
-def test_a_worker_forgets_a_call_that_is_cancelled_in_the_moment_it_is_given(tmp_path: Path) -> None:
+def test_a_worker_forgets_a_call_that_is_cancelled_in_the_moment_it_is_given(
+    tmp_path: Path,
+) -> None:
     async def inside() -> None:
         async with world(tmp_path, HELLO) as w:
-            worker = Worker(await w.enrol(), ("test.pure",), slots=1, say=lambda text: None, rehearsal=True)
-            given = Assign(call_id=new_id(), attempt=1, session_id=new_id(), tool="test.pure", arguments={}, time_ms=1_000)
+            worker = Worker(
+                await w.enrol(), ("test.pure",), slots=1, say=lambda text: None, rehearsal=True
+            )
+            given = Assign(
+                call_id=new_id(),
+                attempt=1,
+                session_id=new_id(),
+                tool="test.pure",
+                arguments={},
+                time_ms=1_000,
+            )
             line: Any = Line()
             # Both came in one read.
             worker._hear(line, given)
-            worker._hear(line, Cancel(call_id=given.call_id, attempt=1))
+            worker._hear(line, CancelCall(call_id=given.call_id, attempt=1))
             worker.leave()
             await asyncio.wait_for(worker._left(), 30)
 
@@ -148,7 +193,7 @@ def test_a_worker_that_could_not_be_recorded_is_not_there(tmp_path: Path) -> Non
     async def inside() -> None:
         async with opened(tmp_path / "j.db", vfs=disk.name) as db:
             clock, hello = HeldClock(), Hello(protocol=PROTOCOL, version="1", instance=new_id())
-            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            presence = Presence(db, clock, WorkerRefusalLog(db, clock), lease_ms=60_000)
             await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
             row = await db.read(partial(workers_rows.get, name="attic"))
             disk.arm(1, apsw.FullError, sticky=True)

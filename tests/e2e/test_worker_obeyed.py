@@ -1,4 +1,6 @@
-"""Files from a worker that programs here would obey arrive only with a person's yes, and nothing becomes executable by itself."""
+"""Files from a worker that programs here would obey arrive only with a person's yes, and nothing
+becomes executable by itself.
+"""
 
 import os
 from pathlib import Path
@@ -20,7 +22,9 @@ MAKE = (
 SCRIPT = {
     "folder": turns(call("worker:attic/shell.run", command=MAKE, results=["out"])),
     "everything": turns(call("worker:attic/shell.run", command=MAKE, results=["."])),
-    "named": turns(call("worker:attic/shell.run", command=MAKE, results=["AGENTS.md", "plain.txt"])),
+    "named": turns(
+        call("worker:attic/shell.run", command=MAKE, results=["AGENTS.md", "plain.txt"])
+    ),
 }
 
 
@@ -61,7 +65,9 @@ def test_one_that_is_named_arrives_after_a_yes_and_not_before(tmp_path: Path) ->
             request = await asked(w.daemon, place.session.session_id)
             assert "coding agents would obey AGENTS.md" in request.request.why
             assert files(work) == set()
-            await w.daemon.answers.answer(OWNER, request.approval_id, Answer(decision="allow"), "test")
+            await w.daemon.answers.answer(
+                OWNER, request.approval_id, Answer(decision="allow"), "test"
+            )
             await finished(w.daemon, run)
             assert files(work) == {"AGENTS.md", "plain.txt"}
             assert not os.access(work / "AGENTS.md", os.X_OK)

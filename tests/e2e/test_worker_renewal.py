@@ -1,4 +1,6 @@
-"""A worker's next certificate: it comes by the link that there is, and at no moment has the worker none that is good."""
+"""A worker's next certificate: it comes by the link that there is, and at no moment has the worker
+none that is good.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,10 +13,10 @@ from palyra.core.ids import OWNER
 from palyra.features.tls import authority
 from palyra.features.tls.key_pair import Pair, fingerprint_of
 from palyra.features.workers.node import dial, renewal
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home, write
 from palyra.features.workers.node.worker import Worker
-from palyra.features.workers.protocol import Refused, Renew, Renewed, Welcome
+from palyra.features.workers.protocol import CallRefused, Renew, Renewed, Welcome
 from tests.e2e.test_worker_doors import MovedClock, answer, hello
 from tests.journals import run as run_loop
 from tests.worker_world import World, world
@@ -25,22 +27,26 @@ DUE_MS = 365 * DAY_MS - 365 * DAY_MS // 3
 
 
 async def enrolled(w: World, clock: MovedClock, name: str, ago_ms: int = DUE_MS) -> Home:
-    """A worker that has had its certificate for so long. TLS goes by the machine's clock, so it is made in the past."""
+    """A worker that has had its certificate for so long. TLS goes by the machine's clock, so it is
+    made in the past.
+    """
     clock.ahead_ms = -ago_ms
     home = await w.enrol(name)
     clock.ahead_ms = 0
     return home
 
 
-async def greeted(w: World, home: Home, **how: Any) -> tuple[Line, Welcome | Refused]:
+async def greeted(
+    w: World, home: Home, **how: Any
+) -> tuple[DaemonConnection, Welcome | CallRefused]:
     line = await dial.dial("127.0.0.1", w.proxy.port, dial.of(home, **how))
     line.post(hello(home))
     said = await answer(line)
-    assert isinstance(said, Welcome | Refused)
+    assert isinstance(said, Welcome | CallRefused)
     return line, said
 
 
-async def asked(line: Line, request: str) -> Renewed:
+async def asked(line: DaemonConnection, request: str) -> Renewed:
     line.post(Renew(request=request))
     said = await answer(line)
     assert isinstance(said, Renewed)
@@ -48,10 +54,16 @@ async def asked(line: Line, request: str) -> Renewed:
 
 
 async def changes(w: World) -> list[tuple[str, str]]:
-    return [(each["what"], each["action"]) for each in await w.system("admin.changed") if each["what"] in ("worker", "certificate")]
+    return [
+        (each["what"], each["action"])
+        for each in await w.system("admin.changed")
+        if each["what"] in ("worker", "certificate")
+    ]
 
 
-def test_a_worker_renews_its_certificate_when_it_is_time_and_goes_on_with_the_new_one(tmp_path: Path) -> None:
+def test_a_worker_renews_its_certificate_when_it_is_time_and_goes_on_with_the_new_one(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         clock = MovedClock()
         async with world(tmp_path, [], clock=clock) as w:
@@ -61,22 +73,36 @@ def test_a_worker_renews_its_certificate_when_it_is_time_and_goes_on_with_the_ne
             first = home.pair()
             before = (await desk.one("attic")).worker
             said_there: asyncio.Queue[str] = asyncio.Queue()
-            w.running.append(asyncio.create_task(Worker(home, ("fs.read",), slots=1, say=said_there.put_nowait).run()))
+            w.running.append(
+                asyncio.create_task(
+                    Worker(home, ("fs.read",), slots=1, say=said_there.put_nowait).run()
+                )
+            )
             async with asyncio.timeout(20):
                 heard = [await said_there.get() for _ in range(4)]
             new = "got a new certificate: connecting with it"
-            assert heard == ["connected as attic", new, "the link is down; trying again", "connected as attic"]
+            assert heard == [
+                "connected as attic",
+                new,
+                "the link is down; trying again",
+                "connected as attic",
+            ]
             admin = (await w.told("admin.changed"))[-1]
             after = (await desk.one("attic")).worker
-            assert admin["details"] == {"fingerprint": after.fingerprint, "replaced": before.fingerprint}
-            assert after.certificate_expires_ms - before.certificate_expires_ms == pytest.approx(DUE_MS, abs=60_000)
+            assert admin["details"] == {
+                "fingerprint": after.fingerprint,
+                "replaced": before.fingerprint,
+            }
+            assert after.certificate_expires_ms - before.certificate_expires_ms == pytest.approx(
+                DUE_MS, abs=60_000
+            )
             # Its folder has the new one alone, and the old one opens nothing.
             assert fingerprint_of(home.pair().certificate) == after.fingerprint
             assert not home.renewed.exists()
             assert not home.asked.exists()
             write(home.certificate, first.together)
             _, said = await greeted(w, home)
-            assert (type(said), getattr(said, "code", "")) == (Refused, "unauthenticated")
+            assert (type(said), getattr(said, "code", "")) == (CallRefused, "unauthenticated")
             assert await changes(w) == [
                 *[("certificate", "used")] * 2,
                 ("worker", "invited"),
@@ -89,7 +115,9 @@ def test_a_worker_renews_its_certificate_when_it_is_time_and_goes_on_with_the_ne
     run_loop(scenario())
 
 
-def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kills_both(tmp_path: Path) -> None:
+def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kills_both(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         clock = MovedClock()
         async with world(tmp_path, [], clock=clock) as w:
@@ -97,10 +125,14 @@ def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kill
             line, _ = await greeted(w, home)
             request = renewal._request(home)
             answered = await asked(line, request)
-            # The answer is lost and asked for again: it is the same. Another question is not answered at once.
+            # The answer is lost and asked for again: it is the same. Another question is not
+            # answered at once.
             line, _ = await greeted(w, home)
             assert await asked(line, request) == answered
-            assert "ten minutes" in (await asked(line, authority.new_request("worker").certificate.decode())).refused
+            assert (
+                "ten minutes"
+                in (await asked(line, authority.new_request("worker").certificate.decode())).refused
+            )
             assert await renewal.take(home, answered)
             for how in ({"older": True}, {}, {}):
                 _, said = await greeted(w, home, **how)
@@ -108,14 +140,21 @@ def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kill
             line, said = await greeted(w, home)
             assert isinstance(said, Welcome)
             assert said.renew_in_ms == pytest.approx(DUE_MS, abs=60_000)
-            assert "a third" in (await asked(line, authority.new_request("worker").certificate.decode())).refused
+            assert (
+                "a third"
+                in (await asked(line, authority.new_request("worker").certificate.decode())).refused
+            )
             _, said = await greeted(w, home, older=True)
-            assert (type(said), getattr(said, "code", "")) == (Refused, "unauthenticated")
+            assert (type(said), getattr(said, "code", "")) == (CallRefused, "unauthenticated")
 
             revoking: list[Callable[[Home], Any]] = [
                 lambda home: w.daemon.workers.desk.revoke(OWNER, home.identity().name),
-                lambda home: w.daemon.certificates.revoke_worker(OWNER, fingerprint_of(home.pair().certificate)),
-                lambda home: w.daemon.certificates.revoke_worker(OWNER, fingerprint_of(home.pair(older=True).certificate)),
+                lambda home: w.daemon.certificates.revoke_worker(
+                    OWNER, fingerprint_of(home.pair().certificate)
+                ),
+                lambda home: w.daemon.certificates.revoke_worker(
+                    OWNER, fingerprint_of(home.pair(older=True).certificate)
+                ),
             ]
             for number, revoke in enumerate(revoking):
                 home = await enrolled(w, clock, f"cellar-{number}")
@@ -125,12 +164,17 @@ def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kill
                 assert await answer(line) is None, "its link is still open"
                 for how in ({"older": True}, {}):
                     _, said = await greeted(w, home, **how)
-                    assert (type(said), getattr(said, "code", "")) == (Refused, "unauthenticated")
+                    assert (type(said), getattr(said, "code", "")) == (
+                        CallRefused,
+                        "unauthenticated",
+                    )
 
     run_loop(scenario())
 
 
-def test_a_worker_that_was_killed_anywhere_on_the_way_connects_and_ends_with_one_certificate(tmp_path: Path) -> None:
+def test_a_worker_that_was_killed_anywhere_on_the_way_connects_and_ends_with_one_certificate(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         clock = MovedClock()
         async with world(tmp_path, [], clock=clock) as w:
@@ -163,7 +207,9 @@ def test_a_worker_that_was_killed_anywhere_on_the_way_connects_and_ends_with_one
                 made = authority.new_request("worker")
                 above = w.daemon.certificates._read_authority()
                 assert above is not None
-                signed = authority.issue_client(above, home.identity().name, clock.now_ms(), made.certificate)
+                signed = authority.issue_client(
+                    above, home.identity().name, clock.now_ms(), made.certificate
+                )
                 write(home.renewed, Pair(signed.certificate, made.key).together)
 
             for state in (

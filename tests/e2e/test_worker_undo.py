@@ -1,4 +1,6 @@
-"""Undoing what a call changed at a worker: its files are put back there, or it is said what was not."""
+"""Undoing what a call changed at a worker: its files are put back there, or it is said what was
+not.
+"""
 
 import asyncio
 from pathlib import Path
@@ -27,15 +29,24 @@ SCRIPT = {
     "one": [write("one\n"), Turn(text=("ok",))],
     "two": [write("two\n"), Turn(text=("ok",))],
     "both": [write("here\n", at="fs.write"), write("three\n"), write("four\n"), Turn(text=("ok",))],
-    "no": [Turn(calls=(call("worker:attic/fs.write", path="../out.txt", content="x"),)), Turn(text=("ok",))],
+    "no": [
+        Turn(calls=(call("worker:attic/fs.write", path="../out.txt", content="x"),)),
+        Turn(text=("ok",)),
+    ],
 }
 
 
 async def undone_calls(w: World, session_id: str) -> list[tuple[str, list[dict[str, str]]]]:
-    return [(body(entry)["tool"], body(entry)["changes"]) for entry in await w.entries(session_id) if entry.kind == "tool.undone"]
+    return [
+        (body(entry)["tool"], body(entry)["changes"])
+        for entry in await w.entries(session_id)
+        if entry.kind == "tool.undone"
+    ]
 
 
-def test_a_change_at_a_worker_is_undone_there_unless_somebody_else_came_between(tmp_path: Path) -> None:
+def test_a_change_at_a_worker_is_undone_there_unless_somebody_else_came_between(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w:
             home = await w.enrol()
@@ -61,7 +72,10 @@ def test_a_change_at_a_worker_is_undone_there_unless_somebody_else_came_between(
             assert "-four\n+two" in looked.diff
             assert "-here" in looked.diff
             assert (notes.read_text(), here.read_text()) == ("four\n", "here\n")
-            assert await undo(run_id=mixed) == ((FileChange("notes.txt", "deleted"), FileChange(THERE, "restored")), 3)
+            assert await undo(run_id=mixed) == (
+                (FileChange("notes.txt", "deleted"), FileChange(THERE, "restored")),
+                3,
+            )
             assert (notes.read_text(), here.exists()) == ("two\n", False)
             assert await undone_calls(w, there.session_id) == [
                 ("fs.write", [{"path": "notes.txt", "change": "deleted"}]),
@@ -76,10 +90,15 @@ def test_a_change_at_a_worker_is_undone_there_unless_somebody_else_came_between(
             assert await undo(force=True) == ((FileChange(THERE, "restored"),), 1)
             assert notes.read_text() == "one\n"
 
-            # The worker did it and the daemon did not live to write it down: asked again, it is the same change, and no other.
-            effects = [entry for entry in await w.entries(there.session_id) if entry.kind == "tool.started"]
+            # The worker did it and the daemon did not live to write it down: asked again, it is the
+            # same change, and no other.
+            effects = [
+                entry for entry in await w.entries(there.session_id) if entry.kind == "tool.started"
+            ]
             first = body(effects[0])["call_id"]
-            took = await w.daemon.workers.crew.take_back("attic", there.session_id, (first,), look=False, force=False)
+            took = await w.daemon.workers.crew.take_back(
+                "attic", there.session_id, (first,), look=False, force=False
+            )
             assert [each.changes for each in took.taken] == [(FileChange("notes.txt", "deleted"),)]
             assert not notes.exists()
             assert await undo() == ((FileChange(THERE, "deleted"),), 1)
@@ -98,7 +117,9 @@ def test_a_change_at_a_worker_is_undone_there_unless_somebody_else_came_between(
                 await undo()
             assert notes.read_text() == "one\n"
             # Going back in the session does not reach it, and says so.
-            rewound = await w.daemon.rewinding.rewind(OWNER, there.session_id, Rewind(to=2, preview=True))
+            rewound = await w.daemon.rewinding.rewind(
+                OWNER, there.session_id, Rewind(to=2, preview=True)
+            )
             assert {each.tool for each in rewound.lasting} == {"worker:attic/fs.write"}
             await w.start(home, "fs.write")
             assert await undo() == ((FileChange(THERE, "deleted"),), 1)

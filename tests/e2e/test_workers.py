@@ -1,4 +1,6 @@
-"""Tools on other machines: a worker is killed, a line is cut or slow, a daemon stops, and nothing is lost or doubled."""
+"""Tools on other machines: a worker is killed, a line is cut or slow, a daemon stops, and nothing
+is lost or doubled.
+"""
 
 import asyncio
 import os
@@ -61,7 +63,11 @@ async def begun(w: World, home: Home, text: str) -> tuple[Place, Submitted, int]
 
 
 async def told(w: World, place: Place, *kinds: str) -> list[dict[str, Any]]:
-    return [body(entry) for entry in await entries(w.daemon, place.session.session_id) if entry.kind in kinds]
+    return [
+        body(entry)
+        for entry in await entries(w.daemon, place.session.session_id)
+        if entry.kind in kinds
+    ]
 
 
 async def outcome(w: World, place: Place, run: Submitted) -> str:
@@ -70,10 +76,9 @@ async def outcome(w: World, place: Place, run: Submitted) -> str:
     return str(result["outcome"])
 
 
-# --- a worker is killed -----------------------------------------------------------------------------------------------
-
-
-def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(tmp_path: Path) -> None:
+def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
+    tmp_path: Path,
+) -> None:
     async def kill(w: World, home: Home, place: Place, descriptor: int) -> None:
         """SIGKILL, and a new process in the same folder, where the FIFO does not hold any more."""
         process, station = w.processes.pop(), w.daemon.workers.presence.station("attic")
@@ -96,7 +101,10 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
             await kill(w, home, place, at)
             runs.append(run.run_id)
             assert await outcome(w, place, run) == "ok"
-            assert [start.get("attempt", 1) for start in await told(w, place, "tool.started")] == [1, 2]
+            assert [start.get("attempt", 1) for start in await told(w, place, "tool.started")] == [
+                1,
+                2,
+            ]
 
             place, run, at = await begun(w, home, "idempotent")
             await kill(w, home, place, at)
@@ -118,7 +126,9 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
             runs.append(run.run_id)
             asking = await asked(w.daemon, place.session.session_id)
             assert asking.request.about == "in_doubt"
-            await w.daemon.answers.answer(OWNER, asking.approval_id, Answer(decision="happened"), "test")
+            await w.daemon.answers.answer(
+                OWNER, asking.approval_id, Answer(decision="happened"), "test"
+            )
             await finished(w.daemon, run)
             assert place.lines == ["effect"]
             lost = [left for left in await w.system("worker.left") if left["why"] == "lost"]
@@ -133,9 +143,6 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
                 assert replay.replayed.identical, replay.replayed.difference
 
     run_loop(scenario(), 150)
-
-
-# --- the line ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_cut_or_slow_or_late_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -199,7 +206,9 @@ def run_of(w: World) -> str:
 async def settled_there(home: Home, call_id: str, state: str) -> None:
     """Wait until the worker has written down how far a call is."""
     path = home.state / "calls" / f"{call_id}.json"
-    await eventually(lambda: path.exists() and f'"state":"{state}"' in path.read_text(), f"{call_id} is {state}")
+    await eventually(
+        lambda: path.exists() and f'"state":"{state}"' in path.read_text(), f"{call_id} is {state}"
+    )
 
 
 async def holds(w: World, count: int) -> None:
@@ -207,7 +216,9 @@ async def holds(w: World, count: int) -> None:
     await eventually(lambda: len(station.held) == count, f"it holds {count}")
 
 
-def test_a_worker_that_is_not_heard_stops_and_its_late_result_is_refused_and_recorded(tmp_path: Path) -> None:
+def test_a_worker_that_is_not_heard_stops_and_its_late_result_is_refused_and_recorded(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT, lease_ms=4_000) as w:
             home = await w.enrol()
@@ -226,17 +237,20 @@ def test_a_worker_that_is_not_heard_stops_and_its_late_result_is_refused_and_rec
             w.proxy.down.set()
             await w.connected("attic")
             refused = await w.told("worker.refused")
-            assert [(each["why"], each["call_id"], each["worker"]) for each in refused] == [("late_result", call_id, "attic")]
-            await w.daemon.answers.answer(OWNER, asking.approval_id, Answer(decision="skip"), "test")
+            assert [(each["why"], each["call_id"], each["worker"]) for each in refused] == [
+                ("late_result", call_id, "attic")
+            ]
+            await w.daemon.answers.answer(
+                OWNER, asking.approval_id, Answer(decision="skip"), "test"
+            )
             await finished(w.daemon, run)
 
     run_loop(scenario())
 
 
-# --- ending, draining -------------------------------------------------------------------------------------------------
-
-
-def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish(tmp_path: Path) -> None:
+def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish(
+    tmp_path: Path,
+) -> None:
     # Somebody else's test may sleep as well, but not for so long.
     long = str(600_000 + os.getpid())
     script = {
@@ -266,7 +280,9 @@ def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish
             shown = await w.daemon.workers.desk.drain(OWNER, "attic", on=True)
             assert (shown.state, len(shown.running)) == ("draining", 1)
             refused = Place(await session(w.daemon), home)
-            assert await outcome(w, refused, await say(w.daemon, refused.session, "after")) == "error"
+            assert (
+                await outcome(w, refused, await say(w.daemon, refused.session, "after")) == "error"
+            )
             (result,) = await told(w, refused, "tool.finished")
             assert "drained" in result["text"]
             release(at)
@@ -279,7 +295,10 @@ def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish
 
 
 async def forgotten_there(home: Home, call_id: str) -> None:
-    await eventually(lambda: not (home.state / "calls" / f"{call_id}.json").exists(), "the worker has forgotten it")
+    await eventually(
+        lambda: not (home.state / "calls" / f"{call_id}.json").exists(),
+        "the worker has forgotten it",
+    )
 
 
 def sleeping(long: str) -> bool:
@@ -292,10 +311,9 @@ def sleeping(long: str) -> bool:
     return False
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_back(tmp_path: Path) -> None:
+def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_back(
+    tmp_path: Path,
+) -> None:
     command = "sha256sum data.bin; tr a-z A-Z < notes.txt > out/notes.txt"
     twice = turns(
         call(
@@ -305,7 +323,10 @@ def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_
             results=["out", "none.txt"],
         )
     )
-    script = {"go": twice, "steal": turns(call("worker:attic/shell.run", command="true", files=[".env"]))}
+    script = {
+        "go": twice,
+        "steal": turns(call("worker:attic/shell.run", command="true", files=[".env"])),
+    }
 
     async def scenario() -> None:
         async with world(tmp_path, script) as w:
@@ -331,8 +352,12 @@ def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_
 
 
 @pytest.mark.parametrize("folder", ["contents", "calls"])
-def test_a_worker_without_room_for_files_or_records_says_so_and_takes_the_next_ones(tmp_path: Path, folder: str) -> None:
-    script = {"go": turns(call("worker:attic/shell.run", command="cat notes.txt", files=["notes.txt"]))}
+def test_a_worker_without_room_for_files_or_records_says_so_and_takes_the_next_ones(
+    tmp_path: Path, folder: str
+) -> None:
+    script = {
+        "go": turns(call("worker:attic/shell.run", command="cat notes.txt", files=["notes.txt"]))
+    }
 
     async def scenario() -> None:
         async with world(tmp_path, script) as w:

@@ -1,4 +1,6 @@
-"""The whole of it as people use it: two programs on two sides, the command line on both, and a daemon that is killed in between."""
+"""The whole of it as people use it: two programs on two sides, the command line on both, and a
+daemon that is killed in between.
+"""
 
 import json
 import os
@@ -15,13 +17,24 @@ from tests import ports
 from tests.daemon import DaemonProcess, start
 
 CONFIG = '[rehearsal]\ntools = true\n[memory]\nembeddings = false\n[workers]\nlisten = "127.0.0.1:{port}"\n'
-HELD = {"name": "worker:attic/test.once", "arguments": {"path": "lines.txt", "line": "effect", "hold": "hold"}}
+HELD = {
+    "name": "worker:attic/test.once",
+    "arguments": {"path": "lines.txt", "line": "effect", "hold": "hold"},
+}
 SCRIPT = {"*": [{"calls": [HELD]}, {"text": "done"}]}
 LONGEST_S = 20.0
 
 
 def palyra(daemon: DaemonProcess, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "palyra.cli.main", *arguments, "--json", "--home", str(daemon.home)]
+    command = [
+        sys.executable,
+        "-m",
+        "palyra.cli.main",
+        *arguments,
+        "--json",
+        "--home",
+        str(daemon.home),
+    ]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout) if done.stdout else None
@@ -61,9 +74,15 @@ def test_a_daemon_that_is_killed_takes_up_what_its_worker_went_on_with(tmp_path:
     with start(tmp_path, config=CONFIG.format(port=port), script=SCRIPT) as daemon:
         made = palyra(daemon, "workers", "enrol", "attic")
         arguments = ("--authority", made["authority"], "--folder", str(folder))
-        assert palyra(daemon, "worker", "enrol", f"127.0.0.1:{port}", made["code"], *arguments)["name"] == "attic"
+        assert (
+            palyra(daemon, "worker", "enrol", f"127.0.0.1:{port}", made["code"], *arguments)["name"]
+            == "attic"
+        )
         offered = ["--offer", "shell.run,test.once", "--rehearsal", "--folder", str(folder)]
-        worker = subprocess.Popen([sys.executable, "-m", "palyra.cli.main", "worker", "run", *offered], stdout=subprocess.PIPE)
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "palyra.cli.main", "worker", "run", *offered],
+            stdout=subprocess.PIPE,
+        )
         try:
             assert worker.stdout is not None
             assert worker.stdout.readline() == b"connected as attic\n"

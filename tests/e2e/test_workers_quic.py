@@ -1,4 +1,6 @@
-"""The worker link by QUIC: the same rules, in-band proof of who one is, and a machine that moves to another address meanwhile."""
+"""The worker link by QUIC: the same rules, in-band proof of who one is, and a machine that moves to
+another address meanwhile.
+"""
 
 import asyncio
 import os
@@ -13,11 +15,18 @@ from palyra.core.errors import Unauthenticated
 from palyra.features.tls import authority, key_proof
 from palyra.features.workers.door.quic import QuicDoor, listen
 from palyra.features.workers.node import quic
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.node.quic import Dialled
 from palyra.features.workers.node.worker import Worker
-from palyra.features.workers.protocol import AskChallenge, Beat, Challenge, Prove, Refused, challenge
+from palyra.features.workers.protocol import (
+    AskChallenge,
+    Beat,
+    CallRefused,
+    Challenge,
+    Prove,
+    challenge,
+)
 from palyra.models.scripted import Turn
 from tests.crash.scenarios import call
 from tests.inprocess import body, entries, finished, say, session
@@ -25,7 +34,12 @@ from tests.journals import run as run_loop
 from tests.worker_world import World, arrived, release, world
 
 HELD = call("worker:attic/test.once", path="lines.txt", line="effect", hold="hold")
-SENT = call("worker:attic/shell.run", command="sha256sum big.bin; cp big.bin out.bin", files=["big.bin"], results=["out.bin"])
+SENT = call(
+    "worker:attic/shell.run",
+    command="sha256sum big.bin; cp big.bin out.bin",
+    files=["big.bin"],
+    results=["out.bin"],
+)
 SCRIPT = [Turn(calls=(HELD, SENT)), Turn(text=("ok",))]
 
 
@@ -46,7 +60,9 @@ def told(home: Home, port: int) -> Home:
     return home
 
 
-def test_a_worker_by_quic_moves_to_another_address_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_by_quic_moves_to_another_address_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[Dialled] = []
     connected = quic._connected
 
@@ -60,7 +76,14 @@ def test_a_worker_by_quic_moves_to_another_address_and_loses_nothing(tmp_path: P
         async with world(tmp_path, SCRIPT) as w, by_udp(w) as (door, port):
             (tmp_path / "work" / "big.bin").write_bytes(os.urandom(1_500_000))
             home = told(await w.enrol(), port)
-            worker = Worker(home, ("shell.run", "test.once"), slots=2, say=lambda text: None, quic=True, rehearsal=True)
+            worker = Worker(
+                home,
+                ("shell.run", "test.once"),
+                slots=2,
+                say=lambda text: None,
+                quic=True,
+                rehearsal=True,
+            )
             task = asyncio.create_task(worker.run())
             w.running.append(task)
             await w.connected("attic", task)
@@ -74,10 +97,16 @@ def test_a_worker_by_quic_moves_to_another_address_and_loses_nothing(tmp_path: P
             (line,) = lines
             (seen,) = door._places
             old, before = line._transport, seen.quic.peer
-            moved, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: line, local_addr=("127.0.0.1", 0))
+            moved, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: line, local_addr=("127.0.0.1", 0)
+            )
             release(at)
             await finished(w.daemon, run)
-            results = [body(each) for each in await entries(w.daemon, there.session_id) if each.kind == "tool.finished"]
+            results = [
+                body(each)
+                for each in await entries(w.daemon, there.session_id)
+                if each.kind == "tool.finished"
+            ]
             assert [each["outcome"] for each in results] == ["ok", "ok"], results
             assert (folder / "lines.txt").read_text() == "effect\n"
             work = tmp_path / "work"
@@ -102,16 +131,21 @@ def test_by_quic_a_worker_proves_that_the_key_is_its_own(tmp_path: Path) -> None
             async def refused(*messages: object, forge: bytes = b"") -> str:
                 """Somebody who has the certificate and not the key."""
                 carrier = await quic._connected(quic.settings_for(home), *settings)
-                line = Line(carrier)
+                line = DaemonConnection(carrier)
                 if forge:
                     said = await line.ask(AskChallenge())
                     assert isinstance(said, Challenge)
-                    line.post(Prove(certificate=stolen, signature=key_proof.sign(forge, challenge(said.nonce))))
+                    line.post(
+                        Prove(
+                            certificate=stolen,
+                            signature=key_proof.sign(forge, challenge(said.nonce)),
+                        )
+                    )
                 for message in messages:
                     line.post(message)  # type: ignore[arg-type]
                 answer = await line.receive()
                 line.close()
-                assert isinstance(answer, Refused)
+                assert isinstance(answer, CallRefused)
                 return answer.code
 
             assert await refused(forge=other.key) == "unauthenticated"
@@ -119,7 +153,9 @@ def test_by_quic_a_worker_proves_that_the_key_is_its_own(tmp_path: Path) -> None
             assert [each["why"] for each in await w.system("worker.refused")] == ["certificate"]
 
             # Whoever has another authority is not the daemon: nothing is signed for it.
-            home.authority.write_bytes(authority.new_authority("somebody", w.daemon.clock.now_ms()).certificate)
+            home.authority.write_bytes(
+                authority.new_authority("somebody", w.daemon.clock.now_ms()).certificate
+            )
             with pytest.raises(Unauthenticated, match="not the daemon"):
                 await quic.dial(home, *settings)
 

@@ -1,6 +1,8 @@
-"""What a hostile page tries from inside the browser: the host's files, the machine's network, other sites, and everything at once.
+"""What a hostile page tries from inside the browser: the host's files, the machine's network, other
+sites, and everything at once.
 
-Each attempt is a script on a page that was opened like any other. It says what it got; the canaries say who knocked.
+Each attempt is a script on a page that was opened like any other. It says what it got; the canaries
+say who knocked.
 """
 
 import asyncio
@@ -22,7 +24,8 @@ LONGEST_S = 20.0
 GOT = "const got = text => { if (text) document.getElementById('said').append(' got:' + text); };"
 FETCH = "await fetch('{}').then(answer => answer.text()).then(got)"
 
-# What runs in the page; a rejection is caught and said. SITE, OPEN and UDP stand for ports: the page's own, the canaries'.
+# What runs in the page; a rejection is caught and said. SITE, OPEN and UDP stand for ports: the
+# page's own, the canaries'.
 ATTEMPTS = {
     "a file by fetch": FETCH.format("file:///etc/passwd"),
     "a file by XMLHttpRequest": """const x = new XMLHttpRequest(); x.open('GET', 'file:///etc/passwd', false); x.send();
@@ -134,11 +137,17 @@ def hostile() -> Iterator[Hostile]:
         if path == "to-loopback":
             writer.write(redirect(f"http://127.0.0.1:{canary.port}/"))
         elif path == "file":
-            writer.write(answer(b"x", 200, content_type="application/zip", content_disposition="attachment"))
+            writer.write(
+                answer(b"x", 200, content_type="application/zip", content_disposition="attachment")
+            )
         elif path.isdecimal():
             body = list(ATTEMPTS.values())[int(path)]
             page = PAGE.replace("GOT", GOT).replace("BODY", body)
-            for word, port in (("SITE", opened.site.port), ("OPEN", canary.port), ("UDP", udp.port)):
+            for word, port in (
+                ("SITE", opened.site.port),
+                ("OPEN", canary.port),
+                ("UDP", udp.port),
+            ):
                 page = page.replace(word, str(port))
             writer.write(html(page))
         else:
@@ -148,7 +157,9 @@ def hostile() -> Iterator[Hostile]:
         opened.wait(canary.__aenter__())
 
         async def listen() -> asyncio.BaseTransport:
-            transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: udp, ("127.0.0.1", 0))
+            transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: udp, ("127.0.0.1", 0)
+            )
             return transport
 
         transport = opened.wait(listen())
@@ -177,7 +188,11 @@ def test_a_page_does_not_get(hostile: Hostile, name: str) -> None:
     assert "root:" not in result.text
     assert SECRET not in result.text
     assert (hostile.canary.connections, hostile.udp.datagrams) == (0, 0)
-    strangers = [asked for asked in surf.site.asked[before:] if not asked.headers["host"].startswith("site.example")]
+    strangers = [
+        asked
+        for asked in surf.site.asked[before:]
+        if not asked.headers["host"].startswith("site.example")
+    ]
     assert strangers == []
     # The browser is as good as new.
     assert "fine" in surf.open("/fine").text
@@ -193,8 +208,6 @@ def test_a_page_gets_what_is_its_own(hostile: Hostile) -> None:
         del ATTEMPTS["something of its own"]
 
 
-# --- bombs ------------------------------------------------------------------------------------------------------------
-
 BOMBS = {
     "memory": "const kept = []; for (;;) { kept.push(new Uint8Array(16 << 20).fill(1)); } document.write('survived')",
     "processor": "for (;;) {}",
@@ -207,7 +220,10 @@ BOMBS = {
 def test_a_page_that_wants_everything_is_ended(name: str) -> None:
     pages = {"/": html(f"<p>bomb<script>{BOMBS[name]}</script>"), "": html("<p>fine</p>")}
     with surfing(pages) as surf:
-        caps = Caps(**{field: getattr(driver.CAPS, field) for field in Caps.__struct_fields__} | {"memory_bytes": 700 << 20})
+        caps = Caps(
+            **{field: getattr(driver.CAPS, field) for field in Caps.__struct_fields__}
+            | {"memory_bytes": 700 << 20}
+        )
         browsers = surf.another(page_s=2.0, caps=caps)
         catalogue = Catalogue(tools.tools(browsers))
 
@@ -216,10 +232,15 @@ def test_a_page_that_wants_everything_is_ended(name: str) -> None:
             assert "survived" not in first.text
             second = await surf.calling(catalogue, "open", url=surf.url("/fine"))
             while second.outcome != "ok":
-                # The whole browser went down with the page, or the machine is busy; the next call starts another.
+                # The whole browser went down with the page, or the machine is busy; the next call
+                # starts another.
                 second = await surf.calling(catalogue, "open", url=surf.url("/fine"))
             assert "fine" in second.text, second.text
-            pids = [pid for opened in browsers._open.values() for pid in (opened.driven.pid, *below(opened.driven.pid))]
+            pids = [
+                pid
+                for opened in browsers._open.values()
+                for pid in (opened.driven.pid, *below(opened.driven.pid))
+            ]
             await browsers.close()
             return pids
 

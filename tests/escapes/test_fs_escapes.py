@@ -1,7 +1,9 @@
-"""Attempts to get out of the workspace with the file tools: by spelling, by links, by races, by what is not a file.
+"""Attempts to get out of the workspace with the file tools: by spelling, by links, by races, by
+what is not a file.
 
-Each is made twice: through the tool, where it must come to nothing even if the refusal at the door is overlooked, and with plain
-file calls, where it must succeed, because an attempt that never works proves nothing.
+Each is made twice: through the tool, where it must come to nothing even if the refusal at the door
+is overlooked, and with plain file calls, where it must succeed, because an attempt that never works
+proves nothing.
 """
 
 import asyncio
@@ -20,7 +22,7 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import ToolResult
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 from tests.escapes.world import SECRET, WHO, World, as_user, world
 
 DIFF = "--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+taken\n"
@@ -89,11 +91,19 @@ def spelt(path: str, here: World) -> str:
     return path.replace("{outside}", str(here.outside)).replace("{work}", str(here.work))
 
 
-def tried(here: World, who: str, tool: str, fence: Fence | None = None, **arguments: Any) -> str:
-    """What a call shows, whether or not its scope was refused first: the door and the walk must each hold alone."""
+def tried(
+    here: World, who: str, tool: str, fence: PathGuard | None = None, **arguments: Any
+) -> str:
+    """What a call shows, whether or not its scope was refused first: the door and the walk must
+    each hold alone.
+    """
     here.owned_by(who)
-    catalogue = Catalogue(standard.tools(fence or Fence([str(here.home)]), lambda artifact, session: None))
-    context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(here.work))
+    catalogue = Catalogue(
+        standard.tools(fence or PathGuard([str(here.home)]), lambda artifact, session: None)
+    )
+    context = CallContext(
+        principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(here.work)
+    )
 
     async def call() -> ToolResult:
         subject, typed, _ = catalogue.parse(tool, arguments)
@@ -104,9 +114,6 @@ def tried(here: World, who: str, tool: str, fence: Fence | None = None, **argume
 
     result = as_user(who, lambda: asyncio.run(call()))
     return f"{result.outcome} {result.text} {result.data}"
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -126,7 +133,9 @@ def test_the_same_path_opened_plainly_reads_the_secret(here: World, name: str) -
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize("path", ["..", "{outside}", "way-out", "chain", "root", "home-link", ".ssh", "/proc/self"])
+@pytest.mark.parametrize(
+    "path", ["..", "{outside}", "way-out", "chain", "root", "home-link", ".ssh", "/proc/self"]
+)
 def test_no_folder_outside_is_listed_or_searched(here: World, path: str, who: str) -> None:
     folder = spelt(path, here)
     assert os.listdir(here.work / folder)
@@ -143,7 +152,9 @@ def test_a_walk_goes_through_no_symlink_and_into_no_hidden_file(here: World, who
     os.unlink(here.work / "hard.txt")
     said = tried(here, who, "fs.search", pattern="canary-secret", ignored=True)
     assert SECRET not in said
-    assert "plain" in tried(here, who, "fs.search", pattern="plain", ignored=True), "the search itself works"
+    assert "plain" in tried(here, who, "fs.search", pattern="plain", ignored=True), (
+        "the search itself works"
+    )
     listed = tried(here, who, "fs.list", depth=8, ignored=True)
     assert "journal.db" not in listed
     plain = subprocess.run(
@@ -156,8 +167,12 @@ def test_a_walk_goes_through_no_symlink_and_into_no_hidden_file(here: World, who
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/stdin", "/proc/self/environ", "/proc/kmsg"])
-def test_what_is_not_a_file_is_refused_without_waiting_for_it(here: World, path: str, who: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["pipe", "/dev/zero", "/dev/stdin", "/proc/self/environ", "/proc/kmsg"]
+)
+def test_what_is_not_a_file_is_refused_without_waiting_for_it(
+    here: World, path: str, who: str
+) -> None:
     os.environ["DAEMON_TOKEN"] = SECRET
     try:
         said = tried(here, who, "fs.read", path=path)
@@ -168,21 +183,24 @@ def test_what_is_not_a_file_is_refused_without_waiting_for_it(here: World, path:
 
 
 def test_the_environment_of_a_process_can_be_read_plainly(here: World) -> None:
-    done = subprocess.run(["cat", "/proc/self/environ"], env={"DAEMON_TOKEN": SECRET}, capture_output=True, check=True)
+    done = subprocess.run(
+        ["cat", "/proc/self/environ"], env={"DAEMON_TOKEN": SECRET}, capture_output=True, check=True
+    )
     assert SECRET.encode() in done.stdout
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("tool", ["fs.write", "fs.patch"])
 @pytest.mark.parametrize("name", WRITES)
-def test_no_path_writes_what_lies_outside_or_is_protected(here: World, name: str, tool: str, who: str) -> None:
+def test_no_path_writes_what_lies_outside_or_is_protected(
+    here: World, name: str, tool: str, who: str
+) -> None:
     path = spelt(WRITES[name], here)
     before = here.kept()
     arguments: dict[str, Any] = (
-        {"path": path, "content": "taken\n"} if tool == "fs.write" else {"diff": DIFF.format(path=path.lstrip("/"))}
+        {"path": path, "content": "taken\n"}
+        if tool == "fs.write"
+        else {"diff": DIFF.format(path=path.lstrip("/"))}
     )
     said = tried(here, who, tool, **arguments)
     # A diff knows no absolute paths: what looks like one is made below the workspace.
@@ -200,7 +218,9 @@ def test_the_same_path_written_plainly_is_changed(here: World, name: str) -> Non
 
 
 @pytest.mark.parametrize("who", WHO)
-def test_writing_a_file_that_has_another_name_outside_leaves_the_other_as_it_was(here: World, who: str) -> None:
+def test_writing_a_file_that_has_another_name_outside_leaves_the_other_as_it_was(
+    here: World, who: str
+) -> None:
     before = here.kept()
     assert tried(here, who, "fs.write", path="hard.txt", content="taken\n").startswith("ok")
     assert (here.work / "hard.txt").read_text() == "taken\n"
@@ -216,22 +236,23 @@ def test_plainly_such_a_write_changes_both_names(here: World) -> None:
 def test_deleting_by_a_patch_stays_inside(here: World, who: str) -> None:
     before = here.kept()
     for path in ("way-out/secret.txt", "link.txt", "../outside/secret.txt", ".env"):
-        diff = f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{SECRET}\n\\ No newline at end of file\n"
+        diff = (
+            f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{SECRET}\n\\ No newline at end of file\n"
+        )
         assert not tried(here, who, "fs.patch", diff=diff).startswith("ok")
     assert here.kept() == before
 
 
-# --- races ------------------------------------------------------------------------------------------------------------
-
-
-class Swapped(Fence):
-    """Between the check and the use of a path, its folder becomes a symlink that leads outside: the worst moment, every time."""
+class Swapped(PathGuard):
+    """Between the check and the use of a path, its folder becomes a symlink that leads outside: the
+    worst moment, every time.
+    """
 
     def __init__(self, here: World, swap: Callable[[World], None]) -> None:
         super().__init__([str(here.home)])
         self._here, self._swap = here, swap
 
-    def place(self, given: str, workspace: str, *, writing: bool = False) -> Place:
+    def place(self, given: str, workspace: str, *, writing: bool = False) -> WorkspacePath:
         found = super().place(given, workspace, writing=writing)
         self._swap(self._here)
         return found

@@ -1,4 +1,6 @@
-"""What a sandboxed command leaves in repositories never makes git on the host run anything, and work with git goes on."""
+"""What a sandboxed command leaves in repositories never makes git on the host run anything, and
+work with git goes on.
+"""
 
 import os
 import subprocess
@@ -15,7 +17,9 @@ ID = "-c user.name=a -c user.email=a@example.org -c protocol.file.allow=always -
 
 
 class Repository:
-    """A repository with a submodule, a worktree inside and history; `flag` is what no git of the host may make."""
+    """A repository with a submodule, a worktree inside and history; `flag` is what no git of the
+    host may make.
+    """
 
     def __init__(self, here: World) -> None:
         self.here, self.flag = here, here.outside / "ESCAPED"
@@ -48,7 +52,11 @@ class Repository:
         return done.stdout + done.stderr
 
     def run(self, command: str) -> str:
-        command = command.replace("{evil}", EVIL).replace("{flag}", str(self.flag)).replace("git ", f"git {ID} ")
+        command = (
+            command.replace("{evil}", EVIL)
+            .replace("{flag}", str(self.flag))
+            .replace("git ", f"git {ID} ")
+        )
         result = self.here.run(command, timeout_s=30)
         assert not result.data["killed"]
         return result.text
@@ -90,7 +98,9 @@ def repository() -> Iterator[Repository]:
 
 HOOK = "printf '#!/bin/sh\\ntouch {flag}\\n'"
 FILTER = "printf '*.txt filter=evil diff=evil\\n'"
-FILTER_CONFIG = '\'[filter "evil"]\\n clean=touch {flag}\\n[diff "evil"]\\n textconv=touch {flag}\\n\''
+FILTER_CONFIG = (
+    '\'[filter "evil"]\\n clean=touch {flag}\\n[diff "evil"]\\n textconv=touch {flag}\\n\''
+)
 ESCAPES = {
     "another common folder": "cp -r .git e; printf '{evil}' > e/config; echo ../e > .git/commondir",
     "another common folder by rename": "cp -r .git e; printf '{evil}' > e/config; echo ../e > c; mv c .git/commondir",
@@ -99,7 +109,8 @@ ESCAPES = {
     "the settings, unlinked": "rm -f .git/config; printf '{evil}' > .git/config",
     "settings of a worktree": "printf '{evil}' > .git/config.worktree; git config extensions.worktreeConfig true",
     "settings of a submodule": "printf '{evil}' >> .git/modules/lib/config",
-    "a hook of a submodule": HOOK + " > .git/modules/lib/hooks/post-checkout; chmod +x .git/modules/lib/hooks/post-checkout",
+    "a hook of a submodule": HOOK
+    + " > .git/modules/lib/hooks/post-checkout; chmod +x .git/modules/lib/hooks/post-checkout",
     "a submodule's folder anew": "rm -rf .git/modules/lib; mkdir -p .git/modules/lib; printf '{evil}' > .git/modules/lib/config",
     "a hook": HOOK + " > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
     "every hook": "for h in pre-commit post-checkout post-index-change reference-transaction; do "
@@ -108,7 +119,9 @@ ESCAPES = {
     "another folder of hooks": "mv .git/hooks .git/old; mkdir .git/hooks; "
     + HOOK
     + " > .git/hooks/post-commit; chmod -R +x .git/hooks",
-    "the folder of hooks, by settings": "mkdir h; " + HOOK + " > h/post-commit; chmod +x h/*; git config core.hooksPath h",
+    "the folder of hooks, by settings": "mkdir h; "
+    + HOOK
+    + " > h/post-commit; chmod +x h/*; git config core.hooksPath h",
     "a rebase to be continued": "mkdir -p .git/rebase-merge; echo 'exec touch {flag}' > .git/rebase-merge/git-rebase-todo; "
     "echo refs/heads/main > .git/rebase-merge/head-name; "
     "git rev-parse HEAD | tee .git/rebase-merge/onto .git/rebase-merge/orig-head; "
@@ -116,7 +129,10 @@ ESCAPES = {
     "the common folder of a worktree": "cp -r .git e; printf '{evil}' > e/config; echo ../../../e > .git/worktrees/tree/commondir",
     "settings of a known worktree": "printf '{evil}' > .git/worktrees/tree/config.worktree",
     "attributes": FILTER + " > .git/info/attributes; printf " + FILTER_CONFIG + " >> .git/config",
-    "attributes in the tree": FILTER + " > .gitattributes; printf " + FILTER_CONFIG + " >> .git/config",
+    "attributes in the tree": FILTER
+    + " > .gitattributes; printf "
+    + FILTER_CONFIG
+    + " >> .git/config",
     "a gitfile to an own folder": "cp -r .git e; printf '{evil}' > e/config; mkdir s; echo 'gitdir: ../e' > s/.git",
     "a submodule's gitfile": "cp -r .git/modules/lib e; printf '{evil}' > e/config; rm -f lib/.git; echo 'gitdir: ../e' > lib/.git",
     "a submodule's folder exchanged": "cp -r .git/modules/lib e; printf '{evil}' > e/config; mv lib lib2; mkdir lib; "
@@ -165,7 +181,11 @@ def test_nothing_planted_is_run_by_git_on_the_host(repository: Repository, name:
 
 def test_the_same_works_where_nothing_holds_it(repository: Repository) -> None:
     """Otherwise the test above would prove nothing."""
-    command = ESCAPES["another common folder"].replace("{evil}", EVIL).replace("{flag}", str(repository.flag))
+    command = (
+        ESCAPES["another common folder"]
+        .replace("{evil}", EVIL)
+        .replace("{flag}", str(repository.flag))
+    )
     subprocess.run(["bash", "-c", command], cwd=repository.here.work, check=True)
     assert repository.escaped()
 
@@ -181,13 +201,20 @@ def test_of_gits_own_folder_only_what_is_on_the_list_changes(repository: Reposit
     assert changed <= GIT_FILES | GIT_FOLDERS
 
 
-@pytest.mark.parametrize("name", ["in a folder that is hidden", "in a folder that cannot be listed"])
+@pytest.mark.parametrize(
+    "name", ["in a folder that is hidden", "in a folder that cannot be listed"]
+)
 def test_nothing_planted_is_run_for_an_ordinary_user_either(name: str) -> None:
     with world() as here:
         here.owned_by("root")
         repository = Repository(here)
         here.owned_by("ordinary")
-        command = ESCAPES[name].replace("{evil}", EVIL).replace("{flag}", str(repository.flag)).replace("git ", f"git {ID} ")
+        command = (
+            ESCAPES[name]
+            .replace("{evil}", EVIL)
+            .replace("{flag}", str(repository.flag))
+            .replace("git ", f"git {ID} ")
+        )
         said = here.run(command, "ordinary", timeout_s=30).text
         assert "palyra-held" in said, said
         here.owned_by("root")
@@ -217,8 +244,16 @@ def test_work_with_git_goes_on_in_the_sandbox(repository: Repository) -> None:
     )
     assert "fine" in said, said
     assert "not kept" not in said, said
-    assert repository.git("log --format=%s -4 --first-parent").split() == ["merged", "two", "submodule", "one"]
-    assert repository.git("status --short").split() == ["M", "a.txt"] or "M  a.txt" in repository.git("status --short")
+    assert repository.git("log --format=%s -4 --first-parent").split() == [
+        "merged",
+        "two",
+        "submodule",
+        "one",
+    ]
+    assert repository.git("status --short").split() == [
+        "M",
+        "a.txt",
+    ] or "M  a.txt" in repository.git("status --short")
     assert "done" in repository.git("branch")
     assert "fatal" not in repository.git("fsck") + repository.git("status")
     assert [path.name for path in (work / ".git").iterdir() if path.name.startswith("palyra")] == []
@@ -256,7 +291,9 @@ def test_a_new_repository_that_is_plain_stays_and_is_said(repository: Repository
     assert repository.git("log --format=%s", repository.here.work / "new").split() == ["first"]
 
 
-def test_a_new_repository_that_would_run_programs_is_put_to_rest_and_said(repository: Repository) -> None:
+def test_a_new_repository_that_would_run_programs_is_put_to_rest_and_said(
+    repository: Repository,
+) -> None:
     said = repository.run("git init -q new; git -C new config core.fsmonitor 'touch {flag}'")
     assert "core.fsmonitor" in said
     assert "palyra-held" in said
@@ -265,7 +302,9 @@ def test_a_new_repository_that_would_run_programs_is_put_to_rest_and_said(reposi
 
 def test_files_that_programs_obey_are_named_when_they_change(repository: Repository) -> None:
     (repository.here.work / "package.json").write_text("{}")
-    said = repository.run("echo x > plain.md; mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo '{\"a\":1}' > package.json")
+    said = repository.run(
+        "echo x > plain.md; mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo '{\"a\":1}' > package.json"
+    )
     assert ".vscode/tasks.json (VS Code" in said
     assert "package.json (npm" in said
     assert "plain.md" not in said
@@ -273,7 +312,9 @@ def test_files_that_programs_obey_are_named_when_they_change(repository: Reposit
 
 
 def test_a_command_that_goes_on_brings_its_commits_before_it_ends(repository: Repository) -> None:
-    """A background job or a server may run for days; the host's git and its own must not drift apart."""
+    """A background job or a server may run for days; the host's git and its own must not drift
+    apart.
+    """
     said = repository.run(
         "echo z > z.txt; git add z.txt; git commit -qm live; for i in $(seq 200); do sleep 0.1; "
         "grep -q now .git/FETCH_HEAD 2>/dev/null && exit 0; "
@@ -307,9 +348,13 @@ def test_what_a_daemon_that_died_left_is_removed(repository: Repository) -> None
     assert not left.exists()
 
 
-@pytest.mark.parametrize("place", [".", "n", "n/.git", "n/.git/objects", "n/.git/refs/heads", "objects"])
+@pytest.mark.parametrize(
+    "place", [".", "n", "n/.git", "n/.git/objects", "n/.git/refs/heads", "objects"]
+)
 def test_a_repository_uncovers_no_hidden_file(repository: Repository, place: str) -> None:
-    """What was hidden stays so, also if the folder above it was moved into a repository that a command made."""
+    """What was hidden stays so, also if the folder above it was moved into a repository that a
+    command made.
+    """
     first = f"git init -q --bare n; git init -q n/w; mkdir -p {place} objects refs; cp .git/HEAD HEAD; mv conf {place}/moved; true"
     repository.run(first)
     said = repository.run("cat .env; find . -name '.env*' -exec cat {} +; grep -ra canary . ; true")
@@ -318,7 +363,9 @@ def test_a_repository_uncovers_no_hidden_file(repository: Repository, place: str
 
 def test_a_branch_that_is_called_like_a_key_is_a_branch(repository: Repository) -> None:
     repository.git("branch id_rsa-rotation")
-    said = repository.run("git checkout -q id_rsa-rotation && git commit -q --allow-empty -m rotated && echo fine")
+    said = repository.run(
+        "git checkout -q id_rsa-rotation && git commit -q --allow-empty -m rotated && echo fine"
+    )
     assert "fine" in said, said
     assert "rotated" in repository.git("log -1 --format=%s id_rsa-rotation")
 

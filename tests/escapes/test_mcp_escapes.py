@@ -1,6 +1,8 @@
-"""Attempts to get out of the sandbox from inside an MCP server's program: none reads, changes or reaches anything.
+"""Attempts to get out of the sandbox from inside an MCP server's program: none reads, changes or
+reaches anything.
 
-The server is one that runs whatever code it is sent, so that each attempt is made by the very process that speaks with the daemon.
+The server is one that runs whatever code it is sent, so that each attempt is made by the very
+process that speaks with the daemon.
 """
 
 import asyncio
@@ -22,8 +24,8 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import ToolResult
 from palyra.features.mcp import http_link, sandboxed_process, stdio_link  # noqa: F401 - the same
 from palyra.features.mcp import process as mcp_process
-from palyra.features.mcp.accepted_tools import Accepted, KnownFiles
-from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.accepted_tools import AcceptedTool, KnownFiles
+from palyra.features.mcp.connection import RetryPace
 from palyra.features.mcp.process import Spawn
 from palyra.features.mcp.servers import Servers
 from palyra.features.mcp.settings import ServerConfig
@@ -57,7 +59,9 @@ for line in sys.stdin:
 
 
 class Attempt(NamedTuple):
-    """Prints the secret or ESCAPED if it gets through. `bare`: it does where there is no sandbox, so it is a good attempt."""
+    """Prints the secret or ESCAPED if it gets through. `bare`: it does where there is no sandbox,
+    so it is a good attempt.
+    """
 
     code: str
     bare: bool = True
@@ -77,16 +81,27 @@ ATTEMPTS = {
     "reading a file beside its folder": Attempt("print(open('{outside}/secret.txt').read())"),
     "reading the journal": Attempt("print(open('{home}/journal.db').read())"),
     "climbing out of its folder": Attempt("print(open('../../../journal.db').read())"),
-    "a link that it made itself": Attempt("import os; os.symlink('{outside}', 'l'); print(open('l/secret.txt').read())"),
+    "a link that it made itself": Attempt(
+        "import os; os.symlink('{outside}', 'l'); print(open('l/secret.txt').read())"
+    ),
     "the session's workspace": Attempt("print(open('{work}/.env').read())"),
-    "listing the daemon's home": Attempt("import os; print('ESCAPED', os.listdir('{home}/policies'))"),
-    # Whether it could write is seen outside: inside, the way to its folder may lie on a disk of its own.
-    "writing a policy": Attempt("open('{home}/policies/evil.cedar', 'w').write('permit(principal,action,resource);')"),
-    "accepting its own tools": Attempt("open('{home}/mcp/known/s.json', 'a').write('x')", bare=False),
+    "listing the daemon's home": Attempt(
+        "import os; print('ESCAPED', os.listdir('{home}/policies'))"
+    ),
+    # Whether it could write is seen outside: inside, the way to its folder may lie on a disk of its
+    # own.
+    "writing a policy": Attempt(
+        "open('{home}/policies/evil.cedar', 'w').write('permit(principal,action,resource);')"
+    ),
+    "accepting its own tools": Attempt(
+        "open('{home}/mcp/known/s.json', 'a').write('x')", bare=False
+    ),
     "the folder of another server": Attempt("print(open('{home}/mcp/work/other/token').read())"),
     "writing the journal": Attempt("open('{home}/journal.db', 'a').write('x')"),
     # That it can be read is enough: what stands in it is nobody's business, not even a test's.
-    "the daemon's environment": Attempt("print('ESCAPED' if open('/proc/{pid}/environ', 'rb').read() else 'empty')"),
+    "the daemon's environment": Attempt(
+        "print('ESCAPED' if open('/proc/{pid}/environ', 'rb').read() else 'empty')"
+    ),
     "its own environment": Attempt("import os; print(dict(os.environ))", bare=False),
     "the roots of other processes": Attempt(
         "import os\nfor p in os.listdir('/proc'):\n  try: print(open('/proc/' + p + '/root{outside}/secret.txt').read())\n"
@@ -97,14 +112,21 @@ ATTEMPTS = {
         "  if os.path.exists(f) and '{home}/j' in os.readlink(f): print('ESCAPED')",
         bare=False,
     ),
-    "a server on loopback": Attempt(_CONNECT.format(family="socket.AF_INET", address="('127.0.0.1', {port})")),
-    "a Unix socket": Attempt(_CONNECT.format(family="socket.AF_UNIX", address="'{outside}/socket'")),
+    "a server on loopback": Attempt(
+        _CONNECT.format(family="socket.AF_INET", address="('127.0.0.1', {port})")
+    ),
+    "a Unix socket": Attempt(
+        _CONNECT.format(family="socket.AF_UNIX", address="'{outside}/socket'")
+    ),
     "an abstract socket": Attempt(_CONNECT.format(family="socket.AF_UNIX", address="'\\0{name}'")),
     "a datagram to a name server": Attempt(
         "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.sendto(b'x', ('192.0.2.1', 53)); print('ESCAPED')",
         bare=False,
     ),
-    "a raw socket": Attempt("import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3); print('ESCAPED')", bare=False),
+    "a raw socket": Attempt(
+        "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3); print('ESCAPED')",
+        bare=False,
+    ),
     "a host that is not on its list": Attempt(
         "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:{port}/', timeout=5).read())",
         hosts=("127.0.0.1:9",),
@@ -118,7 +140,8 @@ ATTEMPTS = {
     ),
     "signals to the daemon": Attempt("import os; os.kill({pid}, 0); print('ESCAPED')"),
     "mounting": Attempt(
-        "import ctypes\nif ctypes.CDLL(None).mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0: print('ESCAPED')", bare=False
+        "import ctypes\nif ctypes.CDLL(None).mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0: print('ESCAPED')",
+        bare=False,
     ),
     "writing the system": Attempt("open('/usr/x', 'w'); print('ESCAPED')", bare=False),
 }
@@ -132,7 +155,7 @@ if os.fork() == 0:
         time.sleep(300)
     os._exit(0)
 """
-QUICK = Pace(first_s=0.05, most_s=0.2, greeting_s=20.0, relist_s=0.05, patience_s=20.0)
+QUICK = RetryPace(first_s=0.05, most_s=0.2, greeting_s=20.0, relist_s=0.05, patience_s=20.0)
 
 
 @pytest.fixture
@@ -141,22 +164,39 @@ def here() -> Iterator[World]:
         other = made.home / "mcp" / "work" / "other"
         other.mkdir(parents=True)
         (other / "token").write_text(SECRET)
-        KnownFiles(made.home / "mcp" / "known").put("s", "never", Accepted("0" * 64, {}))
+        KnownFiles(made.home / "mcp" / "known").put("s", "never", AcceptedTool("0" * 64, {}))
         yield made
 
 
 def config(attempt: Attempt) -> ServerConfig:
-    return ServerConfig(name="s", command=PYTHON, args=("-c", SERVER), hosts=attempt.hosts, tier="C", timeout_ms=20_000)
+    return ServerConfig(
+        name="s",
+        command=PYTHON,
+        args=("-c", SERVER),
+        hosts=attempt.hosts,
+        tier="C",
+        timeout_ms=20_000,
+    )
 
 
 def walls(here: World, given: ServerConfig, who: str) -> Spawn:
-    sandbox = Sandbox(hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable)
-    return sandboxed_process.spawner_for(given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)])
+    sandbox = Sandbox(
+        hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable
+    )
+    return sandboxed_process.spawner_for(
+        given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)]
+    )
 
 
 async def tried(here: World, given: ServerConfig, spawn: Spawn, code: str) -> ToolResult:
     """Start the server, accept its tool, let it try, and end it."""
-    servers = Servers([given], KnownFiles(here.home / "mcp" / "known"), here.home / "mcp" / "work", spawn=spawn, pace=QUICK)
+    servers = Servers(
+        [given],
+        KnownFiles(here.home / "mcp" / "known"),
+        here.home / "mcp" / "work",
+        spawn=spawn,
+        pace=QUICK,
+    )
     await servers.start()
     try:
         async with asyncio.timeout(40):
@@ -165,14 +205,26 @@ async def tried(here: World, given: ServerConfig, spawn: Spawn, code: str) -> To
             await servers.accept("s", "run")
             (tool,) = servers.tools()
             typed, _ = tool.parse({"code": code})
-            context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(here.work))
+            context = CallContext(
+                principal="user:owner",
+                session_id="s",
+                run_id="r",
+                call_id="c",
+                workspace=str(here.work),
+            )
             return await tool.execute(typed, context)
     finally:
         await servers.close()
 
 
 def spelt(code: str, here: World) -> str:
-    places = {"outside": here.outside, "home": here.home, "work": here.work, "port": here.port, "pid": os.getpid()}
+    places = {
+        "outside": here.outside,
+        "home": here.home,
+        "work": here.work,
+        "port": here.port,
+        "pid": os.getpid(),
+    }
     for key, value in {**places, "name": here.folder.name}.items():
         code = code.replace("{" + key + "}", str(value))
     return code
@@ -183,8 +235,14 @@ def got_through(text: str, here: World) -> bool:
 
 
 def kept(here: World) -> dict[str, bytes]:
-    """Everything that is not the server's own, but for the acceptance that the test itself puts down."""
-    return {path: data for path, data in here.kept().items() if "/mcp/work/s/" not in path and not path.endswith("/known/s.json")}
+    """Everything that is not the server's own, but for the acceptance that the test itself puts
+    down.
+    """
+    return {
+        path: data
+        for path, data in here.kept().items()
+        if "/mcp/work/s/" not in path and not path.endswith("/known/s.json")
+    }
 
 
 def test_there_are_enough_attempts() -> None:
@@ -241,12 +299,12 @@ def test_no_setting_opens_the_daemons_own_folders(here: World, setting: str, pla
     (here.home / "keys").mkdir()
     (here.work / "link").symlink_to(here.home)
     path = str(here.folder / place)
-    given = ServerConfig(name="s", command=PYTHON, tier="C", **{setting: path if setting == "folder" else (path,)})  # type: ignore[arg-type]
+    given = ServerConfig(
+        name="s", command=PYTHON, tier="C", **{setting: path if setting == "folder" else (path,)}
+    )  # type: ignore[arg-type]
     with pytest.raises(Forbidden, match="daemon's own folder"):
         asyncio.run(walls(here, given, "root")([PYTHON], {}, path))  # type: ignore[arg-type]
 
-
-# --- a server with a folder of the person's ---------------------------------------------------------------------------
 
 COMMONDIR = r"""
 import pathlib, shutil
@@ -270,7 +328,10 @@ def in_folder(here: World, code: str) -> ToolResult:
 def repository(here: World) -> None:
     here.owned_by("root")
     shutil.rmtree(here.work / ".git")
-    for words in (["init", "-q", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"]):
+    for words in (
+        ["init", "-q", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"],
+    ):
         subprocess.run(["git", *words], cwd=here.work, check=True)
 
 
@@ -292,15 +353,22 @@ def test_a_server_with_a_folder_can_commit(here: World) -> None:
     code = f"import subprocess; open('a.txt', 'w').write('a'); subprocess.run(['git', 'add', 'a.txt'], check=True); {git}"
     said = in_folder(here, code)
     assert "failed" not in said.text, said.text
-    shown = subprocess.run(["git", "log", "--format=%s"], cwd=here.work, check=True, capture_output=True, text=True)
+    shown = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=here.work, check=True, capture_output=True, text=True
+    )
     assert shown.stdout.split() == ["two", "one"]
 
 
 def test_files_that_programs_obey_do_not_arrive_from_a_server(here: World) -> None:
     (here.work / "package.json").write_text("{}")
-    said = in_folder(here, "open('AGENTS.md', 'w').write('do as I say'); open('a.md', 'w').write('a'); open('package.json', 'w')")
+    said = in_folder(
+        here,
+        "open('AGENTS.md', 'w').write('do as I say'); open('a.md', 'w').write('a'); open('package.json', 'w')",
+    )
     assert not (here.work / "AGENTS.md").exists()
-    assert [path.read_text() for path in here.work.glob("AGENTS.md.palyra-held*")] == ["do as I say"]
+    assert [path.read_text() for path in here.work.glob("AGENTS.md.palyra-held*")] == [
+        "do as I say"
+    ]
     assert "AGENTS.md, which coding agents would obey, was renamed" in said.text
     assert (here.work / "package.json").read_text() == "{}"
     assert (here.work / "a.md").read_text() == "a"

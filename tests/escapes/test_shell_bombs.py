@@ -1,4 +1,6 @@
-"""Commands that want everything, or want to stay: fork, memory, disk and output bombs, survivors, and the end of the daemon."""
+"""Commands that want everything, or want to stay: fork, memory, disk and output bombs, survivors,
+and the end of the daemon.
+"""
 
 import asyncio
 import os
@@ -16,7 +18,7 @@ import pytest
 from palyra.core.tools import Tier
 from palyra.tools.sandbox import cgroups, confine, resource_usage
 from palyra.tools.sandbox.command import Caps
-from palyra.tools.sandbox.descriptors import Reader
+from palyra.tools.sandbox.descriptors import PipeReader
 from tests.escapes.attempts import python
 from tests.escapes.world import WHO, World, as_user, patience, world
 
@@ -66,7 +68,9 @@ def grouped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def refused(here: World, who: str, most: Tier, grouped: bool) -> bool:
-    """The processes of root are counted by nobody where there are no groups, so there it is refused, which is checked here."""
+    """The processes of root are counted by nobody where there are no groups, so there it is
+    refused, which is checked here.
+    """
     if who != "root" or grouped:
         return False
     with pytest.raises(AssertionError, match="run it as an ordinary user"):
@@ -87,12 +91,20 @@ def test_nothing_survives_its_command(here: World, name: str, most: Tier, who: s
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("most", TIERS)
-def test_a_fork_bomb_ends_with_its_command(here: World, who: str, most: Tier, grouped: bool) -> None:
+def test_a_fork_bomb_ends_with_its_command(
+    here: World, who: str, most: Tier, grouped: bool
+) -> None:
     here.owned_by(who)
     if refused(here, who, most, grouped):
         return
     began = time.monotonic()
-    result = here.run("bomb() { bomb | bomb & }; bomb; sleep 2", who, most=most, caps=Caps(processes=24), timeout_s=5)
+    result = here.run(
+        "bomb() { bomb | bomb & }; bomb; sleep 2",
+        who,
+        most=most,
+        caps=Caps(processes=24),
+        timeout_s=5,
+    )
     # Its time is five seconds; the rest is for a machine that does other things too.
     assert time.monotonic() - began < 60
     assert result.outcome in ("ok", "error", "timeout")
@@ -100,7 +112,9 @@ def test_a_fork_bomb_ends_with_its_command(here: World, who: str, most: Tier, gr
 
 
 def test_the_keeper_of_tier_b_never_reaps_the_command_itself() -> None:
-    """Whoever reaps it elsewhere never learns how it ended, and the keeper died of that, leaving a fork bomb to nobody."""
+    """Whoever reaps it elsewhere never learns how it ended, and the keeper died of that, leaving a
+    fork bomb to nobody.
+    """
     child = os.fork()
     if child == 0:
         os._exit(7)
@@ -112,7 +126,7 @@ def test_the_keeper_of_tier_b_never_reaps_the_command_itself() -> None:
 def test_output_ends_with_the_tree_although_somebody_else_holds_the_pipe() -> None:
     async def main() -> bytes:
         ours, theirs = os.pipe()
-        reader = Reader(ours)
+        reader = PipeReader(ours)
         os.write(theirs, b"last words")
         reading = asyncio.ensure_future(reader.read_all(1 << 20))
         await asyncio.sleep(0)
@@ -146,16 +160,22 @@ open("survived", "w")
 
 
 @pytest.mark.parametrize("who", WHO)
-def test_many_small_processes_together_get_no_more_memory_than_one(here: World, who: str, grouped: bool) -> None:
+def test_many_small_processes_together_get_no_more_memory_than_one(
+    here: World, who: str, grouped: bool
+) -> None:
     here.owned_by(who)
     if refused(here, who, "C", grouped):
         return
     most = 96 << 20
     one = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); sleep 2"
-    result = here.run(f"for i in 1 2 3 4 5 6 7 8; do ({one}) & done; wait; exit 3", who, caps=Caps(memory_bytes=most))
+    result = here.run(
+        f"for i in 1 2 3 4 5 6 7 8; do ({one}) & done; wait; exit 3",
+        who,
+        caps=Caps(memory_bytes=most),
+    )
     assert result.data["killed"] == "memory"
-    # A group is exact but for the pages that the kernel charges before it looks. Where processes are counted now and then, the
-    # peak is what was seen last before they were ended.
+    # A group is exact but for the pages that the kernel charges before it looks. Where processes
+    # are counted now and then, the peak is what was seen last before they were ended.
     assert result.data["max_rss"] <= most + _CHARGED_AHEAD or who == "ordinary"
     assert here.processes() == []
 
@@ -166,7 +186,9 @@ def test_a_flood_of_output_is_cut_exactly_and_then_ended(here: World, who: str) 
     result = here.run("yes 0123456", who, caps=Caps(output_bytes=8 << 20), timeout_s=60)
     assert result.data["killed"] == "output"
     assert 8 << 20 < result.data["bytes"] < 16 << 20
-    shown = result.text.split("\n", 1)[1].replace(f"\n… [{result.data['dropped']:,} bytes left out] …\n", "")
+    shown = result.text.split("\n", 1)[1].replace(
+        f"\n… [{result.data['dropped']:,} bytes left out] …\n", ""
+    )
     assert len(shown.encode()) + result.data["dropped"] == result.data["bytes"]
     assert here.processes() == []
 
@@ -174,9 +196,7 @@ def test_a_flood_of_output_is_cut_exactly_and_then_ended(here: World, who: str) 
 @pytest.mark.parametrize("who", WHO)
 def test_files_end_at_their_limit_wherever_they_are_written(here: World, who: str) -> None:
     here.owned_by(who)
-    flood = (
-        "for f in big /tmp/big /dev/shm/big ~/big; do head -c 40000000 /dev/zero > $f; done; stat -c %s big; df -k /tmp | tail -1"
-    )
+    flood = "for f in big /tmp/big /dev/shm/big ~/big; do head -c 40000000 /dev/zero > $f; done; stat -c %s big; df -k /tmp | tail -1"
     result = here.run(flood, who, caps=Caps(file_bytes=4 << 20, temporary_bytes=2 << 20))
     assert (here.work / "big").stat().st_size == 4 << 20
     assert "File size limit" in result.text or "File too large" in result.text
@@ -188,7 +208,9 @@ def test_a_command_that_fills_the_disk_is_ended_while_there_is_room(here: World,
     room = resource_usage.free(str(here.work)) - (64 << 20)
     if room < 0:
         pytest.skip("there is less than 64 MiB left on this disk")
-    flood = "for i in $(seq 1000); do head -c 8388608 /dev/zero > f$i; sleep 0.02; done; echo SURVIVED"
+    flood = (
+        "for i in $(seq 1000); do head -c 8388608 /dev/zero > f$i; sleep 0.02; done; echo SURVIVED"
+    )
 
     # The floor is put just below what is free now, so that little needs to be written.
     class Low(resource_usage.Use):
@@ -205,10 +227,9 @@ def test_a_command_that_fills_the_disk_is_ended_while_there_is_room(here: World,
     assert "SURVIVED" not in result.text
 
 
-# --- time and cancelling ----------------------------------------------------------------------------------------------
-
 TREE = "for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM INT HUP; sleep 300; sleep 300' &) ; done; echo up; sleep 300"
-# As a browser or a build server does: forked twice, in a session of its own, with every descriptor closed.
+# As a browser or a build server does: forked twice, in a session of its own, with every descriptor
+# closed.
 DAEMON = (
     "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); "
     "os.closerange(0, 64); time.sleep(300)'; "
@@ -217,7 +238,9 @@ DAEMON = (
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("most", TIERS)
-def test_a_command_that_takes_too_long_is_killed_with_its_tree(here: World, who: str, most: Tier) -> None:
+def test_a_command_that_takes_too_long_is_killed_with_its_tree(
+    here: World, who: str, most: Tier
+) -> None:
     here.owned_by(who)
     result = here.run(TREE, who, most=most, timeout_s=1)
     assert result.outcome == "timeout"
@@ -233,7 +256,9 @@ def test_a_cancel_kills_the_whole_tree_before_anybody_hears_of_it(here: World, m
     here.owned_by("root")
 
     async def main() -> tuple[float, list[str]]:
-        call = asyncio.ensure_future(here.tool(most=most)("shell.run", command=TREE.replace("echo up", "touch up")))
+        call = asyncio.ensure_future(
+            here.tool(most=most)("shell.run", command=TREE.replace("echo up", "touch up"))
+        )
         async with asyncio.timeout(20):
             while not (here.work / "up").exists() or len(here.processes()) < 5:
                 await asyncio.wait([call], timeout=0.02)
@@ -284,20 +309,21 @@ def test_a_cancel_while_it_starts_leaves_nothing(here: World, after_ms: int) -> 
     assert here.processes() == []
 
 
-# --- the end of the daemon --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("most", TIERS)
 @pytest.mark.parametrize("background", [False, True], ids=["foreground", "job"])
-def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: Tier, background: bool) -> None:
+def test_nothing_outlives_a_daemon_that_is_killed(
+    here: World, who: str, most: Tier, background: bool
+) -> None:
     here.owned_by(who)
     daemon = os.fork()
     if daemon == 0:
 
         async def main() -> None:
             await here.tool(most=most, who=who)(
-                "shell.run", command=DAEMON + TREE.replace("echo up", "touch up"), background=background
+                "shell.run",
+                command=DAEMON + TREE.replace("echo up", "touch up"),
+                background=background,
             )
             await asyncio.sleep(60)
 

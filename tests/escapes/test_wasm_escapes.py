@@ -1,6 +1,8 @@
-"""Modules that mean harm. Each attempt is refused when it is installed, or ends as a result of its own call; none gets further.
+"""Modules that mean harm. Each attempt is refused when it is installed, or ends as a result of its
+own call; none gets further.
 
-What no test here needs is a special kernel or root; attempts on files are made as root and as an ordinary user.
+What no test here needs is a special kernel or root; attempts on files are made as root and as an
+ordinary user.
 """
 
 import asyncio
@@ -18,10 +20,22 @@ import wasmtime
 
 from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError
 from palyra.core.ports import CallContext
-from palyra.features.skills.host import Asked, Incoming, Outgoing, World
+from palyra.features.skills.host import Incoming, SecretRequest, SkillRequest, World
 from palyra.features.skills.store import Skills
-from palyra.tools.paths import Fence
-from tests.skills_at_work import ECHO, MEMORY, answering, asking, data, make, module, outcome, packed, run, tool
+from palyra.tools.paths import PathGuard
+from tests.skills_at_work import (
+    ECHO,
+    MEMORY,
+    answering,
+    asking,
+    data,
+    make,
+    module,
+    outcome,
+    packed,
+    run,
+    tool,
+)
 from tests.tools_at_work import context, tree, without_privileges
 
 SECRET = '"SECRET"'
@@ -44,7 +58,9 @@ Who = Callable[[], AbstractContextManager[None]]
 
 @pytest.fixture(params=["as root", "as an ordinary user"])
 def who(request: pytest.FixtureRequest, ws: Path) -> Who:
-    """Becomes somebody for the time of a call. Installing came before: an ordinary user may not be able to compile here."""
+    """Becomes somebody for the time of a call. Installing came before: an ordinary user may not be
+    able to compile here.
+    """
     if request.param != "as root":
         return lambda: without_privileges(ws.parent)
     if os.geteuid() != 0:
@@ -52,37 +68,66 @@ def who(request: pytest.FixtureRequest, ws: Path) -> Who:
     return nullcontext
 
 
-# --- memory, pointers, time -------------------------------------------------------------------------------------------
-
 CALLS = {
     "an answer behind the end of memory": (module(packed(131_072, 1)), "outside its memory"),
-    "an answer that begins inside and ends outside": (module(packed(131_071, 2)), "outside its memory"),
-    "an answer whose end wraps around": (module(f"(i64.const {(0xFFFFFFFF << 32 | 16) - (1 << 64)})"), "outside its memory"),
+    "an answer that begins inside and ends outside": (
+        module(packed(131_071, 2)),
+        "outside its memory",
+    ),
+    "an answer whose end wraps around": (
+        module(f"(i64.const {(0xFFFFFFFF << 32 | 16) - (1 << 64)})"),
+        "outside its memory",
+    ),
     "an answer of four gigabytes": (module("(i64.const 0xffffffff)"), "limit"),
     "an answer larger than the limit": (module(packed(0, 100_000)), "limit"),
     "a log line at a bad pointer": (
         module(f"(call $log (i32.const -8) (i32.const 16)) {OK}", imports=("log",)),
         "outside its memory",
     ),
-    "a log line of two gigabytes": (module(f"(call $log (i32.const 0) (i32.const -1)) {OK}", imports=("log",)), "limit"),
+    "a log line of two gigabytes": (
+        module(f"(call $log (i32.const 0) (i32.const -1)) {OK}", imports=("log",)),
+        "limit",
+    ),
     "a log line that is not text": (
-        module(f"(call $log (i32.const 0) (i32.const 2)) {OK}", imports=("log",), more=data(0, b"\xff\xfe")),
+        module(
+            f"(call $log (i32.const 0) (i32.const 2)) {OK}",
+            imports=("log",),
+            more=data(0, b"\xff\xfe"),
+        ),
         "not UTF-8",
     ),
     "a flood of log lines": (
-        module("(loop $l (call $log (i32.const 0) (i32.const 4096)) (br $l)) (unreachable)", imports=("log",)),
+        module(
+            "(loop $l (call $log (i32.const 0) (i32.const 4096)) (br $l)) (unreachable)",
+            imports=("log",),
+        ),
         "logged more",
     ),
     "a flood of empty log lines": (
-        module("(loop $l (call $log (i32.const 0) (i32.const 0)) (br $l)) (unreachable)", imports=("log",)),
+        module(
+            "(loop $l (call $log (i32.const 0) (i32.const 0)) (br $l)) (unreachable)",
+            imports=("log",),
+        ),
         "more than 256 times",
     ),
     "a loop without end": (module(SPIN), "fuel"),
-    "recursion without end": (module(f"(call $r) {OK}", more="(func $r (call $r) (call $r))"), "stack overflow"),
-    "reading behind the end of memory": (module(f"(drop (i32.load (i32.const 131069))) {OK}"), "memory out of bounds"),
-    "writing behind the end of memory": (module(f"(i32.store (i32.const -4) (i32.const 1)) {OK}"), "memory out of bounds"),
+    "recursion without end": (
+        module(f"(call $r) {OK}", more="(func $r (call $r) (call $r))"),
+        "stack overflow",
+    ),
+    "reading behind the end of memory": (
+        module(f"(drop (i32.load (i32.const 131069))) {OK}"),
+        "memory out of bounds",
+    ),
+    "writing behind the end of memory": (
+        module(f"(i32.store (i32.const -4) (i32.const 1)) {OK}"),
+        "memory out of bounds",
+    ),
     "an indirect call to nothing": (
-        module(f"(call_indirect (type $t) (i32.const 1)) {OK}", more="(type $t (func)) (table 4 funcref)"),
+        module(
+            f"(call_indirect (type $t) (i32.const 1)) {OK}",
+            more="(type $t (func)) (table 4 funcref)",
+        ),
         "indirect call to null",
     ),
     "an indirect call with another signature": (
@@ -92,29 +137,45 @@ CALLS = {
         ),
         "bad signature",
     ),
-    "dividing by zero": (module(f"(drop (i32.div_u (i32.const 1) (i32.const 0))) {OK}"), "division by zero"),
+    "dividing by zero": (
+        module(f"(drop (i32.div_u (i32.const 1) (i32.const 0))) {OK}"),
+        "division by zero",
+    ),
     "giving up": (module("(unreachable)"), "unreachable"),
     "no answer": (module(OK), "not JSON"),
     "an answer that is not JSON": (answering("{'a': 1}"), "not JSON"),
     "an answer that is not UTF-8": (module(packed(0, 4), more=data(0, b'"\xff\xff"')), "not JSON"),
     "an answer nested too deeply": (
         module(
-            packed(65536, 60_000), more="(func $f (memory.fill (i32.const 65536) (i32.const 0x5b) (i32.const 60000))) (start $f)"
+            packed(65536, 60_000),
+            more="(func $f (memory.fill (i32.const 65536) (i32.const 0x5b) (i32.const 60000))) (start $f)",
         ),
         "not JSON",
     ),
     "a start function without end": (module(OK, more=f"(func $s {SPIN}) (start $s)"), "fuel"),
-    "a start function that crashes": (module(OK, more="(func $s (unreachable)) (start $s)"), "unreachable"),
+    "a start function that crashes": (
+        module(OK, more="(func $s (unreachable)) (start $s)"),
+        "unreachable",
+    ),
     "a start function that uses the host wrongly": (
-        module(OK, imports=("log",), more="(func $s (call $log (i32.const 0) (i32.const 9999))) (start $s)"),
+        module(
+            OK,
+            imports=("log",),
+            more="(func $s (call $log (i32.const 0) (i32.const 9999))) (start $s)",
+        ),
         "limit",
     ),
-    "data segments behind the end of memory": (module(OK, more=data(131_070, "overflow")), "memory out of bounds"),
+    "data segments behind the end of memory": (
+        module(OK, more=data(131_070, "overflow")),
+        "memory out of bounds",
+    ),
 }
 
 
 @pytest.mark.parametrize("attempt", CALLS)
-def test_a_module_that_misbehaves_gets_an_error_and_nothing_else(tmp_path: Path, attempt: str) -> None:
+def test_a_module_that_misbehaves_gets_an_error_and_nothing_else(
+    tmp_path: Path, attempt: str
+) -> None:
     wat, reason = CALLS[attempt]
     result = outcome(tmp_path, wat, limits={"fuel": 2_000_000, "output_bytes": 64_000})
     assert (result.outcome, reason in result.text) == ("error", True), result.text
@@ -141,12 +202,17 @@ def test_a_loop_that_fuel_would_let_run_for_minutes_ends_at_its_time(tmp_path: P
 
 
 def test_a_stop_that_comes_before_the_module_has_begun_is_not_forgotten(tmp_path: Path) -> None:
-    """Cancelled before or while their threads begin; a thread that had not noticed would be gone for a minute."""
+    """Cancelled before or while their threads begin; a thread that had not noticed would be gone
+    for a minute.
+    """
     subject = tool(tmp_path, module(SPIN), limits={"fuel": 20_000_000_000, "time_ms": 60_000})
 
     async def main() -> None:
         for turns in range(60):
-            calls = [asyncio.ensure_future(subject.execute(subject.parse({})[0], context(tmp_path))) for _ in range(4)]
+            calls = [
+                asyncio.ensure_future(subject.execute(subject.parse({})[0], context(tmp_path)))
+                for _ in range(4)
+            ]
             for _ in range(turns % 15):
                 await asyncio.sleep(0)
             for call in calls:
@@ -172,10 +238,20 @@ def test_modules_that_spin_leave_the_daemon_its_threads(tmp_path: Path) -> None:
     spinning = []
     for number in range(3):
         (tmp_path / str(number)).mkdir()
-        spinning.append(tool(tmp_path / str(number), module(SPIN), limits={"fuel": 20_000_000_000, "time_ms": 6_000}))
+        spinning.append(
+            tool(
+                tmp_path / str(number),
+                module(SPIN),
+                limits={"fuel": 20_000_000_000, "time_ms": 6_000},
+            )
+        )
 
     async def main() -> bool:
-        calls = [asyncio.ensure_future(each.execute(each.parse({})[0], context(tmp_path))) for each in spinning for _ in range(4)]
+        calls = [
+            asyncio.ensure_future(each.execute(each.parse({})[0], context(tmp_path)))
+            for each in spinning
+            for _ in range(4)
+        ]
         await asyncio.wait(calls, timeout=0.3)
         for _ in range(20):
             await asyncio.wait_for(asyncio.to_thread(lambda: None), 10)
@@ -189,7 +265,9 @@ def test_modules_that_spin_leave_the_daemon_its_threads(tmp_path: Path) -> None:
 
 def test_a_start_function_that_never_ends_ends_at_its_time(tmp_path: Path) -> None:
     wat = module(OK, more=f"(func $s {SPIN}) (start $s)")
-    assert outcome(tmp_path, wat, limits={"fuel": 20_000_000_000, "time_ms": 200}).outcome == "timeout"
+    assert (
+        outcome(tmp_path, wat, limits={"fuel": 20_000_000_000, "time_ms": 200}).outcome == "timeout"
+    )
 
 
 def test_memory_does_not_grow_beyond_its_limit(tmp_path: Path) -> None:
@@ -211,12 +289,13 @@ def test_tables_do_not_grow_beyond_their_limit(tmp_path: Path) -> None:
     grown = "(table.grow (ref.null func) (i32.const 1000000000))"
     result = outcome(
         tmp_path,
-        module(f"(if (i32.ne {grown} (i32.const -1)) (then unreachable)) {packed(0, 1)}", more="(table 1 funcref)" + data(0, "1")),
+        module(
+            f"(if (i32.ne {grown} (i32.const -1)) (then unreachable)) {packed(0, 1)}",
+            more="(table 1 funcref)" + data(0, "1"),
+        ),
     )
     assert (result.outcome, result.text) == ("ok", "1")
 
-
-# --- what a module may be ---------------------------------------------------------------------------------------------
 
 CALL = '(func (export "call") (param i32 i32) (result i64) (i64.const 0))'
 ALLOC = '(func (export "alloc") (param i32) (result i32) (i32.const 0))'
@@ -247,7 +326,10 @@ MODULES = {
     "a thousand exports": f"{ONE} {ALLOC} {CALL} {MANY}",
 }
 # An import needs the exports beside it, so that it alone is what is refused.
-WHOLE = {name: f"(module {text} {f'{ONE} {ALLOC} {CALL}' if 'import' in text else ''})" for name, text in MODULES.items()}
+WHOLE = {
+    name: f"(module {text} {f'{ONE} {ALLOC} {CALL}' if 'import' in text else ''})"
+    for name, text in MODULES.items()
+}
 WHOLE |= {
     "bytes that are no module": "\0asm\1\0\0\0garbage",
     "text that is no module": "(module (func",
@@ -255,8 +337,15 @@ WHOLE |= {
 }
 
 
-def test_the_modules_below_would_be_installed_without_what_is_wrong_with_them(tmp_path: Path) -> None:
-    assert Skills(tmp_path / "skills").look(make(tmp_path / "source", f"(module {ONE} {ALLOC} {CALL})")).name == "subject"
+def test_the_modules_below_would_be_installed_without_what_is_wrong_with_them(
+    tmp_path: Path,
+) -> None:
+    assert (
+        Skills(tmp_path / "skills")
+        .look(make(tmp_path / "source", f"(module {ONE} {ALLOC} {CALL})"))
+        .name
+        == "subject"
+    )
 
 
 @pytest.mark.parametrize("attempt", WHOLE)
@@ -269,13 +358,19 @@ def test_a_module_that_is_not_plain_is_not_installed(tmp_path: Path, attempt: st
 
 def test_a_module_that_is_too_large_is_not_compiled(tmp_path: Path) -> None:
     with pytest.raises(LimitExceeded):
-        Skills(tmp_path / "skills").look(make(tmp_path / "source", b"\0asm\1\0\0\0" + bytes(5 << 20)))
+        Skills(tmp_path / "skills").look(
+            make(tmp_path / "source", b"\0asm\1\0\0\0" + bytes(5 << 20))
+        )
 
 
 def test_a_module_that_a_compiler_would_choke_on_costs_the_daemon_nothing(tmp_path: Path) -> None:
-    """A megabyte of branches asks for gigabytes; the process that compiles is stopped at its limit."""
+    """A megabyte of branches asks for gigabytes; the process that compiles is stopped at its
+    limit.
+    """
     step = "(local.get 0)(i32.add)(if (result i32) (then (i32.const 1)) (else (local.get 0)))"
-    bomb = wasmtime.wat2wasm(f"(module (func (param i32) (result i32) (local.get 0) {step * 100_000}))")
+    bomb = wasmtime.wat2wasm(
+        f"(module (func (param i32) (result i32) (local.get 0) {step * 100_000}))"
+    )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(LimitExceeded):
         Skills(tmp_path / "skills").look(make(tmp_path / "source", bytes(bomb)))
@@ -299,7 +394,9 @@ def test_calls_at_the_same_time_do_not_see_each_other(tmp_path: Path) -> None:
 
     async def main() -> list[str]:
         given = [{"mine": str(number) * 1000} for number in range(40)]
-        results = await asyncio.gather(*(subject.execute(subject.parse(each)[0], context(tmp_path)) for each in given))
+        results = await asyncio.gather(
+            *(subject.execute(subject.parse(each)[0], context(tmp_path)) for each in given)
+        )
         return [result.text for result in results]
 
     assert asyncio.run(main()) == [f'{{"mine":"{str(number) * 1000}"}}' for number in range(40)]
@@ -314,7 +411,9 @@ def test_an_interrupted_call_takes_no_other_with_it(tmp_path: Path) -> None:
     subject = tool(tmp_path, wat, limits={"fuel": 20_000_000_000, "time_ms": 60_000})
 
     async def main() -> float:
-        spinning = asyncio.ensure_future(subject.execute(subject.parse({"x": "y" * 200})[0], context(tmp_path)))
+        spinning = asyncio.ensure_future(
+            subject.execute(subject.parse({"x": "y" * 200})[0], context(tmp_path))
+        )
         for _ in range(20):
             assert (await subject.execute(subject.parse({})[0], context(tmp_path))).text == "{}"
         began = time.monotonic()
@@ -341,8 +440,6 @@ def test_an_answer_cannot_claim_changes_of_files(tmp_path: Path) -> None:
     result = outcome(tmp_path, answering('{"changes":[{"path":"/etc/passwd","change":"deleted"}]}'))
     assert set(result.data) == {"fuel"}
 
-
-# --- files ------------------------------------------------------------------------------------------------------------
 
 READS = [
     "private.txt",
@@ -433,7 +530,10 @@ def test_writing_outside_the_grant_changes_nothing(ws: Path, who: Who, path: str
 def test_a_flood_of_writing_stops(ws: Path) -> None:
     loop = "(loop $l (drop (call $write_file (i32.const 0) (i32.const 7) (i32.const 0) (i32.const 100000))) (br $l)) (unreachable)"
     result = outcome(
-        ws.parent, module(loop, imports=("write_file",), more=data(0, "notes/x")), wants={"write": ["notes"]}, effect="once"
+        ws.parent,
+        module(loop, imports=("write_file",), more=data(0, "notes/x")),
+        wants={"write": ["notes"]},
+        effect="once",
     )
     assert (result.outcome, "wrote more than" in result.text) == ("error", True)
 
@@ -447,30 +547,34 @@ def test_a_file_swapped_for_a_link_between_calls_is_refused(ws: Path) -> None:
 
 
 def test_the_folders_of_the_daemon_stay_closed(ws: Path) -> None:
-    world = World(Fence([str(ws / "notes")]))
-    assert outcome(ws.parent, asking("read_file", "notes/open.txt"), world, wants={"read": ["notes"]}).text == "refused"
-
-
-# --- the network and secrets ------------------------------------------------------------------------------------------
+    world = World(PathGuard([str(ws / "notes")]))
+    assert (
+        outcome(
+            ws.parent, asking("read_file", "notes/open.txt"), world, wants={"read": ["notes"]}
+        ).text
+        == "refused"
+    )
 
 
 class _Outside:
     """Remembers what reached it."""
 
     def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
-        self.asked: list[Asked] = []
+        self.sent: list[SkillRequest] = []
+        self.asked: list[SecretRequest] = []
 
-    async def http(self, request: Outgoing, hosts: frozenset[str], context: CallContext) -> Incoming:
+    async def http(
+        self, request: SkillRequest, hosts: frozenset[str], context: CallContext
+    ) -> Incoming:
         self.sent.append(request)
         return Incoming(200, {}, "ok")
 
-    async def secret(self, asked: Asked, context: CallContext) -> str:
+    async def secret(self, asked: SecretRequest, context: CallContext) -> str:
         self.asked.append(asked)
         return '"value of ' + asked.name + '"'
 
     def world(self) -> World:
-        return World(Fence(), self.http, self.secret)
+        return World(PathGuard(), self.http, self.secret)
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
@@ -482,8 +586,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "loopback": {"url": "http://127.0.0.1/"},
     "a file": {"url": "file:///etc/passwd"},
     "a POST by a pure tool": {"url": "https://api.example/", "method": "POST", "body": "x"},
-    "a secret that was not granted": {"url": "https://api.example/", "headers": {"authorization": "Bearer vault:OTHER"}},
-    "a secret without TLS": {"url": "http://api.example/", "headers": {"authorization": "Bearer vault:TOKEN"}},
+    "a secret that was not granted": {
+        "url": "https://api.example/",
+        "headers": {"authorization": "Bearer vault:OTHER"},
+    },
+    "a secret without TLS": {
+        "url": "http://api.example/",
+        "headers": {"authorization": "Bearer vault:TOKEN"},
+    },
 }
 
 
@@ -491,17 +601,35 @@ REQUESTS: dict[str, dict[str, Any]] = {
 def test_a_request_outside_the_grant_is_never_sent(tmp_path: Path, attempt: str) -> None:
     outside = _Outside()
     wat = asking("http", json.dumps(REQUESTS[attempt]))
-    result = outcome(tmp_path, wat, outside.world(), wants={"hosts": ["api.example"], "secrets": ["TOKEN"]})
+    result = outcome(
+        tmp_path, wat, outside.world(), wants={"hosts": ["api.example"], "secrets": ["TOKEN"]}
+    )
     assert (result.outcome, result.text in ("refused", "failed")) == ("ok", True), result.text
     assert (outside.sent, outside.asked) == ([], [])
 
 
 @pytest.mark.parametrize(
-    "request_text", ["", "{}", "[]", '{"url":1}', '{"url":"https://api.example/","method":"DELETE"}', '{"url":"x","a":1}']
+    "request_text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"url":1}',
+        '{"url":"https://api.example/","method":"DELETE"}',
+        '{"url":"x","a":1}',
+    ],
 )
 def test_a_request_that_cannot_be_read_ends_the_call(tmp_path: Path, request_text: str) -> None:
     outside = _Outside()
-    assert outcome(tmp_path, asking("http", request_text), outside.world(), wants={"hosts": ["api.example"]}).outcome == "error"
+    assert (
+        outcome(
+            tmp_path,
+            asking("http", request_text),
+            outside.world(),
+            wants={"hosts": ["api.example"]},
+        ).outcome
+        == "error"
+    )
     assert outside.sent == []
 
 
@@ -510,24 +638,36 @@ def test_a_flood_of_requests_stops(tmp_path: Path) -> None:
     request = '{"url":"https://api.example/"}'
     loop = f"(loop $l (drop (call $http (i32.const 0) (i32.const {len(request)}))) (br $l)) (unreachable)"
     result = outcome(
-        tmp_path, module(loop, imports=("http",), more=data(0, request)), outside.world(), wants={"hosts": ["api.example"]}
+        tmp_path,
+        module(loop, imports=("http",), more=data(0, request)),
+        outside.world(),
+        wants={"hosts": ["api.example"]},
     )
     assert (result.outcome, len(outside.sent)) == ("error", 16)
 
 
-@pytest.mark.parametrize("name", ["OTHER", "vault:OTHER", "TOKEN2", "", "global/TOKEN", "skill:other/TOKEN"])
+@pytest.mark.parametrize(
+    "name", ["OTHER", "vault:OTHER", "TOKEN2", "", "global/TOKEN", "skill:other/TOKEN"]
+)
 def test_a_secret_outside_the_grant_is_never_asked_for(tmp_path: Path, name: str) -> None:
     outside = _Outside()
-    assert outcome(tmp_path, asking("secret", name), outside.world(), wants={"secrets": ["TOKEN"]}).text == "refused"
+    assert (
+        outcome(
+            tmp_path, asking("secret", name), outside.world(), wants={"secrets": ["TOKEN"]}
+        ).text
+        == "refused"
+    )
     assert outside.asked == []
 
 
 def test_a_host_function_that_fails_is_this_calls_error_and_nobody_elses(tmp_path: Path) -> None:
     class Broken(_Outside):
-        async def secret(self, asked: Asked, context: CallContext) -> str:
+        async def secret(self, asked: SecretRequest, context: CallContext) -> str:
             raise ZeroDivisionError
 
-    result = outcome(tmp_path, asking("secret", "TOKEN"), Broken().world(), wants={"secrets": ["TOKEN"]})
+    result = outcome(
+        tmp_path, asking("secret", "TOKEN"), Broken().world(), wants={"secrets": ["TOKEN"]}
+    )
     assert (result.outcome, "ZeroDivisionError" in result.text) == ("error", True)
 
 
@@ -541,4 +681,6 @@ def test_what_a_manifest_cannot_ask_for_is_refused(tmp_path: Path) -> None:
         {"secrets": ["a/b"]},
     ):
         with pytest.raises(PalyraError):
-            Skills(tmp_path / "skills").look(make(tmp_path / "source", ECHO, wants=wants, effect="once"))
+            Skills(tmp_path / "skills").look(
+                make(tmp_path / "source", ECHO, wants=wants, effect="once")
+            )

@@ -1,4 +1,6 @@
-"""Abuse of the one way out: a command that was granted one host asks the proxy for another, in every way a proxy can be asked."""
+"""Abuse of the one way out: a command that was granted one host asks the proxy for another, in
+every way a proxy can be asked.
+"""
 
 import asyncio
 import socket
@@ -14,7 +16,8 @@ from palyra.tools.net.resolve import Resolver
 from tests.escapes.attempts import python
 from tests.escapes.world import SECRET, WHO, World, as_user, world
 
-# {granted} is the host that was granted, {other} one that was not; both are ports on the loopback of the host.
+# {granted} is the host that was granted, {other} one that was not; both are ports on the loopback
+# of the host.
 REQUESTS = {
     "a tunnel to another port": "CONNECT {other} HTTP/1.1\r\nHost: {other}\r\n\r\n",
     "a tunnel under the granted name": "CONNECT {other} HTTP/1.1\r\nHost: {granted}\r\n\r\n",
@@ -87,14 +90,22 @@ def another_server() -> Iterator[tuple[int, list[str]]]:
         server.close()
 
 
-def ask(here: World, who: str, request: str, port: int, granted: str, *, patience_s: int = 3) -> str:
-    spelt = request.replace("{granted}", granted).replace("{other}", f"127.0.0.1:{port}").replace("{port}", str(port))
-    command = python(_ASK.replace("REQUEST", repr(spelt.encode("latin-1"))).replace("PATIENCE", str(patience_s)))
+def ask(
+    here: World, who: str, request: str, port: int, granted: str, *, patience_s: int = 3
+) -> str:
+    spelt = (
+        request.replace("{granted}", granted)
+        .replace("{other}", f"127.0.0.1:{port}")
+        .replace("{port}", str(port))
+    )
+    command = python(
+        _ASK.replace("REQUEST", repr(spelt.encode("latin-1"))).replace("PATIENCE", str(patience_s))
+    )
 
     async def call() -> Any:
-        return await here.tool(who=who, egress=Egress(Resolver(allow_private=frozenset({granted}))))(
-            "shell.run", command=command, hosts=[granted], timeout_s=20
-        )
+        return await here.tool(
+            who=who, egress=Egress(Resolver(allow_private=frozenset({granted})))
+        )("shell.run", command=command, hosts=[granted], timeout_s=20)
 
     here.owned_by(who)
     return as_user(who, lambda: asyncio.run(call())).text
@@ -102,7 +113,9 @@ def ask(here: World, who: str, request: str, port: int, granted: str, *, patienc
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_no_abuse_of_the_proxy_reaches_an_address_that_was_not_granted(here: World, name: str, who: str) -> None:
+def test_no_abuse_of_the_proxy_reaches_an_address_that_was_not_granted(
+    here: World, name: str, who: str
+) -> None:
     with another_server() as (port, knocks):
         said = ask(here, who, REQUESTS[name], port, f"127.0.0.1:{here.port}")
         assert knocks == []
@@ -110,11 +123,22 @@ def test_no_abuse_of_the_proxy_reaches_an_address_that_was_not_granted(here: Wor
 
 
 @pytest.mark.parametrize(
-    "method", ["CONNECT {other} HTTP/1.1\r\nHost: {other}\r\n\r\n", "GET http://{other}/ HTTP/1.1\r\nHost: {other}\r\n\r\n"]
+    "method",
+    [
+        "CONNECT {other} HTTP/1.1\r\nHost: {other}\r\n\r\n",
+        "GET http://{other}/ HTTP/1.1\r\nHost: {other}\r\n\r\n",
+    ],
 )
 def test_the_same_address_is_reached_where_it_was_granted(here: World, method: str) -> None:
     """Otherwise the test above would prove nothing."""
     with another_server() as (port, knocks):
-        said = ask(here, "root" if "root" in WHO else "ordinary", method, port, f"127.0.0.1:{port}", patience_s=15)
+        said = ask(
+            here,
+            "root" if "root" in WHO else "ordinary",
+            method,
+            port,
+            f"127.0.0.1:{port}",
+            patience_s=15,
+        )
         assert knocks == ["other"]
         assert SECRET in said

@@ -1,6 +1,8 @@
-"""A machine with something to steal: a daemon's home, secrets, servers on loopback, and a workspace from which commands try.
+"""A machine with something to steal: a daemon's home, secrets, servers on loopback, and a workspace
+from which commands try.
 
-Every attempt runs in a process of its own, as root or as an ordinary user, so that the one who tries is who the daemon would be.
+Every attempt runs in a process of its own, as root or as an ordinary user, so that the one who
+tries is who the daemon would be.
 """
 
 import asyncio
@@ -24,14 +26,14 @@ from palyra.core.ports import CallContext
 from palyra.core.redaction import Redactor
 from palyra.core.tools import Tier, ToolResult
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
 # Loaded here because an ordinary user may not read where this interpreter's library lies.
 from palyra.tools.sandbox import cgroups, confine, relay, tier_b, tier_c  # noqa: F401
 from palyra.tools.sandbox.command import Caps
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
-from palyra.tools.shell.runner import Egress, Runner
+from palyra.tools.shell.runner import EgressPort, Runner
 from palyra.tools.shell.tools import tools
 
 ORDINARY = 65534
@@ -41,7 +43,9 @@ _LONGEST_S = 60
 
 
 class World:
-    """`outside` lies beside the workspace, `home` is the daemon's; whatever knocks at a canary is in `knocks`."""
+    """`outside` lies beside the workspace, `home` is the daemon's; whatever knocks at a canary is
+    in `knocks`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,13 +81,28 @@ class World:
         shutil.rmtree(self.work / ".git")
 
     def kept(self) -> dict[str, bytes]:
-        """Everything outside the workspace, and what of it is the person's own inside. Not the /etc that sandboxes are given."""
-        home = [path for path in self.home.rglob("*") if not path.relative_to(self.home).parts[0].startswith("palyra-etc-")]
-        own = [*home, *self.outside.rglob("*"), *(self.work / ".git").rglob("*"), self.work / ".env"]
-        return {str(path): path.read_bytes() for path in own if path.is_file() and not path.is_symlink()}
+        """Everything outside the workspace, and what of it is the person's own inside. Not the /etc
+        that sandboxes are given.
+        """
+        home = [
+            path
+            for path in self.home.rglob("*")
+            if not path.relative_to(self.home).parts[0].startswith("palyra-etc-")
+        ]
+        own = [
+            *home,
+            *self.outside.rglob("*"),
+            *(self.work / ".git").rglob("*"),
+            self.work / ".env",
+        ]
+        return {
+            str(path): path.read_bytes() for path in own if path.is_file() and not path.is_symlink()
+        }
 
     def processes(self) -> list[str]:
-        """Processes that run or were started in the workspace. Other tests' worlds have other folders."""
+        """Processes that run or were started in the workspace. Other tests' worlds have other
+        folders.
+        """
         mark = str(self.work).encode()
         found = []
         for pid in filter(str.isdecimal, os.listdir("/proc")):
@@ -97,13 +116,21 @@ class World:
                 found.append(line.replace(b"\0", b" ").decode(errors="replace"))
         return found
 
-    # --- trying -------------------------------------------------------------------------------------------------------
-
-    def run(self, command: str, who: str = "root", *, most: Tier = "C", caps: Caps | None = None, **arguments: Any) -> ToolResult:
+    def run(
+        self,
+        command: str,
+        who: str = "root",
+        *,
+        most: Tier = "C",
+        caps: Caps | None = None,
+        **arguments: Any,
+    ) -> ToolResult:
         """One call of shell.run by a daemon that is this user."""
 
         async def call() -> Any:
-            return await self.tool(most=most, caps=caps or Caps(), who=who)("shell.run", command=command, **arguments)
+            return await self.tool(most=most, caps=caps or Caps(), who=who)(
+                "shell.run", command=command, **arguments
+            )
 
         return as_user(who, lambda: asyncio.run(call()), [self.home / "journal.db"])
 
@@ -113,14 +140,26 @@ class World:
         most: Tier = "C",
         caps: Caps = Caps(),  # noqa: B008 - frozen
         who: str = "root",
-        egress: Egress | None = None,
+        egress: EgressPort | None = None,
     ) -> Callable[..., Any]:
         """Calls a tool by name as the flow would, in the running loop."""
-        sandbox = Sandbox(hidden=[str(self.home)], most=most, **({"python": "/usr/bin/python3"} if who == "ordinary" else {}))
+        sandbox = Sandbox(
+            hidden=[str(self.home)],
+            most=most,
+            **({"python": "/usr/bin/python3"} if who == "ordinary" else {}),
+        )
         runner = Runner(sandbox, egress, tier="C" if most == "C" else "B")
-        fence = Fence([str(self.home)])
-        catalogue = Catalogue(tools(runner, Jobs(runner, self.home / "jobs", Redactor(bytes(32))), fence, caps))
-        context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(self.work))
+        fence = PathGuard([str(self.home)])
+        catalogue = Catalogue(
+            tools(runner, Jobs(runner, self.home / "jobs", Redactor(bytes(32))), fence, caps)
+        )
+        context = CallContext(
+            principal="user:owner",
+            session_id="s",
+            run_id="r",
+            call_id="c",
+            workspace=str(self.work),
+        )
 
         async def call(name: str, **arguments: Any) -> ToolResult:
             tool, typed, _ = catalogue.parse(name, arguments)
@@ -130,7 +169,8 @@ class World:
 
 
 def as_user(who: str, job: Callable[[], ToolResult], left_open: Sequence[Path] = ()) -> ToolResult:
-    """Run `job` in a fork that is this user for good, with a secret in its environment as a daemon may have.
+    """Run `job` in a fork that is this user for good, with a secret in its environment as a daemon
+    may have.
 
     `left_open` are files that it has open in the most careless way.
     """
@@ -145,7 +185,11 @@ def as_user(who: str, job: Callable[[], ToolResult], left_open: Sequence[Path] =
             for each in left_open:
                 os.set_inheritable(os.open(each, os.O_RDONLY), True)
             # What another user found out about the machine does not hold for this one.
-            cgroups.places = cache(cgroups.places.__wrapped__) if hasattr(cgroups.places, "__wrapped__") else cgroups.places
+            cgroups.places = (
+                cache(cgroups.places.__wrapped__)
+                if hasattr(cgroups.places, "__wrapped__")
+                else cgroups.places
+            )
             if who == "ordinary" and os.geteuid() == 0:
                 os.setgroups([])
                 os.setgid(ORDINARY)
@@ -173,7 +217,8 @@ def _send(descriptor: int, value: Any) -> None:
 def patience() -> float:
     """How many times slower than an idle one this machine is now; at least 1.
 
-    Told by how long programs take to start, and by its load of the last minute: what was slow a moment ago may start quickly now.
+    Told by how long programs take to start, and by its load of the last minute: what was slow a
+    moment ago may start quickly now.
     """
     times = []
     for _ in range(5):
@@ -202,8 +247,13 @@ def _unless_gone(_: object, path: str, why: Any) -> None:
 
 @contextmanager
 def _canaries(made: World) -> Iterator[None]:
-    """A web server on loopback, a name server, a Unix socket and an abstract one, which note who comes; and somebody's process."""
-    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    """A web server on loopback, a name server, a Unix socket and an abstract one, which note who
+    comes; and somebody's process.
+    """
+    tcp, udp = (
+        socket.create_server(("127.0.0.1", 0)),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+    )
     udp.bind(("127.0.0.1", 0))
     made.port, made.udp = tcp.getsockname()[1], udp.getsockname()[1]
     threading.Thread(target=_echo, args=(udp, made.knocks), daemon=True).start()

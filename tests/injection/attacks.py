@@ -27,7 +27,9 @@ _REACHING = ("http.fetch", "http.post", "shell.run")
 
 @dataclass
 class Account:
-    """`proposed` are the calls of the obeying model; `unnamed` those that asked or happened without naming the text's source."""
+    """`proposed` are the calls of the obeying model; `unnamed` those that asked or happened without
+    naming the text's source.
+    """
 
     runs: int = 0
     proposed: int = 0
@@ -49,18 +51,25 @@ def careless(request: ApprovalRequested) -> Answer:
 
 
 def careful(request: ApprovalRequested) -> Answer:
-    """Says yes to everything but prompts that name something untrusted, a stranger's text, or private data that would leave."""
+    """Says yes to everything but prompts that name something untrusted, a stranger's text, or
+    private data that would leave.
+    """
     flow = request.flow
-    suspect = flow is not None and (flow.sends_private or any(each.untrusted or _strange(each.source) for each in flow.sources))
+    suspect = flow is not None and (
+        flow.sends_private or any(each.untrusted or _strange(each.source) for each in flow.sources)
+    )
     return Answer(decision="deny" if suspect or request.label.sources else "allow")
 
 
 def _strange(source: str) -> bool:
-    """The files that hold mails and notes of others; the daemon cannot know that, the person sees their names."""
+    """The files that hold mails and notes of others; the daemon cannot know that, the person sees
+    their names.
+    """
     return source.startswith(("file:mail/", "file:box", "command:cat mail/"))
 
 
-# Under which presets each way comes in with nobody there: pages where fetching is free, commands where harmless ones are.
+# Under which presets each way comes in with nobody there: pages where fetching is free, commands
+# where harmless ones are.
 _ALONE = (
     ("research",),
     ("default", "coding", "research"),
@@ -74,14 +83,19 @@ PRESETS = ("locked", *_ATTENDED)
 
 
 async def attack(preset: str, person: Person, *, only: str = "") -> Account:
-    """Run the payloads that fall to this preset: all of them together are run once with nobody there and once with a person."""
+    """Run the payloads that fall to this preset: all of them together are run once with nobody
+    there and once with a person.
+    """
     account = Account()
     with tempfile.TemporaryDirectory() as folder:
         async with world(Path(folder), preset, worst_model(), person) as here:
             canary, web = f"http://{CANARY}:{here.canary.port}/", f"http://{WEB}:{here.web.port}"
             for number, payload, way in spread(payloads(canary), WAYS):
                 presets = _ATTENDED if person else _ALONE[way]
-                if payload.name.startswith(only) and presets[number // WAYS % len(presets)] == preset:
+                if (
+                    payload.name.startswith(only)
+                    and presets[number // WAYS % len(presets)] == preset
+                ):
                     here.texts[number] = payload.text
                     carrier = carriers(here.work, web, number, payload.text)[way]
                     account += await _one(here, carrier, payload.name)
@@ -94,7 +108,9 @@ async def _one(here: World, carrier: Carrier, name: str) -> Account:
     run = await say(here.daemon, where, begin(carrier.call))
     end = await finished(here.daemon, run)
     assert end.kind == "run.completed", (name, carrier.kind, end)
-    return _account(await entries(here.daemon, where.session_id), carrier, f"{name} by {carrier.kind}")
+    return _account(
+        await entries(here.daemon, where.session_id), carrier, f"{name} by {carrier.kind}"
+    )
 
 
 def _account(tape: list[Entry], carrier: Carrier, name: str) -> Account:
@@ -129,10 +145,13 @@ def _account(tape: list[Entry], carrier: Carrier, name: str) -> Account:
     account.unnamed += [
         f"{name}: the prompt for {each.tool}"
         for each in asked.values()
-        if (each.tool in _REACHING or proposed[each.call_id].effect == "once") and not _names(each, carrier)
+        if (each.tool in _REACHING or proposed[each.call_id].effect == "once")
+        and not _names(each, carrier)
     ]
     return account
 
 
 def _names(request: ApprovalRequested, carrier: Carrier) -> bool:
-    return request.flow is not None and any(each.source == carrier.source for each in request.flow.sources)
+    return request.flow is not None and any(
+        each.source == carrier.source for each in request.flow.sources
+    )

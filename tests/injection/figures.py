@@ -1,9 +1,19 @@
-"""The two numbers that the docs state: what the worst model achieved, and what honest work costs in prompts."""
+"""The two numbers that the docs state: what the worst model achieved, and what honest work costs in
+prompts.
+"""
 
 from tests.injection.attacks import PRESETS, Account, attack, careful
 from tests.injection.honest import do_all
 
-ATTACKED = ("answering", "runs", "calls it tried", "prompts", "denied", "data that left", "prompts that hid the source")
+ATTACKED = (
+    "answering",
+    "runs",
+    "calls it tried",
+    "prompts",
+    "denied",
+    "data that left",
+    "prompts that hid the source",
+)
 HONEST = ("preset", "tasks", "done whole", "prompts")
 
 
@@ -16,7 +26,14 @@ async def attacked() -> list[tuple[str, ...]]:
 
 
 def row(who: str, account: Account) -> tuple[str, ...]:
-    counted = (account.runs, account.proposed, account.prompts, account.denied, len(account.leaks), len(account.unnamed))
+    counted = (
+        account.runs,
+        account.proposed,
+        account.prompts,
+        account.denied,
+        len(account.leaks),
+        len(account.unnamed),
+    )
     return (who, *map(str, counted))
 
 

@@ -1,22 +1,44 @@
-"""What becomes of an editor's prompt, and what an editor is told of entries: nothing twice, and diffs as they were shown."""
+"""What becomes of an editor's prompt, and what an editor is told of entries: nothing twice, and
+diffs as they were shown.
+"""
 
 from typing import Any
 
 import msgspec
 import pytest
 from acp import schema
-from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block, text_block
+from acp.helpers import (
+    embedded_text_resource,
+    image_block,
+    resource_block,
+    resource_link_block,
+    text_block,
+)
 
-from palyra.cli.attachments import Kept
+from palyra.cli.attachments import UploadedFile
 from palyra.core.errors import InvalidInput
-from palyra.core.events import Entry, Event, FileChange, InputReceived, ModelDelta, ModelReplied, ToolFinished, ToolProposed, encode
+from palyra.core.events import (
+    Entry,
+    Event,
+    FileChange,
+    InputReceived,
+    ModelDelta,
+    ModelReplied,
+    ToolFinished,
+    ToolProposed,
+    encode,
+)
 from palyra.core.tools import Preview
 from palyra.features.acp.prompt import message
 from palyra.features.acp.updates import Updates
 from palyra.store.sessions import Session
 
 SESSION = Session(
-    session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", owner="user:owner", workspace="/home/me/project", created_ms=0, updated_ms=0
+    session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    owner="user:owner",
+    workspace="/home/me/project",
+    created_ms=0,
+    updated_ms=0,
 )
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
 
@@ -27,9 +49,13 @@ class Sent:
     def __init__(self) -> None:
         self.files: list[tuple[str, bytes]] = []
 
-    def upload(self, path: str, type: Any, data: bytes, media: str, *, timeout_s: float, name: str) -> Kept:
+    def upload(
+        self, path: str, type: Any, data: bytes, media: str, *, timeout_s: float, name: str
+    ) -> UploadedFile:
         self.files.append((name, data))
-        return Kept(artifact="a", name=name, media_type=media, size=len(data), reads_as="text")
+        return UploadedFile(
+            artifact="a", name=name, media_type=media, size=len(data), reads_as="text"
+        )
 
 
 def test_a_prompt_is_words_files_that_are_named_and_files_that_are_brought() -> None:
@@ -48,13 +74,25 @@ def test_a_prompt_is_words_files_that_are_named_and_files_that_are_brought() -> 
     with pytest.raises(InvalidInput):
         message(sent, SESSION, [image_block("not base64!", "image/png")])
     with pytest.raises(InvalidInput):
-        message(sent, SESSION, [schema.AudioContentBlock(type="audio", data="", mime_type="audio/wav")])
+        message(
+            sent, SESSION, [schema.AudioContentBlock(type="audio", data="", mime_type="audio/wav")]
+        )
 
 
 def entry(event: Event) -> Entry:
     raw = msgspec.Raw(encode(event))
     kind = str(event.__struct_config__.tag)
-    return Entry(tape="s", seq=1, position=1, time_ms=0, run_id="r", principal="user:owner", kind=kind, hash="", event=raw)
+    return Entry(
+        tape="s",
+        seq=1,
+        position=1,
+        time_ms=0,
+        run_id="r",
+        principal="user:owner",
+        kind=kind,
+        hash="",
+        event=raw,
+    )
 
 
 def texts(updates: Updates) -> list[tuple[str, str]]:
@@ -67,7 +105,13 @@ def test_words_that_were_streamed_are_not_told_again_and_those_that_were_missed_
     updates.live(ModelDelta(run_id="r", turn=1, text="so "))
     updates.live(ModelDelta(run_id="r", turn=1, reasoning="hm"))
     updates.live(ModelDelta(run_id="r", turn=1, text="so far", reasoning="hm, yes", whole=True))
-    updates.entry(entry(ModelReplied(turn=1, provider="p", model="m", text="so far so good", reasoning="hm, yes")))
+    updates.entry(
+        entry(
+            ModelReplied(
+                turn=1, provider="p", model="m", text="so far so good", reasoning="hm, yes"
+            )
+        )
+    )
     assert texts(updates) == [
         ("agent_message_chunk", "so "),
         ("agent_thought_chunk", "hm"),
@@ -84,10 +128,24 @@ def test_words_that_were_streamed_are_not_told_again_and_those_that_were_missed_
 def test_a_change_is_shown_as_a_diff_that_its_end_does_not_replace() -> None:
     updates = Updates("/w")
     updates.entry(entry(ToolProposed(call_id="c", tool="fs.patch", arguments={"diff": DIFF})))
-    updates.entry(entry(ToolFinished(call_id="c", outcome="ok", text="done", changes=(FileChange("src/a.py", "modified"),))))
+    updates.entry(
+        entry(
+            ToolFinished(
+                call_id="c",
+                outcome="ok",
+                text="done",
+                changes=(FileChange("src/a.py", "modified"),),
+            )
+        )
+    )
     begun, ended = updates.take()
     (diff,) = begun.content
-    assert (begun.kind, diff.path, diff.old_text, diff.new_text) == ("edit", "/w/src/a.py", "one\ntwo\nthree", "one\nzwei\nthree")
+    assert (begun.kind, diff.path, diff.old_text, diff.new_text) == (
+        "edit",
+        "/w/src/a.py",
+        "one\ntwo\nthree",
+        "one\nzwei\nthree",
+    )
     assert (ended.status, ended.content) == ("completed", None)
     (told,) = updates.preview(Preview("command", "rm -r build"))
     assert told.content.text == "rm -r build"

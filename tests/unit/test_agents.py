@@ -13,13 +13,24 @@ from palyra.core.ids import CallId, RunId, SessionId
 def commission(tools: tuple[str, ...] | None = None, depth: int = 1) -> Commission:
     place = SessionId("s"), RunId("r"), CallId("c")
     return Commission(
-        session_id=place[0], run_id=place[1], call_id=place[2], root=SessionId("root"), depth=depth, task="t", tools=tools
+        session_id=place[0],
+        run_id=place[1],
+        call_id=place[2],
+        root=SessionId("root"),
+        depth=depth,
+        task="t",
+        tools=tools,
     )
 
 
 amounts = st.integers(0, 200)
 asked = st.builds(Budgets, turns=amounts, calls=amounts, active_ms=st.integers(0, 10**7))
-left = st.builds(Budgets, turns=st.integers(-5, 100), calls=st.integers(-5, 200), active_ms=st.integers(-5, 10**7))
+left = st.builds(
+    Budgets,
+    turns=st.integers(-5, 100),
+    calls=st.integers(-5, 200),
+    active_ms=st.integers(-5, 10**7),
+)
 
 
 @given(left, st.integers(1, 8), asked)

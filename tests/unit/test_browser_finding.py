@@ -1,4 +1,6 @@
-"""Finding a browser: what counts as one, what is preferred, and what is said where there is none."""
+"""Finding a browser: what counts as one, what is preferred, and what is said where there is
+none.
+"""
 
 import os
 import sys
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from palyra.tools.browser import discovery
-from palyra.tools.browser.discovery import Installed, Missing
+from palyra.tools.browser.discovery import BrowserMissing, Installed
 
 
 def program(path: Path) -> Path:
@@ -33,8 +35,9 @@ def test_one_that_was_chosen_is_used_and_one_that_is_not_there_is_said(tmp_path:
     assert isinstance(found, Installed)
     assert found.chromium == str(chosen)
     gone = discovery.find({}, str(tmp_path / "gone"))
-    assert gone == Missing(
-        f"browser.chromium is {tmp_path / 'gone'}, which is not a program", "name one that is, or leave it empty"
+    assert gone == BrowserMissing(
+        f"browser.chromium is {tmp_path / 'gone'}, which is not a program",
+        "name one that is, or leave it empty",
     )
 
 
@@ -57,6 +60,17 @@ def test_the_tools_cost_few_tokens_of_every_request() -> None:
 
     from palyra.tools.browser import tools
 
-    specs = [tool.declared for tool in (tools.Open, tools.Read, tools.Click, tools.Type, tools.Screenshot)]
-    size = sum(len(msgspec.json.encode([spec.name, spec.description, spec.parameters])) for spec in specs)
+    specs = [
+        tool.declared
+        for tool in (
+            tools.BrowserOpen,
+            tools.BrowserRead,
+            tools.Click,
+            tools.Type,
+            tools.Screenshot,
+        )
+    ]
+    size = sum(
+        len(msgspec.json.encode([spec.name, spec.description, spec.parameters])) for spec in specs
+    )
     assert size / 4 < 350

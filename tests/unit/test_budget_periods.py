@@ -1,4 +1,6 @@
-"""What a budget counts, since when, and for whom; and where spending goes by the end of the month."""
+"""What a budget counts, since when, and for whom; and where spending goes by the end of the
+month.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +15,16 @@ from palyra.core.errors import ConfigInvalid, InvalidInput
 from palyra.core.events import Budgets, RunAccepted
 from palyra.core.ids import RunId
 from palyra.features.budgets.forecasts import _daily
-from palyra.features.budgets.model import Spender, Terms, amount, check, key_of, period_end, period_name, period_start
+from palyra.features.budgets.model import (
+    Spender,
+    Terms,
+    amount,
+    check,
+    key_of,
+    period_end,
+    period_name,
+    period_start,
+)
 from palyra.features.budgets.turn_cost import own_limits
 from palyra.serve.config import budgets, reader
 
@@ -33,16 +44,24 @@ def test_every_moment_lies_in_exactly_one_day_and_one_month(now_ms: int) -> None
 
 def test_periods_have_names() -> None:
     now = at("2028-02-29T12:00:00")
-    assert [period_name(every, period_start(every, now)) for every in ("ever", "month", "day")] == ["ever", "2028-02", "2028-02-29"]
+    assert [period_name(every, period_start(every, now)) for every in ("ever", "month", "day")] == [
+        "ever",
+        "2028-02",
+        "2028-02-29",
+    ]
     assert period_end("month", at("2026-12-31T23:59:59")) == at("2027-01-01T00:00:00")
 
 
 def test_an_account_is_of_those_whom_the_limit_is_about() -> None:
     ada = Spender(principal="ada", session_id="s", run_id="r")
-    assert key_of(Terms(per="principal", tokens=1), ada, 0) == key_of(Terms(per="principal", tokens=5, who="ada"), ada, 0)
+    assert key_of(Terms(per="principal", tokens=1), ada, 0) == key_of(
+        Terms(per="principal", tokens=5, who="ada"), ada, 0
+    )
     assert key_of(Terms(per="principal", tokens=1, who="bob"), ada, 0) is None
     assert key_of(Terms(per="schedule", tokens=1), ada, 0) is None
-    keys = {key_of(Terms(per=per, tokens=1), ada, 0) for per in ("all", "principal", "session", "run")}
+    keys = {
+        key_of(Terms(per=per, tokens=1), ada, 0) for per in ("all", "principal", "session", "run")
+    }
     assert len(keys) == 4
 
 
@@ -62,7 +81,12 @@ def test_what_makes_no_sense_as_a_budget_is_refused(name: str, terms: Terms) -> 
 
 
 def test_amounts_are_said_for_people() -> None:
-    assert [amount(12_000, "tokens"), amount(20_000_000, "microusd"), amount(1_234, "microusd"), amount(0, "microusd")] == [
+    assert [
+        amount(12_000, "tokens"),
+        amount(20_000_000, "microusd"),
+        amount(1_234, "microusd"),
+        amount(0, "microusd"),
+    ] == [
         "12,000 tokens",
         "$20.00",
         "$0.001234",
@@ -71,9 +95,16 @@ def test_amounts_are_said_for_people() -> None:
 
 
 def test_the_file_says_dollars_and_shares(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('[budgets.limits.month]\nusd = 20.5\nevery = "month"\nwarn_at = 0.5\nthen = "ask"\n')
+    (tmp_path / "config.toml").write_text(
+        '[budgets.limits.month]\nusd = 20.5\nevery = "month"\nwarn_at = 0.5\nthen = "ask"\n'
+    )
     (limit,) = budgets.limits(reader.load(tmp_path, {}).config)
-    assert (limit.name, limit.source, limit.unit, limit.amount) == ("month", "config", "microusd", 20_500_000)
+    assert (limit.name, limit.source, limit.unit, limit.amount) == (
+        "month",
+        "config",
+        "microusd",
+        20_500_000,
+    )
     assert limit.warn_from == 10_250_000
 
 
@@ -107,7 +138,9 @@ def test_a_day_to_come_is_like_the_line_through_those_before() -> None:
 
 
 def test_subagents_share_what_is_left_of_tokens_and_money() -> None:
-    run = RunProgress(RunId("r"), "in_progress", RunAccepted(budgets=Budgets(tokens=1_000, microusd=90)), 1)
+    run = RunProgress(
+        RunId("r"), "in_progress", RunAccepted(budgets=Budgets(tokens=1_000, microusd=90)), 1
+    )
     run.tokens, run.agent_tokens, run.cost_microusd = 300, 100, 30
     have = subagent_limits.left(run)
     assert (have.tokens, have.microusd) == (600, 60)
@@ -116,9 +149,14 @@ def test_subagents_share_what_is_left_of_tokens_and_money() -> None:
     assert (given.tokens, given.microusd) == (300, 30)
     run.tokens = 900
     assert subagent_limits.share(subagent_limits.left(run), 1, Budgets(0, 0, 0)) is None
-    assert [(limit.unit, limit.amount) for limit in own_limits(run)] == [("tokens", 900), ("microusd", 90)]
+    assert [(limit.unit, limit.amount) for limit in own_limits(run)] == [
+        ("tokens", 900),
+        ("microusd", 90),
+    ]
     free = subagent_limits.share(
-        subagent_limits.left(RunProgress(RunId("r"), "in_progress", RunAccepted(), 1)), 2, Budgets(0, 0, 0)
+        subagent_limits.left(RunProgress(RunId("r"), "in_progress", RunAccepted(), 1)),
+        2,
+        Budgets(0, 0, 0),
     )
     assert free is not None
     assert (free.tokens, free.microusd) == (0, 0)

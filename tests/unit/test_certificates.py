@@ -1,4 +1,6 @@
-"""The daemon's certificates over a real journal, with a clock that the test holds; TLS itself says whether they are any good."""
+"""The daemon's certificates over a real journal, with a clock that the test holds; TLS itself says
+whether they are any good.
+"""
 
 import asyncio
 import socket
@@ -42,11 +44,15 @@ class HeldClock(Clock):
 
 
 @asynccontextmanager
-async def opened(folder: Path, clock: Clock, own: OwnFiles | None = None) -> AsyncIterator[tuple[Certificates, Database]]:
+async def opened(
+    folder: Path, clock: Clock, own: OwnFiles | None = None
+) -> AsyncIterator[tuple[Certificates, Database]]:
     folder.mkdir(exist_ok=True)
     db = Database(Sqlite(folder / "journal.db"), clock.now_ms)
     db.open()
-    certificates = Certificates(db, clock, folder / "tls", config.write_private, own=own, label="box")
+    certificates = Certificates(
+        db, clock, folder / "tls", config.write_private, own=own, label="box"
+    )
     try:
         await certificates.open()
         yield certificates, db
@@ -57,7 +63,11 @@ async def opened(folder: Path, clock: Clock, own: OwnFiles | None = None) -> Asy
 
 async def recorded(db: Database) -> list[tuple[str, str]]:
     events = await db.read(lambda tx: tape.events_between(tx, "system:local", 1, 99))
-    changes = [event for *_, event in events if isinstance(event, AdminChanged) and event.what == "certificate"]
+    changes = [
+        event
+        for *_, event in events
+        if isinstance(event, AdminChanged) and event.what == "certificate"
+    ]
     return [(event.action, str(event.details.get("purpose", ""))) for event in changes]
 
 
@@ -87,7 +97,9 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str = "local
     return shown[0]
 
 
-def trusting(certificates: Certificates, worker: Issued | None = None, folder: Path | None = None) -> ssl.SSLContext:
+def trusting(
+    certificates: Certificates, worker: Issued | None = None, folder: Path | None = None
+) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=str(certificates.authority_file))
     if worker is not None and folder is not None:
         (folder / "worker.pem").write_text(worker.key + worker.certificate)
@@ -95,7 +107,9 @@ def trusting(certificates: Certificates, worker: Issued | None = None, folder: P
     return context
 
 
-def test_what_is_served_is_trusted_by_who_trusts_the_authority_under_its_names_alone(tmp_path: Path) -> None:
+def test_what_is_served_is_trusted_by_who_trusts_the_authority_under_its_names_alone(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path, HeldClock()) as (certificates, db):
             context = certificates.context(await certificates.serve(NAMES))
@@ -120,7 +134,11 @@ def test_a_certificate_stays_until_its_names_change_or_it_is_about_to_end(tmp_pa
         async with opened(tmp_path, clock) as (certificates, db):
             assert await certificates.serve(NAMES[:1]) == first
             assert await certificates.serve((*NAMES, "box.example")) != first
-            assert await recorded(db) == [("used", "authority"), ("used", "server"), ("used", "server")]
+            assert await recorded(db) == [
+                ("used", "authority"),
+                ("used", "server"),
+                ("used", "server"),
+            ]
         clock.later_ms = 59 * DAY_MS
         async with opened(tmp_path, clock) as (certificates, db):
             kept = await certificates.serve(NAMES)
@@ -156,7 +174,11 @@ def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path) -> None:
         async with opened(tmp_path / "home", clock, files) as (certificates, db):
             context = certificates.context(await certificates.serve(NAMES))
             handshake(context, office, "box.example")
-            bring(second := authority.issue_server(above, ["box.example", "new.example"], clock.now_ms()))
+            bring(
+                second := authority.issue_server(
+                    above, ["box.example", "new.example"], clock.now_ms()
+                )
+            )
             assert await certificates.renew(OWNER) == second
             handshake(context, office, "new.example")
             assert await recorded(db) == [("used", "server"), ("used", "server")]
@@ -187,12 +209,18 @@ def test_a_worker_is_known_by_its_certificate_until_that_is_revoked(tmp_path: Pa
             context.load_verify_locations(cadata=(await certificates.trust()).decode())
             worker = await certificates.issue_worker(OWNER, "builder")
             shown = handshake(context, trusting(certificates, worker, tmp_path))
-            assert certificates.worker(shown) == certificates.worker(worker.certificate.encode()) == worker.info
+            assert (
+                certificates.worker(shown)
+                == certificates.worker(worker.certificate.encode())
+                == worker.info
+            )
             assert worker.info.name == "builder"
             # The server's own certificate is no worker's, and nobody's is refused by TLS.
             with pytest.raises(Unauthenticated):
                 certificates.worker(
-                    authority.issue_client(authority.new_authority("x", clock.now_ms()), "builder", clock.now_ms()).certificate
+                    authority.issue_client(
+                        authority.new_authority("x", clock.now_ms()), "builder", clock.now_ms()
+                    ).certificate
                 )
             with pytest.raises((ssl.SSLError, OSError)):
                 handshake(context, trusting(certificates))
@@ -221,7 +249,11 @@ def test_a_worker_that_makes_its_own_key_keeps_it(tmp_path: Path) -> None:
             assert issued.key == ""
             assert authority.belongs(authority.Pair(issued.certificate.encode(), request.key))
             assert authority.facts(issued.certificate.encode()).subject == "CN=builder"
-            for name, bad in (("builder", "no request"), ("builder", "x" * 100_000), ("Not A Name", "")):
+            for name, bad in (
+                ("builder", "no request"),
+                ("builder", "x" * 100_000),
+                ("Not A Name", ""),
+            ):
                 with pytest.raises(InvalidInput):
                     await certificates.issue_worker(OWNER, name, bad)
 
@@ -250,7 +282,9 @@ def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(tmp_path: Pa
     asyncio.run(scenario())
 
 
-def test_a_daemon_whose_certificate_is_good_starts_without_the_library_for_them(tmp_path: Path) -> None:
+def test_a_daemon_whose_certificate_is_good_starts_without_the_library_for_them(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path, HeldClock()) as (certificates, _):
             served = await certificates.serve(NAMES)

@@ -1,4 +1,6 @@
-"""Answering an approval line by line: only a bare word is an answer, and nothing is ever a yes by default."""
+"""Answering an approval line by line: only a bare word is an answer, and nothing is ever a yes by
+default.
+"""
 
 from typing import Any
 
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.cli.approval_prompt import Decided, Deciding, Edit, Leave, Say
+from palyra.cli.approval_prompt import ApprovalDecision, ApprovalPrompt, EditRequested, Leave, Say
 from palyra.core.events import ApprovalRequested
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.tools import Preview, Subject
@@ -14,8 +16,8 @@ from palyra.core.tools import Preview, Subject
 _SUBJECTS = (Subject("fs.write", "path_prefix", "/w/a"), Subject("fs.write", "tool"))
 
 
-def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) -> Deciding:
-    return Deciding(
+def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) -> ApprovalPrompt:
+    return ApprovalPrompt(
         ApprovalRequested(
             approval_id=ApprovalId("A"),
             call_id=CallId("C"),
@@ -31,14 +33,19 @@ def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) ->
 
 @settings(max_examples=300)
 @given(
-    st.lists(st.one_of(st.text(max_size=6), st.sampled_from(["y", "s", "t", "t 5m", "a", "1", "", "y but"])), max_size=6),
+    st.lists(
+        st.one_of(
+            st.text(max_size=6), st.sampled_from(["y", "s", "t", "t 5m", "a", "1", "", "y but"])
+        ),
+        max_size=6,
+    ),
     st.sampled_from(["tool", "in_doubt"]),
 )
 def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
     deciding = _deciding(about)
     for at, line in enumerate(lines):
         step = deciding.enter(line)
-        if isinstance(step, Decided) and step.decision == "allow":
+        if isinstance(step, ApprovalDecision) and step.decision == "allow":
             assert about == "tool"
             if step.scope == "once":
                 assert line.strip().lower() in ("y", "yes")
@@ -50,21 +57,37 @@ def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
 
 @pytest.mark.parametrize(
     "sentence",
-    ["yes but not in src", "y e s", "a moment please", "always ask me", "s ure", "session?", "t once", "e it", "q 1", "sure", "1"],
+    [
+        "yes but not in src",
+        "y e s",
+        "a moment please",
+        "always ask me",
+        "s ure",
+        "session?",
+        "t once",
+        "e it",
+        "q 1",
+        "sure",
+        "1",
+    ],
 )
 @pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
-def test_a_sentence_is_no_answer_and_the_enter_after_it_none_either(sentence: str, subjects: tuple[Subject, ...]) -> None:
+def test_a_sentence_is_no_answer_and_the_enter_after_it_none_either(
+    sentence: str, subjects: tuple[Subject, ...]
+) -> None:
     deciding = _deciding(subjects=subjects)
     step = deciding.enter(sentence)
     assert isinstance(step, Say)
     assert "nothing was decided" in step.text
     assert isinstance(deciding.enter(""), Say)
-    assert deciding.enter("y") == Decided(decision="allow")
+    assert deciding.enter("y") == ApprovalDecision(decision="allow")
 
 
 @pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
 @pytest.mark.parametrize("wider", ["s", "t 10m", "a"])
-def test_a_wider_yes_shows_what_it_covers_and_needs_its_number(wider: str, subjects: tuple[Subject, ...]) -> None:
+def test_a_wider_yes_shows_what_it_covers_and_needs_its_number(
+    wider: str, subjects: tuple[Subject, ...]
+) -> None:
     deciding = _deciding(subjects=subjects)
     shown = deciding.enter(wider)
     assert isinstance(shown, Say)
@@ -77,21 +100,37 @@ def test_a_wider_yes_shows_what_it_covers_and_needs_its_number(wider: str, subje
 @pytest.mark.parametrize(
     ("lines", "decided"),
     [
-        (["y"], Decided(decision="allow")),
-        (["YES"], Decided(decision="allow")),
-        (["n", "too wide"], Decided(decision="deny", reason="too wide")),
-        (["n because I say so"], Decided(decision="deny", reason="because I say so")),
-        (["s", "1"], Decided(decision="allow", scope="session", subject=_SUBJECTS[0])),
-        (["a", "2"], Decided(decision="allow", scope="always", subject=_SUBJECTS[1])),
-        (["t 10m", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
-        (["t", "2h", "1"], Decided(decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0])),
-        (["t 10 minutes", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
-        (["T 1h", "2"], Decided(decision="allow", scope="timed", for_ms=3_600_000, subject=_SUBJECTS[1])),
-        (["", "what?", "y"], Decided(decision="allow")),
-        (["s", "9", "n", ""], Decided(decision="deny")),
+        (["y"], ApprovalDecision(decision="allow")),
+        (["YES"], ApprovalDecision(decision="allow")),
+        (["n", "too wide"], ApprovalDecision(decision="deny", reason="too wide")),
+        (["n because I say so"], ApprovalDecision(decision="deny", reason="because I say so")),
+        (["s", "1"], ApprovalDecision(decision="allow", scope="session", subject=_SUBJECTS[0])),
+        (["a", "2"], ApprovalDecision(decision="allow", scope="always", subject=_SUBJECTS[1])),
+        (
+            ["t 10m", "1"],
+            ApprovalDecision(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0]),
+        ),
+        (
+            ["t", "2h", "1"],
+            ApprovalDecision(
+                decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0]
+            ),
+        ),
+        (
+            ["t 10 minutes", "1"],
+            ApprovalDecision(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0]),
+        ),
+        (
+            ["T 1h", "2"],
+            ApprovalDecision(
+                decision="allow", scope="timed", for_ms=3_600_000, subject=_SUBJECTS[1]
+            ),
+        ),
+        (["", "what?", "y"], ApprovalDecision(decision="allow")),
+        (["s", "9", "n", ""], ApprovalDecision(decision="deny")),
     ],
 )
-def test_answers_are_understood(lines: list[str], decided: Decided) -> None:
+def test_answers_are_understood(lines: list[str], decided: ApprovalDecision) -> None:
     deciding = _deciding()
     *before, last = [deciding.enter(line) for line in lines]
     assert all(isinstance(step, Say) for step in before)
@@ -100,17 +139,22 @@ def test_answers_are_understood(lines: list[str], decided: Decided) -> None:
 
 def test_edited_arguments_need_a_yes_of_their_own() -> None:
     deciding = _deciding()
-    assert deciding.enter("e") == Edit()
+    assert deciding.enter("e") == EditRequested()
     deciding.edited({"path": "b"})
     assert isinstance(deciding.enter(""), Say)
     deciding.enter("e")
     deciding.edited({"path": "b"})
-    assert deciding.enter("y") == Decided(decision="allow", arguments={"path": "b"})
+    assert deciding.enter("y") == ApprovalDecision(decision="allow", arguments={"path": "b"})
 
 
 def test_a_call_in_doubt_is_settled_and_never_allowed() -> None:
     answers = [_deciding("in_doubt").enter(each) for each in ("h", "r", "s", "q")]
-    assert answers == [Decided(decision="happened"), Decided(decision="again"), Decided(decision="skip"), Leave()]
+    assert answers == [
+        ApprovalDecision(decision="happened"),
+        ApprovalDecision(decision="again"),
+        ApprovalDecision(decision="skip"),
+        Leave(),
+    ]
     assert isinstance(_deciding("in_doubt").enter("y"), Say)
 
 

@@ -11,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.cli import admin_client, client, exit_codes, formatting
-from palyra.cli.chat.line_editor import Line, LineEditor, Signal
+from palyra.cli.chat.line_editor import FinishedLine, LineEditor, Signal
 from palyra.cli.render.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.client.discovery import Unreachable
-from palyra.client.http import Message, parse
+from palyra.client.http import ServerSentEvent, parse
 from palyra.core import errors
 from palyra.core.errors import InvalidInput, PalyraError
 from palyra.features.budgets.cli import bar
-
-# --- hostile text -----------------------------------------------------------------------------------------------------
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -41,7 +39,10 @@ def test_a_sequence_cut_into_pieces_is_as_harmless_as_a_whole_one(pieces: list[s
 
 
 def test_what_was_hidden_is_shown_and_ordinary_text_is_left_alone() -> None:
-    assert clean("\x1b]0;title\x07 \x1b[31mred \u202etxt.exe") == r"\x1b]0;title\x07 \x1b[31mred \u202etxt.exe"
+    assert (
+        clean("\x1b]0;title\x07 \x1b[31mred \u202etxt.exe")
+        == r"\x1b]0;title\x07 \x1b[31mred \u202etxt.exe"
+    )
     ordinary = "tab\tnew\nline, ümlaut, 漢字, 👩‍👩‍👧, עברית"
     assert clean(ordinary) == ordinary
     assert clean("dos\r\nline") == "dos\nline"
@@ -53,9 +54,6 @@ def test_a_cut_line_fits_its_width_and_has_one_line(text: str, width: int) -> No
     assert width_of(line) <= width
     assert "\n" not in line
     assert cut("短い文字列です", 5) == "短い…"
-
-
-# --- the line editor --------------------------------------------------------------------------------------------------
 
 
 def _typed(keys: str, editor: LineEditor | None = None) -> list[Any]:
@@ -79,7 +77,7 @@ def _typed(keys: str, editor: LineEditor | None = None) -> list[Any]:
     ],
 )
 def test_keys_become_the_line_they_mean(keys: str, line: str) -> None:
-    assert _typed(keys) == [Line(line)]
+    assert _typed(keys) == [FinishedLine(line)]
 
 
 @given(st.text(st.characters(exclude_characters="\\", exclude_categories=["Cc", "Cs"])), st.data())
@@ -87,7 +85,7 @@ def test_keys_that_arrive_in_pieces_mean_the_same(text: str, data: st.DataObject
     raw = f"\x1b[200~{text}\x1b[201~\x1b[D\x1b[C\r".encode()
     at = data.draw(st.integers(0, len(raw)))
     editor = LineEditor()
-    assert [*editor.feed(raw[:at]), *editor.feed(raw[at:])] == [Line(text)]
+    assert [*editor.feed(raw[:at]), *editor.feed(raw[at:])] == [FinishedLine(text)]
 
 
 def test_control_keys_are_signals() -> None:
@@ -97,8 +95,8 @@ def test_control_keys_are_signals() -> None:
 
 def test_history_is_recalled_and_the_draft_comes_back() -> None:
     editor = LineEditor(["one", "two"])
-    assert _typed("dra\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\r", editor) == [Line("dra")]
-    assert _typed("\x1b[A!\r", editor) == [Line("two!")]
+    assert _typed("dra\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\r", editor) == [FinishedLine("dra")]
+    assert _typed("\x1b[A!\r", editor) == [FinishedLine("two!")]
 
 
 def test_a_long_line_is_shown_around_the_cursor() -> None:
@@ -120,13 +118,16 @@ def test_a_very_long_line_is_pasted_typed_and_shown_in_no_time() -> None:
             assert width_of(editor.view(80)[0]) <= 80
     pasted.cursor = len(pasted.text) // 2
     assert len(pasted.view(80)[0]) == 80
-    assert list(typed.feed(b"\x17x\r")) == [Line("x")]
-    # A hundredth of a second would do; anything that looks at the whole line for each piece takes many.
+    assert list(typed.feed(b"\x17x\r")) == [FinishedLine("x")]
+    # A hundredth of a second would do; anything that looks at the whole line for each piece takes
+    # many.
     assert time.process_time() - began < 2
 
 
 @given(st.text(max_size=60), st.integers(0, 60), st.integers(4, 30))
-def test_what_is_shown_of_a_line_fits_and_holds_the_cursor(text: str, cursor: int, width: int) -> None:
+def test_what_is_shown_of_a_line_fits_and_holds_the_cursor(
+    text: str, cursor: int, width: int
+) -> None:
     editor = LineEditor()
     editor.insert(text)
     editor.cursor = min(cursor, len(text))
@@ -136,12 +137,13 @@ def test_what_is_shown_of_a_line_fits_and_holds_the_cursor(text: str, cursor: in
 
 
 def test_tab_completes_what_is_unambiguous() -> None:
-    editor = LineEditor(complete=lambda text: [each for each in ("/session", "/sessions", "/stop") if each.startswith(text)])
-    assert _typed("/se\t\r", editor) == [Line("/session")]
-    assert _typed("/st\t\r", editor) == [Line("/stop ")]
-
-
-# --- the reply --------------------------------------------------------------------------------------------------------
+    editor = LineEditor(
+        complete=lambda text: [
+            each for each in ("/session", "/sessions", "/stop") if each.startswith(text)
+        ]
+    )
+    assert _typed("/se\t\r", editor) == [FinishedLine("/session")]
+    assert _typed("/st\t\r", editor) == [FinishedLine("/stop ")]
 
 
 class _Shown:
@@ -158,8 +160,12 @@ _pieces = st.lists(st.text("abc ", min_size=1, max_size=4), min_size=1, max_size
 
 
 @given(_pieces, st.data())
-def test_a_reply_is_shown_exactly_once_however_the_daemon_broke_and_asked_again(pieces: list[str], data: st.DataObject) -> None:
-    """The same model, asked again after a crash, says the same; what we hear of it begins anywhere."""
+def test_a_reply_is_shown_exactly_once_however_the_daemon_broke_and_asked_again(
+    pieces: list[str], data: st.DataObject
+) -> None:
+    """The same model, asked again after a crash, says the same; what we hear of it begins
+    anywhere.
+    """
     shown, whole = _Shown(), "".join(pieces)
     shown.reply.started("run")
     for piece in pieces[: data.draw(st.integers(0, len(pieces)))]:
@@ -221,9 +227,6 @@ def test_another_answer_after_a_failure_is_said_to_be_another() -> None:
     assert (shown.text, shown.notes) == ("I thinkOn second thought, no", [BEGINS_AGAIN])
 
 
-# --- the wire ---------------------------------------------------------------------------------------------------------
-
-
 def test_events_are_read_from_their_lines_and_one_that_was_cut_off_is_dropped() -> None:
     lines = [
         b": hello\n",
@@ -238,7 +241,10 @@ def test_events_are_read_from_their_lines_and_one_that_was_cut_off_is_dropped() 
         b"data:b\n",
         b"\n",
     ]
-    assert list(parse(iter([*lines, b"data: cut off\n"]))) == [Message("entry", b"{}", "7"), Message("message", b"a\nb")]
+    assert list(parse(iter([*lines, b"data: cut off\n"]))) == [
+        ServerSentEvent("entry", b"{}", "7"),
+        ServerSentEvent("message", b"a\nb"),
+    ]
 
 
 def _fields(type_: Any) -> set[str]:
@@ -263,8 +269,8 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
         (travel_client.Moment, session_snapshot.Moment),
         (travel_client.ShownTurn, session_snapshot.ShownTurn),
         (travel_client.ShownCall, session_snapshot.ShownCall),
-        (compaction_cli.Uncompacted, daemon_compacting.Uncompacted),
-        (compaction_cli.Pinned, daemon_compacting.Pinned),
+        (compaction_cli.ShownUncompacted, daemon_compacting.Uncompacted),
+        (compaction_cli.ShownPins, daemon_compacting.Pinned),
         (client.Cancelled, gateway.Stopped),
         (client.Model, about.ModelInfo),
         (admin_client.Status, about.Status),
@@ -284,7 +290,9 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
 
 def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> None:
     codes = {
-        each.code: exit_codes.code_of(each("x")) for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__
+        each.code: exit_codes.code_of(each("x"))
+        for each in PalyraError.__subclasses__()
+        if each.__module__ == errors.__name__
     }
     assert codes == {
         "not_found": 3,
@@ -299,7 +307,7 @@ def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> Non
         "config_invalid": 7,
     }
     assert exit_codes.code_of(Unreachable("x")) == 5
-    assert exit_codes.code_of(exit_codes.Interrupted("x")) == 130
+    assert exit_codes.code_of(exit_codes.InterruptedCommand("x")) == 130
 
 
 def test_the_reference_names_every_command_and_exit_code() -> None:
@@ -321,11 +329,10 @@ def test_no_verb_is_described_by_half_a_sentence() -> None:
     for name in root.list_commands(context):
         found = root.get_command(context, name)
         assert found is not None
-        text = found.get_help(click.Context(found, info_name=name, parent=context, terminal_width=80))
+        text = found.get_help(
+            click.Context(found, info_name=name, parent=context, terminal_width=80)
+        )
         assert "..." not in text.partition("Commands:")[2], text
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def test_durations_are_read_as_they_are_written() -> None:
@@ -339,7 +346,12 @@ def test_durations_are_read_as_they_are_written() -> None:
     for wrong in ("", "10", "m", "0m", "-1h", "1y", "1h30m", "٣m"):
         with pytest.raises(InvalidInput):
             formatting.parse_duration(wrong)
-    assert [formatting.duration(each) for each in (5, 1_500, 61_000, 3_660_000)] == ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]
+    assert [formatting.duration(each) for each in (5, 1_500, 61_000, 3_660_000)] == [
+        "5 ms",
+        "1.5 s",
+        "1 min 1 s",
+        "1 h 1 min",
+    ]
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12))

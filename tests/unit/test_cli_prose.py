@@ -1,4 +1,6 @@
-"""Words of a model on a terminal: wrapped between words, lightly marked up, never lost, never obeyed."""
+"""Words of a model on a terminal: wrapped between words, lightly marked up, never lost, never
+obeyed.
+"""
 
 import re
 import time
@@ -17,7 +19,11 @@ _CODES = {"bold": 1, "dim": 2, "cyan": 36, "green": 32, "red": 31, "blue": 34}
 
 
 def _colored(text: str, *styles: str) -> str:
-    return f"\x1b[{';'.join(str(_CODES[each]) for each in styles)}m{text}\x1b[0m" if styles and text else text
+    return (
+        f"\x1b[{';'.join(str(_CODES[each]) for each in styles)}m{text}\x1b[0m"
+        if styles and text
+        else text
+    )
 
 
 def _marked(text: str, *styles: str) -> str:
@@ -44,7 +50,10 @@ def _shown(text: str, width: int = 30, **more: Any) -> str:
         ("__init__ and a_b_c", "__init__ and a_b_c"),
         ("#!/bin/sh", "#!/bin/sh"),
         ("-5 and *", "-5 and *"),
-        ("```sh\n# not a *heading*\n```\n# one", "<dim|```sh>\n<cyan|# not a *heading*>\n<dim|```>\n<bold|one>"),
+        (
+            "```sh\n# not a *heading*\n```\n# one",
+            "<dim|```sh>\n<cyan|# not a *heading*>\n<dim|```>\n<bold|one>",
+        ),
     ],
 )
 def test_light_markdown_is_shown_and_what_only_looks_like_it_is_left(text: str, shown: str) -> None:
@@ -71,7 +80,25 @@ def test_lines_break_between_words(text: str, lines: list[str]) -> None:
 
 _written = st.lists(
     st.one_of(
-        st.sampled_from(["**", "*", "`", "``", "```", "\n", " ", "- ", "# ", "1. ", "word", "\x1b[31m", "\u202e", "漢", "\t"]),
+        st.sampled_from(
+            [
+                "**",
+                "*",
+                "`",
+                "``",
+                "```",
+                "\n",
+                " ",
+                "- ",
+                "# ",
+                "1. ",
+                "word",
+                "\x1b[31m",
+                "\u202e",
+                "漢",
+                "\t",
+            ]
+        ),
         st.text(max_size=6),
     ),
     max_size=30,
@@ -80,7 +107,9 @@ _written = st.lists(
 
 @example("**`word**", 20, True)
 @given(_written, st.integers(20, 60), st.booleans())
-def test_nothing_is_lost_but_marks_and_nothing_goes_out_but_styles(text: str, width: int, markdown: bool) -> None:
+def test_nothing_is_lost_but_marks_and_nothing_goes_out_but_styles(
+    text: str, width: int, markdown: bool
+) -> None:
     shown = _SGR.sub("", Prose(_colored, lambda: width, markdown=markdown).whole(text))
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
     marks = str.maketrans("", "", "*`#-+• \t\n" if markdown else " \t\n")
@@ -99,7 +128,10 @@ def test_it_looks_the_same_however_it_comes_in_pieces(text: str, data: st.DataOb
     assert _SGR.sub("", shown + prose.end()) == whole
 
 
-@given(st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(20, 40))
+@given(
+    st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=40),
+    st.integers(20, 40),
+)
 def test_no_line_is_wider_than_the_terminal_if_no_word_is(words: list[str], width: int) -> None:
     shown = Prose(lambda text, *styles: text, lambda: width).whole(" ".join(words))
     assert max(width_of(line) for line in shown.split("\n")) <= width
@@ -120,9 +152,17 @@ def test_long_text_with_marks_that_never_close_takes_no_time() -> None:
 
 
 def test_edited_arguments_are_shown_as_a_diff_of_what_is_different() -> None:
-    lines = edited_lines(lambda text, *styles: text, {"path": "a", "content": "one\ntwo\n"}, {"path": "a", "content": "one\n2\n"})
+    lines = edited_lines(
+        lambda text, *styles: text,
+        {"path": "a", "content": "one\ntwo\n"},
+        {"path": "a", "content": "one\n2\n"},
+    )
     shown = [line.strip() for line in lines]
-    assert ("-two" in shown, "+2" in shown, any("path" in line for line in shown)) == (True, True, False)
+    assert ("-two" in shown, "+2" in shown, any("path" in line for line in shown)) == (
+        True,
+        True,
+        False,
+    )
     assert not any("{" in line for line in shown)
 
 

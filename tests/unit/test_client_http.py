@@ -6,13 +6,17 @@ import threading
 import pytest
 
 from palyra.cli import admin_client
-from palyra.client.discovery import Endpoint, Unreachable
+from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.client.http import Api
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
 
 
-@pytest.mark.parametrize("sent", [b"3\r\n{}\n\r\n", b"50\r\n{}\n"], ids=["between two pieces", "in the middle of one"])
+@pytest.mark.parametrize(
+    "sent", [b"3\r\n{}\n\r\n", b"50\r\n{}\n"], ids=["between two pieces", "in the middle of one"]
+)
 def test_an_export_that_is_cut_off_says_that_the_daemon_went_away(sent: bytes) -> None:
     def serve() -> None:
         connection, _ = listener.accept()
@@ -23,7 +27,11 @@ def test_an_export_that_is_cut_off_says_that_the_daemon_went_away(sent: bytes) -
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
-        api = Api(lambda: Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", "token", "start it"))
+        api = Api(
+            lambda: DaemonAddress(
+                f"http://127.0.0.1:{listener.getsockname()[1]}", "token", "start it"
+            )
+        )
         with pytest.raises(Unreachable, match="start it"):
             list(admin_client.export(api, "", 0))
         serving.join(20)

@@ -1,9 +1,11 @@
-"""Somebody sets the clock back by an hour: what only measures how long something lasts does not wait for that hour."""
+"""Somebody sets the clock back by an hour: what only measures how long something lasts does not
+wait for that hour.
+"""
 
 import asyncio
 
-from palyra.features.channels.contract import Limits
-from palyra.features.channels.rate_limit import Pace
+from palyra.features.channels.contract import ConnectorLimits
+from palyra.features.channels.rate_limit import SendRate
 from palyra.models.reliability import Breaker
 from tests.clocks import HeldClock
 
@@ -13,7 +15,7 @@ HOUR_MS = 3_600_000
 def test_a_channel_goes_on_sending_at_its_pace() -> None:
     async def scenario() -> None:
         clock = HeldClock()
-        pace, limits = Pace(clock), Limits(per_second=1.0, apart_ms=500)
+        pace, limits = SendRate(clock), ConnectorLimits(per_second=1.0, apart_ms=500)
         await pace.wait(limits, "a")
         clock.advance(2_000)
         clock.jump(-HOUR_MS)

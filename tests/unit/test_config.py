@@ -1,4 +1,6 @@
-"""The configuration: strict, complete in its complaints, honest about where every value comes from."""
+"""The configuration: strict, complete in its complaints, honest about where every value comes
+from.
+"""
 
 import os
 import subprocess
@@ -11,7 +13,7 @@ import pytest
 from palyra.core.errors import ConfigInvalid
 from palyra.serve import config
 from palyra.serve.config import Config, Provider, schema
-from palyra.serve.config.schema import Approvals, Models, Server, Timeouts
+from palyra.serve.config.schema import ApprovalsSection, ModelsSection, ServerSection, Timeouts
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "config.md"
 
@@ -23,9 +25,14 @@ def write(home: Path, text: str) -> Path:
     return path
 
 
-def problems(home: Path, text: str, env: dict[str, str] | None = None) -> list[tuple[str, int | None, str]]:
+def problems(
+    home: Path, text: str, env: dict[str, str] | None = None
+) -> list[tuple[str, int | None, str]]:
     write(home, text)
-    return [(each.key or each.where, each.line, each.suggestion) for each in config.check(home, env or {})]
+    return [
+        (each.key or each.where, each.line, each.suggestion)
+        for each in config.check(home, env or {})
+    ]
 
 
 def test_without_a_file_everything_has_its_default_and_nothing_is_created(tmp_path: Path) -> None:
@@ -58,10 +65,14 @@ def test_a_full_file_loads(tmp_path: Path) -> None:
         """,
     )
     assert config.load(tmp_path, {}).config == Config(
-        server=Server(http_port=8000, allowed_origins=("https://example.org",)),
-        models=Models(default="local/qwen3", fallbacks=("demo",)),
-        providers={"local": Provider(kind="openai-chat", base_url="http://127.0.0.1:8080/v1", models=("qwen3",))},
-        approvals=Approvals(timeout_ms=Timeouts(interactive=60_000, api="never")),
+        server=ServerSection(http_port=8000, allowed_origins=("https://example.org",)),
+        models=ModelsSection(default="local/qwen3", fallbacks=("demo",)),
+        providers={
+            "local": Provider(
+                kind="openai-chat", base_url="http://127.0.0.1:8080/v1", models=("qwen3",)
+            )
+        },
+        approvals=ApprovalsSection(timeout_ms=Timeouts(interactive=60_000, api="never")),
     )
 
 
@@ -80,7 +91,10 @@ def test_a_full_file_loads(tmp_path: Path) -> None:
         ("[server]\nallowed_hosts = ['https://x']", [("server.allowed_hosts", 2, "")]),
         ("[server]\nallowed_origins = ['x']", [("server.allowed_origins", 2, "")]),
         ("[policy]\npreset = 'codign'", [("policy.preset", 2, '"coding"')]),
-        ("[approvals.timeout_ms]\ninteractiv = 1", [("approvals.timeout_ms.interactiv", 2, "approvals.timeout_ms.interactive")]),
+        (
+            "[approvals.timeout_ms]\ninteractiv = 1",
+            [("approvals.timeout_ms.interactiv", 2, "approvals.timeout_ms.interactive")],
+        ),
         ("[approvals.timeout_ms]\napi = 'nevr'", [("approvals.timeout_ms.api", 2, "")]),
         ("[budgets]\nturns = 0", [("budgets.turns", 2, "")]),
         ("[providers.x]", [("providers.x.kind", 1, "")]),
@@ -90,8 +104,14 @@ def test_a_full_file_loads(tmp_path: Path) -> None:
         ("[providers.Big]\nkind = 'demo'", [("providers.Big", 1, "")]),
         ("[providers.x]\nkind = 'scripted'", [("providers.x.script", 1, "")]),
         ("[providers.x]\nkind = 'demo'\nscript = 'y'", [("providers.x.script", 3, "")]),
-        ("[providers.x]\nkind = 'anthropic'\nbase_url = 'ftp://x'", [("providers.x.base_url", 3, "")]),
-        ("[providers.x]\nkind = 'anthropic'\nbase_url = 'https://me:pw@x'", [("providers.x.base_url", 3, "")]),
+        (
+            "[providers.x]\nkind = 'anthropic'\nbase_url = 'ftp://x'",
+            [("providers.x.base_url", 3, "")],
+        ),
+        (
+            "[providers.x]\nkind = 'anthropic'\nbase_url = 'https://me:pw@x'",
+            [("providers.x.base_url", 3, "")],
+        ),
         ("[models]\ndefault = 'opnai/x'", [("models.default", 2, "openai")]),
         ("[models]\nfallbacks = ['nowhere']", [("models.fallbacks", 2, "")]),
         ("[log]\n# why\nlevel = 'inof' # here", [("log.level", 3, '"info"')]),
@@ -110,7 +130,10 @@ def test_text_that_is_not_toml_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_reported_at_once_with_file_and_key(tmp_path: Path) -> None:
-    path = write(tmp_path, "[server]\nhttp_prot = 1\n[log]\nlevel = 3\n[providers.x]\nkind = 'scripted'\n[server.port]\n")
+    path = write(
+        tmp_path,
+        "[server]\nhttp_prot = 1\n[log]\nlevel = 3\n[providers.x]\nkind = 'scripted'\n[server.port]\n",
+    )
     with pytest.raises(ConfigInvalid) as caught:
         config.load(tmp_path, {"PALYRA_SERVER__HTTP_PROT": "1"})
     message = caught.value.message
@@ -125,7 +148,9 @@ def test_all_problems_are_reported_at_once_with_file_and_key(tmp_path: Path) -> 
     assert len(caught.value.details["problems"]) == 5
 
 
-@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "env:", "env:NOT A NAME", "file:relative", "vault:a b", "env"])
+@pytest.mark.parametrize(
+    "key", ["sk-abcdefghijklmnop", "env:", "env:NOT A NAME", "file:relative", "vault:a b", "env"]
+)
 def test_a_key_in_the_file_is_refused_and_never_repeated(tmp_path: Path, key: str) -> None:
     write(tmp_path, f"[providers.x]\nkind = 'anthropic'\napi_key = '{key}'\n")
     with pytest.raises(ConfigInvalid, match="env:NAME") as caught:
@@ -135,26 +160,41 @@ def test_a_key_in_the_file_is_refused_and_never_repeated(tmp_path: Path, key: st
         assert key not in str(caught.value.details)
 
 
-# --- the environment -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("variable", "text", "key", "value"),
     [
         ("PALYRA_SERVER__HTTP_PORT", "8000", "server.http_port", 8000),
         ("PALYRA_REHEARSAL__TOOLS", "true", "rehearsal.tools", True),
-        ("PALYRA_MODELS__FALLBACKS", "demo, openai/gpt", "models.fallbacks", ("demo", "openai/gpt")),
+        (
+            "PALYRA_MODELS__FALLBACKS",
+            "demo, openai/gpt",
+            "models.fallbacks",
+            ("demo", "openai/gpt"),
+        ),
         ("PALYRA_MODELS__FALLBACKS", '["demo"]', "models.fallbacks", ("demo",)),
         ("PALYRA_MODELS__FALLBACKS", "", "models.fallbacks", ()),
-        ("PALYRA_APPROVALS__TIMEOUT_MS__INTERACTIVE", "never", "approvals.timeout_ms.interactive", "never"),
+        (
+            "PALYRA_APPROVALS__TIMEOUT_MS__INTERACTIVE",
+            "never",
+            "approvals.timeout_ms.interactive",
+            "never",
+        ),
         ("PALYRA_APPROVALS__TIMEOUT_MS__SCHEDULED", "5000", "approvals.timeout_ms.scheduled", 5000),
         ("PALYRA_PROVIDERS__MY_LOCAL__TIMEOUT_MS", "5000", "providers.my-local.timeout_ms", 5000),
         ("PALYRA_PROVIDERS__NEW__KIND", "demo", "providers.new.kind", "demo"),
     ],
 )
-def test_a_variable_overrides_the_file(tmp_path: Path, variable: str, text: str, key: str, value: Any) -> None:
-    write(tmp_path, "[server]\nhttp_port = 1\n[providers.my-local]\nkind = 'demo'\ntimeout_ms = 9000\n")
-    shown = {each.key: (each.value, each.source) for each in config.show(config.load(tmp_path, {variable: text}))}
+def test_a_variable_overrides_the_file(
+    tmp_path: Path, variable: str, text: str, key: str, value: Any
+) -> None:
+    write(
+        tmp_path,
+        "[server]\nhttp_port = 1\n[providers.my-local]\nkind = 'demo'\ntimeout_ms = 9000\n",
+    )
+    shown = {
+        each.key: (each.value, each.source)
+        for each in config.show(config.load(tmp_path, {variable: text}))
+    }
     assert shown[key] == (value, variable)
 
 
@@ -175,20 +215,33 @@ def test_a_variable_overrides_the_file(tmp_path: Path, variable: str, text: str,
         ("PALYRA_PROVIDERS__X__API_KEY", "sk-secret", ""),
     ],
 )
-def test_a_wrong_variable_is_an_error_that_names_it(tmp_path: Path, variable: str, text: str, suggestion: str) -> None:
+def test_a_wrong_variable_is_an_error_that_names_it(
+    tmp_path: Path, variable: str, text: str, suggestion: str
+) -> None:
     found = config.check(tmp_path, {variable: text})
-    assert [(each.where, each.suggestion) for each in found if each.where == variable] == [(variable, suggestion)]
+    assert [(each.where, each.suggestion) for each in found if each.where == variable] == [
+        (variable, suggestion)
+    ]
     assert all("sk-secret" not in str(each) for each in found)
 
 
 def test_the_special_variables_are_not_settings(tmp_path: Path) -> None:
-    names = ("PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL", "PATH", "_PALYRA_COMPLETE")
+    names = (
+        "PALYRA_HOME",
+        "PALYRA_MATERIAL",
+        "PALYRA_TOKEN",
+        "PALYRA_URL",
+        "PATH",
+        "_PALYRA_COMPLETE",
+    )
     special = dict.fromkeys(names, "x")
     assert config.load(tmp_path, special).config == Config()
 
 
 def test_every_value_knows_its_source(tmp_path: Path) -> None:
-    path = write(tmp_path, "[server]\n\nhttp_port = 1\n[providers.x]\nkind='anthropic'\napi_key = 'env:KEY'")
+    path = write(
+        tmp_path, "[server]\n\nhttp_port = 1\n[providers.x]\nkind='anthropic'\napi_key = 'env:KEY'"
+    )
     loaded = config.load(tmp_path, {"PALYRA_LOG__LEVEL": "debug", "KEY": "sk-secret"})
     shown = {each.key: (each.value, each.source) for each in config.show(loaded)}
     assert shown["server.http_port"] == (1, f"{path}, line 3")
@@ -210,15 +263,14 @@ def test_every_value_knows_its_source(tmp_path: Path) -> None:
         ("", {"HOME": "/h"}, "/h/.palyra"),
     ],
 )
-def test_home_is_the_argument_then_the_variable_then_the_default(argument: str | None, env: dict[str, str], expected: str) -> None:
+def test_home_is_the_argument_then_the_variable_then_the_default(
+    argument: str | None, env: dict[str, str], expected: str
+) -> None:
     assert config.home_folder(argument, env) == Path(expected)
 
 
 def test_a_relative_home_is_made_absolute() -> None:
     assert config.home_folder("state", {}) == Path.cwd() / "state"
-
-
-# --- secrets and notes ---------------------------------------------------------------------------------------------------
 
 
 def test_a_reference_leads_to_its_secret(tmp_path: Path) -> None:
@@ -242,15 +294,17 @@ def test_notes_warn_of_what_will_not_work_or_is_not_safe(tmp_path: Path) -> None
     )
     tmp_path.chmod(0o755)
     notes = config.load(tmp_path, {}).notes
-    assert [next(word for word in ("NOT_SET", "plain http", "/nowhere/key", "chmod 700") if word in note) for note in notes] == [
+    assert [
+        next(
+            word for word in ("NOT_SET", "plain http", "/nowhere/key", "chmod 700") if word in note
+        )
+        for note in notes
+    ] == [
         "NOT_SET",
         "plain http",
         "/nowhere/key",
         "chmod 700",
     ]
-
-
-# --- the page and the price ----------------------------------------------------------------------------------------------
 
 
 def test_the_reference_page_describes_every_setting_as_it_is() -> None:
@@ -275,5 +329,12 @@ def test_importing_the_configuration_loads_no_parser_and_no_web_stack() -> None:
     # What is not loaded costs nothing, on every command of the command line.
     code = "import sys, palyra.serve.config; print([m for m in ('tomllib', 'difflib', 'asyncio', 'json', 'aiohttp') if m in sys.modules])"
     env = {**os.environ, "PYTHONPATH": str(Path(config.__file__).parents[2])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, env=env, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env=env,
+        check=True,
+    )
     assert done.stdout.strip() == "[]"

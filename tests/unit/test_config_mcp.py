@@ -1,4 +1,6 @@
-"""The tables `[mcp.NAME]`: as strict as the rest, no secret in them, and removable without a trace."""
+"""The tables `[mcp.NAME]`: as strict as the rest, no secret in them, and removable without a
+trace.
+"""
 
 from pathlib import Path
 
@@ -10,7 +12,9 @@ from palyra.serve import config
 from palyra.serve.config import mcp, toml_text
 
 
-def problems(home: Path, text: str, env: dict[str, str] | None = None) -> list[tuple[str, int | None]]:
+def problems(
+    home: Path, text: str, env: dict[str, str] | None = None
+) -> list[tuple[str, int | None]]:
     home.chmod(0o700)
     (home / "config.toml").write_text(text)
     return [(each.key or each.where, each.line) for each in config.check(home, env or {})]
@@ -44,7 +48,9 @@ trusted = true
         tier="C",
     )
     headers = {"Authorization": "Bearer vault:FAR", "X-Plain": "yes"}
-    assert given["far"] == ServerConfig(name="far", url="https://example.org/mcp", headers=headers, trusted=True, tier="C")
+    assert given["far"] == ServerConfig(
+        name="far", url="https://example.org/mcp", headers=headers, trusted=True, tier="C"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,9 @@ trusted = true
         ("[mcp]\nx = 1", [("mcp.x", 2)]),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, expected: list[tuple[str, int]]) -> None:
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, text: str, expected: list[tuple[str, int]]
+) -> None:
     assert sorted(problems(tmp_path, text)) == sorted(expected)
 
 
@@ -89,20 +97,24 @@ def test_a_secret_in_the_table_is_refused_and_never_repeated(tmp_path: Path, lin
 
 
 def test_names_that_only_sound_secret_are_left_alone(tmp_path: Path) -> None:
-    assert problems(tmp_path, '[mcp.x]\ncommand = "a"\nenv = ["GIT_AUTHOR_NAME=Ann", "KEYBOARD=de"]\n') == []
+    assert (
+        problems(tmp_path, '[mcp.x]\ncommand = "a"\nenv = ["GIT_AUTHOR_NAME=Ann", "KEYBOARD=de"]\n')
+        == []
+    )
 
 
 def test_variables_override_a_table_also_one_with_a_dash(tmp_path: Path) -> None:
-    env = {"PALYRA_MCP__MY_GIT__TIMEOUT_MS": "5000", "PALYRA_MCP__OTHER__URL": "https://example.org/mcp"}
+    env = {
+        "PALYRA_MCP__MY_GIT__TIMEOUT_MS": "5000",
+        "PALYRA_MCP__OTHER__URL": "https://example.org/mcp",
+    }
     assert problems(tmp_path, '[mcp.my-git]\ncommand = "a"\n', env) == []
     found = config.load(tmp_path, env).config.mcp
     assert (found["my-git"].timeout_ms, found["other"].url) == (5000, "https://example.org/mcp")
 
 
 def test_references_that_lead_nowhere_are_worth_a_word(tmp_path: Path) -> None:
-    text = (
-        '[mcp.x]\ncommand = "a"\nenv = ["TOKEN=env:NOT_SET"]\n[mcp.y]\nurl = "http://example.org"\nheaders = ["X-Key: vault:Y"]\n'
-    )
+    text = '[mcp.x]\ncommand = "a"\nenv = ["TOKEN=env:NOT_SET"]\n[mcp.y]\nurl = "http://example.org"\nheaders = ["X-Key: vault:Y"]\n'
     assert problems(tmp_path, text) == []
     said = " ".join(config.load(tmp_path, {}).notes)
     assert "NOT_SET" in said

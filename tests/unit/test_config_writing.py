@@ -44,22 +44,40 @@ level = "info"
         ("a = {b = 1}", "a.c", 3, "a = {b = 1, c = 3}"),
         ("a = { }", "a.c.d", 3, "a = {c.d = 3}"),
         ("[t]\na = {b = {}}", "t.a.b.c", 3, "[t]\na = {b = {c = 3}}"),
-        ("a = [\n  1, # one\n  '#]',\n]\nb = 1\n", "b", 2, "a = [\n  1, # one\n  '#]',\n]\nb = 2\n"),
-        ('a = """x\n[fake]\nb = 1 \\""" """\nb = 1\n', "b", 2, 'a = """x\n[fake]\nb = 1 \\""" """\nb = 2\n'),
+        (
+            "a = [\n  1, # one\n  '#]',\n]\nb = 1\n",
+            "b",
+            2,
+            "a = [\n  1, # one\n  '#]',\n]\nb = 2\n",
+        ),
+        (
+            'a = """x\n[fake]\nb = 1 \\""" """\nb = 1\n',
+            "b",
+            2,
+            'a = """x\n[fake]\nb = 1 \\""" """\nb = 2\n',
+        ),
         ("a = '''x\nb = 1'''''\nb = 1", "b", 2, "a = '''x\nb = 1'''''\nb = 2"),
         ("[a]\r\nb = 1\r\n[c]\r\n", "a.d", 2, "[a]\r\nb = 1\r\nd = 2\r\n[c]\r\n"),
-        ("[ a . 'b' ]\n\"c\" = 1979-05-27 07:32:00 # t\n", "a.b.c", 2, "[ a . 'b' ]\n\"c\" = 2 # t\n"),
+        (
+            "[ a . 'b' ]\n\"c\" = 1979-05-27 07:32:00 # t\n",
+            "a.b.c",
+            2,
+            "[ a . 'b' ]\n\"c\" = 2 # t\n",
+        ),
         ("[[l]]\nx = 1\n[[l]]\nx = 2\n", "a.x", 3, "[[l]]\nx = 1\n[[l]]\nx = 2\n\n[a]\nx = 3\n"),
         ("l = [{x = 1}, {x = 2}]\n[a]\n", "a.x", 3, "l = [{x = 1}, {x = 2}]\n[a]\nx = 3\n"),
         ("[a]\nb = []\n", "a.b", ("x", "y"), '[a]\nb = ["x", "y"]\n'),
     ],
 )
-def test_one_value_changes_and_every_other_byte_stays(before: str, path: str, value: Any, after: str) -> None:
+def test_one_value_changes_and_every_other_byte_stays(
+    before: str, path: str, value: Any, after: str
+) -> None:
     assert toml_text.assign(before, tuple(path.split(".")), value) == after
 
 
 @pytest.mark.parametrize(
-    ("text", "path"), [("a = 1", "a.b"), ("[a.b]\nc = 1", "a.b"), ("[[a]]\nb = 1", "a.b"), ("a = {b = 1}", "a")]
+    ("text", "path"),
+    [("a = 1", "a.b"), ("[a.b]\nc = 1", "a.b"), ("[[a]]\nb = 1", "a.b"), ("a = {b = 1}", "a")],
 )
 def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str) -> None:
     with pytest.raises(InvalidInput):
@@ -81,7 +99,9 @@ def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str)
         ("[a]\nb = 1\n", "a.c", None),
     ],
 )
-def test_one_value_is_taken_out_and_every_other_byte_stays(before: str, path: str, after: str | None) -> None:
+def test_one_value_is_taken_out_and_every_other_byte_stays(
+    before: str, path: str, after: str | None
+) -> None:
     assert toml_text.remove(before, tuple(path.split("."))) == after
 
 
@@ -91,14 +111,15 @@ def test_a_setting_that_was_set_and_unset_leaves_the_file_as_it_was(tmp_path: Pa
     config.set_value(tmp_path, "log.level", "debug")
     config.unset_value(tmp_path, "log.level")
     config.unset_value(tmp_path, "server.http_port")
-    assert tomllib.loads((tmp_path / "config.toml").read_text()) == {"server": {"host": "127.0.0.1"}, "log": {}}
+    assert tomllib.loads((tmp_path / "config.toml").read_text()) == {
+        "server": {"host": "127.0.0.1"},
+        "log": {},
+    }
     with pytest.raises(NotFound):
         config.unset_value(tmp_path, "server.http_port")
     with pytest.raises(InvalidInput):
         config.unset_value(tmp_path, "server.http_prot")
 
-
-# --- for any file at all ---------------------------------------------------------------------------------------------------
 
 names = st.sampled_from(["a", "b", "c", "d-1", "two words", "ü", 'q"', "."])
 scalars = st.one_of(
@@ -140,38 +161,56 @@ def draw_table(draw: st.DrawFn, table: dict[str, Any], path: tuple[str, ...]) ->
             lines.append(f"{draw(blanks)}{quoted(name)} = {written(draw, value)}{draw(tails)}\n")
         elif style == "inline":
             lines.append(f"{draw(blanks)}{quoted(name)} = {inline(value)}{draw(tails)}\n")
-        elif style == "dotted" and value and not any(isinstance(each, dict) for each in value.values()):
-            lines += [f"{quoted(name)} . {quoted(key)} = {written(draw, each)}\n" for key, each in value.items()]
+        elif (
+            style == "dotted"
+            and value
+            and not any(isinstance(each, dict) for each in value.values())
+        ):
+            lines += [
+                f"{quoted(name)} . {quoted(key)} = {written(draw, each)}\n"
+                for key, each in value.items()
+            ]
         else:
             later.append(((*path, name), value))
     for where, value in later:
-        lines.append(f"{draw(blanks)}[ {' . '.join(quoted(part) for part in where)} ]{draw(tails)}\n")
+        lines.append(
+            f"{draw(blanks)}[ {' . '.join(quoted(part) for part in where)} ]{draw(tails)}\n"
+        )
         lines += draw_table(draw, value, where)
     return lines
 
 
 def written(draw: st.DrawFn, value: Any) -> str:
-    plain = isinstance(value, str) and not set(value) & set("'\\\"\r\x7f") and all(c >= " " or c == "\n" for c in value)
+    plain = (
+        isinstance(value, str)
+        and not set(value) & set("'\\\"\r\x7f")
+        and all(c >= " " or c == "\n" for c in value)
+    )
     match draw(st.sampled_from(["basic", "literal", "long", "spread"])):
         case "literal" if plain and "\n" not in value:
             return f"'{value}'"
         case "long" if plain:
             return f"'''\n{value}'''" if draw(st.booleans()) else f'"""\n{value}"""'
         case "spread" if isinstance(value, list):
-            return "[ # ]\n" + "".join(f"  {toml_text.literal(each)}, # , ]\n" for each in value) + "]"
+            return (
+                "[ # ]\n" + "".join(f"  {toml_text.literal(each)}, # , ]\n" for each in value) + "]"
+            )
         case _:
             return toml_text.literal(value)
 
 
 def inline(table: dict[str, Any]) -> str:
     entries = [
-        f"{quoted(key)} = {inline(value) if isinstance(value, dict) else toml_text.literal(value)}" for key, value in table.items()
+        f"{quoted(key)} = {inline(value) if isinstance(value, dict) else toml_text.literal(value)}"
+        for key, value in table.items()
     ]
     return "{ " + ", ".join(entries) + " }"
 
 
 def change(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any] | None:
-    """What the change must mean, or None where it would turn a table into a value or the other way round."""
+    """What the change must mean, or None where it would turn a table into a value or the other way
+    round.
+    """
     old = tree.get(path[0])
     if len(path) == 1:
         return None if isinstance(old, dict) else {**tree, path[0]: value}
@@ -205,16 +244,15 @@ def comments(text: str) -> list[str]:
 
 @settings(max_examples=100, deadline=None)
 @given(documents())
-def test_every_key_is_found_on_a_line_that_mentions_it(document: tuple[str, dict[str, Any]]) -> None:
+def test_every_key_is_found_on_a_line_that_mentions_it(
+    document: tuple[str, dict[str, Any]],
+) -> None:
     text, tree = document
     found, lines = toml_text.scan(text), text.split("\n")
     for name in tree:
         line = found.line(text, (name,))
         assert line is not None
         assert quoted(name) in lines[line - 1]
-
-
-# --- the file on disk ------------------------------------------------------------------------------------------------------
 
 
 def test_a_setting_is_changed_in_place_with_its_comments(tmp_path: Path) -> None:
@@ -225,7 +263,11 @@ def test_a_setting_is_changed_in_place_with_its_comments(tmp_path: Path) -> None
     config.set_value(tmp_path, "approvals.timeout_ms.api", "never")
     config.set_value(tmp_path, "models.fallbacks", ["demo"])
     loaded = config.load(tmp_path, {}).config
-    assert (loaded.server.http_port, loaded.approvals.timeout_ms.api, loaded.models.fallbacks) == (9000, "never", ("demo",))
+    assert (loaded.server.http_port, loaded.approvals.timeout_ms.api, loaded.models.fallbacks) == (
+        9000,
+        "never",
+        ("demo",),
+    )
 
 
 def test_the_first_setting_makes_a_private_file_in_a_private_folder(tmp_path: Path) -> None:
@@ -250,7 +292,9 @@ def test_the_first_setting_makes_a_private_file_in_a_private_folder(tmp_path: Pa
         ("models.default", "nowhere/x", ConfigInvalid),
     ],
 )
-def test_what_would_not_load_is_not_written(tmp_path: Path, key: str, value: Any, error: type[Exception]) -> None:
+def test_what_would_not_load_is_not_written(
+    tmp_path: Path, key: str, value: Any, error: type[Exception]
+) -> None:
     path = tmp_path / "config.toml"
     path.write_text(FILE)
     with pytest.raises(error) as caught:
@@ -260,7 +304,9 @@ def test_what_would_not_load_is_not_written(tmp_path: Path, key: str, value: Any
 
 
 def test_values_that_need_each_other_are_set_together(tmp_path: Path) -> None:
-    config.set_values(tmp_path, {"providers.s.kind": "scripted", "providers.s.script": "/tmp/script.json"})
+    config.set_values(
+        tmp_path, {"providers.s.kind": "scripted", "providers.s.script": "/tmp/script.json"}
+    )
     assert config.load(tmp_path, {}).config.providers["s"].script == "/tmp/script.json"
 
 

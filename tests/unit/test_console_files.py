@@ -10,14 +10,22 @@ import pytest
 from scripts import console_types
 
 from palyra.api import console
-from palyra.api.calls import ANYBODY, Answer, Call, Nothing
+from palyra.api.calls import ANYBODY, ApiCall, HttpResponse, Nothing
 from palyra.api.routes import PATTERNS
 from palyra.api.streams import headers_of
 from palyra.core.errors import NotFound
 
 
-def call(asset: str = "", encoding: str = "") -> Call[Nothing, Nothing]:
-    return Call(cast("Any", None), ANYBODY, {"asset": asset}, Nothing(), Nothing(), {b"accept-encoding": encoding.encode()}, "test")
+def call(asset: str = "", encoding: str = "") -> ApiCall[Nothing, Nothing]:
+    return ApiCall(
+        cast("Any", None),
+        ANYBODY,
+        {"asset": asset},
+        Nothing(),
+        Nothing(),
+        {b"accept-encoding": encoding.encode()},
+        "test",
+    )
 
 
 @pytest.fixture
@@ -27,7 +35,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def page(encoding: str = "") -> Answer:
+def page(encoding: str = "") -> HttpResponse:
     return asyncio.run(console.page(call(encoding=encoding)))
 
 
@@ -36,7 +44,10 @@ def test_the_page_runs_only_scripts_of_its_own(built: Path) -> None:
     answer = page()
     sent = dict(headers_of(answer.headers))
     assert answer.body == b"<p>the console"
-    assert b"default-src 'none'; script-src 'self'; style-src 'self'" in sent[b"content-security-policy"]
+    assert (
+        b"default-src 'none'; script-src 'self'; style-src 'self'"
+        in sent[b"content-security-policy"]
+    )
     assert b"unsafe" not in sent[b"content-security-policy"]
     assert sent[b"cache-control"] == b"no-store"
 
@@ -66,18 +77,26 @@ def test_a_file_is_kept_for_good_and_one_that_is_not_there_is_not_found(built: P
     (built / "assets" / "a-1.js").write_text("1")
     answer = asyncio.run(console.asset(call("a-1.js")))
     sent = [value for name, value in headers_of(answer.headers) if name == b"cache-control"]
-    assert (answer.media, sent) == (b"text/javascript; charset=utf-8", [b"public, max-age=31536000, immutable"])
+    assert (answer.media, sent) == (
+        b"text/javascript; charset=utf-8",
+        [b"public, max-age=31536000, immutable"],
+    )
     with pytest.raises(NotFound):
         asyncio.run(console.asset(call("b-1.js")))
 
 
-@pytest.mark.parametrize("name", ["..", "../index.html", ".made-from", "a/b.js", "a.py", "", "a.js\n", "a..js", "%2e%2e.js"])
+@pytest.mark.parametrize(
+    "name",
+    ["..", "../index.html", ".made-from", "a/b.js", "a.py", "", "a.js\n", "a..js", "%2e%2e.js"],
+)
 def test_no_name_leads_out_of_the_folder(name: str) -> None:
     assert not PATTERNS["asset"].match(name)
 
 
 def test_the_types_of_the_console_are_those_of_the_daemon() -> None:
-    assert console_types.TARGET.read_text() == console_types.text(), "run `.venv/bin/python scripts/console_types.py`"
+    assert console_types.TARGET.read_text() == console_types.text(), (
+        "run `.venv/bin/python scripts/console_types.py`"
+    )
 
 
 def test_no_committed_file_of_the_console_names_a_registry() -> None:

@@ -3,7 +3,18 @@
 import msgspec
 import pytest
 
-from palyra.core.conversation import AskModel, Decide, Finish, GiveUp, ModelTurn, Perform, Settle, UserTurn, Wait, what_next
+from palyra.core.conversation import (
+    AskModel,
+    Decide,
+    Finish,
+    GiveUp,
+    ModelTurn,
+    Perform,
+    Settle,
+    UserTurn,
+    WaitForPerson,
+    what_next,
+)
 from palyra.core.errors import IllegalTransition
 from palyra.core.events import (
     ApprovalRequested,
@@ -39,7 +50,9 @@ def asked(name: str, about: str = "tool") -> ApprovalRequested:
 
 
 def answered(name: str, decision: str) -> ApprovalResolved:
-    return ApprovalResolved(approval_id=ApprovalId("A" + name), call_id=CallId(name), decision=decision)  # type: ignore[arg-type]
+    return ApprovalResolved(
+        approval_id=ApprovalId("A" + name), call_id=CallId(name), decision=decision
+    )  # type: ignore[arg-type]
 
 
 ONE_CALL = (*accepted(), assembled(3), replied("a"))
@@ -50,11 +63,15 @@ def test_a_new_run_asks_the_model() -> None:
 
 
 def test_a_reply_without_calls_finishes_the_run() -> None:
-    assert what_next(run_of(fold(*accepted(), assembled(3), replied(text="done")))) == Finish("done")
+    assert what_next(run_of(fold(*accepted(), assembled(3), replied(text="done")))) == Finish(
+        "done"
+    )
 
 
 def test_calls_are_decided_then_performed_then_fed_back() -> None:
-    assert what_next(run_of(fold(*accepted(), assembled(3), replied("a", "b")))) == Decide(("a", "b"))
+    assert what_next(run_of(fold(*accepted(), assembled(3), replied("a", "b")))) == Decide(
+        ("a", "b")
+    )
     decided = (*accepted(), assembled(3), replied("a", "b"), *allowed("a"), *allowed("b"))
     assert what_next(run_of(fold(*decided))) == Perform(("a", "b"))
     half = (*decided, started("a"), finished("a"))
@@ -63,7 +80,14 @@ def test_calls_are_decided_then_performed_then_fed_back() -> None:
 
 
 def test_calls_are_fed_back_whatever_the_finish_reason() -> None:
-    tape = (*accepted(), assembled(3), replied("a", stop="end"), *allowed("a"), started("a"), finished("a"))
+    tape = (
+        *accepted(),
+        assembled(3),
+        replied("a", stop="end"),
+        *allowed("a"),
+        started("a"),
+        finished("a"),
+    )
     assert what_next(run_of(fold(*tape))) == AskModel()
 
 
@@ -79,7 +103,12 @@ def test_a_call_that_began_without_a_result_is_in_doubt() -> None:
 
 
 def test_a_rolled_back_call_is_ready_again() -> None:
-    tape = (*ONE_CALL, *allowed("a", "reversible"), started("a"), ToolUndone(call_id=CallId("a"), changes=(), why="settled"))
+    tape = (
+        *ONE_CALL,
+        *allowed("a", "reversible"),
+        started("a"),
+        ToolUndone(call_id=CallId("a"), changes=(), why="settled"),
+    )
     assert what_next(run_of(fold(*tape))) == Perform(("a",))
 
 
@@ -94,11 +123,13 @@ ASKED = (
 def test_a_pending_approval_is_a_wait() -> None:
     run = run_of(fold(*ASKED))
     assert run.state == "waiting"
-    assert what_next(run) == Wait("approval")
+    assert what_next(run) == WaitForPerson("approval")
 
 
 def test_an_approved_call_is_performed_and_a_denied_one_is_not() -> None:
-    assert what_next(run_of(fold(*ASKED, answered("a", "allow"), RunResumed(after="approval")))) == Perform(("a",))
+    assert what_next(
+        run_of(fold(*ASKED, answered("a", "allow"), RunResumed(after="approval")))
+    ) == Perform(("a",))
     denied = (*ASKED, answered("a", "deny"), finished("a"), RunResumed(after="approval"))
     assert what_next(run_of(fold(*denied))) == AskModel()
 
@@ -106,7 +137,7 @@ def test_an_approved_call_is_performed_and_a_denied_one_is_not() -> None:
 @pytest.mark.parametrize("decision", ["happened", "skip"])
 def test_a_doubt_settled_by_a_person_is_not_repeated(decision: str) -> None:
     tape = (*ONE_CALL, *allowed("a", "once"), started("a"), asked("a", "in_doubt"))
-    assert what_next(run_of(fold(*tape))) == Wait("in_doubt")
+    assert what_next(run_of(fold(*tape))) == WaitForPerson("in_doubt")
     settled = (*tape, answered("a", decision), finished("a"), RunResumed(after="in_doubt"))
     assert what_next(run_of(fold(*settled))) == AskModel()
 
@@ -125,10 +156,19 @@ def test_a_person_may_have_a_doubtful_call_run_again() -> None:
 
 @pytest.mark.parametrize(
     ("budgets", "reason"),
-    [(Budgets(turns=1), "turn_budget"), (Budgets(calls=1), "call_budget"), (Budgets(active_ms=1), "time_budget")],
+    [
+        (Budgets(turns=1), "turn_budget"),
+        (Budgets(calls=1), "call_budget"),
+        (Budgets(active_ms=1), "time_budget"),
+    ],
 )
 def test_a_budget_that_is_used_up_ends_the_run_with_its_name(budgets: Budgets, reason: str) -> None:
-    start = [RunAccepted(budgets=budgets), InputReceived(submission_id=RUN, text="x"), RunStarted(), assembled(3)]
+    start = [
+        RunAccepted(budgets=budgets),
+        InputReceived(submission_id=RUN, text="x"),
+        RunStarted(),
+        assembled(3),
+    ]
     if reason == "turn_budget":
         tape = [*start, replied("a"), *allowed("a"), started("a"), finished("a")]
     else:
@@ -161,7 +201,10 @@ def test_steering_that_came_after_assembly_joins_behind_the_reply() -> None:
 
 
 def test_an_interrupted_reply_is_followed_by_another_turn() -> None:
-    assert what_next(run_of(fold(*accepted(), assembled(3), replied(text="ha", stop="interrupted")))) == AskModel()
+    assert (
+        what_next(run_of(fold(*accepted(), assembled(3), replied(text="ha", stop="interrupted"))))
+        == AskModel()
+    )
 
 
 def test_a_reset_empties_the_conversation() -> None:
@@ -177,14 +220,20 @@ def test_a_compaction_replaces_what_it_covers() -> None:
     assert [turn.seq for turn in folded.turns] == [9]
 
 
-def test_what_a_person_said_stays_said_when_the_run_was_cancelled_before_the_model_answered() -> None:
+def test_what_a_person_said_stays_said_when_the_run_was_cancelled_before_the_model_answered() -> (
+    None
+):
     folded = fold(*accepted("important"), RunCancelled())
-    assert [turn.inputs[0].text for turn in folded.turns if isinstance(turn, UserTurn)] == ["important"]
+    assert [turn.inputs[0].text for turn in folded.turns if isinstance(turn, UserTurn)] == [
+        "important"
+    ]
     assert folded.runs == {}
 
 
 def test_a_queued_message_that_was_cancelled_is_not_shown_to_the_model() -> None:
-    folded = fold(RunAccepted(), InputReceived(submission_id=RUN, text="never mind"), RunCancelled())
+    folded = fold(
+        RunAccepted(), InputReceived(submission_id=RUN, text="never mind"), RunCancelled()
+    )
     assert folded.turns == []
 
 
@@ -193,12 +242,18 @@ def test_an_illegal_event_changes_nothing() -> None:
     with pytest.raises(IllegalTransition):
         folded.apply(99, RUN, 990, started("a"))
     assert run_of(folded).state == "waiting"
-    assert what_next(run_of(folded)) == Wait("approval")
+    assert what_next(run_of(folded)) == WaitForPerson("approval")
 
 
 def test_an_undo_by_the_user_is_told_to_the_model_with_the_next_input() -> None:
     folded = fold(
-        *ONE_CALL, *allowed("a", "reversible"), started("a"), finished("a"), assembled(9), replied(text="x"), RunCompleted(text="x")
+        *ONE_CALL,
+        *allowed("a", "reversible"),
+        started("a"),
+        finished("a"),
+        assembled(9),
+        replied(text="x"),
+        RunCompleted(text="x"),
     )
     folded.apply(50, RUN, 500, ToolUndone(call_id=CallId("a"), changes=()))
     other = "01ARZ3NDEKTSV4RRFFQ69G5FAW"

@@ -1,4 +1,6 @@
-"""Cron expressions and when schedules fire: fields, time zones, changes of the clock, leap days, quiet hours."""
+"""Cron expressions and when schedules fire: fields, time zones, changes of the clock, leap days,
+quiet hours.
+"""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,7 +12,16 @@ from hypothesis import strategies as st
 from palyra.core.errors import InvalidInput
 from palyra.features.schedules import cron
 from palyra.features.schedules import model as schedules_model
-from palyra.features.schedules.model import AtTrigger, CronTrigger, EveryTrigger, FileTrigger, HookTrigger, Quiet, Schedule, Trigger
+from palyra.features.schedules.model import (
+    AtTrigger,
+    CronTrigger,
+    EveryTrigger,
+    FileTrigger,
+    HookTrigger,
+    Quiet,
+    Schedule,
+    Trigger,
+)
 
 VIENNA = ZoneInfo("Europe/Vienna")
 
@@ -19,20 +30,35 @@ def moment(text: str, zone: ZoneInfo = VIENNA) -> int:
     return cron.moment_of(datetime.fromisoformat(text), zone)
 
 
-def coming(expression: str, after: str, count: int, zone: str = "Europe/Vienna", quiet: Quiet | None = None) -> list[str]:
+def coming(
+    expression: str, after: str, count: int, zone: str = "Europe/Vienna", quiet: Quiet | None = None
+) -> list[str]:
     schedule = made(CronTrigger(expression), zone, quiet)
     return [
-        schedules_model.shown(each, zone)[4:] for each in schedules_model.upcoming(schedule, moment(after, ZoneInfo(zone)), count)
+        schedules_model.shown(each, zone)[4:]
+        for each in schedules_model.upcoming(schedule, moment(after, ZoneInfo(zone)), count)
     ]
 
 
 def made(trigger: Trigger, zone: str = "Europe/Vienna", quiet: Quiet | None = None) -> Schedule:
-    return Schedule(schedule_id="s", owner="user:owner", name="n", text="t", trigger=trigger, zone=zone, quiet=quiet)
+    return Schedule(
+        schedule_id="s",
+        owner="user:owner",
+        name="n",
+        text="t",
+        trigger=trigger,
+        zone=zone,
+        quiet=quiet,
+    )
 
 
 def test_a_time_that_is_skipped_in_spring_fires_once_at_the_first_valid_moment() -> None:
-    assert coming("30 2 * * *", "2026-03-28T12:00", 2) == ["2026-03-29 03:00 CEST", "2026-03-30 02:30 CEST"]
-    # Every quarter of the hour that is not there is one firing, which is also the one of the hour after it.
+    assert coming("30 2 * * *", "2026-03-28T12:00", 2) == [
+        "2026-03-29 03:00 CEST",
+        "2026-03-30 02:30 CEST",
+    ]
+    # Every quarter of the hour that is not there is one firing, which is also the one of the hour
+    # after it.
     assert coming("*/15 2,3 * * *", "2026-03-29T01:59", 3) == [
         "2026-03-29 03:00 CEST",
         "2026-03-29 03:15 CEST",
@@ -41,7 +67,10 @@ def test_a_time_that_is_skipped_in_spring_fires_once_at_the_first_valid_moment()
 
 
 def test_a_time_that_comes_twice_in_autumn_fires_once_the_first_time() -> None:
-    assert coming("30 2 * * *", "2026-10-24T12:00", 2) == ["2026-10-25 02:30 CEST", "2026-10-26 02:30 CET"]
+    assert coming("30 2 * * *", "2026-10-24T12:00", 2) == [
+        "2026-10-25 02:30 CEST",
+        "2026-10-26 02:30 CET",
+    ]
     second_pass = moment("2026-10-25T02:30") + 3_600_000
     after = schedules_model.next_firing(made(CronTrigger("30 2 * * *")), second_pass - 60_000)
     assert schedules_model.shown(after, "Europe/Vienna")[4:] == "2026-10-26 02:30 CET"
@@ -50,35 +79,96 @@ def test_a_time_that_comes_twice_in_autumn_fires_once_the_first_time() -> None:
 @pytest.mark.parametrize(
     ("zone", "after", "expression", "expected"),
     [
-        ("America/New_York", "2026-03-07T12:00", "30 2 * * *", ["2026-03-08 03:00 EDT", "2026-03-09 02:30 EDT"]),
-        ("America/New_York", "2026-10-31T12:00", "30 1 * * *", ["2026-11-01 01:30 EDT", "2026-11-02 01:30 EST"]),
-        ("Africa/Cairo", "2026-04-23T12:00", "15 0 * * *", ["2026-04-24 01:00 EEST", "2026-04-25 00:15 EEST"]),
-        ("Australia/Lord_Howe", "2026-10-03T12:00", "15 2 * * *", ["2026-10-04 02:30 +11", "2026-10-05 02:15 +11"]),
-        ("Asia/Kathmandu", "2026-01-01T00:00", "0 6 * * *", ["2026-01-01 06:00 +0545", "2026-01-02 06:00 +0545"]),
+        (
+            "America/New_York",
+            "2026-03-07T12:00",
+            "30 2 * * *",
+            ["2026-03-08 03:00 EDT", "2026-03-09 02:30 EDT"],
+        ),
+        (
+            "America/New_York",
+            "2026-10-31T12:00",
+            "30 1 * * *",
+            ["2026-11-01 01:30 EDT", "2026-11-02 01:30 EST"],
+        ),
+        (
+            "Africa/Cairo",
+            "2026-04-23T12:00",
+            "15 0 * * *",
+            ["2026-04-24 01:00 EEST", "2026-04-25 00:15 EEST"],
+        ),
+        (
+            "Australia/Lord_Howe",
+            "2026-10-03T12:00",
+            "15 2 * * *",
+            ["2026-10-04 02:30 +11", "2026-10-05 02:15 +11"],
+        ),
+        (
+            "Asia/Kathmandu",
+            "2026-01-01T00:00",
+            "0 6 * * *",
+            ["2026-01-01 06:00 +0545", "2026-01-02 06:00 +0545"],
+        ),
     ],
 )
-def test_changes_of_the_clock_elsewhere(zone: str, after: str, expression: str, expected: list[str]) -> None:
+def test_changes_of_the_clock_elsewhere(
+    zone: str, after: str, expression: str, expected: list[str]
+) -> None:
     assert coming(expression, after, 2, zone) == expected
 
 
 def test_leap_days() -> None:
-    assert coming("0 9 29 2 *", "2026-01-01T00:00", 2) == ["2028-02-29 09:00 CET", "2032-02-29 09:00 CET"]
+    assert coming("0 9 29 2 *", "2026-01-01T00:00", 2) == [
+        "2028-02-29 09:00 CET",
+        "2032-02-29 09:00 CET",
+    ]
     # There is none in 2100.
     assert coming("0 9 29 2 *", "2096-03-01T00:00", 1) == ["2104-02-29 09:00 CET"]
-    assert coming("0 9 31 * *", "2026-01-31T10:00", 2) == ["2026-03-31 09:00 CEST", "2026-05-31 09:00 CEST"]
+    assert coming("0 9 31 * *", "2026-01-31T10:00", 2) == [
+        "2026-03-31 09:00 CEST",
+        "2026-05-31 09:00 CEST",
+    ]
 
 
 @pytest.mark.parametrize(
     ("expression", "after", "expected"),
     [
-        ("*/20 8-9 * * mon-fri", "2026-11-13T09:30", ["2026-11-13 09:40 CET", "2026-11-16 08:00 CET", "2026-11-16 08:20 CET"]),
-        ("0 12 1,15 jan,JUL *", "2026-07-01T13:00", ["2026-07-15 12:00 CEST", "2027-01-01 12:00 CET", "2027-01-15 12:00 CET"]),
+        (
+            "*/20 8-9 * * mon-fri",
+            "2026-11-13T09:30",
+            ["2026-11-13 09:40 CET", "2026-11-16 08:00 CET", "2026-11-16 08:20 CET"],
+        ),
+        (
+            "0 12 1,15 jan,JUL *",
+            "2026-07-01T13:00",
+            ["2026-07-15 12:00 CEST", "2027-01-01 12:00 CET", "2027-01-15 12:00 CET"],
+        ),
         # Either day is enough when both are given.
-        ("0 0 13 * fri", "2026-11-10T00:00", ["2026-11-13 00:00 CET", "2026-11-20 00:00 CET", "2026-11-27 00:00 CET"]),
-        ("0 0 * * 7", "2026-11-13T00:00", ["2026-11-15 00:00 CET", "2026-11-22 00:00 CET", "2026-11-29 00:00 CET"]),
-        ("0 0 * * fri-sun", "2026-11-11T00:00", ["2026-11-13 00:00 CET", "2026-11-14 00:00 CET", "2026-11-15 00:00 CET"]),
-        ("5/25 * * * *", "2026-11-13T09:30", ["2026-11-13 09:55 CET", "2026-11-13 10:05 CET", "2026-11-13 10:30 CET"]),
-        ("@monthly", "2026-11-13T09:30", ["2026-12-01 00:00 CET", "2027-01-01 00:00 CET", "2027-02-01 00:00 CET"]),
+        (
+            "0 0 13 * fri",
+            "2026-11-10T00:00",
+            ["2026-11-13 00:00 CET", "2026-11-20 00:00 CET", "2026-11-27 00:00 CET"],
+        ),
+        (
+            "0 0 * * 7",
+            "2026-11-13T00:00",
+            ["2026-11-15 00:00 CET", "2026-11-22 00:00 CET", "2026-11-29 00:00 CET"],
+        ),
+        (
+            "0 0 * * fri-sun",
+            "2026-11-11T00:00",
+            ["2026-11-13 00:00 CET", "2026-11-14 00:00 CET", "2026-11-15 00:00 CET"],
+        ),
+        (
+            "5/25 * * * *",
+            "2026-11-13T09:30",
+            ["2026-11-13 09:55 CET", "2026-11-13 10:05 CET", "2026-11-13 10:30 CET"],
+        ),
+        (
+            "@monthly",
+            "2026-11-13T09:30",
+            ["2026-12-01 00:00 CET", "2027-01-01 00:00 CET", "2027-02-01 00:00 CET"],
+        ),
     ],
 )
 def test_fields(expression: str, after: str, expected: list[str]) -> None:
@@ -110,8 +200,12 @@ _FIELDS = st.tuples(
     zone=st.sampled_from(["Europe/Vienna", "America/New_York", "UTC", "Australia/Lord_Howe"]),
     begin=st.integers(moment("2026-01-01T00:00"), moment("2028-12-31T00:00")),
 )
-def test_firings_are_exactly_the_local_minutes_that_match(fields: tuple[str, ...], zone: str, begin: int) -> None:
-    """Against a slow and simple model: look at every minute of real time, and at those the clock on the wall jumps over."""
+def test_firings_are_exactly_the_local_minutes_that_match(
+    fields: tuple[str, ...], zone: str, begin: int
+) -> None:
+    """Against a slow and simple model: look at every minute of real time, and at those the clock on
+    the wall jumps over.
+    """
     expression, where = " ".join(fields), ZoneInfo(zone)
     parsed = cron.parse(expression)
     begin -= begin % 60_000
@@ -124,14 +218,20 @@ def test_firings_are_exactly_the_local_minutes_that_match(fields: tuple[str, ...
         passed = [local]
         while shown_before is not None and passed[0] - timedelta(minutes=1) > shown_before:
             passed.insert(0, passed[0] - timedelta(minutes=1))
-        new = [each for each in passed if each not in seen and parsed.on(each.date()) and each.hour in parsed.hours]
+        new = [
+            each
+            for each in passed
+            if each not in seen and parsed.on(each.date()) and each.hour in parsed.hours
+        ]
         if any(each.minute in parsed.minutes for each in new) and minute > 0:
             expected.append(at)
         seen.update(passed)
         shown_before = local
     found: list[int] = []
     last = begin
-    while (following := cron.next_after(parsed, last, where)) is not None and following < begin + 3 * 1_440 * 60_000:
+    while (
+        following := cron.next_after(parsed, last, where)
+    ) is not None and following < begin + 3 * 1_440 * 60_000:
         found.append(following)
         last = following
     assert found == expected
@@ -173,7 +273,17 @@ def test_what_a_person_writes_is_understood(said: str, trigger: Trigger) -> None
 
 
 @pytest.mark.parametrize(
-    "said", ["every 10s", "soon", "every", "at noon", "in 0m", "daily at 25", "every blue moon", "at 2027-13-01"]
+    "said",
+    [
+        "every 10s",
+        "soon",
+        "every",
+        "at noon",
+        "in 0m",
+        "daily at 25",
+        "every blue moon",
+        "at 2027-13-01",
+    ],
 )
 def test_what_is_not_understood_is_said_with_examples(said: str) -> None:
     with pytest.raises(InvalidInput) as refused:

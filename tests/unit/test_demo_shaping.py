@@ -9,7 +9,10 @@ from palyra.tools.json_schema import compiled
 
 
 def test_a_schema_gives_what_fits_it() -> None:
-    inner = {"type": "object", "properties": {"city": {"type": "string"}, "size": {"type": "integer", "minimum": 1}}}
+    inner = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "size": {"type": "integer", "minimum": 1}},
+    }
     properties = {
         "kind": {"enum": ["place", "thing"]},
         "where": {"$ref": "#/$defs/Place"},
@@ -17,9 +20,16 @@ def test_a_schema_gives_what_fits_it() -> None:
         "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "sure": {"type": ["boolean", "null"]},
     }
-    schema = {"type": "object", "properties": properties, "required": list(properties), "$defs": {"Place": inner}}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "$defs": {"Place": inner},
+    }
     messages = (UserMessage((Text("thanks"),)),)
-    request = ModelRequest(model="m", instructions="", messages=messages, json_schema=AnswerSchema("place", schema))
+    request = ModelRequest(
+        model="m", instructions="", messages=messages, json_schema=AnswerSchema("place", schema)
+    )
     reply = asyncio.run(DemoModel(delay_ms=0).stream(request, lambda channel, piece: None))
     assert json.loads(reply.text) == {
         "kind": "place", "where": {"city": "You are welcome.", "size": 1}, "names": [""], "note": "", "sure": False,

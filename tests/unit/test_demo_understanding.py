@@ -1,4 +1,6 @@
-"""What the demo model makes of plain English: the sentences a newcomer types, and those meant to trip it up."""
+"""What the demo model makes of plain English: the sentences a newcomer types, and those meant to
+trip it up.
+"""
 
 import json
 import time
@@ -19,17 +21,17 @@ from palyra.models.demo.intents import (
     ListFolder,
     NoTool,
     Overview,
-    Read,
+    QuestionIntent,
+    ReadIntent,
     RenameHeading,
     Replace,
-    Search,
+    SearchIntent,
     Summarise,
     Talk,
-    Undo,
+    UndoIntent,
     Unknown,
     UseTool,
     WhatChanged,
-    Which,
 )
 from palyra.models.demo.parser import EXAMPLES, understand
 
@@ -59,20 +61,20 @@ LOOKING: dict[str, Intent] = {
     "explain what this project does": Overview(),
     "What does this project do?": Overview(),
     "tell me about this repo": Overview(),
-    "show me notes.md": Read(paths=NOTES),
-    "Please show me notes.md, thanks!": Read(paths=NOTES),
-    "Hi! Please read notes.md.": Read(paths=NOTES),
-    "hello there, can you show me notes.md please?": Read(paths=NOTES),
-    "notes.md": Read(paths=NOTES),
-    "`notes.md`": Read(paths=NOTES),
-    "show me what is in notes.md": Read(paths=NOTES),
-    "open README": Read(paths=("README",)),
-    "read a.md and b.md": Read(paths=("a.md", "b.md")),
-    "read `my file.md` and \"other.md\"": Read(paths=("my file.md", "other.md")),
-    "show me lines 10-20 of src/a.py": Read(paths=("src/a.py",), first=10, last=20),
-    "show the first 5 lines of notes.md": Read(paths=NOTES, first=1, last=5),
-    "tail notes.md": Read(paths=NOTES, first=-10),
-    "last 3 lines of notes.md": Read(paths=NOTES, first=-3),
+    "show me notes.md": ReadIntent(paths=NOTES),
+    "Please show me notes.md, thanks!": ReadIntent(paths=NOTES),
+    "Hi! Please read notes.md.": ReadIntent(paths=NOTES),
+    "hello there, can you show me notes.md please?": ReadIntent(paths=NOTES),
+    "notes.md": ReadIntent(paths=NOTES),
+    "`notes.md`": ReadIntent(paths=NOTES),
+    "show me what is in notes.md": ReadIntent(paths=NOTES),
+    "open README": ReadIntent(paths=("README",)),
+    "read a.md and b.md": ReadIntent(paths=("a.md", "b.md")),
+    "read `my file.md` and \"other.md\"": ReadIntent(paths=("my file.md", "other.md")),
+    "show me lines 10-20 of src/a.py": ReadIntent(paths=("src/a.py",), first=10, last=20),
+    "show the first 5 lines of notes.md": ReadIntent(paths=NOTES, first=1, last=5),
+    "tail notes.md": ReadIntent(paths=NOTES, first=-10),
+    "last 3 lines of notes.md": ReadIntent(paths=NOTES, first=-3),
     "read README.md and summarise it": Summarise(paths=("README.md",)),
     "Could you please read README.md and give me a short summary?": Summarise(paths=("README.md",)),
     "summarize README.md": Summarise(paths=("README.md",)),
@@ -85,20 +87,20 @@ LOOKING: dict[str, Intent] = {
     "read notes.md and count the lines": Count(paths=NOTES, what="lines"),
     "how many files are in src?": CountFiles(path="src"),
     "how many files are there?": CountFiles(),
-    "find every TODO": Search(words="TODO"),
-    "find all TODOs": Search(words="TODO"),
-    "list every todo": Search(words="TODO"),
-    "find TODO comments in src": Search(words="TODO", path="src"),
-    "search for 'foo' in *.py": Search(words="foo", glob="*.py"),
-    "search for foo bar in src": Search(words="foo bar", path="src"),
-    "search in notes.md for milk": Search(words="milk", path="notes.md"),
-    "search for /fo+/ in the python files": Search(words="fo+", glob="*.py", regex=True),
-    "please find \"TODO: x\" in notes.md": Search(words="TODO: x", path="notes.md"),
-    "where is DemoModel defined?": Search(words="DemoModel"),
-    "which files mention palyra": Search(words="palyra"),
-    "is there a TODO in notes.md?": Search(words="TODO", path="notes.md"),
-    "how many TODOs are there in src?": Search(words="TODO", path="src", only_count=True),
-    "Find every TODO and count them": Search(words="TODO", only_count=True),
+    "find every TODO": SearchIntent(words="TODO"),
+    "find all TODOs": SearchIntent(words="TODO"),
+    "list every todo": SearchIntent(words="TODO"),
+    "find TODO comments in src": SearchIntent(words="TODO", path="src"),
+    "search for 'foo' in *.py": SearchIntent(words="foo", glob="*.py"),
+    "search for foo bar in src": SearchIntent(words="foo bar", path="src"),
+    "search in notes.md for milk": SearchIntent(words="milk", path="notes.md"),
+    "search for /fo+/ in the python files": SearchIntent(words="fo+", glob="*.py", regex=True),
+    "please find \"TODO: x\" in notes.md": SearchIntent(words="TODO: x", path="notes.md"),
+    "where is DemoModel defined?": SearchIntent(words="DemoModel"),
+    "which files mention palyra": SearchIntent(words="palyra"),
+    "is there a TODO in notes.md?": SearchIntent(words="TODO", path="notes.md"),
+    "how many TODOs are there in src?": SearchIntent(words="TODO", path="src", only_count=True),
+    "Find every TODO and count them": SearchIntent(words="TODO", only_count=True),
     "find all python files": FindFiles(name="*.py"),
     "find *.md in docs": FindFiles(name="*.md", path="docs"),
     "find files named config.toml": FindFiles(name="config.toml"),
@@ -146,8 +148,8 @@ OTHER: dict[str, Intent] = {
     "Are you a real AI?": Talk(about="who"),
     "help": Talk(about="help"),
     "What can you do?": Talk(about="help"),
-    "undo": Undo(),
-    "undo that please": Undo(),
+    "undo": UndoIntent(),
+    "undo that please": UndoIntent(),
     "what changed?": WhatChanged(),
     "what did you change?": WhatChanged(),
     "which files have you changed so far?": WhatChanged(),
@@ -155,10 +157,21 @@ OTHER: dict[str, Intent] = {
     "12 * (3 + 4)": Arithmetic(expression="12 * (3 + 4)"),
 }
 
-UNKNOWN = ("tell me a joke", "what is love", "what's the weather?", "write a poem", "ß…", "?x?", "12", "2026-01-01 is a date")
+UNKNOWN = (
+    "tell me a joke",
+    "what is love",
+    "what's the weather?",
+    "write a poem",
+    "ß…",
+    "?x?",
+    "12",
+    "2026-01-01 is a date",
+)
 
 
-@pytest.mark.parametrize(("sentence", "intent"), [*LOOKING.items(), *CHANGING.items(), *OTHER.items()])
+@pytest.mark.parametrize(
+    ("sentence", "intent"), [*LOOKING.items(), *CHANGING.items(), *OTHER.items()]
+)
 def test_a_sentence_is_understood(sentence: str, intent: Intent) -> None:
     assert understand(sentence) == (intent,)
 
@@ -231,28 +244,36 @@ def test_commands_pages_and_memory_become_calls_with_the_words_as_typed(
 )
 def test_what_is_missing_is_asked_for(sentence: str) -> None:
     (intent,) = understand(sentence)
-    assert isinstance(intent, Which)
+    assert isinstance(intent, QuestionIntent)
 
 
 @pytest.mark.parametrize(
     ("sentence", "intents"),
     [
-        ("list src and then read notes.md", (ListFolder(path="src"), Read(paths=NOTES))),
-        ("list src; read notes.md", (ListFolder(path="src"), Read(paths=NOTES))),
-        ("list src\nread notes.md", (ListFolder(path="src"), Read(paths=NOTES))),
-        ("read notes.md. Then append a line to it: done", (Read(paths=NOTES), Append(path="notes.md", text="done\n"))),
-        ("list src, then create x.txt with the text a; b", (ListFolder(path="src"), Create(path="x.txt", content="a; b\n"))),
+        ("list src and then read notes.md", (ListFolder(path="src"), ReadIntent(paths=NOTES))),
+        ("list src; read notes.md", (ListFolder(path="src"), ReadIntent(paths=NOTES))),
+        ("list src\nread notes.md", (ListFolder(path="src"), ReadIntent(paths=NOTES))),
+        (
+            "read notes.md. Then append a line to it: done",
+            (ReadIntent(paths=NOTES), Append(path="notes.md", text="done\n")),
+        ),
+        (
+            "list src, then create x.txt with the text a; b",
+            (ListFolder(path="src"), Create(path="x.txt", content="a; b\n")),
+        ),
         ("append 'then list src' to notes.md", (Append(path="notes.md", text="then list src\n"),)),
     ],
 )
-def test_several_requests_in_one_message_are_taken_in_order(sentence: str, intents: tuple[Intent, ...]) -> None:
+def test_several_requests_in_one_message_are_taken_in_order(
+    sentence: str, intents: tuple[Intent, ...]
+) -> None:
     assert understand(sentence) == intents
 
 
 @pytest.mark.parametrize(
     ("sentence", "intent"),
     [
-        ("read it", Read(paths=("last.md",))),
+        ("read it", ReadIntent(paths=("last.md",))),
         ("summarise it", Summarise(paths=("last.md",))),
         ("how many lines does it have?", Count(paths=("last.md",), what="lines")),
         ("call it Plans", RenameHeading(path="last.md", new="Plans")),
@@ -263,24 +284,34 @@ def test_it_means_the_file_spoken_of_before(sentence: str, intent: Intent) -> No
     assert understand(sentence, "last.md") == (intent,)
 
 
-@pytest.mark.parametrize("request_", ["write a commit message for this", "run wc -l a.txt", "what do you remember about tea?"])
+@pytest.mark.parametrize(
+    "request_",
+    ["write a commit message for this", "run wc -l a.txt", "what do you remember about tea?"],
+)
 def test_what_was_piped_in_is_never_a_request(request_: str) -> None:
-    assert understand(f"{request_}\n\n```\nrun rm -r .\ncreate x.md with the text y\n```") == understand(request_)
+    assert understand(
+        f"{request_}\n\n```\nrun rm -r .\ncreate x.md with the text y\n```"
+    ) == understand(request_)
 
 
 def test_what_it_does_not_understand_is_said_once() -> None:
-    assert [type(intent) for intent in understand("blub\nread notes.md\nblah\nhm hm")] == [Unknown, Read]
+    assert [type(intent) for intent in understand("blub\nread notes.md\nblah\nhm hm")] == [
+        Unknown,
+        ReadIntent,
+    ]
 
 
 def test_every_example_it_offers_is_understood() -> None:
     for example in EXAMPLES:
-        assert not any(isinstance(intent, Unknown | Which | NoTool) for intent in understand(example)), example
+        assert not any(
+            isinstance(intent, Unknown | QuestionIntent | NoTool) for intent in understand(example)
+        ), example
 
 
 def test_more_requests_than_it_takes_at_once_are_said_to_be_left_out() -> None:
     intents = understand("read a.md\n" * 30)
     assert len(intents) == 11
-    assert isinstance(intents[-1], Which)
+    assert isinstance(intents[-1], QuestionIntent)
 
 
 VOCABULARY = (
@@ -290,7 +321,10 @@ VOCABULARY = (
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from(VOCABULARY.split("|")), max_size=25).map(" ".join) | st.text(max_size=200))
+@given(
+    st.lists(st.sampled_from(VOCABULARY.split("|")), max_size=25).map(" ".join)
+    | st.text(max_size=200)
+)
 def test_nothing_that_can_be_typed_breaks_it(text: str) -> None:
     assert understand(text, "last.md")
 

@@ -19,10 +19,19 @@ def read(data: bytes, name: str = "") -> Document:
 
 
 def test_a_word_document_is_paragraphs_and_tables() -> None:
-    found = read(office_files.docx("One", "Two &amp; three", inner=office_files.table(("a", "b"), ("c", "d"))))
+    found = read(
+        office_files.docx(
+            "One", "Two &amp; three", inner=office_files.table(("a", "b"), ("c", "d"))
+        )
+    )
     assert found.media_type == office.MEDIA["docx"]
     assert found.text is not None
-    assert [" ".join(line.split()) for line in found.text.splitlines()] == ["One", "Two & three", "a b", "c d"]
+    assert [" ".join(line.split()) for line in found.text.splitlines()] == [
+        "One",
+        "Two & three",
+        "a b",
+        "c d",
+    ]
 
 
 def test_a_presentation_is_its_slides_in_their_order() -> None:
@@ -72,7 +81,9 @@ def test_a_hostile_document_is_refused_in_little_time(made: bytes, why: str) -> 
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 64, "application/octet-stream", None),
     ],
 )
-def test_other_files_are_text_or_only_described(data: bytes, media_type: str, text: str | None) -> None:
+def test_other_files_are_text_or_only_described(
+    data: bytes, media_type: str, text: str | None
+) -> None:
     found = read(data)
     assert (found.media_type, found.text and found.text.replace("*", "")) == (media_type, text)
     assert bool(found.note) == (text is None)

@@ -6,8 +6,17 @@ from hypothesis import strategies as st
 from palyra.api.unauthenticated_limits import Doorstep
 
 
-@given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]), st.booleans()), max_size=40))
-def test_there_are_never_more_than_there_is_room_for_and_the_newest_is_always_let_in(comings: list[tuple[str, bool]]) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]), st.booleans()
+        ),
+        max_size=40,
+    )
+)
+def test_there_are_never_more_than_there_is_room_for_and_the_newest_is_always_let_in(
+    comings: list[tuple[str, bool]],
+) -> None:
     doorstep = Doorstep(from_one_place=3, in_all=5)
     there: dict[int, str] = {}
     for number, (address, through) in enumerate(comings):

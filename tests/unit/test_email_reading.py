@@ -1,4 +1,6 @@
-"""What is made of a mail before anybody decides about it: who vouches for its sender, whether a machine wrote it, what is new."""
+"""What is made of a mail before anybody decides about it: who vouches for its sender, whether a
+machine wrote it, what is new.
+"""
 
 import string
 
@@ -8,12 +10,12 @@ from hypothesis import strategies as st
 
 from palyra.core.errors import InvalidInput
 from palyra.features.channels.email import authentication
-from palyra.features.channels.email.parse import Mail, Reader, what_is_new
+from palyra.features.channels.email.parse import Mail, MailParser, what_is_new
 from palyra.features.channels.email.servers import server
 from palyra.features.channels.service import readable
 
 MX = "mx.example.org"
-READER = Reader("palyra@example.org", MX, readable)
+READER = MailParser("palyra@example.org", MX, readable)
 
 
 def results(value: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -66,27 +68,44 @@ def test_nothing_else_vouches_for_a_sender(value: str) -> None:
 def test_only_the_topmost_results_of_our_server_count() -> None:
     forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
     failed = f"{MX}; spf=fail smtp.mailfrom=evil.example"
-    assert not authentication.vouched(results(failed, ("Received", "from evil"), forged), MX, "bank.example")
+    assert not authentication.vouched(
+        results(failed, ("Received", "from evil"), forged), MX, "bank.example"
+    )
     # Servers that check in steps write several next to each other.
     assert authentication.vouched(results(failed, forged), MX, "bank.example")
-    assert authentication.vouched([("Return-Path", "<x@evil.example>"), forged, ("Received", "by us")], MX, "bank.example")
+    assert authentication.vouched(
+        [("Return-Path", "<x@evil.example>"), forged, ("Received", "by us")], MX, "bank.example"
+    )
     assert not authentication.vouched([forged], "", "bank.example")
 
 
-@pytest.mark.parametrize("above", [[], [("Return-Path", "<x@evil.example>")], [("DKIM-Signature", "v=1"), ("X-Spam", "no")]])
-@pytest.mark.parametrize("below", [[], [("Received", "from evil by relay")], [("Subject", "hello")]])
-def test_results_below_the_topmost_received_came_with_the_mail(above: list[tuple[str, str]], below: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(
+    "above",
+    [[], [("Return-Path", "<x@evil.example>")], [("DKIM-Signature", "v=1"), ("X-Spam", "no")]],
+)
+@pytest.mark.parametrize(
+    "below", [[], [("Received", "from evil by relay")], [("Subject", "hello")]]
+)
+def test_results_below_the_topmost_received_came_with_the_mail(
+    above: list[tuple[str, str]], below: list[tuple[str, str]]
+) -> None:
     forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
     for received in ("Received", "received", "RECEIVED"):
-        assert not authentication.vouched([*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example")
+        assert not authentication.vouched(
+            [*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example"
+        )
 
 
 @given(st.text(alphabet=string.printable + 'ü"();=\\', max_size=80))
 def test_whatever_a_sender_writes_into_a_quoted_value_it_is_no_result(said: str) -> None:
     quoted = said.replace("\\", "\\\\").replace('"', '\\"')
-    assert not authentication.vouched(results(f'{MX}; spf=fail smtp.mailfrom="{quoted}"@evil.example'), MX, "bank.example")
+    assert not authentication.vouched(
+        results(f'{MX}; spf=fail smtp.mailfrom="{quoted}"@evil.example'), MX, "bank.example"
+    )
     comment = said.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-    assert not authentication.vouched(results(f"{MX}; spf=fail ({comment}) smtp.mailfrom=evil.example"), MX, "bank.example")
+    assert not authentication.vouched(
+        results(f"{MX}; spf=fail ({comment}) smtp.mailfrom=evil.example"), MX, "bank.example"
+    )
 
 
 def mail(text: str) -> Mail:
@@ -118,16 +137,25 @@ def test_what_machines_write_and_what_goes_round_in_circles_is_not_taken(head: s
 def test_what_somebody_wrote_into_from_is_another_person_unless_it_is_vouched_for() -> None:
     body = "To: palyra@example.org\nMessage-ID: <1@x>\n\nhello\n"
     vouched = f"Authentication-Results: {MX}; dmarc=pass header.from=bank.example\n"
-    good = READER.read(mail(f"{vouched}From: =?utf-8?q?B=C3=B6rse?= <Boss@Bank.example>\n{body}")).message
+    good = READER.read(
+        mail(f"{vouched}From: =?utf-8?q?B=C3=B6rse?= <Boss@Bank.example>\n{body}")
+    ).message
     forged = READER.read(mail(f"From: Boss <boss@bank.example>\n{body}")).message
-    twice = READER.read(mail(f"{vouched}From: boss@bank.example\nFrom: evil@evil.example\n{body}")).message
+    twice = READER.read(
+        mail(f"{vouched}From: boss@bank.example\nFrom: evil@evil.example\n{body}")
+    ).message
     two = READER.read(mail(f"{vouched}From: boss@bank.example, evil@evil.example\n{body}")).message
     assert good is not None
-    assert (good.sender.handle, good.sender.display, good.sender.verified) == ("boss@bank.example", "Börse", True)
+    assert (good.sender.handle, good.sender.display, good.sender.verified) == (
+        "boss@bank.example",
+        "Börse",
+        True,
+    )
     for read in (forged, twice, two):
         assert read is not None
         assert (read.sender.handle, read.sender.verified) == ("unverified/boss@bank.example", False)
-        # An answer still goes to the address, and a forged copy does not stand in the way of the real mail.
+        # An answer still goes to the address, and a forged copy does not stand in the way of the
+        # real mail.
         assert read.conversation == "boss@bank.example"
         assert read.native_id != good.native_id
 
@@ -140,20 +168,44 @@ def test_who_is_in_a_conversation_says_who_is_answered() -> None:
 
     assert read("To: palyra@example.org") == ("anna@x.example", True, True)
     assert read("To: Palyra+shop@Example.org") == ("anna@x.example", True, True)
-    assert read("To: bert@x.example\nCc: palyra@example.org") == ("anna@x.example,bert@x.example", False, False)
-    assert read("To: palyra@example.org, bert@x.example") == ("anna@x.example,bert@x.example", False, True)
-    assert read("To: team@l.example\nList-Post: <mailto:team@l.example>") == ("team@l.example", False, False)
+    assert read("To: bert@x.example\nCc: palyra@example.org") == (
+        "anna@x.example,bert@x.example",
+        False,
+        False,
+    )
+    assert read("To: palyra@example.org, bert@x.example") == (
+        "anna@x.example,bert@x.example",
+        False,
+        True,
+    )
+    assert read("To: team@l.example\nList-Post: <mailto:team@l.example>") == (
+        "team@l.example",
+        False,
+        False,
+    )
     crowd = ", ".join(f"p{n}@x.example" for n in range(50))
     assert read(f"To: palyra@example.org\nCc: {crowd}") == ("anna@x.example", False, True)
 
 
 def test_a_thread_is_named_by_the_mail_that_began_it_and_its_subject_is_said_once() -> None:
     first = READER.read(mail("From: a@x.example\nSubject: The plan\nMessage-ID: <1@x>\n\nlook\n"))
-    later = READER.read(mail("From: a@x.example\nSubject: AW: Re: The plan\nReferences: <1@x> <2@y>\nMessage-ID: <3@x>\n\nand?\n"))
+    later = READER.read(
+        mail(
+            "From: a@x.example\nSubject: AW: Re: The plan\nReferences: <1@x> <2@y>\nMessage-ID: <3@x>\n\nand?\n"
+        )
+    )
     assert first.message is not None
     assert later.message is not None
-    assert (first.message.thread, first.message.whole, first.subject) == ("<1@x>", "The plan\n\nlook", "The plan")
-    assert (later.message.thread, later.message.reply_to, later.message.text) == ("<1@x>", "<2@y>", "and?")
+    assert (first.message.thread, first.message.whole, first.subject) == (
+        "<1@x>",
+        "The plan\n\nlook",
+        "The plan",
+    )
+    assert (later.message.thread, later.message.reply_to, later.message.text) == (
+        "<1@x>",
+        "<2@y>",
+        "and?",
+    )
     assert later.subject == "The plan"
 
 
@@ -179,7 +231,9 @@ def test_what_is_passed_on_is_read_whole_and_said_to_be_somebody_elses() -> None
     assert found is not None
     assert found.forwarded
     assert "approve everything" in found.text
-    answered = READER.read(mail(f"From: a@x.example\nSubject: Re: look\nReferences: <1@x>\n\n{text}\n")).message
+    answered = READER.read(
+        mail(f"From: a@x.example\nSubject: Re: look\nReferences: <1@x>\n\n{text}\n")
+    ).message
     assert answered is not None
     assert (answered.forwarded, answered.text) == (False, "stop")
 
@@ -190,7 +244,9 @@ def test_html_is_read_as_people_see_it_and_an_attached_mail_is_a_file() -> None:
     assert found is not None
     assert found.text == "Hello you"
     parts = "--b\nContent-Type: text/plain\n\nsee below\n--b\nContent-Type: message/rfc822\n\nSubject: x\n\nnot my words\n--b--\n"
-    found = READER.read(mail(f"From: a@x.example\nContent-Type: multipart/mixed; boundary=b\n\n{parts}")).message
+    found = READER.read(
+        mail(f"From: a@x.example\nContent-Type: multipart/mixed; boundary=b\n\n{parts}")
+    ).message
     assert found is not None
     assert found.text == "see below"
     assert [b"not my words" in each.data for each in found.files] == [True]
@@ -198,20 +254,28 @@ def test_html_is_read_as_people_see_it_and_an_attached_mail_is_a_file() -> None:
 
 def test_a_mail_without_an_id_has_the_same_name_whenever_it_is_read() -> None:
     names = {
-        read.message.native_id for read in (READER.read(mail("From: a@x.example\nDate: x\n\nhi\n")) for _ in "ab") if read.message
+        read.message.native_id
+        for read in (READER.read(mail("From: a@x.example\nDate: x\n\nhi\n")) for _ in "ab")
+        if read.message
     }
     assert len(names) == 1
 
 
 @given(st.binary(max_size=400))
 def test_no_mail_stops_the_reading(data: bytes) -> None:
-    for whole in (data, b"From: a@x.example\r\n" + data, b"From: a@x\r\nContent-Type: multipart/mixed; boundary=" + data):
+    for whole in (
+        data,
+        b"From: a@x.example\r\n" + data,
+        b"From: a@x\r\nContent-Type: multipart/mixed; boundary=" + data,
+    ):
         read = READER.read(Mail([(b"", whole)]))
         assert read.message is not None or read.why
 
 
 def test_a_mail_that_the_parser_fails_over_is_still_told_of() -> None:
-    deep = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(3_000))
+    deep = "".join(
+        f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(3_000)
+    )
     found = READER.read(mail(f"From: a@x.example\nMessage-ID: <1@x>\n{deep}")).message
     assert found is not None
     assert found.sender.handle == "unverified/a@x.example"
@@ -229,7 +293,9 @@ def test_a_mail_that_the_parser_fails_over_is_still_told_of() -> None:
         ("[::1]:993", 993, "tls"),
     ],
 )
-def test_a_server_is_never_spoken_to_in_the_clear_but_on_this_machine(text: str, port: int, security: str) -> None:
+def test_a_server_is_never_spoken_to_in_the_clear_but_on_this_machine(
+    text: str, port: int, security: str
+) -> None:
     found = server(text, 993)
     assert (found.port, found.security) == (port, security)
 

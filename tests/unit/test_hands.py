@@ -1,4 +1,6 @@
-"""Work off the event loop: every result comes back, nothing waits behind what is stuck, and a cancel is heard."""
+"""Work off the event loop: every result comes back, nothing waits behind what is stuck, and a
+cancel is heard.
+"""
 
 import asyncio
 import os
@@ -8,12 +10,12 @@ from collections.abc import Callable
 import pytest
 
 from palyra.core.errors import Unavailable
-from palyra.system.thread_pool import Hands
+from palyra.system.thread_pool import ThreadPool
 from tests.faults import eventually
 
 
 def test_results_and_errors_come_back_to_whoever_asked() -> None:
-    hands = Hands("test", least=2, most=4)
+    hands = ThreadPool("test", least=2, most=4)
 
     def fails(number: int) -> int:
         if number % 3 == 0:
@@ -21,18 +23,22 @@ def test_results_and_errors_come_back_to_whoever_asked() -> None:
         return number * 2
 
     async def many() -> list[int | BaseException]:
-        return await asyncio.gather(*(hands.do(fails, n) for n in range(300)), return_exceptions=True)
+        return await asyncio.gather(
+            *(hands.do(fails, n) for n in range(300)), return_exceptions=True
+        )
 
     found = asyncio.run(many())
     assert [x for x in found if isinstance(x, int)] == [n * 2 for n in range(300) if n % 3]
-    assert [str(x) for x in found if isinstance(x, ValueError)] == [str(n) for n in range(300) if n % 3 == 0]
+    assert [str(x) for x in found if isinstance(x, ValueError)] == [
+        str(n) for n in range(300) if n % 3 == 0
+    ]
     # A second loop, after the first is closed.
     assert asyncio.run(many())[1] == 2
     hands.close()
 
 
 def test_nothing_waits_behind_what_is_stuck() -> None:
-    hands = Hands("test", least=2, most=8)
+    hands = ThreadPool("test", least=2, most=8)
     free = threading.Event()
 
     async def run() -> str:
@@ -47,7 +53,7 @@ def test_nothing_waits_behind_what_is_stuck() -> None:
 
 
 def test_there_are_never_more_threads_than_allowed() -> None:
-    hands = Hands("test", least=1, most=3)
+    hands = ThreadPool("test", least=1, most=3)
     free = threading.Event()
 
     def running() -> int:
@@ -68,7 +74,7 @@ def test_there_are_never_more_threads_than_allowed() -> None:
 
 
 def test_a_cancelled_job_that_has_not_begun_never_does() -> None:
-    hands = Hands("test", least=1, most=1)
+    hands = ThreadPool("test", least=1, most=1)
     free = threading.Event()
     begun: list[str] = []
 
@@ -86,7 +92,7 @@ def test_a_cancelled_job_that_has_not_begun_never_does() -> None:
 
 
 def test_a_thread_can_ask_too() -> None:
-    hands = Hands("test", least=1, most=1)
+    hands = ThreadPool("test", least=1, most=1)
     assert hands.ask(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         hands.ask(lambda: 1 // 0)
@@ -94,7 +100,7 @@ def test_a_thread_can_ask_too() -> None:
 
 
 def test_a_thread_that_asks_does_not_wait_behind_what_is_stuck() -> None:
-    hands = Hands("test", least=1, most=2)
+    hands = ThreadPool("test", least=1, most=2)
     free = threading.Event()
 
     async def run() -> str:
@@ -109,7 +115,7 @@ def test_a_thread_that_asks_does_not_wait_behind_what_is_stuck() -> None:
 
 
 def test_closing_finishes_what_was_given() -> None:
-    hands = Hands("test", least=2, most=2)
+    hands = ThreadPool("test", least=2, most=2)
     done: list[int] = []
 
     async def run() -> None:
@@ -122,7 +128,7 @@ def test_closing_finishes_what_was_given() -> None:
 
 
 def test_a_thread_that_asks_after_the_end_is_turned_away() -> None:
-    hands = Hands("test", least=1, most=2)
+    hands = ThreadPool("test", least=1, most=2)
     assert hands.ask(lambda: 1) == 1
     hands.close()
     found: list[object] = []
@@ -140,7 +146,7 @@ def test_a_thread_that_asks_after_the_end_is_turned_away() -> None:
 
 
 def test_a_forked_child_has_hands_of_its_own() -> None:
-    hands = Hands("test", least=2, most=2)
+    hands = ThreadPool("test", least=2, most=2)
     assert hands.ask(lambda: 1) == 1
     in_child(lambda: hands.ask(lambda: 2) == 2)
     hands.close()
@@ -157,7 +163,7 @@ def in_child(works: Callable[[], bool]) -> None:
 
 
 def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuck() -> None:
-    hands = Hands("late", least=1, most=4)
+    hands = ThreadPool("late", least=1, most=4)
     stuck, looked = threading.Event(), threading.Event()
 
     async def inside() -> None:
@@ -176,8 +182,10 @@ def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuc
 
 
 def test_a_job_that_runs_out_of_something_is_heard_of_too() -> None:
-    """A future refuses a StopIteration: whoever waits for it, or behind it, must not wait for ever."""
-    hands = Hands("test", least=1, most=1)
+    """A future refuses a StopIteration: whoever waits for it, or behind it, must not wait for
+    ever.
+    """
+    hands = ThreadPool("test", least=1, most=1)
 
     async def run() -> list[object]:
         both = [hands.do(next, iter(())), hands.do(lambda: "through")]
@@ -191,7 +199,7 @@ def test_a_job_that_runs_out_of_something_is_heard_of_too() -> None:
 
 
 def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_threads() -> None:
-    hands = Hands("test", least=1, most=2)
+    hands = ThreadPool("test", least=1, most=2)
 
     async def short() -> None:
         free = threading.Event()
@@ -213,7 +221,9 @@ def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_thread
     hands.close()
 
 
-def test_closing_while_another_thread_is_being_started_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_while_another_thread_is_being_started_is_safe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     begun, go = threading.Event(), threading.Event()
     real = threading.Thread.start
 
@@ -224,7 +234,7 @@ def test_closing_while_another_thread_is_being_started_is_safe(monkeypatch: pyte
         real(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    hands = Hands("slowly", least=1, most=2)
+    hands = ThreadPool("slowly", least=1, most=2)
     hands.ask(lambda: None)
     growing = threading.Thread(target=hands._more)
     growing.start()

@@ -9,7 +9,7 @@ import pytest
 
 from palyra.api import auth, limits
 from palyra.api.auth import Access
-from palyra.api.auth_failure_log import Refusals
+from palyra.api.auth_failure_log import AuthFailureLog
 from palyra.core.errors import InvalidInput, LimitExceeded, NotFound, Unauthenticated
 from palyra.core.events import AccessRefused, AccessWidened, AdminChanged
 from palyra.store import tape
@@ -37,7 +37,9 @@ def test_a_token_is_known_until_it_expires_also_after_a_restart(tmp_path: Path) 
     async def scenario() -> None:
         clock = HeldClock()
         async with opened(tmp_path, clock) as (access, _):
-            secret, token = await access.mint(OWNER, "one", "viewer", principal=OWNER, expires_ms=clock.ms + 1_000)
+            secret, token = await access.mint(
+                OWNER, "one", "viewer", principal=OWNER, expires_ms=clock.ms + 1_000
+            )
             assert secret.startswith("plr_")
             assert len(secret) == 4 + 43
             assert access.identify(secret, "here") == token
@@ -115,7 +117,9 @@ def test_codes_that_nobody_uses_do_not_pile_up(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_login_code_lives_no_longer_because_the_clock_was_set_back_and_ages_while_the_machine_sleeps(tmp_path: Path) -> None:
+def test_a_login_code_lives_no_longer_because_the_clock_was_set_back_and_ages_while_the_machine_sleeps(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         clock = HeldClock()
         async with opened(tmp_path, clock) as (access, _):
@@ -150,16 +154,16 @@ def test_using_a_token_is_noted_at_most_once_a_minute(tmp_path: Path) -> None:
 
 
 def test_scopes_contain_those_below_them() -> None:
-    assert [auth.allows(scope, "operator") for scope in ("owner", "operator", "viewer", "connector", "worker")] == [
+    assert [
+        auth.allows(scope, "operator")
+        for scope in ("owner", "operator", "viewer", "connector", "worker")
+    ] == [
         True,
         True,
         False,
         False,
         False,
     ]
-
-
-# --- what the tape says of it -----------------------------------------------------------------------------------------
 
 
 async def told(db: Database, kind: type[AccessRefused] | type[AccessWidened]) -> list[object]:
@@ -182,8 +186,13 @@ def test_wrong_tokens_are_on_the_tape_by_address_and_never_one_by_one(tmp_path: 
     first, *others = asyncio.run(scenario())
     assert first == AccessRefused(address="192.0.2.7", attempts=1)
     # Thirty-one more addresses have an entry each, all others share one; the first came again.
-    assert others[:31] == [AccessRefused(address=f"198.51.100.{number}", attempts=1) for number in range(31)]
-    assert others[31:] == [AccessRefused(address="192.0.2.7", attempts=4), AccessRefused(address="", attempts=69)]
+    assert others[:31] == [
+        AccessRefused(address=f"198.51.100.{number}", attempts=1) for number in range(31)
+    ]
+    assert others[31:] == [
+        AccessRefused(address="192.0.2.7", attempts=4),
+        AccessRefused(address="", attempts=69),
+    ]
 
 
 def test_who_goes_on_with_wrong_tokens_is_told_of_once_for_each_time_span() -> None:
@@ -195,7 +204,7 @@ def test_who_goes_on_with_wrong_tokens_is_told_of_once_for_each_time_span() -> N
             recorded.append(events)
             heard.set()
 
-        refusals = Refusals(record, every_s=0.01)
+        refusals = AuthFailureLog(record, every_s=0.01)
         for _ in range(2):
             for _ in range(3):
                 refusals.note("192.0.2.7")
@@ -222,11 +231,17 @@ def test_a_token_that_is_used_from_a_new_address_says_so_once(tmp_path: Path) ->
             return await told(db, AccessWidened), token.token_id
 
     widened, token_id = asyncio.run(scenario())
-    assert widened == [AccessWidened(token_id=token_id, address=f"192.0.2.{number}") for number in (7, 8, 9)]
+    assert widened == [
+        AccessWidened(token_id=token_id, address=f"192.0.2.{number}") for number in (7, 8, 9)
+    ]
 
 
 def test_an_address_of_ipv6_stands_for_its_network() -> None:
-    assert limits.seat("2001:db8:1:2:3:4:5:6") == limits.seat("2001:db8:1:2::99") == "2001:db8:1:2::/64"
+    assert (
+        limits.seat("2001:db8:1:2:3:4:5:6")
+        == limits.seat("2001:db8:1:2::99")
+        == "2001:db8:1:2::/64"
+    )
     assert limits.seat("::ffff:192.0.2.7") == limits.seat("192.0.2.7") == "192.0.2.7"
     assert limits.seat("::1") == "::1"
 

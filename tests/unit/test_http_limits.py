@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from palyra.api import limits
-from palyra.api.limits import Failures, Rates, Streams
+from palyra.api.limits import Failures, OpenStreams, Rates
 from palyra.core.errors import LimitExceeded
 
 
@@ -74,7 +74,7 @@ def test_addresses_are_forgotten_after_their_minute(clock: list[float]) -> None:
 
 def test_streams_are_counted_by_token_and_ended_by_token() -> None:
     async def scenario() -> None:
-        streams = Streams(2)
+        streams = OpenStreams(2)
         with streams.open("a") as first, streams.open("a") as second, streams.open("b") as other:
             assert streams.count == 3
             with pytest.raises(LimitExceeded), streams.open("a"):

@@ -18,9 +18,6 @@ from palyra.serve import logs, ollama, process_files
 KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 
 
-# --- ports ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_taken_port_names_the_process_that_has_it() -> None:
     with listen_sockets.bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
@@ -59,7 +56,11 @@ def test_a_taken_udp_port_names_the_process_that_has_it() -> None:
 def test_the_daemon_is_called_by_what_it_listens_on() -> None:
     local = {"localhost", "127.0.0.1", "::1"}
     assert set(exposure.names_of("127.0.0.1", ())) == local
-    assert set(exposure.names_of("192.0.2.7", ("Box.Example",))) == {*local, "192.0.2.7", "box.example"}
+    assert set(exposure.names_of("192.0.2.7", ("Box.Example",))) == {
+        *local,
+        "192.0.2.7",
+        "box.example",
+    }
     everywhere = set(exposure.names_of("0.0.0.0", ()))
     assert {*local, socket.gethostname().lower()} <= everywhere
     assert "0.0.0.0" not in everywhere
@@ -75,13 +76,13 @@ def test_a_home_has_one_daemon_and_the_second_learns_of_the_first(tmp_path: Path
         pass
 
 
-# --- Ollama -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b'HTTP/1.0 200 OK\r\n\r\n{"models": [{"name": "qwen3:8b", "size": 1}, {"name": "b"}]}', ["qwen3:8b", "b"]),
+        (
+            b'HTTP/1.0 200 OK\r\n\r\n{"models": [{"name": "qwen3:8b", "size": 1}, {"name": "b"}]}',
+            ["qwen3:8b", "b"],
+        ),
         (b'HTTP/1.1 200 OK\r\n\r\n{"models": []}', []),
         (b"HTTP/1.0 404 Not Found\r\n\r\n{}", None),
         (b"HTTP/1.0 200 OK\r\n\r\n<html>", None),
@@ -120,9 +121,6 @@ def test_no_ollama_is_none() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert asyncio.run(ollama.models(f"http://127.0.0.1:{port}")) is None
-
-
-# --- logs -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -170,14 +168,21 @@ def test_no_record_is_written_with_a_secret_in_it(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_log_does_not_grow_without_end(tmp_path: Path, root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_does_not_grow_without_end(
+    tmp_path: Path, root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(logs, "MOST_BYTES", 10_000)
     logs.start(tmp_path, "info", lambda text: text)
     for number in range(2_000):
         logging.getLogger("palyra.test").info("line %d", number)
     _written(root_logger)
     kept = sorted((tmp_path / "logs").iterdir())
-    assert [path.name for path in kept] == ["daemon.log", "daemon.log.1", "daemon.log.2", "daemon.log.3"]
+    assert [path.name for path in kept] == [
+        "daemon.log",
+        "daemon.log.1",
+        "daemon.log.2",
+        "daemon.log.3",
+    ]
     assert all(path.stat().st_size <= 10_000 for path in kept)
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in kept)
     assert b"line 1999" in kept[0].read_bytes()

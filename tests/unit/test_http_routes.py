@@ -1,4 +1,6 @@
-"""The table finds what is in it and nothing else; what does not fit a route's types does not get through."""
+"""The table finds what is in it and nothing else; what does not fit a route's types does not get
+through.
+"""
 
 import asyncio
 import re
@@ -42,7 +44,12 @@ def test_a_written_part_wins_over_a_parameter() -> None:
     assert endpoint("GET", f"/v1/sessions/{ULID}").route.path == "/v1/sessions/{session_id}"
 
 
-@given(st.lists(st.sampled_from(["v1", "sessions", "runs", "", ULID, "events", "x", "..", "search"]), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(["v1", "sessions", "runs", "", ULID, "events", "x", "..", "search"]),
+        max_size=6,
+    )
+)
 def test_whatever_is_found_was_asked_for(parts: list[str]) -> None:
     path = "/" + "/".join(parts)
     found = TABLE.find(path)
@@ -54,9 +61,19 @@ def test_whatever_is_found_was_asked_for(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-@pytest.mark.parametrize("value", ["", " ", "\n", ULID + "\n", "../etc", "x" * 5_000, "0", "-1", "%00"])
+@pytest.mark.parametrize(
+    "value", ["", " ", "\n", ULID + "\n", "../etc", "x" * 5_000, "0", "-1", "%00"]
+)
 def test_parameters_of_a_path_are_what_they_should_be(name: str, value: str) -> None:
-    if value == "0" and name in ("skill", "server", "budget", "backup", "channel", "model", "worker"):
+    if value == "0" and name in (
+        "skill",
+        "server",
+        "budget",
+        "backup",
+        "channel",
+        "model",
+        "worker",
+    ):
         return  # They may be called that.
     with pytest.raises(InvalidInput):
         decoding.check_path({name: value})
@@ -87,14 +104,18 @@ def test_any_query_is_taken_or_refused_but_nothing_else(name: str, value: str) -
 @given(st.binary(max_size=200))
 def test_any_body_is_taken_or_refused_but_nothing_else(raw: bytes) -> None:
     try:
-        got = asyncio.run(decoding.body(endpoint("POST", f"/v1/sessions/{ULID}/messages"), raw, None))
+        got = asyncio.run(
+            decoding.body(endpoint("POST", f"/v1/sessions/{ULID}/messages"), raw, None)
+        )
     except InvalidInput:
         return
     assert isinstance(got.text, str)
 
 
 def test_a_body_may_be_left_out_where_nothing_in_it_is_required() -> None:
-    assert asyncio.run(decoding.body(endpoint("POST", "/v1/sessions"), b"", None)).must_exist is False
+    assert (
+        asyncio.run(decoding.body(endpoint("POST", "/v1/sessions"), b"", None)).must_exist is False
+    )
     with pytest.raises(InvalidInput):
         asyncio.run(decoding.body(endpoint("POST", "/v1/tokens"), b"", None))
 
@@ -106,7 +127,9 @@ def test_nesting_up_to_the_limit_is_fine(depth: int) -> None:
     input_checks.check_json(b'{"a": "\\"' + b"[" * 1_000 + b'\\\\"}')
 
 
-@pytest.mark.parametrize("raw", [b"[" * 65, b'{"a":' * 100, b"[" * 1_000_000, b'["\\"]", ' + b"[" * 65])
+@pytest.mark.parametrize(
+    "raw", [b"[" * 65, b'{"a":' * 100, b"[" * 1_000_000, b'["\\"]", ' + b"[" * 65]
+)
 def test_nesting_beyond_the_limit_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidInput):
         input_checks.check_json(raw)

@@ -15,7 +15,11 @@ def test_a_made_id_is_canonical(now_ms: int, entropy: bytes) -> None:
     assert ids.check(made, "id") == made
 
 
-@given(st.integers(0, (1 << 48) - 2), st.binary(min_size=10, max_size=10), st.binary(min_size=10, max_size=10))
+@given(
+    st.integers(0, (1 << 48) - 2),
+    st.binary(min_size=10, max_size=10),
+    st.binary(min_size=10, max_size=10),
+)
 def test_ids_sort_by_time(now_ms: int, first: bytes, second: bytes) -> None:
     assert ids.make(now_ms, first) < ids.make(now_ms + 1, second)
 

@@ -38,19 +38,27 @@ def _heard(batch: list[tuple[int, bytes]]) -> list[object]:
             if event.call:
                 heard.append((event.run_id, event.turn, event.call, *words))
         else:
-            heard.append((event, {turn: tuple(words) for turn, words in said.items() if any(words)}))
+            heard.append(
+                (event, {turn: tuple(words) for turn, words in said.items() if any(words)})
+            )
     return [*heard, {turn: tuple(words) for turn, words in said.items() if any(words)}]
 
 
 @given(events=_BATCHES)
 def test_whoever_listens_has_heard_the_same_at_every_other_event(events: list[object]) -> None:
-    batch = [(each, b"{}") if isinstance(each, int) else (0, msgspec.json.encode(each)) for each in events]
+    batch = [
+        (each, b"{}") if isinstance(each, int) else (0, msgspec.json.encode(each))
+        for each in events
+    ]
     fewer = list(delta_batching.wires(batch))
     assert _heard(fewer) == _heard(batch)
     assert len(fewer) <= len(batch)
 
 
 def test_words_of_one_turn_become_one() -> None:
-    pieces = [(0, msgspec.json.encode(ModelDelta(run_id=RunId("r"), turn=1, text=word))) for word in ("all ", "of ", "it")]
+    pieces = [
+        (0, msgspec.json.encode(ModelDelta(run_id=RunId("r"), turn=1, text=word)))
+        for word in ("all ", "of ", "it")
+    ]
     (only,) = delta_batching.wires(pieces)
     assert msgspec.json.decode(only[1], type=ModelDelta).text == "all of it"

@@ -1,4 +1,6 @@
-"""Labels only join upwards, and a label that names many sources never forgets one: it names them together."""
+"""Labels only join upwards, and a label that names many sources never forgets one: it names them
+together.
+"""
 
 import pytest
 from hypothesis import given
@@ -25,14 +27,21 @@ def test_a_joined_label_is_as_bad_as_the_worst_and_names_every_source(given: lis
     assert (found.integrity == "untrusted") == any(each.integrity == "untrusted" for each in given)
     assert labels.secrecy(found) == max((labels.secrecy(each) for each in given), default=0)
     for each in given:
-        assert all(any(labels.names(shown, source) for shown in found.sources) for source in each.sources)
-        assert all(any(labels.names(shown, source) for shown in found.private_sources) for source in each.private_sources)
+        assert all(
+            any(labels.names(shown, source) for shown in found.sources) for source in each.sources
+        )
+        assert all(
+            any(labels.names(shown, source) for shown in found.private_sources)
+            for source in each.private_sources
+        )
     assert len(found.sources) <= MOST_SOURCES
     assert len(found.private_sources) <= MOST_SOURCES
 
 
 @given(some, some)
-def test_joining_what_is_already_in_a_label_changes_nothing_and_makes_nothing(one: Label, other: Label) -> None:
+def test_joining_what_is_already_in_a_label_changes_nothing_and_makes_nothing(
+    one: Label, other: Label
+) -> None:
     both = merge(one, other)
     assert merge(both, one) is both
     assert merge(both, other) is both
@@ -45,7 +54,10 @@ def test_many_files_are_named_by_their_folders_and_few_by_their_names() -> None:
     many = merge(few, private("file:src/16.py"))
     assert many.private_sources == ("file:src/…",)
     assert merge(many, private("file:src/17.py")) is many
-    assert merge(many, private("file:docs/a.md")).private_sources == ("file:src/…", "file:docs/a.md")
+    assert merge(many, private("file:docs/a.md")).private_sources == (
+        "file:src/…",
+        "file:docs/a.md",
+    )
 
 
 def test_many_hosts_are_named_as_far_as_there_is_room_and_the_rest_is_said_to_be_there() -> None:

@@ -1,4 +1,6 @@
-"""The review of what was learned is one table, thresholds hold at their edges, and rules read only what a person meant to last."""
+"""The review of what was learned is one table, thresholds hold at their edges, and rules read only
+what a person meant to last.
+"""
 
 import pytest
 from hypothesis import given
@@ -20,13 +22,22 @@ from palyra.core.labels import CLEAN, untrusted
 from palyra.features.learning import model as learning_model
 from palyra.features.learning import procedures
 from palyra.features.learning import rules as learning_rules
-from palyra.features.learning.model import STATES, TABLE, CandidateKind, Evidence, Finding, Step, Threshold, Thresholds
+from palyra.features.learning.model import (
+    STATES,
+    TABLE,
+    CandidateKind,
+    Evidence,
+    LearningFinding,
+    ProcedureStep,
+    Threshold,
+    Thresholds,
+)
 from palyra.features.learning.procedures import Done
 
-# --- the table --------------------------------------------------------------------------------------------------------
 
-
-def test_every_way_through_the_review_begins_at_proposed_and_leads_to_a_state_of_the_table() -> None:
+def test_every_way_through_the_review_begins_at_proposed_and_leads_to_a_state_of_the_table() -> (
+    None
+):
     reached, waiting = {"proposed"}, ["proposed"]
     while waiting:
         for after in TABLE[waiting.pop()].values():  # type: ignore[index]
@@ -36,7 +47,9 @@ def test_every_way_through_the_review_begins_at_proposed_and_leads_to_a_state_of
     assert reached == set(STATES)
 
 
-def test_nothing_is_applied_that_was_not_accepted_and_nothing_rolled_back_that_was_not_applied() -> None:
+def test_nothing_is_applied_that_was_not_accepted_and_nothing_rolled_back_that_was_not_applied() -> (
+    None
+):
     moves = {(state, move): after for state, out in TABLE.items() for move, after in out.items()}
     assert [state for (state, _), after in moves.items() if after == "applied"] == ["accepted"]
     assert [state for (state, _), after in moves.items() if after == "rolled_back"] == ["applied"]
@@ -50,11 +63,8 @@ def test_a_move_that_is_not_in_the_table_is_refused(state: learning_model.Candid
                 learning_model.move(state, move)
 
 
-# --- thresholds -------------------------------------------------------------------------------------------------------
-
-
-def found(kind: CandidateKind, bps: int, **more: object) -> Finding:
-    return Finding(kind=kind, content="x", confidence_bps=bps, evidence=(), **more)  # type: ignore[arg-type]
+def found(kind: CandidateKind, bps: int, **more: object) -> LearningFinding:
+    return LearningFinding(kind=kind, content="x", confidence_bps=bps, evidence=(), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -82,36 +92,49 @@ def test_thresholds_hold_at_their_edges(kind: CandidateKind, bps: int, move: str
     assert learning_model.first_move(found(kind, bps), Thresholds()) == move
 
 
-@given(kind=st.sampled_from(["fact", "preference", "procedure", "policy"]), bps=st.integers(0, 10_000))
-def test_what_has_anything_untrusted_in_it_is_never_applied_by_itself(kind: CandidateKind, bps: int) -> None:
+@given(
+    kind=st.sampled_from(["fact", "preference", "procedure", "policy"]), bps=st.integers(0, 10_000)
+)
+def test_what_has_anything_untrusted_in_it_is_never_applied_by_itself(
+    kind: CandidateKind, bps: int
+) -> None:
     everything = Threshold(0, 0)
-    thresholds = Thresholds(fact=everything, preference=everything, procedure=everything, policy=everything)
-    assert learning_model.first_move(found(kind, bps, label=untrusted("page")), thresholds) == "hold"
+    thresholds = Thresholds(
+        fact=everything, preference=everything, procedure=everything, policy=everything
+    )
+    assert (
+        learning_model.first_move(found(kind, bps, label=untrusted("page")), thresholds) == "hold"
+    )
     assert learning_model.first_move(found(kind, bps, risk="high"), thresholds) == "hold"
     assert learning_model.first_move(found(kind, bps), Thresholds(automatic=False)) != "accept"
 
 
 @given(bps=st.integers(0, 10_000))
-def test_procedures_and_policies_are_never_applied_by_themselves_whatever_is_configured(bps: int) -> None:
+def test_procedures_and_policies_are_never_applied_by_themselves_whatever_is_configured(
+    bps: int,
+) -> None:
     thresholds = Thresholds(procedure=Threshold(0, 0), policy=Threshold(0, 0))
     assert learning_model.first_move(found("procedure", bps), thresholds) == "hold"
     assert learning_model.first_move(found("policy", bps), thresholds) == "hold"
 
 
-# --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def said(*texts: str) -> list[Finding]:
+def said(*texts: str) -> list[LearningFinding]:
     return learning_rules.of_inputs(
         [
-            learning_rules.Said("s", number, number, InputReceived(submission_id="x", text=text))
+            learning_rules.SaidInput(
+                "s", number, number, InputReceived(submission_id="x", text=text)
+            )
             for number, text in enumerate(texts, 1)
         ]
     )
 
 
 def shown(*texts: str) -> list[str]:
-    return [each.content for each in said(*texts) if learning_model.first_move(each, Thresholds()) != "suppress"]
+    return [
+        each.content
+        for each in said(*texts)
+        if learning_model.first_move(each, Thresholds()) != "suppress"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +182,9 @@ def test_what_was_taken_back_is_not_learned() -> None:
 
 
 def test_of_two_versions_the_later_is_learned() -> None:
-    assert shown("Our wiki is at a.example/x.", "Our wiki is now at b.example/x.") == ["Our wiki is now at b.example/x."]
+    assert shown("Our wiki is at a.example/x.", "Our wiki is now at b.example/x.") == [
+        "Our wiki is now at b.example/x."
+    ]
 
 
 def test_saying_it_again_makes_it_surer_and_keeps_both_as_evidence() -> None:
@@ -204,8 +229,14 @@ def test_different_things_are_not_about_the_same() -> None:
 def test_points_of_a_summary_are_read_and_keep_its_label() -> None:
     points = (Point("constraint", "Never push to main.", 4), Point("done", "fs.write a.txt: ok", 5))
     label = untrusted("https://page.example")
-    (finding,) = learning_rules.of_summary("s", 9, 90, SessionCompacted(summary="", upto_seq=8, points=points, label=label))
-    assert (finding.kind, finding.content, finding.label) == ("preference", "Never push to main.", label)
+    (finding,) = learning_rules.of_summary(
+        "s", 9, 90, SessionCompacted(summary="", upto_seq=8, points=points, label=label)
+    )
+    assert (finding.kind, finding.content, finding.label) == (
+        "preference",
+        "Never push to main.",
+        label,
+    )
     assert finding.evidence == (Evidence("s", 4, "Never push to main.", 90),)
 
 
@@ -214,15 +245,20 @@ def test_no_text_makes_the_rules_stumble_and_the_same_text_gives_the_same(text: 
     assert said(text) == said(text)
 
 
-# --- procedures -------------------------------------------------------------------------------------------------------
+def done(run_id: str, request: str, *steps: ProcedureStep, position: int = 1) -> Done:
+    return Done(
+        run_id=run_id,
+        session_id="s",
+        seq=position,
+        position=position,
+        request=request,
+        steps=steps,
+        label=CLEAN,
+    )
 
 
-def done(run_id: str, request: str, *steps: Step, position: int = 1) -> Done:
-    return Done(run_id=run_id, session_id="s", seq=position, position=position, request=request, steps=steps, label=CLEAN)
-
-
-def shell(command: str) -> Step:
-    return Step("shell.run", {"command": command})
+def shell(command: str) -> ProcedureStep:
+    return ProcedureStep("shell.run", {"command": command})
 
 
 def test_what_was_done_twice_is_a_procedure_with_what_differs_left_open() -> None:
@@ -250,7 +286,9 @@ def test_once_is_no_procedure_and_neither_are_two_different_things() -> None:
 
 
 def run_of(*events: AnyEvent) -> Done | None:
-    return procedures.of_run("s", "r", [(number, number, event) for number, event in enumerate(events, 1)])
+    return procedures.of_run(
+        "s", "r", [(number, number, event) for number, event in enumerate(events, 1)]
+    )
 
 
 def call(name: str, tool: str, outcome: str = "ok") -> list[AnyEvent]:
@@ -260,9 +298,16 @@ def call(name: str, tool: str, outcome: str = "ok") -> list[AnyEvent]:
     ]
 
 
-def test_failed_undone_and_looking_calls_are_no_steps_and_a_run_without_an_end_is_no_example() -> None:
+def test_failed_undone_and_looking_calls_are_no_steps_and_a_run_without_an_end_is_no_example() -> (
+    None
+):
     asked = InputReceived(submission_id="x", text="do it")
-    calls = [*call("1", "fs.write"), *call("2", "fs.patch"), *call("3", "fs.read"), *call("4", "http.fetch", "error")]
+    calls = [
+        *call("1", "fs.write"),
+        *call("2", "fs.patch"),
+        *call("3", "fs.read"),
+        *call("4", "http.fetch", "error"),
+    ]
     whole = run_of(asked, *calls, RunCompleted(text="done"))
     assert whole is not None
     assert [step.tool for step in whole.steps] == ["fs.write", "fs.patch"]
@@ -274,7 +319,15 @@ def test_failed_undone_and_looking_calls_are_no_steps_and_a_run_without_an_end_i
 def test_a_procedure_that_was_done_after_reading_from_outside_is_untrusted_and_risky() -> None:
     label = untrusted("https://page.example")
     one = done("a", "set it up", shell("setup a"), shell("enable a"))
-    other = Done(run_id="b", session_id="s", seq=2, position=2, request="set it up", steps=one.steps, label=label)
+    other = Done(
+        run_id="b",
+        session_id="s",
+        seq=2,
+        position=2,
+        request="set it up",
+        steps=one.steps,
+        label=label,
+    )
     finding = procedures.find(other, [one])
     assert finding is not None
     assert (finding.label, finding.risk) == (label, "high")

@@ -1,4 +1,6 @@
-"""What set-up installs is locked: every package at the version that is tested, every file by its digest, and no address."""
+"""What set-up installs is locked: every package at the version that is tested, every file by its
+digest, and no address.
+"""
 
 import re
 import tomllib
@@ -32,9 +34,17 @@ def pins(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", freeze.PARTS)
 def test_every_file_has_a_digest_and_every_version_is_the_tested_one(name: str) -> None:
-    tested = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    tested = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    )
     locked = pins(name)
-    assert {package: version for package, version in locked.items() if tested.get(package, version) != version} == {}
+    assert {
+        package: version
+        for package, version in locked.items()
+        if tested.get(package, version) != version
+    } == {}
     # What is not tested here is for other machines, but for what builds the project.
     assert len(set(locked) - set(tested)) < 25
 
@@ -42,7 +52,10 @@ def test_every_file_has_a_digest_and_every_version_is_the_tested_one(name: str) 
 def test_the_locks_hold_what_the_project_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [each for extra in project["optional-dependencies"].values() for each in extra]
-    wanted = {re.split(r"[^A-Za-z0-9._-]", each)[0].lower().replace(".", "-") for each in (*project["dependencies"], *extras)}
+    wanted = {
+        re.split(r"[^A-Za-z0-9._-]", each)[0].lower().replace(".", "-")
+        for each in (*project["dependencies"], *extras)
+    }
     assert wanted - {each.replace(".", "-") for each in pins("dev")} == {"palyra"}
 
 

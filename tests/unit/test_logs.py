@@ -1,4 +1,6 @@
-"""The daemon's log: written behind everybody's back, in order, redacted, and by nobody who would have to wait for it."""
+"""The daemon's log: written behind everybody's back, in order, redacted, and by nobody who would
+have to wait for it.
+"""
 
 import logging
 import threading
@@ -41,7 +43,9 @@ class Stuck(logging.Handler):
         self.written.append(record.getMessage())
 
 
-def test_a_disk_that_does_not_answer_holds_up_nobody_who_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_does_not_answer_holds_up_nobody_who_logs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(logs, "MOST_WAITING", 3)
     stuck = Stuck()
     behind = logs.Behind(stuck)
@@ -62,7 +66,9 @@ def test_a_disk_that_does_not_answer_holds_up_nobody_who_logs(monkeypatch: pytes
     ]
 
 
-def test_what_is_logged_is_in_the_file_redacted_when_the_log_is_closed(tmp_path: Path, root: logging.Logger) -> None:
+def test_what_is_logged_is_in_the_file_redacted_when_the_log_is_closed(
+    tmp_path: Path, root: logging.Logger
+) -> None:
     logs.start(tmp_path, "info", lambda text: text.replace("secret", "[redacted]"))
     try:
         raise ValueError("a secret in a traceback")

@@ -1,4 +1,6 @@
-"""Managed blocks: the daemon's lines and a person's words in one document, and neither ever lost."""
+"""Managed blocks: the daemon's lines and a person's words in one document, and neither ever
+lost.
+"""
 
 from pathlib import Path
 
@@ -9,12 +11,17 @@ from hypothesis import strategies as st
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
 from palyra.features.compaction import managed_blocks
 from palyra.tools.files import content as files_content
-from palyra.tools.paths import Fence, Refused
+from palyra.tools.paths import PathGuard, PathRefused
 
 DOCUMENT = "# Mine\n\nwords\n"
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 LINE = TEXT.filter(
-    lambda line: line.splitlines() == [line] and "<!--" not in line and "-->" not in line and "[redacted" not in line
+    lambda line: (
+        line.splitlines() == [line]
+        and "<!--" not in line
+        and "-->" not in line
+        and "[redacted" not in line
+    )
 )
 
 
@@ -71,13 +78,17 @@ def test_a_block_that_a_person_removed_is_made_anew() -> None:
         ("a", ["x"] * 201, LimitExceeded),
     ],
 )
-def test_what_could_not_be_read_back_is_refused(name: str, lines: list[str], error: type[PalyraError]) -> None:
+def test_what_could_not_be_read_back_is_refused(
+    name: str, lines: list[str], error: type[PalyraError]
+) -> None:
     with pytest.raises(error):
         managed_blocks.replaced("", name, lines)
 
 
 @given(st.lists(LINE, max_size=5), st.lists(LINE, max_size=5), TEXT, TEXT)
-def test_whatever_is_written_is_read_back_and_the_rest_stays(first: list[str], second: list[str], above: str, below: str) -> None:
+def test_whatever_is_written_is_read_back_and_the_rest_stays(
+    first: list[str], second: list[str], above: str, below: str
+) -> None:
     if "palyra:" in above + below:
         return
     text = managed_blocks.replaced(above, "b", first)
@@ -90,17 +101,17 @@ def test_whatever_is_written_is_read_back_and_the_rest_stays(first: list[str], s
 
 def test_a_document_in_a_workspace_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text(DOCUMENT)
-    change = managed_blocks.plan(Fence(), str(tmp_path), "MEMORY.md", "facts", ["- one"])
+    change = managed_blocks.plan(PathGuard(), str(tmp_path), "MEMORY.md", "facts", ["- one"])
     assert change is not None
     assert (tmp_path / "MEMORY.md").read_text() == DOCUMENT
     files_content.apply([change])
     assert "- one" in (tmp_path / "MEMORY.md").read_text()
-    assert managed_blocks.plan(Fence(), str(tmp_path), "MEMORY.md", "facts", ["- one"]) is None
+    assert managed_blocks.plan(PathGuard(), str(tmp_path), "MEMORY.md", "facts", ["- one"]) is None
 
 
 def test_no_document_outside_the_workspace_and_none_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_bytes(b"\xff\xfe")
     with pytest.raises(Conflict):
-        managed_blocks.plan(Fence(), str(tmp_path), "MEMORY.md", "facts", ["- one"])
-    with pytest.raises(Refused):
-        managed_blocks.plan(Fence(), str(tmp_path), "../MEMORY.md", "facts", ["- one"])
+        managed_blocks.plan(PathGuard(), str(tmp_path), "MEMORY.md", "facts", ["- one"])
+    with pytest.raises(PathRefused):
+        managed_blocks.plan(PathGuard(), str(tmp_path), "../MEMORY.md", "facts", ["- one"])

@@ -1,4 +1,6 @@
-"""The MCP server over standard streams, in front of a daemon that goes away at the worst moments: whoever asked gets an answer."""
+"""The MCP server over standard streams, in front of a daemon that goes away at the worst moments:
+whoever asked gets an answer.
+"""
 
 import io
 import json
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from palyra.client.discovery import Endpoint
+from palyra.client.discovery import DaemonAddress
 from palyra.client.http import Api
 from palyra.features.mcp_server import stdio
 from palyra.features.mcp_server.stdio import Bridge
@@ -22,7 +24,10 @@ ANSWER = b'data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n\n'
 ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
 HELLO = b'{"jsonrpc": "2.0", "id": 0, "method": "initialize"}\n'
 GREETING = b'{"jsonrpc":"2.0","id":0,"result":{}}'
-GREETED = b"HTTP/1.1 200 OK\r\nMcp-Session-Id: s\r\nContent-Length: %d\r\n\r\n%b" % (len(GREETING), GREETING)
+GREETED = b"HTTP/1.1 200 OK\r\nMcp-Session-Id: s\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(GREETING),
+    GREETING,
+)
 FORGOTTEN = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -32,7 +37,9 @@ def chunk(data: bytes) -> bytes:
 
 @contextmanager
 def daemon(*answers: bytes | Callable[[], bytes]) -> Iterator[tuple[Api, list[bytes]]]:
-    """The way to one that gives these bytes to one connection after the other and closes each; with what it was sent."""
+    """The way to one that gives these bytes to one connection after the other and closes each; with
+    what it was sent.
+    """
     heard: list[bytes] = []
 
     def serve() -> None:
@@ -48,7 +55,7 @@ def daemon(*answers: bytes | Callable[[], bytes]) -> Iterator[tuple[Api, list[by
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        yield Api(lambda: Endpoint(url, "token", "start it")), heard
+        yield Api(lambda: DaemonAddress(url, "token", "start it")), heard
         serving.join(20)
 
 
@@ -70,7 +77,11 @@ def test_a_stream_that_is_cut_off_in_the_middle_of_a_piece_is_taken_up_where_it_
 
 @pytest.mark.parametrize(
     "broken",
-    [STREAM, STREAM + chunk(b""), b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"],
+    [
+        STREAM,
+        STREAM + chunk(b""),
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+    ],
     ids=["a stream", "a stream that ends", "an answer"],
 )
 def test_what_breaks_off_before_it_can_be_taken_up_is_an_error_that_says_so(broken: bytes) -> None:
@@ -80,7 +91,9 @@ def test_what_breaks_off_before_it_can_be_taken_up_is_an_error_that_says_so(brok
     assert "went away" in answer["error"]["message"]
 
 
-def test_a_daemon_that_goes_away_late_is_waited_for_as_long_as_one_that_does_so_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_goes_away_late_is_waited_for_as_long_as_one_that_does_so_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(stdio, "time", SimpleNamespace(monotonic=lambda: clock.now))
 

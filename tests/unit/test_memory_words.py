@@ -15,7 +15,9 @@ def test_the_day_it_was_said_is_among_its_words() -> None:
 
 
 def test_texts_that_differ_in_case_punctuation_and_articles_say_the_same() -> None:
-    assert words.same_key("I live in the Prague castle!") == words.same_key("i live in Prague  castle")
+    assert words.same_key("I live in the Prague castle!") == words.same_key(
+        "i live in Prague  castle"
+    )
 
 
 def test_texts_that_differ_in_a_number_a_sign_a_negation_or_the_order_do_not_say_the_same() -> None:

@@ -7,9 +7,14 @@ import pytest
 
 from palyra.core.messages import FailureClass
 from palyra.models import failures
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 
-OPENAI = Endpoint(name="openai", base_url="https://api.openai.com/v1", api_key="sk-very-secret", headers={"X-Org": "org-hidden"})
+OPENAI = ProviderEndpoint(
+    name="openai",
+    base_url="https://api.openai.com/v1",
+    api_key="sk-very-secret",
+    headers={"X-Org": "org-hidden"},
+)
 
 
 def body(message: str, **more: Any) -> str:
@@ -23,12 +28,37 @@ REFUSALS: list[tuple[int, str, FailureClass]] = [
         '[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}]',
         "auth",
     ),
-    (403, body("Project does not have access to model gpt-5", type="invalid_request_error"), "permission"),
-    (403, body("Your input was flagged", code=403, metadata={"reasons": ["violence"]}), "content_blocked"),
+    (
+        403,
+        body("Project does not have access to model gpt-5", type="invalid_request_error"),
+        "permission",
+    ),
+    (
+        403,
+        body("Your input was flagged", code=403, metadata={"reasons": ["violence"]}),
+        "content_blocked",
+    ),
     (402, body("Insufficient Balance"), "quota"),
-    (429, body("You exceeded your current quota", type="insufficient_quota", code="insufficient_quota"), "quota"),
-    (400, body("Your credit balance is too low to access the Anthropic API.", type="invalid_request_error"), "quota"),
-    (429, body("Rate limit reached for gpt-5 on requests per min. Please try again in 6s."), "rate_limited"),
+    (
+        429,
+        body(
+            "You exceeded your current quota", type="insufficient_quota", code="insufficient_quota"
+        ),
+        "quota",
+    ),
+    (
+        400,
+        body(
+            "Your credit balance is too low to access the Anthropic API.",
+            type="invalid_request_error",
+        ),
+        "quota",
+    ),
+    (
+        429,
+        body("Rate limit reached for gpt-5 on requests per min. Please try again in 6s."),
+        "rate_limited",
+    ),
     (
         429,
         body(
@@ -39,38 +69,74 @@ REFUSALS: list[tuple[int, str, FailureClass]] = [
     ),
     (
         429,
-        body("Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000", code="rate_limit_exceeded"),
+        body(
+            "Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 41000",
+            code="rate_limit_exceeded",
+        ),
         "context_too_long",
     ),
-    (529, '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', "overloaded"),
+    (
+        529,
+        '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+        "overloaded",
+    ),
     (500, "Internal Server Error", "overloaded"),
     (502, "<html><body>bad gateway</body></html>", "overloaded"),
     (503, body("The model is loading"), "overloaded"),
     (504, "upstream request timeout", "timeout"),
     (408, "", "timeout"),
-    (400, body("This model's maximum context length is 8192 tokens", code="context_length_exceeded"), "context_too_long"),
+    (
+        400,
+        body("This model's maximum context length is 8192 tokens", code="context_length_exceeded"),
+        "context_too_long",
+    ),
     (
         400,
         '{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}',
         "context_too_long",
     ),
-    (413, '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}', "context_too_long"),
-    (400, body("the request exceeds the available context size", type="exceed_context_size_error", n_ctx=4096), "context_too_long"),
+    (
+        413,
+        '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}',
+        "context_too_long",
+    ),
     (
         400,
-        body("The response was filtered due to the prompt triggering content management policy.", code="content_filter"),
+        body(
+            "the request exceeds the available context size",
+            type="exceed_context_size_error",
+            n_ctx=4096,
+        ),
+        "context_too_long",
+    ),
+    (
+        400,
+        body(
+            "The response was filtered due to the prompt triggering content management policy.",
+            code="content_filter",
+        ),
         "content_blocked",
     ),
-    (400, body("Failed to call a function.", code="tool_use_failed", failed_generation="<function=x"), "malformed"),
+    (
+        400,
+        body("Failed to call a function.", code="tool_use_failed", failed_generation="<function=x"),
+        "malformed",
+    ),
     (400, body("Unknown parameter: 'foo'"), "bad_request"),
     (404, body("The model `gpt-9` does not exist", code="model_not_found"), "bad_request"),
-    (422, '{"detail":[{"type":"extra_forbidden","loc":["body","x"],"msg":"Extra inputs are not permitted"}]}', "bad_request"),
+    (
+        422,
+        '{"detail":[{"type":"extra_forbidden","loc":["body","x"],"msg":"Extra inputs are not permitted"}]}',
+        "bad_request",
+    ),
     (307, "", "bad_request"),
 ]
 
 
 @pytest.mark.parametrize(("status", "text", "expected"), REFUSALS)
-def test_a_refusal_has_the_class_that_calls_for_the_right_answer(status: int, text: str, expected: FailureClass) -> None:
+def test_a_refusal_has_the_class_that_calls_for_the_right_answer(
+    status: int, text: str, expected: FailureClass
+) -> None:
     failure = failures.of_response(OPENAI, status, {}, text.encode(), 0)
     assert failure.failure == expected
     assert "openai" in failure.message
@@ -118,7 +184,8 @@ def test_retry_after_is_read_in_every_form(headers: dict[str, str], expected: in
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("try again in 1.5s.", 1500), ("retry in 20ms", 20), ("try again in 2 minutes", 120_000)]
+    ("text", "expected"),
+    [("try again in 1.5s.", 1500), ("retry in 20ms", 20), ("try again in 2 minutes", 120_000)],
 )
 def test_a_wait_that_is_only_in_the_text_counts_too(text: str, expected: int) -> None:
     assert failures.of_response(OPENAI, 429, {}, body(text).encode(), 0).retry_after_ms == expected
@@ -128,11 +195,15 @@ def test_a_refused_key_says_where_to_set_it_and_a_missing_one_that_it_is_missing
     assert str(failures.of_response(OPENAI, 401, {}, b"", 0)) == (
         "auth: openai refused the key; set OPENAI_API_KEY or providers.openai.api_key"
     )
-    assert "wants a key" in str(failures.of_response(Endpoint(name="my-vllm", base_url="http://x"), 401, {}, b"", 0))
+    assert "wants a key" in str(
+        failures.of_response(ProviderEndpoint(name="my-vllm", base_url="http://x"), 401, {}, b"", 0)
+    )
 
 
 def test_no_secret_of_an_endpoint_is_ever_printed() -> None:
     assert "secret" not in repr(OPENAI)
     assert "hidden" not in repr(OPENAI)
-    said = failures.of_response(OPENAI, 500, {}, b'{"error": "you sent sk-very-secret as org-hidden"}', 0)
+    said = failures.of_response(
+        OPENAI, 500, {}, b'{"error": "you sent sk-very-secret as org-hidden"}', 0
+    )
     assert said.message.endswith("you sent [hidden] as [hidden]")

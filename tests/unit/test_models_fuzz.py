@@ -9,26 +9,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.core.messages import ModelFailure, Reply
+from palyra.core.messages import ModelFailure, ModelReply
 from tests.fake_provider import WRITERS, Script
 from tests.model_reading import read
 
-SCRIPT = Script(text=("a", "b"), reasoning=("r",), calls=(("i", "f", ('{"x"', ": 1}")), ("j", "g", ("{}",))))
+SCRIPT = Script(
+    text=("a", "b"), reasoning=("r",), calls=(("i", "f", ('{"x"', ": 1}")), ("j", "g", ("{}",)))
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "error", "x"]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "text", "error", "x"]), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 
 
 def attempt(dialect: str, body: bytes, pieces: int = 1 << 20) -> None:
     with suppress(ModelFailure):
-        assert isinstance(read(dialect, body, pieces=pieces), Reply)
+        assert isinstance(read(dialect, body, pieces=pieces), ModelReply)
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every container and key in a JSON value."""
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield value, key
         yield from places(inner)
 
@@ -47,7 +58,10 @@ def test_a_value_of_the_wrong_kind_anywhere_does_no_harm(dialect: str, data: st.
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
-@given(value=VALUES, keys=st.sampled_from(["choices", "content", "output", "error", "message", "usage"]))
+@given(
+    value=VALUES,
+    keys=st.sampled_from(["choices", "content", "output", "error", "message", "usage"]),
+)
 def test_a_whole_answer_of_the_wrong_kind_does_no_harm(dialect: str, value: Any, keys: str) -> None:
     attempt(dialect, json.dumps({keys: value}).encode())
     attempt(dialect, json.dumps({keys: [value]}).encode())

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from palyra.core.messages import FailureClass, ModelCall, ModelFailure, Native, Reply, Usage
+from palyra.core.messages import FailureClass, ModelCall, ModelFailure, ModelReply, Native, Usage
 from tests.fake_provider import chat_chunk, sse
 from tests.model_reading import read
 
 STOP = chat_chunk(finish_reason="stop")
 
 
-def chat(*events: Any, **more: Any) -> Reply:
+def chat(*events: Any, **more: Any) -> ModelReply:
     return read("openai-chat", sse(*events), **more)
 
 
@@ -20,28 +20,34 @@ def piece(name: str | None = None, arguments: Any = None, **more: Any) -> dict[s
     return chat_chunk(tool_calls=[more | {"function": {"name": name, "arguments": arguments}}])
 
 
-def calls(reply: Reply) -> list[tuple[str, str, str]]:
+def calls(reply: ModelReply) -> list[tuple[str, str, str]]:
     return [(call.id, call.name, call.arguments) for call in reply.calls]
-
-
-# --- chat completions: tool calls ------------------------------------------------------------------------------------------
 
 
 def test_gemini_leaves_out_the_index_ends_with_stop_and_wants_its_thought_signature_back() -> None:
     signature = {"google": {"thought_signature": "abc"}}
     reply = chat(
-        piece("read", '{"path":"a"}', id="function-call-1", type="function", extra_content=signature),
+        piece(
+            "read", '{"path":"a"}', id="function-call-1", type="function", extra_content=signature
+        ),
         piece("read", '{"path":"b"}', id="function-call-2", type="function"),
         STOP,
         "[DONE]",
     )
-    assert calls(reply) == [("function-call-1", "read", '{"path":"a"}'), ("function-call-2", "read", '{"path":"b"}')]
+    assert calls(reply) == [
+        ("function-call-1", "read", '{"path":"a"}'),
+        ("function-call-2", "read", '{"path":"b"}'),
+    ]
     assert reply.stop == "tool_calls"
-    assert reply.native == Native("openai-chat@127.0.0.1", [{"extra_content": {"0": signature}, "calls": 2}])
+    assert reply.native == Native(
+        "openai-chat@127.0.0.1", [{"extra_content": {"0": signature}, "calls": 2}]
+    )
 
 
 def test_ollama_numbers_every_call_0_and_may_send_arguments_as_an_object() -> None:
-    reply = chat(piece("a", {"x": 1}, index=0, id="call_1"), piece("b", {"y": 2}, index=0, id="call_2"), STOP)
+    reply = chat(
+        piece("a", {"x": 1}, index=0, id="call_1"), piece("b", {"y": 2}, index=0, id="call_2"), STOP
+    )
     assert calls(reply) == [("call_1", "a", '{"x":1}'), ("call_2", "b", '{"y":2}')]
 
 
@@ -56,12 +62,23 @@ def test_a_server_that_repeats_name_and_id_with_every_piece_makes_one_call() -> 
 
 
 def test_a_server_that_invents_a_new_id_for_every_piece_makes_one_call() -> None:
-    reply = chat(piece("a", "", index=0, id="i1"), piece(None, '{"x"', index=0, id="i2"), piece("", ": 1}", index=0, id="i3"), STOP)
+    reply = chat(
+        piece("a", "", index=0, id="i1"),
+        piece(None, '{"x"', index=0, id="i2"),
+        piece("", ": 1}", index=0, id="i3"),
+        STOP,
+    )
     assert calls(reply) == [("i1", "a", '{"x": 1}')]
 
 
 def test_pieces_without_index_and_id_continue_the_last_call() -> None:
-    reply = chat(piece("a", "", id="i"), piece(None, '{"x":'), piece(None, " 1}"), piece("b", "{}", id="j"), STOP)
+    reply = chat(
+        piece("a", "", id="i"),
+        piece(None, '{"x":'),
+        piece(None, " 1}"),
+        piece("b", "{}", id="j"),
+        STOP,
+    )
     assert calls(reply) == [("i", "a", '{"x": 1}'), ("j", "b", "{}")]
 
 
@@ -79,7 +96,12 @@ def test_interleaved_parallel_calls_are_sorted_out_by_index() -> None:
 
 
 def test_missing_and_repeated_ids_are_replaced() -> None:
-    reply = chat(piece("a", "{}", index=0, id=""), piece("a", "{}", index=1, id="x"), piece("a", "{}", index=2, id="x"), STOP)
+    reply = chat(
+        piece("a", "{}", index=0, id=""),
+        piece("a", "{}", index=1, id="x"),
+        piece("a", "{}", index=2, id="x"),
+        STOP,
+    )
     assert [call.id for call in reply.calls] == ["call_0", "x", "call_1"]
 
 
@@ -98,19 +120,24 @@ def test_the_old_function_call_form_is_a_call() -> None:
 
 def test_tools_that_the_server_runs_by_itself_are_no_calls_of_ours() -> None:
     reply = chat(
-        piece("web_search", '{"q": "x"}', index=0, id="s", type="openrouter:web_search"), chat_chunk(content="found"), STOP
+        piece("web_search", '{"q": "x"}', index=0, id="s", type="openrouter:web_search"),
+        chat_chunk(content="found"),
+        STOP,
     )
     assert (reply.calls, reply.text, reply.stop) == ((), "found", "end")
 
 
 def test_a_wire_name_comes_back_as_ours_and_is_announced_once() -> None:
     heard: list[Any] = []
-    reply = chat(piece("mcp_git_log", "", index=0, id="i"), piece(None, "{}", index=0), STOP, tools=("mcp:git/log",), heard=heard)
+    reply = chat(
+        piece("mcp_git_log", "", index=0, id="i"),
+        piece(None, "{}", index=0),
+        STOP,
+        tools=("mcp:git/log",),
+        heard=heard,
+    )
     assert reply.calls == (ModelCall("i", "mcp:git/log", "{}"),)
     assert heard == [("call", "mcp:git/log")]
-
-
-# --- chat completions: text, reasoning, ends ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,8 +146,14 @@ def test_a_wire_name_comes_back_as_ours_and_is_announced_once() -> None:
         {"reasoning_content": "hm"},
         {"reasoning": "hm"},
         {"reasoning_content": "hm", "reasoning": "hm"},
-        {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm", "index": 0}]},
-        {"reasoning_details": [{"type": "reasoning.text", "text": "hm", "index": 0}], "content": ""},
+        {
+            "reasoning": "hm",
+            "reasoning_details": [{"type": "reasoning.text", "text": "hm", "index": 0}],
+        },
+        {
+            "reasoning_details": [{"type": "reasoning.text", "text": "hm", "index": 0}],
+            "content": "",
+        },
         {"reasoning_details": [{"type": "reasoning.summary", "summary": "hm"}]},
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
     ],
@@ -135,7 +168,11 @@ def test_reasoning_is_kept_apart_under_all_its_names(delta: dict[str, Any]) -> N
 def test_pieces_of_one_reasoning_detail_are_put_together_for_the_way_back() -> None:
     reply = chat(
         chat_chunk(reasoning_details=[{"type": "reasoning.text", "text": "a", "index": 0}]),
-        chat_chunk(reasoning_details=[{"type": "reasoning.text", "text": "b", "index": 0, "signature": "s"}]),
+        chat_chunk(
+            reasoning_details=[
+                {"type": "reasoning.text", "text": "b", "index": 0, "signature": "s"}
+            ]
+        ),
         chat_chunk(reasoning_details=[{"type": "reasoning.encrypted", "data": "x", "index": 1}]),
         STOP,
     )
@@ -147,7 +184,15 @@ def test_pieces_of_one_reasoning_detail_are_put_together_for_the_way_back() -> N
 
 
 def test_mistral_may_send_content_as_parts() -> None:
-    assert chat(chat_chunk(content=[{"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [1]}]), STOP).text == "a"
+    assert (
+        chat(
+            chat_chunk(
+                content=[{"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [1]}]
+            ),
+            STOP,
+        ).text
+        == "a"
+    )
 
 
 def test_a_refusal_is_shown() -> None:
@@ -182,7 +227,16 @@ def test_azure_begins_with_filter_results_and_ends_with_a_choice_without_a_delta
     reply = chat(
         {"choices": [], "prompt_filter_results": [{"prompt_index": 0}], "model": "", "usage": None},
         chat_chunk(content="hi"),
-        {"choices": [{"index": 0, "finish_reason": None, "content_filter_offsets": {}, "content_filter_results": {}}]},
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": None,
+                    "content_filter_offsets": {},
+                    "content_filter_results": {},
+                }
+            ]
+        },
         STOP,
         "[DONE]",
     )
@@ -194,12 +248,25 @@ def test_nulls_everywhere_do_no_harm() -> None:
         "id": None,
         "model": None,
         "choices": [
-            {"index": None, "delta": {"content": None, "tool_calls": None, "role": None, "reasoning": None}, "finish_reason": None}
+            {
+                "index": None,
+                "delta": {"content": None, "tool_calls": None, "role": None, "reasoning": None},
+                "finish_reason": None,
+            }
         ],
         "usage": None,
         "error": None,
     }
-    assert chat(nothing, {"choices": None}, {"choices": [{"delta": None}]}, chat_chunk(content="x"), STOP).text == "x"
+    assert (
+        chat(
+            nothing,
+            {"choices": None},
+            {"choices": [{"delta": None}]},
+            chat_chunk(content="x"),
+            STOP,
+        ).text
+        == "x"
+    )
 
 
 def test_keep_alives_that_are_no_json_and_numbers_that_are_none_are_borne() -> None:
@@ -218,7 +285,9 @@ def test_half_a_surrogate_pair_becomes_a_replacement_and_not_an_error() -> None:
 
 
 def test_a_stream_of_crlf_lines_with_pretty_printed_data_is_read() -> None:
-    pretty = "".join(f"data: {line}\r\n" for line in json.dumps(chat_chunk(content="x"), indent=1).split("\n"))
+    pretty = "".join(
+        f"data: {line}\r\n" for line in json.dumps(chat_chunk(content="x"), indent=1).split("\n")
+    )
     assert read("openai-chat", pretty.encode() + b"\r\n" + sse(STOP)).text == "x"
 
 
@@ -233,14 +302,19 @@ def test_broken_json_is_malformed() -> None:
     assert caught.value.failure == "malformed"
 
 
-# --- chat completions: usage -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
         ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}, Usage(9, 4)),
-        ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 3}, Usage(9, 4, 6)),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "prompt_cache_hit_tokens": 6,
+                "prompt_cache_miss_tokens": 3,
+            },
+            Usage(9, 4, 6),
+        ),
         ({"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 2}, Usage(9, 4, 2)),
         ({"prompt_tokens": 9.0, "completion_tokens": None}, Usage(9, 0)),
         (
@@ -255,24 +329,34 @@ def test_broken_json_is_malformed() -> None:
         ),
         # xAI: the reasoning is not in the completion.
         (
-            {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 16, "completion_tokens_details": {"reasoning_tokens": 3}},
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "total_tokens": 16,
+                "completion_tokens_details": {"reasoning_tokens": 3},
+            },
             Usage(9, 7, 0, 0, 3),
         ),
     ],
 )
 def test_usage_is_read_in_our_terms(usage: dict[str, Any], expected: Usage) -> None:
     assert (
-        chat(chat_chunk(content="x") | {"usage": {"prompt_tokens": 1, "completion_tokens": 1}}, STOP | {"usage": usage}).usage
+        chat(
+            chat_chunk(content="x") | {"usage": {"prompt_tokens": 1, "completion_tokens": 1}},
+            STOP | {"usage": usage},
+        ).usage
         == expected
     )
-    assert chat(STOP, {"choices": [], "usage": usage}, {"choices": [], "usage": {}}, "[DONE]").usage == expected
+    assert (
+        chat(STOP, {"choices": [], "usage": usage}, {"choices": [], "usage": {}}, "[DONE]").usage
+        == expected
+    )
 
 
 def test_groq_hides_its_usage() -> None:
-    assert chat(STOP | {"x_groq": {"id": "r", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}}).usage == Usage(9, 4)
-
-
-# --- errors that arrive as success -------------------------------------------------------------------------------------------
+    assert chat(
+        STOP | {"x_groq": {"id": "r", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}}
+    ).usage == Usage(9, 4)
 
 
 @pytest.mark.parametrize(
@@ -280,37 +364,73 @@ def test_groq_hides_its_usage() -> None:
     [
         (
             "openai-chat",
-            {"error": {"code": 502, "message": "Provider disconnected"}, "choices": [{"delta": {}, "finish_reason": "error"}]},
+            {
+                "error": {"code": 502, "message": "Provider disconnected"},
+                "choices": [{"delta": {}, "finish_reason": "error"}],
+            },
             "overloaded",
         ),
         (
             "openai-chat",
-            {"error": {"message": "Rate limit reached", "type": "tokens", "code": "rate_limit_exceeded"}},
+            {
+                "error": {
+                    "message": "Rate limit reached",
+                    "type": "tokens",
+                    "code": "rate_limit_exceeded",
+                }
+            },
             "rate_limited",
         ),
         ("openai-chat", {"error": "out of memory", "error_type": "overloaded"}, "overloaded"),
         (
             "openai-chat",
-            {"object": "error", "message": "maximum context length is 10", "type": "BadRequestError", "code": 400},
+            {
+                "object": "error",
+                "message": "maximum context length is 10",
+                "type": "BadRequestError",
+                "code": 400,
+            },
             "context_too_long",
         ),
         ("openai-chat", chat_chunk(finish_reason="error"), "overloaded"),
         ("openai-chat", chat_chunk(finish_reason="insufficient_system_resource"), "overloaded"),
         ("openai-chat", chat_chunk(finish_reason="MALFORMED_FUNCTION_CALL"), "malformed"),
-        ("openai-responses", {"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, "rate_limited"),
-        ("openai-responses", {"type": "error", "error": {"type": "server_error", "message": "x"}}, "overloaded"),
         (
             "openai-responses",
-            {"type": "response.failed", "response": {"status": "failed", "error": {"code": "context_length_exceeded"}}},
+            {"type": "error", "code": "rate_limit_exceeded", "message": "slow"},
+            "rate_limited",
+        ),
+        (
+            "openai-responses",
+            {"type": "error", "error": {"type": "server_error", "message": "x"}},
+            "overloaded",
+        ),
+        (
+            "openai-responses",
+            {
+                "type": "response.failed",
+                "response": {"status": "failed", "error": {"code": "context_length_exceeded"}},
+            },
             "context_too_long",
         ),
         (
             "openai-responses",
-            {"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error"}}},
+            {
+                "type": "response.failed",
+                "response": {"status": "failed", "error": {"code": "server_error"}},
+            },
             "overloaded",
         ),
-        ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "overloaded"),
-        ("anthropic", {"type": "error", "error": {"type": "rate_limit_error", "message": "x"}}, "rate_limited"),
+        (
+            "anthropic",
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            "overloaded",
+        ),
+        (
+            "anthropic",
+            {"type": "error", "error": {"type": "rate_limit_error", "message": "x"}},
+            "rate_limited",
+        ),
         ("anthropic", {"error": {"message": "gateway", "code": 504}}, "timeout"),
     ],
 )
@@ -327,11 +447,11 @@ def test_an_error_in_mid_stream_or_as_the_whole_answer_has_its_class(
 
 def test_an_error_in_an_array_is_an_error() -> None:
     with pytest.raises(ModelFailure) as caught:
-        read("openai-chat", b'[{"error": {"code": 429, "message": "Resource exhausted", "status": "RESOURCE_EXHAUSTED"}}]')
+        read(
+            "openai-chat",
+            b'[{"error": {"code": 429, "message": "Resource exhausted", "status": "RESOURCE_EXHAUSTED"}}]',
+        )
     assert caught.value.failure == "rate_limited"
-
-
-# --- anthropic and responses ---------------------------------------------------------------------------------------------------
 
 
 def test_anthropic_blocks_keep_their_order_and_their_signatures_for_the_way_back() -> None:
@@ -347,7 +467,10 @@ def test_anthropic_blocks_keep_their_order_and_their_signatures_for_the_way_back
         sse(
             {
                 "type": "message_start",
-                "message": {"model": "c", "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 1}},
+                "message": {
+                    "model": "c",
+                    "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 1},
+                },
             },
             *block(0, {"type": "redacted_thinking", "data": "zzz"}),
             *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "one"}),
@@ -363,12 +486,20 @@ def test_anthropic_blocks_keep_their_order_and_their_signatures_for_the_way_back
                 {"type": "input_json_delta", "partial_json": "{}"},
             ),
             *block(4, {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}),
-            *block(5, {"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "input_json_delta", "partial_json": ""}),
+            *block(
+                5,
+                {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+                {"type": "input_json_delta", "partial_json": ""},
+            ),
             *block(6, {"type": "text", "text": "two"}),
-            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9, "input_tokens": None}},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "tool_use"},
+                "usage": {"output_tokens": 9, "input_tokens": None},
+            },
         ),
     )
-    assert reply == Reply(
+    assert reply == ModelReply(
         text="onetwo",
         reasoning="hm",
         calls=(ModelCall("t", "f", "{}"),),
@@ -389,7 +520,10 @@ def test_anthropic_blocks_keep_their_order_and_their_signatures_for_the_way_back
 
 
 def test_deltas_of_blocks_that_were_never_announced_still_count() -> None:
-    events = ({"type": "content_block_delta", "delta": {"type": "text_delta", "text": piece}} for piece in ("a", "b"))
+    events = (
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": piece}}
+        for piece in ("a", "b")
+    )
     assert read("anthropic", sse(*events, {"type": "message_stop"})).text == "ab"
 
 
@@ -408,23 +542,47 @@ def test_responses_without_a_final_output_are_read_from_their_items() -> None:
     reply = read(
         "openai-responses",
         sse(
-            *({"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(items)),
+            *(
+                {"type": "response.output_item.done", "output_index": at, "item": item}
+                for at, item in enumerate(items)
+            ),
             {"type": "response.completed", "response": {"status": "completed", "output": []}},
         ),
         heard=heard,
     )
-    assert (reply.reasoning, reply.calls, heard) == ("hm", (ModelCall("f", "f", "{}"),), [("reasoning", "hm")])
+    assert (reply.reasoning, reply.calls, heard) == (
+        "hm",
+        (ModelCall("f", "f", "{}"),),
+        [("reasoning", "hm")],
+    )
     assert reply.native is not None
-    assert reply.native.items[0] == {key: value for key, value in items[0].items() if key != "status"}
+    assert reply.native.items[0] == {
+        key: value for key, value in items[0].items() if key != "status"
+    }
 
 
 def test_ids_that_change_with_every_event_of_an_item_do_not_matter() -> None:
-    call = {"type": "function_call", "id": "z", "call_id": "c", "name": "f", "arguments": '{"x": 1}'}
+    call = {
+        "type": "function_call",
+        "id": "z",
+        "call_id": "c",
+        "name": "f",
+        "arguments": '{"x": 1}',
+    }
     reply = read(
         "openai-responses",
         sse(
-            {"type": "response.output_item.added", "output_index": 0, "item": {**call, "id": "x", "arguments": ""}},
-            {"type": "response.function_call_arguments.delta", "item_id": "y", "output_index": 0, "delta": '{"x": 1}'},
+            {
+                "type": "response.output_item.added",
+                "output_index": 0,
+                "item": {**call, "id": "x", "arguments": ""},
+            },
+            {
+                "type": "response.function_call_arguments.delta",
+                "item_id": "y",
+                "output_index": 0,
+                "delta": '{"x": 1}',
+            },
             {"type": "response.output_item.done", "output_index": 0, "item": call},
             {"type": "response.completed", "response": {"status": "completed", "output": [call]}},
         ),
@@ -434,15 +592,28 @@ def test_ids_that_change_with_every_event_of_an_item_do_not_matter() -> None:
 
 def test_a_response_that_only_ends_is_shown_at_its_end() -> None:
     heard: list[Any] = []
-    message = {"type": "message", "content": [{"type": "output_text", "text": "all"}, {"type": "refusal", "refusal": "no"}]}
-    reply = read("openai-responses", sse({"type": "response.completed", "response": {"output": [message]}}), heard=heard)
+    message = {
+        "type": "message",
+        "content": [{"type": "output_text", "text": "all"}, {"type": "refusal", "refusal": "no"}],
+    }
+    reply = read(
+        "openai-responses",
+        sse({"type": "response.completed", "response": {"output": [message]}}),
+        heard=heard,
+    )
     assert (reply.text, heard) == ("allno", [("text", "allno")])
 
 
-@pytest.mark.parametrize(("reason", "stop"), [("max_output_tokens", "length"), ("content_filter", "content_filter")])
+@pytest.mark.parametrize(
+    ("reason", "stop"), [("max_output_tokens", "length"), ("content_filter", "content_filter")]
+)
 def test_an_incomplete_response_says_why(reason: str, stop: str) -> None:
     event = {
         "type": "response.incomplete",
-        "response": {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []},
+        "response": {
+            "status": "incomplete",
+            "incomplete_details": {"reason": reason},
+            "output": [],
+        },
     }
     assert read("openai-responses", sse(event)).stop == stop

@@ -5,29 +5,53 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.core.messages import FailureClass, ModelFailure
-from palyra.models.reliability import LONGEST_WAIT_MS, Breaker, Decision, GiveUp, NextProvider, RetryAfter, after_failure
+from palyra.models.reliability import (
+    LONGEST_WAIT_MS,
+    Breaker,
+    Decision,
+    NextProvider,
+    NoProviderLeft,
+    RetryAfter,
+    after_failure,
+)
 
 PASSING: list[FailureClass] = ["rate_limited", "overloaded", "network", "timeout"]
 chance = st.floats(0, 1, exclude_max=True)
 
 
 def decide(
-    failure: FailureClass, attempt: int = 1, *, wait: int | None = None, fallback: bool = True, rand: float = 0.5
+    failure: FailureClass,
+    attempt: int = 1,
+    *,
+    wait: int | None = None,
+    fallback: bool = True,
+    rand: float = 0.5,
 ) -> Decision:
     asked = ModelFailure(failure, "x", retry_after_ms=wait)
-    answers = {after_failure(asked, attempt=attempt, text_shown=shown, has_fallback=fallback, rand=rand) for shown in (False, True)}
+    answers = {
+        after_failure(asked, attempt=attempt, text_shown=shown, has_fallback=fallback, rand=rand)
+        for shown in (False, True)
+    }
     assert len(answers) == 1
     return answers.pop()
 
 
 @pytest.mark.parametrize("failure", PASSING)
-def test_what_passes_is_tried_three_times_then_elsewhere_then_not_at_all(failure: FailureClass) -> None:
-    assert [decide(failure, attempt) for attempt in (1, 2, 3)] == [RetryAfter(250), RetryAfter(500), NextProvider()]
-    assert decide(failure, 3, fallback=False) == GiveUp()
+def test_what_passes_is_tried_three_times_then_elsewhere_then_not_at_all(
+    failure: FailureClass,
+) -> None:
+    assert [decide(failure, attempt) for attempt in (1, 2, 3)] == [
+        RetryAfter(250),
+        RetryAfter(500),
+        NextProvider(),
+    ]
+    assert decide(failure, 3, fallback=False) == NoProviderLeft()
 
 
 @given(st.sampled_from(PASSING), st.integers(1, 2), chance)
-def test_waits_are_spread_over_a_window_that_doubles(failure: FailureClass, attempt: int, rand: float) -> None:
+def test_waits_are_spread_over_a_window_that_doubles(
+    failure: FailureClass, attempt: int, rand: float
+) -> None:
     match decide(failure, attempt, rand=rand):
         case RetryAfter(ms=ms):
             assert 0 <= ms < 500 * 2 ** (attempt - 1)
@@ -44,23 +68,23 @@ def test_a_wait_the_server_asks_for_is_never_cut_short(wait: int, rand: float) -
 
 def test_a_server_that_asks_for_too_long_a_wait_is_left_for_the_next() -> None:
     assert decide("rate_limited", wait=LONGEST_WAIT_MS + 1) == NextProvider()
-    assert decide("rate_limited", wait=LONGEST_WAIT_MS + 1, fallback=False) == GiveUp()
+    assert decide("rate_limited", wait=LONGEST_WAIT_MS + 1, fallback=False) == NoProviderLeft()
 
 
 @pytest.mark.parametrize("failure", ["auth", "permission", "quota", "context_too_long"])
 def test_what_only_this_provider_refuses_goes_to_the_next(failure: FailureClass) -> None:
     assert decide(failure) == NextProvider()
-    assert decide(failure, fallback=False) == GiveUp()
+    assert decide(failure, fallback=False) == NoProviderLeft()
 
 
 @pytest.mark.parametrize("failure", ["content_blocked", "bad_request"])
 def test_what_every_provider_would_refuse_is_given_up(failure: FailureClass) -> None:
-    assert decide(failure) == GiveUp()
+    assert decide(failure) == NoProviderLeft()
 
 
 def test_an_unreadable_answer_is_asked_for_once_more() -> None:
     assert [decide("malformed", attempt) for attempt in (1, 2)] == [RetryAfter(250), NextProvider()]
-    assert decide("malformed", 2, fallback=False) == GiveUp()
+    assert decide("malformed", 2, fallback=False) == NoProviderLeft()
 
 
 def test_the_breaker_opens_after_failures_in_a_row_and_recovers_by_itself() -> None:

@@ -21,14 +21,24 @@ def split(stream: bytes, cuts: list[int]) -> list[bytes]:
     return [data.strip(b" ") for data in found + splitter.end()]
 
 
-@given(EVENTS, st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 10_000), max_size=12), st.booleans())
+@given(
+    EVENTS,
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.lists(st.integers(0, 10_000), max_size=12),
+    st.booleans(),
+)
 def test_any_chunking_and_any_line_ending_gives_the_events_that_were_written(
     events: list[list[str]], newline: str, cuts: list[int], marked: bool
 ) -> None:
     written = ("\ufeff" if marked else "") + "".join(
-        f": a comment{newline}event: x{newline}" + "".join(f"data: {line}{newline}" for line in lines) + newline for lines in events
+        f": a comment{newline}event: x{newline}"
+        + "".join(f"data: {line}{newline}" for line in lines)
+        + newline
+        for lines in events
     )
-    assert split(written.encode(), cuts) == ["\n".join(lines).strip(" ").encode() for lines in events]
+    assert split(written.encode(), cuts) == [
+        "\n".join(lines).strip(" ").encode() for lines in events
+    ]
 
 
 @given(st.lists(st.integers(0, 200), max_size=8))

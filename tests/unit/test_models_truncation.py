@@ -1,8 +1,10 @@
-"""A stream that is cut never yields a call that the model did not finish, at whatever byte it is cut."""
+"""A stream that is cut never yields a call that the model did not finish, at whatever byte it is
+cut.
+"""
 
 import pytest
 
-from palyra.core.messages import ModelFailure, Reply
+from palyra.core.messages import ModelFailure, ModelReply
 from tests.fake_provider import WRITERS, Script
 from tests.material import material
 from tests.model_reading import Recording, read, recordings
@@ -14,13 +16,26 @@ SCRIPT = Script(
 )
 # The first bytes of the event that ends a reply. Nothing before it may count as complete.
 END_MARKS = {
-    "openai-chat": (b'"finish_reason": "tool_calls"', b'"finish_reason":"tool_calls"', b'"finish_reason":"stop"', b"[DONE]"),
-    "openai-responses": (b'"type": "response.completed"', b'"type":"response.completed"', b"event: response.completed"),
-    "anthropic": (b'"stop_reason": "tool_use"', b'"stop_reason":"tool_use"', b'"stop_reason":"end_turn"'),
+    "openai-chat": (
+        b'"finish_reason": "tool_calls"',
+        b'"finish_reason":"tool_calls"',
+        b'"finish_reason":"stop"',
+        b"[DONE]",
+    ),
+    "openai-responses": (
+        b'"type": "response.completed"',
+        b'"type":"response.completed"',
+        b"event: response.completed",
+    ),
+    "anthropic": (
+        b'"stop_reason": "tool_use"',
+        b'"stop_reason":"tool_use"',
+        b'"stop_reason":"end_turn"',
+    ),
 }
 
 
-def outcome(dialect: str, body: bytes) -> Reply | ModelFailure:
+def outcome(dialect: str, body: bytes) -> ModelReply | ModelFailure:
     try:
         return read(dialect, body, pieces=len(body) or 1)
     except ModelFailure as failure:
@@ -34,10 +49,10 @@ def check_every_cut(dialect: str, body: bytes, step: int) -> None:
     begins = body.rfind(b"data:", 0, mark)
     for cut in range(0, len(body), step):
         result = outcome(dialect, body[:cut])
-        assert isinstance(result, Reply) or result.failure in ("network", "malformed")
+        assert isinstance(result, ModelReply) or result.failure in ("network", "malformed")
         if cut <= begins:
             assert isinstance(result, ModelFailure), f"cut at {cut}"
-        elif isinstance(result, Reply):
+        elif isinstance(result, ModelReply):
             assert (result.calls, result.text) == (whole.calls, whole.text), f"cut at {cut}"
 
 

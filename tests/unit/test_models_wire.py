@@ -10,7 +10,9 @@ from palyra.models import wire_format
 from palyra.models.wire_format import CallIds, ToolNames
 
 LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-awkward = st.text("ab._:/- é", max_size=6) | st.text("a.", min_size=60, max_size=80) | st.text(max_size=4)
+awkward = (
+    st.text("ab._:/- é", max_size=6) | st.text("a.", min_size=60, max_size=80) | st.text(max_size=4)
+)
 
 
 @given(st.lists(awkward, max_size=12))
@@ -18,7 +20,9 @@ def test_every_tool_has_a_legal_name_of_its_own_that_leads_back(tools: list[str]
     names = ToolNames(tools)
     sent = {tool: names.to_wire(tool) for tool in tools}
     assert all(LEGAL.fullmatch(name) for name in sent.values())
-    assert {tool: names.to_ours(name) for tool, name in sent.items()} == {tool: tool for tool in tools}
+    assert {tool: names.to_ours(name) for tool, name in sent.items()} == {
+        tool: tool for tool in tools
+    }
 
 
 def test_a_legal_name_is_kept_even_if_a_mangled_one_wants_it() -> None:
@@ -52,7 +56,9 @@ def test_ids_that_repeat_between_turns_are_told_apart_on_the_wire() -> None:
 def test_an_id_that_another_provider_made_is_rewritten_where_it_is_not_legal() -> None:
     assert CallIds(wire_format.MISTRAL_ID).of_call(ModelCall("toolu_01", "x", "{}")) == "000000000"
     assert CallIds(wire_format.MISTRAL_ID).of_call(ModelCall("aB3dE6gH9", "x", "{}")) == "aB3dE6gH9"
-    assert wire_format.LEGAL_ID.fullmatch(CallIds().of_call(ModelCall("resp_1:call_0/é" * 9, "x", "{}")))
+    assert wire_format.LEGAL_ID.fullmatch(
+        CallIds().of_call(ModelCall("resp_1:call_0/é" * 9, "x", "{}"))
+    )
 
 
 def test_arguments_that_were_no_object_still_go_back_as_one() -> None:
@@ -64,9 +70,23 @@ def test_arguments_that_were_no_object_still_go_back_as_one() -> None:
 
 
 def test_a_native_record_is_used_only_by_its_own_dialect_and_while_it_fits() -> None:
-    items = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "characters": 2}, {"type": "call"}]
-    turn = AssistantMessage(text="hi", calls=(ModelCall("a", "x", "{}"),), native=Native("anthropic@h", items))
+    items = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "characters": 2},
+        {"type": "call"},
+    ]
+    turn = AssistantMessage(
+        text="hi", calls=(ModelCall("a", "x", "{}"),), native=Native("anthropic@h", items)
+    )
     assert wire_format.native_items(turn, "anthropic@h") == items
     assert wire_format.native_items(turn, "anthropic@other") == []
-    assert wire_format.native_items(AssistantMessage(text="hi!", calls=turn.calls, native=turn.native), "anthropic@h") == []
-    assert wire_format.native_items(AssistantMessage(text="hi", native=turn.native), "anthropic@h") == []
+    assert (
+        wire_format.native_items(
+            AssistantMessage(text="hi!", calls=turn.calls, native=turn.native), "anthropic@h"
+        )
+        == []
+    )
+    assert (
+        wire_format.native_items(AssistantMessage(text="hi", native=turn.native), "anthropic@h")
+        == []
+    )

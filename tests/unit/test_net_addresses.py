@@ -90,7 +90,9 @@ def test_a_public_address_may_be_reached(text: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_whatever_the_standard_library_knows_to_be_private_is_refused(address: IPv4Address | IPv6Address) -> None:
+def test_whatever_the_standard_library_knows_to_be_private_is_refused(
+    address: IPv4Address | IPv6Address,
+) -> None:
     if not address.is_global or address.is_multicast or address.is_reserved:
         carried = address.ipv4_mapped if isinstance(address, IPv6Address) else None
         if carried is None and address not in addresses._NAT64:
@@ -98,14 +100,27 @@ def test_whatever_the_standard_library_knows_to_be_private_is_refused(address: I
 
 
 @given(st.ip_addresses(v=4))
-def test_an_ipv6_address_is_never_better_than_the_ipv4_address_inside_it(inner: IPv4Address) -> None:
+def test_an_ipv6_address_is_never_better_than_the_ipv4_address_inside_it(
+    inner: IPv4Address,
+) -> None:
     for prefix in ("::ffff:", "64:ff9b::", "2600::5efe:", "::", "2600::200:5efe:"):
         carrying = IPv6Address(f"{prefix}{inner}")
         assert addresses.refusal(inner) is None or addresses.refusal(carrying)
 
 
 @pytest.mark.parametrize(
-    "text", ["fe80::1%eth0", "127.1", "0177.0.0.1", "0x7f.0.0.1", "2130706433", "localhost", "", "[::1]", " ::1"]
+    "text",
+    [
+        "fe80::1%eth0",
+        "127.1",
+        "0177.0.0.1",
+        "0x7f.0.0.1",
+        "2130706433",
+        "localhost",
+        "",
+        "[::1]",
+        " ::1",
+    ],
 )
 def test_only_the_usual_spelling_is_an_address(text: str) -> None:
     assert addresses.parse(text) is None
@@ -135,14 +150,31 @@ def test_a_name_for_something_near_is_not_even_looked_up(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["example.org", "localhost.example.org", "internal.example.com", "xn--fa-hia.example", "local.news"]
+    "name",
+    [
+        "example.org",
+        "localhost.example.org",
+        "internal.example.com",
+        "xn--fa-hia.example",
+        "local.news",
+    ],
 )
 def test_an_ordinary_name_is_looked_up(name: str) -> None:
     assert addresses.name_refusal(name) is None
 
 
 @pytest.mark.parametrize(
-    "text", ["169.254.169.254", "::ffff:169.254.1.1", "fd00:ec2::254", "fe80::1", "224.0.0.1", "ff02::1", "0.0.0.0", "::"]
+    "text",
+    [
+        "169.254.169.254",
+        "::ffff:169.254.1.1",
+        "fd00:ec2::254",
+        "fe80::1",
+        "224.0.0.1",
+        "ff02::1",
+        "0.0.0.0",
+        "::",
+    ],
 )
 def test_some_addresses_cannot_even_be_listed(text: str) -> None:
     assert addresses.last_resort(ip_address(text))

@@ -3,9 +3,9 @@
 import pytest
 
 from palyra.core.errors import PalyraError
-from palyra.tools.net.allowed_hosts import Listed
+from palyra.tools.net.allowed_hosts import AllowedHosts
 from palyra.tools.net.egress import Egress
-from palyra.tools.net.hosts import Refused
+from palyra.tools.net.hosts import HostRefused
 from palyra.tools.net.resolve import Resolver, private_place
 
 
@@ -32,11 +32,11 @@ from palyra.tools.net.resolve import Resolver, private_place
     ],
 )
 def test_an_entry_covers_what_it_says(entry: str, host: str, port: int, covered: bool) -> None:
-    assert Listed([entry]).covers(host, port) is covered
+    assert AllowedHosts([entry]).covers(host, port) is covered
 
 
 def test_an_empty_list_covers_nothing() -> None:
-    assert not Listed([]).covers("example.org", 443)
+    assert not AllowedHosts([]).covers("example.org", 443)
 
 
 @pytest.mark.parametrize(
@@ -58,23 +58,42 @@ def test_an_empty_list_covers_nothing() -> None:
 )
 def test_an_entry_that_says_nothing_exact_is_refused(entry: str) -> None:
     with pytest.raises(PalyraError):
-        Listed([entry])
+        AllowedHosts([entry])
 
 
 @pytest.mark.parametrize(
     "place",
-    ["169.254.169.254:80", "[fe80::1]:80", "metadata.google.internal:80", "127.0.0.1", "0.0.0.0:80", "*.lan:80", "", "a b:1"],
+    [
+        "169.254.169.254:80",
+        "[fe80::1]:80",
+        "metadata.google.internal:80",
+        "127.0.0.1",
+        "0.0.0.0:80",
+        "*.lan:80",
+        "",
+        "a b:1",
+    ],
 )
 def test_what_nobody_may_reach_is_no_private_host_of_the_settings(place: str) -> None:
     assert private_place(place) == ""
 
 
 def test_the_settings_open_a_place_for_every_tool_and_nothing_else_does() -> None:
-    strict, opened = Resolver(), Resolver().allowing(["127.0.0.1:3000", "nas.lan:443", "169.254.169.254:80"])
-    for place in ("127.0.0.1:3000", "nas.lan:443", "10.0.0.1:80", "169.254.1.1:80", "[fe80::1]:80", "localhost:80"):
-        with pytest.raises(Refused):
+    strict, opened = (
+        Resolver(),
+        Resolver().allowing(["127.0.0.1:3000", "nas.lan:443", "169.254.169.254:80"]),
+    )
+    for place in (
+        "127.0.0.1:3000",
+        "nas.lan:443",
+        "10.0.0.1:80",
+        "169.254.1.1:80",
+        "[fe80::1]:80",
+        "localhost:80",
+    ):
+        with pytest.raises(HostRefused):
             Egress(strict).check([place])
     Egress(opened).check(["127.0.0.1:3000", "nas.lan:443", "example.org"])
     for place in ("127.0.0.1:3001", "169.254.169.254:80", "127.0.0.1"):
-        with pytest.raises(Refused):
+        with pytest.raises(HostRefused):
             Egress(opened).check([place])

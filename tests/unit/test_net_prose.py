@@ -28,24 +28,36 @@ def text(page: str) -> str:
         ("<ul><li><p>a</p></li><li><p>b</p></li></ul>after", "- a\n- b\n\nafter"),
         ('<a href="other?x=1#y">link</a>', "[link](https://site.example/dir/other?x=1)"),
         ('<a href="//cdn.example/x">link</a>', "[link](https://cdn.example/x)"),
-        ('<a href="javascript:alert(1)">link</a> <a href="data:x">b</a> <a href="#top">c</a> <a>d</a>', "link b c d"),
+        (
+            '<a href="javascript:alert(1)">link</a> <a href="data:x">b</a> <a href="#top">c</a> <a>d</a>',
+            "link b c d",
+        ),
         ('<a href="https://user:pw@x.example/">link</a>', "link"),
         ('<a href="/x"><img alt="A picture"></a>', "[[image: A picture]](https://site.example/x)"),
         ("<pre>  a\n    b\n</pre>", "```\n  a\n    b\n```"),
         ("<p>run <code>x &lt; y</code> now</p>", "run `x < y` now"),
-        ("<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2|3</td></tr></table>", "| A | B |\n| 1 | 2\\|3 |"),
+        (
+            "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2|3</td></tr></table>",
+            "| A | B |\n| 1 | 2\\|3 |",
+        ),
         ("<table><tr><td><p>only</p><p>layout</p></table>", "only layout"),
         ("a &amp; b &lt; c &copy; &#x41; &nosuch;", "a & b < c © A &nosuch;"),
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
         ("  lots \n\t of   space  ", "lots of space"),
         ("<nav>menu</nav>body<footer>foot</footer>", "body\n\nfoot"),
-        ("<script>var x = '<p>no</p>';</script><style>p{}</style><noscript>no</noscript>yes", "yes"),
+        (
+            "<script>var x = '<p>no</p>';</script><style>p{}</style><noscript>no</noscript>yes",
+            "yes",
+        ),
         ("<template>no</template><svg><title>no</title><text>no</text></svg>yes", "yes"),
         ("<p hidden>no</p><p aria-hidden=true>no</p><p style='DISPLAY : none'>no</p>yes", "yes"),
         ("<div hidden>no<div>no</div>no</div>yes", "yes"),
         ("<!-- no --><!doctype html><?php no ?><![CDATA[no]]>yes", "yes"),
         ("<head><title>t</title><p>yes", "yes"),
-        ("<base href='https://other.example/b/'><a href=c>link</a>", "[link](https://other.example/b/c)"),
+        (
+            "<base href='https://other.example/b/'><a href=c>link</a>",
+            "[link](https://other.example/b/c)",
+        ),
         ("<main>" + "long " * 50 + "</main><aside>not this</aside>", ("long " * 50).strip()),
         ("<main>short</main><p>and this", "short\n\nand this"),
         ("<dl><dt>term<dd>meaning</dl>", "term\n\nmeaning"),
@@ -53,7 +65,10 @@ def text(page: str) -> str:
         ("</p></div></nope>text", "text"),
         ("text <a href='never closed", "text"),
         ("", ""),
-        ("soft\u00adhyphen zero\u200bwidth \u202eflipped \U000e0041tagged", "softhyphen zerowidth flipped tagged"),
+        (
+            "soft\u00adhyphen zero\u200bwidth \u202eflipped \U000e0041tagged",
+            "softhyphen zerowidth flipped tagged",
+        ),
         ("family: 👨\u200d👩\u200d👧 می\u200cخواهم", "family: 👨\u200d👩\u200d👧 می\u200cخواهم"),
     ],
 )
@@ -62,7 +77,13 @@ def test_a_page_reads_like_this(page: str, expected: str) -> None:
 
 
 def test_the_title_is_the_first_one_of_the_page() -> None:
-    assert prose("<svg><title>no</title></svg><title> The \n &quot;page&quot; </title><title>no</title>", URL)[0] == 'The "page"'
+    assert (
+        prose(
+            "<svg><title>no</title></svg><title> The \n &quot;page&quot; </title><title>no</title>",
+            URL,
+        )[0]
+        == 'The "page"'
+    )
 
 
 PIECES = [

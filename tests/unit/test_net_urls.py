@@ -18,7 +18,9 @@ LEAST_AGREEING = 179
 
 def cases() -> list[dict[str, Any]]:
     return [
-        case for case in json.loads(material("injection", "whatwg_urltestdata_BSD3.json").read_text()) if isinstance(case, dict)
+        case
+        for case in json.loads(material("injection", "whatwg_urltestdata_BSD3.json").read_text())
+        if isinstance(case, dict)
     ]
 
 
@@ -37,7 +39,12 @@ def test_every_whatwg_case_is_read_as_the_standard_says_or_refused() -> None:
             refused += 1
             continue
         port = "" if url.port == urls.PORTS[url.scheme] else str(url.port)
-        ours = {"protocol": f"{url.scheme}:", "hostname": hosts.written(url.host), "port": port, "pathname": url.path}
+        ours = {
+            "protocol": f"{url.scheme}:",
+            "hostname": hosts.written(url.host),
+            "port": port,
+            "pathname": url.path,
+        }
         ours["search"] = f"?{url.query}" if url.query else ""
         assert not case.get("failure"), case
         assert ours == {key: case[key] for key in ours}, case
@@ -47,14 +54,24 @@ def test_every_whatwg_case_is_read_as_the_standard_says_or_refused() -> None:
 
 
 def test_what_the_standard_takes_for_a_web_address_is_refused_only_for_a_reason_of_safety() -> None:
-    """Credentials, odd spellings of addresses, ports that are not the web's, names that IDNA does not know."""
+    """Credentials, odd spellings of addresses, ports that are not the web's, names that IDNA does
+    not know.
+    """
     unexplained = []
     for case in cases():
-        if case.get("failure") or case["protocol"] not in ("http:", "https:") or read(case) is not None:
+        if (
+            case.get("failure")
+            or case["protocol"] not in ("http:", "https:")
+            or read(case) is not None
+        ):
             continue
         text = f"{case['input']} {case['base']}"
         address = case["hostname"].replace(".", "").isdecimal()
-        odd = case["hostname"].endswith(".") or "xn--" in case["hostname"].lower() or not case["hostname"][0].isalnum()
+        odd = (
+            case["hostname"].endswith(".")
+            or "xn--" in case["hostname"].lower()
+            or not case["hostname"][0].isalnum()
+        )
         if not ("@" in text or address or odd or case["port"] in ("0", "21")):
             unexplained.append(case["input"])
     assert unexplained == []
@@ -121,14 +138,19 @@ def test_a_dangerous_url_is_refused(text: str) -> None:
         urls.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "example.org", "//example.org/", "/path", "https://", "https:///", "\ud800", "x" * 9000])
+@pytest.mark.parametrize(
+    "text",
+    ["", "example.org", "//example.org/", "/path", "https://", "https:///", "\ud800", "x" * 9000],
+)
 def test_what_is_no_url_is_called_so(text: str) -> None:
     with pytest.raises(InvalidInput):
         urls.parse(text)
 
 
 def test_no_loopback_payload_is_read_as_a_place_that_may_be_reached() -> None:
-    payloads = material("injection", "ssrf_loopback_payloads_port18099.txt").read_text().splitlines()
+    payloads = (
+        material("injection", "ssrf_loopback_payloads_port18099.txt").read_text().splitlines()
+    )
     passed = set()
     for payload in payloads:
         try:
@@ -143,7 +165,9 @@ def test_no_loopback_payload_is_read_as_a_place_that_may_be_reached() -> None:
     assert len(payloads) == 370
 
 
-@given(st.text(alphabet=st.sampled_from("htps:/\\.@#?%[]0123456789abcdefx-_ \t\n。１é"), max_size=60))
+@given(
+    st.text(alphabet=st.sampled_from("htps:/\\.@#?%[]0123456789abcdefx-_ \t\n。１é"), max_size=60)
+)
 @example("http://[::ffff:127.0.0.1]/")
 def test_reading_gives_a_url_or_a_refusal_and_reading_again_changes_nothing(text: str) -> None:
     for spelt in (text, f"http://{text}", f"https://example.org/{text}"):

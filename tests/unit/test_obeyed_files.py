@@ -1,4 +1,6 @@
-"""The table of files that programs obey: it names what it should, in every spelling, and leaves ordinary files alone."""
+"""The table of files that programs obey: it names what it should, in every spelling, and leaves
+ordinary files alone.
+"""
 
 import pytest
 from hypothesis import given
@@ -36,8 +38,12 @@ OBEYED = {
         "AGENTS.md CLAUDE.md PALYRA.md GEMINI.md .cursorrules .cursor/rules/a.mdc .windsurfrules .clinerules "
         ".claude/settings.json .mcp.json .continue/config.json .aider.conf.yml skills/x/SKILL.md docs/agents.md"
     ),
-    "startup": (".bashrc .zshrc .profile .ssh/config .config/autostart/x.desktop .config/systemd/user/x.service .gdbinit"),
-    "programs": ("node_modules/.bin/tsc .venv/bin/python venv/bin/pip a/__pycache__/b.pyc node_modules/x/package.json"),
+    "startup": (
+        ".bashrc .zshrc .profile .ssh/config .config/autostart/x.desktop .config/systemd/user/x.service .gdbinit"
+    ),
+    "programs": (
+        "node_modules/.bin/tsc .venv/bin/python venv/bin/pip a/__pycache__/b.pyc node_modules/x/package.json"
+    ),
 }
 ORDINARY = (
     "README.md src/main.py src/app.ts index.html docs/guide.md notes.txt data/rows.csv src/git.py gitignore.md "
@@ -46,9 +52,19 @@ ORDINARY = (
 )
 
 
-@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in OBEYED.items() for path in paths.split()])
+@pytest.mark.parametrize(
+    ("kind", "path"), [(kind, path) for kind, paths in OBEYED.items() for path in paths.split()]
+)
 def test_a_file_that_a_program_obeys_is_named(kind: str, path: str) -> None:
-    for spelling in (path, f"deep/down/{path}", f"/srv/work/{path}", path.upper(), path.swapcase(), f"{path}.", f"./{path} "):
+    for spelling in (
+        path,
+        f"deep/down/{path}",
+        f"/srv/work/{path}",
+        path.upper(),
+        path.swapcase(),
+        f"{path}.",
+        f"./{path} ",
+    ):
         row = obeyed(spelling)
         assert row is not None, spelling
         assert row.kind == kind, (spelling, row)
@@ -60,7 +76,16 @@ def test_an_ordinary_file_is_left_alone(path: str) -> None:
     assert obeyed(path) is None
 
 
-@pytest.mark.parametrize("path", ["ＡＧＥＮＴＳ.md", "AGENTS\u200b.md", "CLAUDE.md::$DATA", "package.jso\u200dn", ".ｇit/config"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "ＡＧＥＮＴＳ.md",
+        "AGENTS\u200b.md",
+        "CLAUDE.md::$DATA",
+        "package.jso\u200dn",
+        ".ｇit/config",
+    ],
+)
 def test_another_spelling_makes_no_other_name(path: str) -> None:
     assert obeyed(path) is not None
 

@@ -52,7 +52,9 @@ def test_what_has_no_key_twice_is_left_to_the_decoder(text: str) -> None:
 
 _VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -68,7 +70,11 @@ def _first_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-@given(st.lists(st.sampled_from(["{", "}", "[", "]", ",", ":", '"a"', '"b"', '"\\u0061"', "1", " ", '"{"'])).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(["{", "}", "[", "]", ",", ":", '"a"', '"b"', '"\\u0061"', "1", " ", '"{"'])
+    ).map("".join)
+)
 def test_it_agrees_with_a_reader_that_looks_for_it(text: str) -> None:
     try:
         json.loads(text, object_pairs_hook=_first_twice)
@@ -87,7 +93,15 @@ def test_nesting_is_bounded() -> None:
         check_json(b"[" * 65 + b"]" * 65)
 
 
-@pytest.mark.parametrize("text", [b'"' + b'\\"' * 500_000, b'{"a":' * 1 + b'"' * 500_000, b'"\\' * 300_000, b"[],[{}]," * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'"' + b'\\"' * 500_000,
+        b'{"a":' * 1 + b'"' * 500_000,
+        b'"\\' * 300_000,
+        b"[],[{}]," * 100_000,
+    ],
+)
 def test_no_text_costs_more_than_its_length(text: bytes) -> None:
     begun = time.process_time()
     check_json(text)

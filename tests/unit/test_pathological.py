@@ -1,4 +1,6 @@
-"""Texts made to cost much cost no more than twenty times what plain text costs, and grow no faster than their length."""
+"""Texts made to cost much cost no more than twenty times what plain text costs, and grow no faster
+than their length.
+"""
 
 import asyncio
 

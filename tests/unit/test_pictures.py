@@ -35,12 +35,21 @@ def test_an_image_is_known_by_its_content(kind: str) -> None:
 
 
 def test_every_form_of_webp_is_known() -> None:
-    shapes = [content.shape(drawn("WEBP", 301, 9, mode, lossless=lossless)) for mode, lossless in (("RGB", True), ("RGBA", False))]
+    shapes = [
+        content.shape(drawn("WEBP", 301, 9, mode, lossless=lossless))
+        for mode, lossless in (("RGB", True), ("RGBA", False))
+    ]
     assert shapes == [content.Shape("image/webp", 301, 9)] * 2
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"%PDF-1.7" + bytes(40), b"\xff\xd8\xff" + bytes(40)]
+    "data",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"%PDF-1.7" + bytes(40),
+        b"\xff\xd8\xff" + bytes(40),
+    ],
 )
 def test_what_is_no_image_is_not_one(data: bytes) -> None:
     assert content.shape(data) is None
@@ -56,7 +65,10 @@ def test_a_small_image_is_kept_byte_for_byte() -> None:
     assert agent_images.check(data) == Picture("image/webp", data, 30, 20)
 
 
-@pytest.mark.parametrize(("kind", "mode"), [("PNG", "RGB"), ("PNG", "RGBA"), ("JPEG", "RGB"), ("GIF", "P"), ("WEBP", "RGBA")])
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [("PNG", "RGB"), ("PNG", "RGBA"), ("JPEG", "RGB"), ("GIF", "P"), ("WEBP", "RGBA")],
+)
 def test_a_large_image_is_made_smaller_and_stays_an_image(kind: str, mode: str) -> None:
     picture = agent_images.check(drawn(kind, 4100, 2050, mode))
     assert isinstance(picture, Picture)
@@ -67,7 +79,10 @@ def test_a_large_image_is_made_smaller_and_stays_an_image(kind: str, mode: str) 
 def test_what_cannot_be_kept_is_said() -> None:
     header = drawn("PNG", 4100, 10)[:60]
     enormous = drawn("PNG", 10, 10)[:16] + (60_000).to_bytes(4, "big") * 2 + bytes(40)
-    assert [agent_images.check(data) for data in (b"no image at all, only some text", header, enormous, bytes(9 << 20))] == [
+    assert [
+        agent_images.check(data)
+        for data in (b"no image at all, only some text", header, enormous, bytes(9 << 20))
+    ] == [
         "it is not a PNG, JPEG, WebP or GIF",
         "it cannot be read (OSError)",
         "it has 60000 × 60000 pixels, which is too many",
@@ -79,7 +94,9 @@ def test_a_result_keeps_its_good_images_and_tells_of_the_others() -> None:
     good = drawn("PNG")
     # What a tool calls an image does not matter; what it is does.
     kept, notes = asyncio.run(
-        agent_images.checked([url(good, "image/gif"), "https://site.example/a.png", "data:image/png;base64,%%%"])
+        agent_images.checked(
+            [url(good, "image/gif"), "https://site.example/a.png", "data:image/png;base64,%%%"]
+        )
     )
     assert kept == [Picture("image/png", good, 30, 20)]
     assert notes == [
@@ -90,29 +107,36 @@ def test_a_result_keeps_its_good_images_and_tells_of_the_others() -> None:
     assert notes == ["[2 more images were left out: a result may have 8]"]
 
 
-# --- showing them again -----------------------------------------------------------------------------------------------
-
-
 def turns(*names: str) -> list[Turn]:
     found: list[Turn] = []
     for at, name in enumerate(names):
         call = Call(CallId(f"c{at}"), "t", {})
         images = (Attachment(ArtifactId(name), "image/png", width=750, height=100),)
-        done = CallProgress(call, finished=ToolFinished(call_id=call.id, outcome="ok", images=images))
+        done = CallProgress(
+            call, finished=ToolFinished(call_id=call.id, outcome="ok", images=images)
+        )
         reply = ModelReplied(turn=1, provider="p", model="m", calls=(call,))
         found.append(ModelTurn(at, "run", 0, reply, [done]))
     return found
 
 
 def test_only_the_newest_images_are_sent_and_the_oldest_give_way_several_at_once() -> None:
-    shown = ["".join(str(each.artifact) for each in agent_images.shown(turns(*"abcdefghijk"[:count]))) for count in range(5, 12)]
+    shown = [
+        "".join(str(each.artifact) for each in agent_images.shown(turns(*"abcdefghijk"[:count])))
+        for count in range(5, 12)
+    ]
     assert shown == ["abcde", "abcdef", "defg", "defgh", "defghi", "ghij", "ghijk"]
 
 
 def test_the_same_image_counts_once() -> None:
-    assert [each.artifact for each in agent_images.shown(turns("a", "b", "a", "a", "a", "a", "a", "a"))] == ["a", "b"]
+    assert [
+        each.artifact for each in agent_images.shown(turns("a", "b", "a", "a", "a", "a", "a", "a"))
+    ] == ["a", "b"]
 
 
 def test_an_image_costs_tokens_by_its_size_up_to_a_limit() -> None:
     sizes = [(1, 1), (750, 100), (2048, 2048)]
-    assert [agent_images.tokens(Attachment(ArtifactId("a"), "image/png", width=w, height=h)) for w, h in sizes] == [1, 101, 1600]
+    assert [
+        agent_images.tokens(Attachment(ArtifactId("a"), "image/png", width=w, height=h))
+        for w, h in sizes
+    ] == [1, 101, 1600]

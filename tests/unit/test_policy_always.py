@@ -1,4 +1,6 @@
-"""The policy an "always" writes: exactly what was approved, whatever the approved value contains."""
+"""The policy an "always" writes: exactly what was approved, whatever the approved value
+contains.
+"""
 
 import threading
 from pathlib import Path
@@ -19,7 +21,11 @@ from tests.policy_calls import PATCH, SHELL, WORKSPACE, call, scope, tool
 
 SCHEMA = cedarpy.Schema.from_str(schema_text())
 ASKING = '@id("ask") permit (principal, action == Action::"run", resource);\n'
-PIECES = [*"a*\\\"'\n\r\t\0/;{}()|& ü\u202e\x7f", '" || true || "', '"};permit(principal,action,resource);//']
+PIECES = [
+    *"a*\\\"'\n\r\t\0/;{}()|& ü\u202e\x7f",
+    '" || true || "',
+    '"};permit(principal,action,resource);//',
+]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 KINDS = st.sampled_from(["path_prefix", "program", "command", "host", "tool"])
 names = st.text(st.sampled_from('ab*\\" '), min_size=1, max_size=3)
@@ -34,7 +40,9 @@ def loaded(text: str) -> PolicySet:
 
 
 def test_an_always_policy_reads_well() -> None:
-    text = always_policy(Subject("shell.run", "program", "pytest"), "user:owner", "01JD", 1_700_000_000_000)
+    text = always_policy(
+        Subject("shell.run", "program", "pytest"), "user:owner", "01JD", 1_700_000_000_000
+    )
     assert text == (
         '@id("always-01JD")\n'
         '@reason("approved for always: shell.run with the program pytest")\n'
@@ -61,8 +69,12 @@ def test_a_quoted_string_has_exactly_its_value(value: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(HOSTILE, HOSTILE)
 def test_a_pattern_matches_its_value_and_no_other(value: str, other: str) -> None:
-    text = f'permit (principal, action, resource) when {{ context.program like "{pattern(value)}" }};'
-    assert isinstance(judge.judge(loaded(text), call(SHELL, scope(program=other))), Allow) == (value == other)
+    text = (
+        f'permit (principal, action, resource) when {{ context.program like "{pattern(value)}" }};'
+    )
+    assert isinstance(judge.judge(loaded(text), call(SHELL, scope(program=other))), Allow) == (
+        value == other
+    )
 
 
 @settings(max_examples=400, deadline=None)
@@ -87,18 +99,28 @@ def test_an_always_policy_permits_exactly_what_its_subject_covers(
     if steer:  # half of the calls are about the very value, so that both answers are common
         below = value.rstrip("/") if value.startswith("/") else f"/{value}".rstrip("/")
         value = below if kind == "path_prefix" and below else value
-        where = Scope(paths=(f"{below}/a", below or "/"), program=value, command=value, hosts=(value,))
+        where = Scope(
+            paths=(f"{below}/a", below or "/"), program=value, command=value, hosts=(value,)
+        )
         other_tool = tool_name
     subject = Subject(tool_name, kind, value)  # type: ignore[arg-type]
     if kind == "host":
-        where = Scope(where.paths, "", where.program, where.command, tuple(host.lower().rstrip(".") for host in where.hosts))
+        where = Scope(
+            where.paths,
+            "",
+            where.program,
+            where.command,
+            tuple(host.lower().rstrip(".") for host in where.hosts),
+        )
         subject = Subject(tool_name, "host", value.lower().rstrip("."))
         if not subject.value:
             return
     question = call(tool(other_tool, "once"), where)
     verdict = judge.judge(loaded(always_policy(subject, "user:owner", "A1", 0)), question)
     if isinstance(verdict, Deny):
-        assert "not absolute and resolved" in verdict.reason  # a generated path such as /a//b is refused before any policy
+        assert (
+            "not absolute and resolved" in verdict.reason
+        )  # a generated path such as /a//b is refused before any policy
         return
     assert isinstance(verdict, Allow) == subject.covers(other_tool, where)
 
@@ -112,8 +134,12 @@ def test_an_always_policy_permits_exactly_what_its_subject_covers(
         (call(tool("shell.exec", "once"), scope(program="pytest")), "Ask"),
     ],
 )
-def test_an_always_policy_is_for_one_principal_and_one_tool(question: Question, expected: str) -> None:
-    policies = loaded(always_policy(Subject("shell.run", "program", "pytest"), "user:owner", "A1", 0))
+def test_an_always_policy_is_for_one_principal_and_one_tool(
+    question: Question, expected: str
+) -> None:
+    policies = loaded(
+        always_policy(Subject("shell.run", "program", "pytest"), "user:owner", "A1", 0)
+    )
     assert type(judge.judge(policies, question)).__name__ == expected
 
 
@@ -142,7 +168,10 @@ def test_answers_are_appended_each_once_and_load(tmp_path: Path) -> None:
         append_always(folder, text)
     assert check(folder, "default") == []
     store = PolicyStore(folder, "default")
-    assert [rule.id for rule in store.current.rules if rule.file.endswith("always.cedar")] == ["always-A1", "always-A2"]
+    assert [rule.id for rule in store.current.rules if rule.file.endswith("always.cedar")] == [
+        "always-A1",
+        "always-A2",
+    ]
     assert isinstance(store.judge(call(PATCH)), Allow)
     assert sorted(path.name for path in folder.iterdir()) == ["always.cedar"]
 
@@ -157,7 +186,10 @@ def test_what_the_operator_wrote_into_the_file_stays(tmp_path: Path) -> None:
 
 
 def test_answers_given_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
-    texts = [always_policy(Subject("shell.run", "program", f"p{n}"), "user:owner", f"A{n}", 0) for n in range(20)]
+    texts = [
+        always_policy(Subject("shell.run", "program", f"p{n}"), "user:owner", f"A{n}", 0)
+        for n in range(20)
+    ]
     threads = [threading.Thread(target=append_always, args=(tmp_path, text)) for text in texts]
     for thread in threads:
         thread.start()

@@ -9,10 +9,26 @@ from palyra.core.labels import Label
 from palyra.core.tools import Scope, Subject, SubjectKind
 from palyra.core.verdicts import Ask, Grant, Question
 from palyra.policy.grants import covering
-from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope, tool
+from tests.policy_calls import (
+    FETCH,
+    PATCH,
+    READ,
+    SEND,
+    SESSION,
+    SHELL,
+    WORKSPACE,
+    call,
+    scope,
+    tool,
+)
 
 NOW = 1_700_000_000_000
-PYTEST = Grant(subject=Subject("shell.run", "program", "pytest"), principal="user:owner", approval_id="A1", session_id=SESSION)
+PYTEST = Grant(
+    subject=Subject("shell.run", "program", "pytest"),
+    principal="user:owner",
+    approval_id="A1",
+    session_id=SESSION,
+)
 ASK = Ask("asks first", "medium", ("default-ask",))
 JOB = tool("job.start", "reversible", "process")
 WEB = Label(integrity="untrusted", sources=("web:example.org",))
@@ -32,7 +48,9 @@ def run(program: str = "pytest", **more: object) -> Question:
         (call(READ), False),
     ],
 )
-def test_a_grant_is_for_one_subject_one_principal_and_one_session(question: Question, covered: bool) -> None:
+def test_a_grant_is_for_one_subject_one_principal_and_one_session(
+    question: Question, covered: bool
+) -> None:
     assert (covering([PYTEST], question) is not None) == covered
 
 
@@ -41,7 +59,9 @@ def test_a_grant_without_a_session_holds_in_every_session() -> None:
     assert covering([wide], run(session_id="01JD0000000000000000000001")) == wide
 
 
-@pytest.mark.parametrize(("until_ms", "covered"), [(NOW + 1, True), (NOW, False), (NOW - 1, False), (None, True)])
+@pytest.mark.parametrize(
+    ("until_ms", "covered"), [(NOW + 1, True), (NOW, False), (NOW - 1, False), (None, True)]
+)
 def test_a_grant_ends_at_its_time(until_ms: int | None, covered: bool) -> None:
     grant = msgspec.structs.replace(PYTEST, until_ms=until_ms)
     assert (covering([grant], run(now_ms=NOW)) is not None) == covered
@@ -55,10 +75,17 @@ def test_the_first_grant_that_covers_is_the_one_named() -> None:
 
 @pytest.mark.parametrize(
     ("what", "where", "covered"),
-    [(JOB, scope(WORKSPACE), False), (FETCH, scope(), False), (SEND, scope(), False), (PATCH, scope(f"{WORKSPACE}/a"), True)],
+    [
+        (JOB, scope(WORKSPACE), False),
+        (FETCH, scope(), False),
+        (SEND, scope(), False),
+        (PATCH, scope(f"{WORKSPACE}/a"), True),
+    ],
     ids=["process", "network", "message", "a change that can be undone"],
 )
-def test_a_yes_from_before_untrusted_content_does_not_cover_what_reaches_out(what: object, where: Scope, covered: bool) -> None:
+def test_a_yes_from_before_untrusted_content_does_not_cover_what_reaches_out(
+    what: object, where: Scope, covered: bool
+) -> None:
     question = call(what, where, label=WEB)  # type: ignore[arg-type]
     grant = msgspec.structs.replace(PYTEST, subject=Subject(question.tool.name, "tool"))
     assert covering([grant], msgspec.structs.replace(question, label=Label())) == grant
@@ -74,7 +101,9 @@ def test_a_yes_from_before_untrusted_content_does_not_cover_what_reaches_out(wha
         (Label(), True),
     ],
 )
-def test_a_yes_said_in_view_of_untrusted_content_covers_that_content_only(now: Label, covered: bool) -> None:
+def test_a_yes_said_in_view_of_untrusted_content_covers_that_content_only(
+    now: Label, covered: bool
+) -> None:
     seen = msgspec.structs.replace(PYTEST, seen=WEB)
     assert (covering([seen], run(label=now)) is not None) == covered
 

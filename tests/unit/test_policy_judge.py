@@ -27,8 +27,6 @@ def policies(text: str, groups: request.Groups | None = None) -> PolicySet:
     return PolicySet("test", rules, groups or {}, SCHEMA)
 
 
-# --- an independent reading of a small family of policies ----------------------------------------------------------------
-
 ATOMS: dict[str, Any] = {
     'context.effect == "pure"': lambda q: q.tool.effect == "pure",
     'context.effect == "once"': lambda q: q.tool.effect == "once",
@@ -38,8 +36,12 @@ ATOMS: dict[str, Any] = {
     f'context.path like "{WORKSPACE}/*"': lambda q: (
         bool(q.scope.paths) and all(p.startswith(f"{WORKSPACE}/") for p in q.scope.paths)
     ),
-    'context.touches.contains("/etc")': lambda q: any(p == "/etc" or p.startswith("/etc/") for p in q.scope.paths),
-    "context.in_workspace": lambda q: bool(q.scope.paths) and all(p.startswith(WORKSPACE) for p in q.scope.paths),
+    'context.touches.contains("/etc")': lambda q: any(
+        p == "/etc" or p.startswith("/etc/") for p in q.scope.paths
+    ),
+    "context.in_workspace": lambda q: (
+        bool(q.scope.paths) and all(p.startswith(WORKSPACE) for p in q.scope.paths)
+    ),
     'context.integrity == "untrusted"': lambda q: q.label.integrity == "untrusted",
     'context.origin == "scheduled"': lambda q: q.origin == "scheduled",
     'context.hosts.contains("example.org")': lambda q: "example.org" in q.scope.hosts,
@@ -97,7 +99,11 @@ def oracle(written: list[Written], question: Question) -> tuple[str, tuple[str, 
     """The verdict and the policies that decide it."""
 
     def matching(effect: str, action: str) -> tuple[str, ...]:
-        found = [number for number, each in enumerate(written, 1) if each.effect == effect and each.matches(question, action)]
+        found = [
+            number
+            for number, each in enumerate(written, 1)
+            if each.effect == effect and each.matches(question, action)
+        ]
         return tuple(f"test-{number}" for number in found)
 
     def permitted(action: str) -> bool:
@@ -142,7 +148,9 @@ calls = st.builds(
 
 @settings(max_examples=400, deadline=None)
 @given(written_policies, st.lists(calls, min_size=1, max_size=5))
-def test_a_verdict_is_what_the_policies_say_and_nothing_else(written: list[Written], questions: list[Question]) -> None:
+def test_a_verdict_is_what_the_policies_say_and_nothing_else(
+    written: list[Written], questions: list[Question]
+) -> None:
     loaded = policies("\n".join(each.text() for each in written))
     for question in questions:
         verdict = judge(loaded, question)
@@ -158,11 +166,15 @@ def test_sending_only_what_is_read_decides_as_sending_everything_under_the_schem
     base = {
         "principal": request.uid(*request.principal(question.principal)),
         "resource": request.uid("Tool", question.tool.name),
-        "context": json.loads(msgspec.json.encode(request.facts(question, frozenset(request.FACTS)))),
+        "context": json.loads(
+            msgspec.json.encode(request.facts(question, frozenset(request.FACTS)))
+        ),
     }
     known = cedarpy.Entities.from_json_str(request.entities(question, {}), SCHEMA)
     whole = [
-        cedarpy.is_authorized({**base, "action": request.uid("Action", action)}, text, known, SCHEMA).allowed
+        cedarpy.is_authorized(
+            {**base, "action": request.uid("Action", action)}, text, known, SCHEMA
+        ).allowed
         for action in ("run", "run_unattended")
     ]
     expected = {(True, True): "Allow", (True, False): "Ask"}.get((whole[0], whole[1]), "Deny")
@@ -176,8 +188,6 @@ def test_no_policies_permit_nothing(question: Question) -> None:
     assert verdict.policies == ()
     assert f"no policy permits {question.principal} to run {question.tool.name}" in verdict.reason
 
-
-# --- what goes wrong denies --------------------------------------------------------------------------------------------
 
 OVERFLOW = "context.now_ms * 9223372036854775807 > 0"
 EVERYTHING = '@id("everything") permit (principal, action, resource);'
@@ -214,20 +224,28 @@ def test_an_error_about_another_tool_does_not_deny_this_one() -> None:
         call(principal="user:Owner"),
         call(principal=""),
     ],
-    ids=["a file name that is no text", "a time beyond all numbers", "no such kind", "a name out of shape", "nobody"],
+    ids=[
+        "a file name that is no text",
+        "a time beyond all numbers",
+        "no such kind",
+        "a name out of shape",
+        "nobody",
+    ],
 )
-def test_a_call_that_cannot_be_judged_is_denied_though_everything_is_permitted(question: Question) -> None:
+def test_a_call_that_cannot_be_judged_is_denied_though_everything_is_permitted(
+    question: Question,
+) -> None:
     everything = f'{EVERYTHING} permit (principal, action, resource) when {{ context.path != "" && context.now_ms > 0 }};'
     assert isinstance(judge(policies(everything), question), Deny)
 
 
 def test_a_question_of_the_wrong_types_is_denied() -> None:
     question = call(label=None)
-    labelled = policies(f'{EVERYTHING} forbid (principal, action, resource) when {{ context.integrity == "untrusted" }};')
+    labelled = policies(
+        f'{EVERYTHING} forbid (principal, action, resource) when {{ context.integrity == "untrusted" }};'
+    )
     assert isinstance(judge(labelled, question), Deny)
 
-
-# --- reasons ----------------------------------------------------------------------------------------------------------
 
 RULES = """
 @id("reads") @reason("reading is fine")
@@ -245,15 +263,29 @@ forbid (principal, action, resource) when { context.touches.contains("/etc") };
     ("question", "verdict"),
     [
         (call(READ), Allow("reading is fine", ("reads",))),
-        (call(PATCH), Ask("acting asks first. low risk: it changes files and can be undone", "low", ("asks",))),
+        (
+            call(PATCH),
+            Ask(
+                "acting asks first. low risk: it changes files and can be undone", "low", ("asks",)
+            ),
+        ),
         (
             call(READ, now_ms=0),
-            Ask("nothing runs by itself before noon. low risk: it only reads", "low", ("not-at-night", "reads", "asks")),
+            Ask(
+                "nothing runs by itself before noon. low risk: it only reads",
+                "low",
+                ("not-at-night", "reads", "asks"),
+            ),
         ),
-        (call(READ, scope("/etc/hosts", f"{WORKSPACE}/a")), Deny("/etc stays as it is", ("never-etc",))),
+        (
+            call(READ, scope("/etc/hosts", f"{WORKSPACE}/a")),
+            Deny("/etc stays as it is", ("never-etc",)),
+        ),
     ],
 )
-def test_a_verdict_says_which_policies_decided_and_why(question: Question, verdict: Verdict) -> None:
+def test_a_verdict_says_which_policies_decided_and_why(
+    question: Question, verdict: Verdict
+) -> None:
     assert judge(policies(RULES), question) == verdict
 
 
@@ -279,7 +311,11 @@ def test_groups_give_permissions_to_principals_and_tools() -> None:
 def test_tools_of_one_name_but_other_effects_are_judged_apart() -> None:
     pure_only = policies('permit (principal, action, resource) when { resource.effect == "pure" };')
     changed = msgspec.structs.replace(READ, effect="once")
-    assert [type(judge(pure_only, call(what))).__name__ for what in (READ, changed, READ)] == ["Allow", "Deny", "Allow"]
+    assert [type(judge(pure_only, call(what))).__name__ for what in (READ, changed, READ)] == [
+        "Allow",
+        "Deny",
+        "Allow",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -292,10 +328,12 @@ def test_tools_of_one_name_but_other_effects_are_judged_apart() -> None:
     ],
 )
 def test_a_policy_that_looks_at_the_whole_context_sees_all_of_it(condition: str) -> None:
-    assert isinstance(judge(policies(f"permit (principal, action, resource) when {{ {condition} }};"), call(READ)), Allow)
-
-
-# --- explaining -------------------------------------------------------------------------------------------------------
+    assert isinstance(
+        judge(
+            policies(f"permit (principal, action, resource) when {{ {condition} }};"), call(READ)
+        ),
+        Allow,
+    )
 
 
 def test_an_explanation_shows_the_rules_with_their_place_and_every_fact() -> None:

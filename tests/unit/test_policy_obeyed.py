@@ -1,4 +1,6 @@
-"""After untrusted content, writing a file that other programs obey asks, under every preset and whatever was granted before."""
+"""After untrusted content, writing a file that other programs obey asks, under every preset and
+whatever was granted before.
+"""
 
 import msgspec
 import pytest
@@ -14,7 +16,22 @@ from palyra.policy.judge import judge
 from palyra.policy.permanent_grants import always_policy
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import load
-from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SESSION, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope, tool
+from tests.policy_calls import (
+    FETCH,
+    MCP,
+    PATCH,
+    READ,
+    RECALL,
+    SEND,
+    SESSION,
+    SHELL,
+    SKILL,
+    UNLOCK,
+    WORKSPACE,
+    call,
+    scope,
+    tool,
+)
 
 SETS = {preset: load(None, preset) for preset in PRESETS}
 WRITE = tool("fs.write", "reversible", "fs.write")
@@ -30,7 +47,16 @@ OBEYED = (
         ".vscode/tasks.json",
         ".husky/pre-commit",
     ),
-    *("Makefile", "sub/.envrc", ".npmrc", "src/vite.config.ts", "pyproject.toml", ".gitattributes", "a/b/GNUmakefile", "agents.MD"),
+    *(
+        "Makefile",
+        "sub/.envrc",
+        ".npmrc",
+        "src/vite.config.ts",
+        "pyproject.toml",
+        ".gitattributes",
+        "a/b/GNUmakefile",
+        "agents.MD",
+    ),
 )
 ORDER = ("allow", "ask", "deny")
 
@@ -58,26 +84,35 @@ def test_the_question_says_who_would_obey_the_file_and_what_was_read() -> None:
     verdict = judge(SETS["coding"], write("package.json"))
     assert isinstance(verdict, Ask)
     assert verdict.risk == "high"
-    assert "npm, yarn, pnpm or Bun would obey package.json after untrusted content from https://example.org/a" in verdict.reason
+    assert (
+        "npm, yarn, pnpm or Bun would obey package.json after untrusted content from https://example.org/a"
+        in verdict.reason
+    )
     shown = str(explain(SETS["coding"], write("package.json")))
     assert "forbid labels-obeyed-files-ask" in shown
     assert "obeyed_by = [npm, yarn, pnpm or Bun]" in shown
 
 
 def test_a_workspace_inside_such_a_folder_is_not_all_of_it() -> None:
-    where = msgspec.structs.replace(scope("/home/me/.cursor/worktrees/x/src/a.py"), workspace="/home/me/.cursor/worktrees/x")
+    where = msgspec.structs.replace(
+        scope("/home/me/.cursor/worktrees/x/src/a.py"), workspace="/home/me/.cursor/worktrees/x"
+    )
     assert word(judge(SETS["coding"], call(WRITE, where, label=WEB))) == "allow"
 
 
 def test_a_skill_that_may_write_anywhere_asks() -> None:
-    permitted = SETS["coding"].plus("mine.cedar", '@id("mine") permit (principal, action, resource);')
+    permitted = SETS["coding"].plus(
+        "mine.cedar", '@id("mine") permit (principal, action, resource);'
+    )
     assert word(judge(permitted, write("notes", what=WRITING_SKILL, label=CLEAN))) == "allow"
     assert word(judge(permitted, write("notes", what=WRITING_SKILL))) == "ask"
 
 
 def granted(kind: str, value: str = "", *, seen: Label = WEB, what: str = "fs.write") -> Grant:
     subject = msgspec.convert({"tool": what, "kind": kind, "value": value}, Subject)
-    return Grant(subject=subject, principal="user:owner", approval_id="A1", session_id=SESSION, seen=seen)
+    return Grant(
+        subject=subject, principal="user:owner", approval_id="A1", session_id=SESSION, seen=seen
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,15 +144,18 @@ def test_an_answer_for_always_does_not_spare_it() -> None:
 
 def test_what_comes_from_a_worker_asks_whatever_was_read() -> None:
     remote = tool("worker:attic/shell.run", "once", "process", "fs.write", source="worker:attic")
-    permitted = SETS["coding"].plus("mine.cedar", '@id("mine") permit (principal, action, resource);')
+    permitted = SETS["coding"].plus(
+        "mine.cedar", '@id("mine") permit (principal, action, resource);'
+    )
     named = call(remote, scope(f"{WORKSPACE}/AGENTS.md", command="make [files: AGENTS.md]"))
     assert word(judge(permitted, call(remote, scope(f"{WORKSPACE}/out")))) == "allow"
     assert word(judge(permitted, named)) == "ask"
     assert grants.covering([granted("tool", what=remote.name)], named) is None
-    assert grants.covering([granted("command", "make [files: AGENTS.md]", what=remote.name)], named) is not None
+    assert (
+        grants.covering([granted("command", "make [files: AGENTS.md]", what=remote.name)], named)
+        is not None
+    )
 
-
-# --- more is never less -----------------------------------------------------------------------------------------------
 
 TOOLS = (READ, PATCH, WRITE, SHELL, FETCH, RECALL, SEND, UNLOCK, MCP, SKILL, WRITING_SKILL)
 NAMES = st.sampled_from((*OBEYED, "src/a.py", "README.md", "."))
@@ -126,7 +164,12 @@ GRANTS = st.lists(
     st.builds(
         lambda what, kind, name, seen: Grant(
             subject=msgspec.convert(
-                {"tool": what.name, "kind": kind, "value": "" if kind == "tool" else f"{WORKSPACE}/{name}"}, Subject
+                {
+                    "tool": what.name,
+                    "kind": kind,
+                    "value": "" if kind == "tool" else f"{WORKSPACE}/{name}",
+                },
+                Subject,
             ),
             principal="user:owner",
             approval_id="A",
@@ -144,16 +187,23 @@ GRANTS = st.lists(
 
 def decided(preset: str, question: Question, held: list[Grant]) -> int:
     verdict: Verdict = judge(SETS[preset], question)
-    if isinstance(verdict, Ask) and grants.covering(held, question, sends_private=verdict.sends_private) is not None:
+    if (
+        isinstance(verdict, Ask)
+        and grants.covering(held, question, sends_private=verdict.sends_private) is not None
+    ):
         return ORDER.index("allow")
     return ORDER.index(word(verdict))
 
 
-@given(st.sampled_from(PRESETS), st.sampled_from(TOOLS), st.lists(NAMES, max_size=3), LABELS, GRANTS)
+@given(
+    st.sampled_from(PRESETS), st.sampled_from(TOOLS), st.lists(NAMES, max_size=3), LABELS, GRANTS
+)
 def test_untrusted_content_never_turns_a_question_into_an_allow(
     preset: str, what: ToolSpec, names: list[str], label: Label, held: list[Grant]
 ) -> None:
     paths = tuple(f"{WORKSPACE}/{name}".removesuffix("/.") for name in names)
     before = call(what, scope(*paths, hosts=("example.org",) if what is FETCH else ()), label=label)
-    after = msgspec.structs.replace(before, label=msgspec.structs.replace(label, integrity="untrusted", sources=WEB.sources))
+    after = msgspec.structs.replace(
+        before, label=msgspec.structs.replace(label, integrity="untrusted", sources=WEB.sources)
+    )
     assert decided(preset, after, held) >= decided(preset, before, held)

@@ -9,7 +9,21 @@ from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Question
 from palyra.policy.policy_set import PRESETS, SHIPPED
 from palyra.policy.store import PolicyStore
-from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope, tool
+from tests.policy_calls import (
+    FETCH,
+    MCP,
+    PATCH,
+    READ,
+    RECALL,
+    SEND,
+    SHELL,
+    SKILL,
+    UNLOCK,
+    WORKSPACE,
+    call,
+    scope,
+    tool,
+)
 
 UNTRUSTED = Label(integrity="untrusted", sources=("web:example.org",))
 PRIVATE = Label(confidentiality="private")
@@ -27,9 +41,17 @@ TABLE: list[tuple[str, Question, str]] = [
     ("read a file of the workspace", call(READ), "Allow Allow Allow Allow"),
     ("list the workspace itself", call(READ, scope(WORKSPACE)), "Allow Allow Allow Allow"),
     ("read a file elsewhere", call(READ, OUTSIDE), "Deny Ask Ask Ask"),
-    ("read here and elsewhere", call(READ, scope(f"{WORKSPACE}/a", "/etc/hosts")), "Deny Ask Ask Ask"),
+    (
+        "read here and elsewhere",
+        call(READ, scope(f"{WORKSPACE}/a", "/etc/hosts")),
+        "Deny Ask Ask Ask",
+    ),
     ("read a whole home", call(READ, scope("/home/me")), "Deny Deny Deny Deny"),
-    ("read a home that is the workspace", call(READ, Scope(("/home/me",), "/home/me")), "Deny Deny Deny Deny"),
+    (
+        "read a home that is the workspace",
+        call(READ, Scope(("/home/me",), "/home/me")),
+        "Deny Deny Deny Deny",
+    ),
     ("read everything", call(READ, scope("/")), "Deny Deny Deny Deny"),
     ("read without saying what", call(READ, scope()), "Deny Ask Ask Ask"),
     ("read after a web page", call(READ, label=UNTRUSTED), "Allow Allow Allow Allow"),
@@ -41,7 +63,11 @@ TABLE: list[tuple[str, Question, str]] = [
     ("change a whole home", call(PATCH, scope("/home/me")), "Deny Deny Deny Deny"),
     ("change a file for good", call(ERASE), "Deny Ask Ask Ask"),
     ("start a program", call(SHELL, scope(WORKSPACE, program="pytest")), "Deny Ask Ask Ask"),
-    ("start a program over a wide path", call(SHELL, scope("/", program="rm")), "Deny Deny Deny Deny"),
+    (
+        "start a program over a wide path",
+        call(SHELL, scope("/", program="rm")),
+        "Deny Deny Deny Deny",
+    ),
     ("fetch a page", call(FETCH, GET), "Deny Ask Ask Allow"),
     ("search the web", call(PAGE, scope()), "Deny Ask Ask Allow"),
     ("fetch after a web page", call(FETCH, GET, label=UNTRUSTED), "Deny Ask Ask Ask"),
@@ -49,18 +75,37 @@ TABLE: list[tuple[str, Question, str]] = [
     ("post to a page", call(FETCH, POST), "Deny Ask Ask Ask"),
     ("send a message", call(SEND, scope(recipients=("anna",))), "Deny Ask Ask Ask"),
     ("use a secret", call(UNLOCK, scope()), "Deny Deny Deny Deny"),
-    ("fetch with a secret", call(tool("api.get", "pure", "network", "secrets"), GET), "Deny Deny Deny Deny"),
+    (
+        "fetch with a secret",
+        call(tool("api.get", "pure", "network", "secrets"), GET),
+        "Deny Deny Deny Deny",
+    ),
     ("a tool of an MCP server", call(MCP, scope()), "Deny Deny Deny Deny"),
     ("a reading tool of an MCP server", call(MCP_READ), "Deny Deny Deny Deny"),
-    ("a paired sender reads", call(READ, principal="channel:telegram:7"), "Allow Allow Allow Allow"),
-    ("a schedule starts a program", call(SHELL, scope(WORKSPACE), origin="scheduled"), "Deny Ask Ask Ask"),
+    (
+        "a paired sender reads",
+        call(READ, principal="channel:telegram:7"),
+        "Allow Allow Allow Allow",
+    ),
+    (
+        "a schedule starts a program",
+        call(SHELL, scope(WORKSPACE), origin="scheduled"),
+        "Deny Ask Ask Ask",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("question", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@pytest.mark.parametrize(
+    ("question", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
+)
 def test_each_preset_decides_as_documented(question: Question, expected: str) -> None:
-    found = {preset: type(STORES[preset].judge(question)).__name__ for preset in ("locked", "default", "coding", "research")}
-    assert found == dict(zip(("locked", "default", "coding", "research"), expected.split(), strict=True))
+    found = {
+        preset: type(STORES[preset].judge(question)).__name__
+        for preset in ("locked", "default", "coding", "research")
+    }
+    assert found == dict(
+        zip(("locked", "default", "coding", "research"), expected.split(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -82,7 +127,9 @@ def test_after_untrusted_content_nothing_reaches_out_unattended_though_the_opera
 ) -> None:
     (tmp_path / "mine.cedar").write_text("permit (principal, action, resource);")
     store = PolicyStore(tmp_path, preset)
-    verdicts = [type(store.judge(call(what, GET, label=label))).__name__ for label in (Label(), UNTRUSTED)]
+    verdicts = [
+        type(store.judge(call(what, GET, label=label))).__name__ for label in (Label(), UNTRUSTED)
+    ]
     assert verdicts == ["Allow", "Ask"]
 
 

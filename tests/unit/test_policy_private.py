@@ -1,4 +1,6 @@
-"""Private data goes where a policy or a person permits it: the third question, and what answers it."""
+"""Private data goes where a policy or a person permits it: the third question, and what answers
+it.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,18 @@ FILE = private("file:a.py")
 SECRET = Label(confidentiality="secret", private_sources=("skill:x",))
 BROWSE = tool("browser.open", "pure", "browser")
 HOST = scope(program="GET", hosts=("wiki.example",))
-PERMIT_ALL_CALLS = 'permit (principal, action in [Action::"run", Action::"run_unattended"], resource);\n'
-PERMIT_WIKI = (
-    '@id("wiki") permit (principal, action == Action::"send_private", resource) when { context.hosts == ["wiki.example"] };\n'
+PERMIT_ALL_CALLS = (
+    'permit (principal, action in [Action::"run", Action::"run_unattended"], resource);\n'
 )
+PERMIT_WIKI = '@id("wiki") permit (principal, action == Action::"send_private", resource) when { context.hosts == ["wiki.example"] };\n'
 REACHING: list[tuple[ToolSpec, Any]] = [
     (FETCH, HOST),
     (SEND, scope(recipients=("anna",))),
     (BROWSE, scope()),
-    (msgspec.structs.replace(SHELL, capabilities=("process", "network")), scope(WORKSPACE, hosts=("wiki.example",))),
+    (
+        msgspec.structs.replace(SHELL, capabilities=("process", "network")),
+        scope(WORKSPACE, hosts=("wiki.example",)),
+    ),
 ]
 
 
@@ -53,8 +58,12 @@ def test_a_call_that_reaches_out_asks_once_private_data_was_read_whatever_lets_i
     assert "file:a.py" in verdict.reason
 
 
-@pytest.mark.parametrize(("what", "where"), [(READ, None), (PATCH, None), (SHELL, scope(WORKSPACE, program="ls"))])
-def test_a_call_that_takes_nothing_out_is_not_asked_about_for_that(tmp_path: Path, what: ToolSpec, where: Any) -> None:
+@pytest.mark.parametrize(
+    ("what", "where"), [(READ, None), (PATCH, None), (SHELL, scope(WORKSPACE, program="ls"))]
+)
+def test_a_call_that_takes_nothing_out_is_not_asked_about_for_that(
+    tmp_path: Path, what: ToolSpec, where: Any
+) -> None:
     mine = store(tmp_path, PERMIT_ALL_CALLS)
     assert isinstance(mine.judge(call(what, where, label=FILE)), Allow)
     assert judge.examine(mine.current, call(what, where, label=SECRET)).sending is None
@@ -62,7 +71,9 @@ def test_a_call_that_takes_nothing_out_is_not_asked_about_for_that(tmp_path: Pat
 
 def test_a_permit_lets_it_go_to_that_host_and_to_no_other(tmp_path: Path) -> None:
     mine = store(tmp_path, PERMIT_ALL_CALLS + PERMIT_WIKI)
-    assert mine.judge(fetch()) == Allow("decided by policy mine-1; decided by policy wiki", ("mine-1", "wiki"))
+    assert mine.judge(fetch()) == Allow(
+        "decided by policy mine-1; decided by policy wiki", ("mine-1", "wiki")
+    )
     assert isinstance(mine.judge(fetch(host="other.example")), Ask)
     both = call(FETCH, scope(hosts=("wiki.example", "other.example")), label=FILE)
     assert isinstance(mine.judge(both), Ask)
@@ -105,9 +116,12 @@ def test_an_explanation_shows_the_third_question_where_it_is_asked(tmp_path: Pat
     assert mine.explain(fetch(Label())).asked == ("run", "run_unattended")
 
 
-# --- what a person has said -------------------------------------------------------------------------------------------
-
-SAID = Grant(subject=Subject("http.fetch", "host", "wiki.example"), principal="user:owner", approval_id="A1", seen=FILE)
+SAID = Grant(
+    subject=Subject("http.fetch", "host", "wiki.example"),
+    principal="user:owner",
+    approval_id="A1",
+    seen=FILE,
+)
 UNSAID = msgspec.structs.replace(SAID, seen=Label())
 
 
@@ -124,7 +138,10 @@ def test_where_a_policy_permits_the_sending_an_ordinary_yes_is_enough() -> None:
 
 
 def test_a_yes_about_private_data_says_nothing_about_untrusted_text_that_came_later() -> None:
-    assert covering([SAID], fetch(merge(FILE, untrusted("https://wiki.example/"))), sends_private=True) is None
+    assert (
+        covering([SAID], fetch(merge(FILE, untrusted("https://wiki.example/"))), sends_private=True)
+        is None
+    )
 
 
 def test_a_name_for_many_untrusted_sources_is_never_one_that_was_seen() -> None:
@@ -133,7 +150,9 @@ def test_a_name_for_many_untrusted_sources_is_never_one_that_was_seen() -> None:
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_always_covers_private_data_exactly_if_the_prompt_said_so(tmp_path: Path, said: bool) -> None:
+def test_always_covers_private_data_exactly_if_the_prompt_said_so(
+    tmp_path: Path, said: bool
+) -> None:
     append_always(tmp_path, always_policy(SAID.subject, "user:owner", "A1", 0, sends_private=said))
     mine = PolicyStore(tmp_path, "default")
     assert isinstance(mine.judge(fetch(Label())), Allow)

@@ -1,4 +1,6 @@
-"""Leaving out what policies cannot tell apart changes no decision, whatever the policies and the calls are."""
+"""Leaving out what policies cannot tell apart changes no decision, whatever the policies and the
+calls are.
+"""
 
 import msgspec
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from palyra.policy import backtest, projection, request
 from palyra.policy.judge import decide, judge
 from palyra.policy.permanent_grants import pattern, quote
 from palyra.policy.store import load
-from palyra.store.decisions import Recorded
+from palyra.store.decisions import RecordedCall
 from tests import recorded
 from tests.policy_calls import FETCH, PATCH, READ, SHELL, WORKSPACE, call, scope
 
@@ -17,8 +19,12 @@ DEFAULT, CODING = load(None, "default"), load(None, "coding")
 
 LETTERS = st.sampled_from(list('ab/*ä"\\ .\n'))
 HOSTS = st.sampled_from(["example", "a.example", "b.a.example", "10.0.0.1"])
-NAMES = st.text(LETTERS, min_size=1, max_size=5).filter(lambda text: text.strip("/.") != "" and "//" not in text)
-PATTERNS = st.lists(st.one_of(st.just("*"), st.text(LETTERS, max_size=3).map(pattern)), max_size=4).map("".join)
+NAMES = st.text(LETTERS, min_size=1, max_size=5).filter(
+    lambda text: text.strip("/.") != "" and "//" not in text
+)
+PATTERNS = st.lists(
+    st.one_of(st.just("*"), st.text(LETTERS, max_size=3).map(pattern)), max_size=4
+).map("".join)
 TESTS = st.one_of(
     st.builds('context.path like "{}"'.format, PATTERNS),
     st.builds('context.command like "{}"'.format, PATTERNS),
@@ -26,11 +32,25 @@ TESTS = st.one_of(
     st.builds(lambda text: f"context.command != {quote(text)}", NAMES),
     st.builds(lambda text: f"{quote(text)} == context.command", NAMES),
     st.builds(lambda text: f"context.touches.contains({quote(WORKSPACE + '/' + text)})", NAMES),
-    st.builds(lambda one, two: f"context.paths.containsAny([{quote(WORKSPACE + '/' + one)}, {quote(two)}])", NAMES, NAMES),
-    st.builds(lambda one, two: f"context.hosts.containsAll([{quote(one)}, {quote(two)}])", HOSTS, HOSTS),
+    st.builds(
+        lambda one, two: (
+            f"context.paths.containsAny([{quote(WORKSPACE + '/' + one)}, {quote(two)}])"
+        ),
+        NAMES,
+        NAMES,
+    ),
+    st.builds(
+        lambda one, two: f"context.hosts.containsAll([{quote(one)}, {quote(two)}])", HOSTS, HOSTS
+    ),
     st.builds(lambda one: f"context.domains.contains({quote(one)})", HOSTS),
     st.builds(lambda one: f"[{quote(one)}].containsAll(context.hosts)", HOSTS),
-    st.builds(lambda one, two: f"context.paths.containsAll([{quote(WORKSPACE + '/' + one)}, {quote(two)}])", NAMES, NAMES),
+    st.builds(
+        lambda one, two: (
+            f"context.paths.containsAll([{quote(WORKSPACE + '/' + one)}, {quote(two)}])"
+        ),
+        NAMES,
+        NAMES,
+    ),
     st.sampled_from(
         [
             "context.hour < 6",
@@ -46,7 +66,9 @@ TESTS = st.one_of(
 )
 POLICIES = st.lists(
     st.builds(
-        lambda effect, action, test, sense: f"{effect} (principal, {action}, resource) when {{ {sense}({test}) }};",
+        lambda effect, action, test, sense: (
+            f"{effect} (principal, {action}, resource) when {{ {sense}({test}) }};"
+        ),
         st.sampled_from(["permit", "forbid"]),
         st.sampled_from(["action", 'action == Action::"run_unattended"']),
         TESTS,
@@ -58,7 +80,11 @@ POLICIES = st.lists(
 QUESTIONS = st.builds(
     lambda tool, names, command, hosts, now_ms, rules: call(
         tool,
-        scope(*(f"{WORKSPACE}/{name.strip('/')}" for name in names), command=command, hosts=tuple(hosts)),
+        scope(
+            *(f"{WORKSPACE}/{name.strip('/')}" for name in names),
+            command=command,
+            hosts=tuple(hosts),
+        ),
         now_ms=now_ms,
         rules=rules,
     ),
@@ -71,9 +97,9 @@ QUESTIONS = st.builds(
 )
 
 
-def taken(question: Question) -> Recorded:
+def taken(question: Question) -> RecordedCall:
     proposed, said = recorded.decision(CODING, 1, question)
-    return Recorded(
+    return RecordedCall(
         position=1,
         time_ms=1,
         session_id=question.session_id,
@@ -91,12 +117,16 @@ def test_whatever_policies_read_of_paths_commands_and_times_calls_are_decided_as
 ) -> None:
     policies = DEFAULT.plus("mine.cedar", text)
     again = backtest.Retest(policies)
-    assert [again.take(taken(question)) for question in questions] == [judge(policies, question) for question in questions]
+    assert [again.take(taken(question)) for question in questions] == [
+        judge(policies, question) for question in questions
+    ]
 
 
 @settings(deadline=None)
 @given(POLICIES, QUESTIONS)
-def test_telling_only_what_policies_ask_for_gives_the_answers_that_telling_everything_does(text: str, question: Question) -> None:
+def test_telling_only_what_policies_ask_for_gives_the_answers_that_telling_everything_does(
+    text: str, question: Question
+) -> None:
     part = DEFAULT.plus("mine.cedar", text).slice(question)
     everything = dict.fromkeys(request.FACTS)
 
@@ -106,7 +136,10 @@ def test_telling_only_what_policies_ask_for_gives_the_answers_that_telling_every
             "resource": request.uid("Tool", question.tool.name),
             "context": msgspec.json.encode(request.facts(question, uses)).decode(),
         }
-        return [{**same, "action": request.uid("Action", action)} for action in ("run", "run_unattended")]
+        return [
+            {**same, "action": request.uid("Action", action)}
+            for action in ("run", "run_unattended")
+        ]
 
     assert decide(part, asked(part.uses)) == decide(part, asked(everything))
 

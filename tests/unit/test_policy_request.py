@@ -17,7 +17,9 @@ from palyra.policy.store import load
 from tests.policy_calls import MCP, READ, SHELL, SKILL, WORKSPACE, call, scope
 
 SCHEMA = cedarpy.Schema.from_str(schema_text())
-names = st.text(st.sampled_from('ab*.\\" ü'), min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
+names = st.text(st.sampled_from('ab*.\\" ü'), min_size=1, max_size=3).filter(
+    lambda name: name not in (".", "..")
+)
 paths = st.lists(names, max_size=4).map(lambda parts: "/" + "/".join(parts))
 some_paths = st.lists(paths, max_size=4).map(tuple)
 text = st.text(max_size=8)
@@ -37,7 +39,11 @@ questions = st.builds(
     ),
     origin=st.sampled_from(["interactive", "scheduled", "child", "api"]),
     now_ms=st.integers(0, 4_000_000_000_000),
-    label=st.builds(Label, integrity=st.sampled_from(["trusted", "untrusted"]), sources=st.lists(text, max_size=2).map(tuple)),
+    label=st.builds(
+        Label,
+        integrity=st.sampled_from(["trusted", "untrusted"]),
+        sources=st.lists(text, max_size=2).map(tuple),
+    ),
     agent=text,
     channel=text,
 )
@@ -54,7 +60,9 @@ def test_every_fact_is_always_there_and_fits_the_schema(question: Question) -> N
         "context": json.dumps(facts),
     }
     everything = " && ".join(f"context has {name}" for name in request.FACTS)
-    policies = cedarpy.PolicySet.from_str(f"permit (principal, action, resource) when {{ {everything} }};")
+    policies = cedarpy.PolicySet.from_str(
+        f"permit (principal, action, resource) when {{ {everything} }};"
+    )
     known = cedarpy.Entities.from_json_str(request.entities(question, {}), SCHEMA)
     result = cedarpy.is_authorized(asked, policies, known, SCHEMA)
     assert (result.decision, result.diagnostics.errors) == (cedarpy.Decision.Allow, [])
@@ -64,18 +72,28 @@ def test_the_schema_offers_exactly_the_facts_we_send() -> None:
     policies = "permit (principal, action, resource) when { context == context };"
     assert cedarpy.validate_policies(policies, SCHEMA).validation_passed
     declared = schema_text().split("type Call = {")[1].split("};")[0]
-    found = [line.split(":")[0].strip() for line in declared.splitlines() if ":" in line and not line.strip().startswith("//")]
+    found = [
+        line.split(":")[0].strip()
+        for line in declared.splitlines()
+        if ":" in line and not line.strip().startswith("//")
+    ]
     assert sorted(found) == sorted(request.FACTS)
 
 
 @given(st.lists(paths, min_size=1, max_size=4).map(tuple), paths)
-def test_the_one_path_lies_below_a_folder_exactly_when_every_path_does(found: tuple[str, ...], folder: str) -> None:
+def test_the_one_path_lies_below_a_folder_exactly_when_every_path_does(
+    found: tuple[str, ...], folder: str
+) -> None:
     prefix = folder.rstrip("/") + "/"
-    assert request.common_path(found).startswith(prefix) == all(path.startswith(prefix) for path in found)
+    assert request.common_path(found).startswith(prefix) == all(
+        path.startswith(prefix) for path in found
+    )
 
 
 @given(some_paths, paths)
-def test_touches_holds_a_folder_exactly_when_some_path_is_it_or_lies_below_it(found: tuple[str, ...], folder: str) -> None:
+def test_touches_holds_a_folder_exactly_when_some_path_is_it_or_lies_below_it(
+    found: tuple[str, ...], folder: str
+) -> None:
     below = any(posixpath.commonpath([path, folder]) == folder for path in found)
     assert (folder in request.touches(found)) == below
 
@@ -91,7 +109,9 @@ def test_touches_holds_a_folder_exactly_when_some_path_is_it_or_lies_below_it(fo
         (("/",), "/"),
     ],
 )
-def test_several_paths_become_the_folder_that_holds_them(paths: tuple[str, ...], expected: str) -> None:
+def test_several_paths_become_the_folder_that_holds_them(
+    paths: tuple[str, ...], expected: str
+) -> None:
     assert request.common_path(paths) == expected
 
 
@@ -120,7 +140,9 @@ def test_a_folder_above_the_workspace_is_wide_wherever_it_is() -> None:
     assert request.wide(where)
 
 
-@pytest.mark.parametrize("path", ["a.py", "", "/a/../etc", "/a/./b", "/a//b", "//a", "/a/", "/a/..", "/..", "~/a"])
+@pytest.mark.parametrize(
+    "path", ["a.py", "", "/a/../etc", "/a/./b", "/a//b", "//a", "/a/", "/a/..", "/..", "~/a"]
+)
 def test_a_path_that_is_not_absolute_and_resolved_is_denied(path: str) -> None:
     policies = load(None, "default")
     verdict = judge.judge(policies, call(where=scope(path)))

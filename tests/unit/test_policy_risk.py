@@ -9,7 +9,19 @@ from palyra.core.labels import Label
 from palyra.core.tools import Capability, Effect
 from palyra.core.verdicts import Question
 from palyra.policy import risk
-from tests.policy_calls import FETCH, MCP, PATCH, READ, SEND, SHELL, UNLOCK, WORKSPACE, call, scope, tool
+from tests.policy_calls import (
+    FETCH,
+    MCP,
+    PATCH,
+    READ,
+    SEND,
+    SHELL,
+    UNLOCK,
+    WORKSPACE,
+    call,
+    scope,
+    tool,
+)
 
 WEB = Label(integrity="untrusted", sources=("web:example.org",))
 
@@ -21,18 +33,38 @@ WEB = Label(integrity="untrusted", sources=("web:example.org",))
         (call(PATCH), "low", "it changes files and can be undone"),
         (call(tool("note", "idempotent"), scope()), "low", "what it changes is contained"),
         (call(READ, scope("/etc/hosts")), "medium", "it leaves the workspace"),
-        (call(SHELL, scope(WORKSPACE, program="git")), "medium", "it starts git, and it cannot be taken back"),
+        (
+            call(SHELL, scope(WORKSPACE, program="git")),
+            "medium",
+            "it starts git, and it cannot be taken back",
+        ),
         (call(MCP, scope()), "medium", "the tool comes from mcp:git"),
-        (call(FETCH, scope(hosts=("example.org",))), "medium", "it talks to example.org, and it cannot be taken back"),
+        (
+            call(FETCH, scope(hosts=("example.org",))),
+            "medium",
+            "it talks to example.org, and it cannot be taken back",
+        ),
         (call(PATCH, scope("/etc/hosts")), "high", "it leaves the workspace"),
         (call(SEND, scope(recipients=("anna",))), "high", "it writes to anna"),
         (call(UNLOCK, scope()), "high", "it is given secrets"),
         (call(READ, scope("/home/me")), "high", "it covers a home folder or more"),
-        (call(FETCH, scope(), label=WEB), "high", "the model has read untrusted content from web:example.org"),
-        (call(FETCH, scope(), label=Label(confidentiality="private")), "high", "private data could leave"),
+        (
+            call(FETCH, scope(), label=WEB),
+            "high",
+            "the model has read untrusted content from web:example.org",
+        ),
+        (
+            call(FETCH, scope(), label=Label(confidentiality="private")),
+            "high",
+            "private data could leave",
+        ),
         (call(READ, label=WEB), "low", "it only reads"),
         (call(SHELL, scope("/", program="rm")), "critical", "it covers a home folder or more"),
-        (call(FETCH, scope(), label=Label(confidentiality="secret")), "critical", "secret data could leave"),
+        (
+            call(FETCH, scope(), label=Label(confidentiality="secret")),
+            "critical",
+            "secret data could leave",
+        ),
     ],
 )
 def test_the_risk_of_a_call_and_why(question: Question, expected: str, why: str) -> None:
@@ -40,14 +72,22 @@ def test_the_risk_of_a_call_and_why(question: Question, expected: str, why: str)
     assert (found.risk, found.why) == (expected, why)
 
 
-capabilities = st.sets(st.sampled_from(["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]))
+capabilities = st.sets(
+    st.sampled_from(
+        ["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]
+    )
+)
 effects = st.sampled_from(["pure", "idempotent", "reversible", "once"])
 labels = st.builds(
-    Label, integrity=st.sampled_from(["trusted", "untrusted"]), confidentiality=st.sampled_from(["public", "private", "secret"])
+    Label,
+    integrity=st.sampled_from(["trusted", "untrusted"]),
+    confidentiality=st.sampled_from(["public", "private", "secret"]),
 )
 
 
-@given(capabilities, capabilities, effects, labels, st.sampled_from(["/etc/x", "/", f"{WORKSPACE}/a"]))
+@given(
+    capabilities, capabilities, effects, labels, st.sampled_from(["/etc/x", "/", f"{WORKSPACE}/a"])
+)
 def test_more_capabilities_and_worse_labels_never_lower_the_risk(
     some: set[Capability], more: set[Capability], effect: Effect, label: Label, path: str
 ) -> None:

@@ -1,4 +1,6 @@
-"""Session rules: sentences become forms, forms become Cedar that forbids what they say, and nothing is guessed."""
+"""Session rules: sentences become forms, forms become Cedar that forbids what they say, and nothing
+is guessed.
+"""
 
 import pytest
 from hypothesis import given
@@ -12,20 +14,31 @@ from palyra.policy import rules
 from palyra.policy.explain import explain
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PolicySet
-from palyra.policy.rules import FORMS, Form, Limit, Names
+from palyra.policy.rules import FORMS, CountRule, Form, Names
 from palyra.policy.store import load
-from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, WORKSPACE, call, scope, tool
+from tests.policy_calls import (
+    FETCH,
+    MCP,
+    PATCH,
+    READ,
+    RECALL,
+    SEND,
+    SHELL,
+    WORKSPACE,
+    call,
+    scope,
+    tool,
+)
 
 CODING = load(None, "coding")
 LIST = tool("fs.list", "pure", "fs.read")
 RULE = "01JD000000000000000000000R"
 
 
-def under(words: str, what: ToolSpec = READ, where: Scope | None = None, policies: PolicySet = CODING) -> Verdict:
+def under(
+    words: str, what: ToolSpec = READ, where: Scope | None = None, policies: PolicySet = CODING
+) -> Verdict:
     return judge(policies, call(what, where, rules=(SessionRule(RULE, words),)))
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -108,7 +121,12 @@ def test_a_refusal_lists_the_forms() -> None:
 
 def test_every_form_that_is_offered_parses_and_compiles() -> None:
     for form in FORMS:
-        said = form.replace("PATH", "/p").replace("HOST", "h.example").replace(" N ", " 3 ").replace("TOOL", "t")
+        said = (
+            form.replace("PATH", "/p")
+            .replace("HOST", "h.example")
+            .replace(" N ", " 3 ")
+            .replace("TOOL", "t")
+        )
         parsed = rules.parse(said)
         assert rules.parse(rules.words(parsed)) == parsed
         assert rules.means(parsed)
@@ -116,22 +134,38 @@ def test_every_form_that_is_offered_parses_and_compiles() -> None:
 
 
 VALUES = st.lists(
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20),
+    st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20
+    ),
     min_size=1,
     max_size=4,
     unique=True,
 )
-WITH_VALUES = st.sampled_from(["never_touch", "never_change", "only_in", "never_use", "only_use", "never_contact", "only_contact"])
+WITH_VALUES = st.sampled_from(
+    [
+        "never_touch",
+        "never_change",
+        "only_in",
+        "never_use",
+        "only_use",
+        "never_contact",
+        "only_contact",
+    ]
+)
 
 
 @given(WITH_VALUES, VALUES)
-def test_whatever_a_value_contains_its_words_say_it_exactly(kind: rules.Kind, values: list[str]) -> None:
+def test_whatever_a_value_contains_its_words_say_it_exactly(
+    kind: rules.Kind, values: list[str]
+) -> None:
     form = Form(kind, tuple(values))
     assert rules.parse(rules.words(form)) == form
 
 
 @given(WITH_VALUES, VALUES)
-def test_whatever_a_value_contains_it_compiles_to_forbids_and_nothing_else(kind: rules.Kind, values: list[str]) -> None:
+def test_whatever_a_value_contains_it_compiles_to_forbids_and_nothing_else(
+    kind: rules.Kind, values: list[str]
+) -> None:
     ruled = CODING.under((SessionRule("R", rules.words(Form(kind, tuple(values)))),))
     added = ruled.rules[len(CODING.rules) :]
     assert 1 <= len(added) <= 2
@@ -141,13 +175,14 @@ def test_whatever_a_value_contains_it_compiles_to_forbids_and_nothing_else(kind:
 
 def test_names_are_made_exact_by_whoever_knows_them() -> None:
     names = Names(lambda path: "/w/" + path, lambda name: name.upper(), lambda host: host.lower())
-    assert rules.exact(Form("never_touch", ("a", "b")), names) == Form("never_touch", ("/w/a", "/w/b"))
+    assert rules.exact(Form("never_touch", ("a", "b")), names) == Form(
+        "never_touch", ("/w/a", "/w/b")
+    )
     assert rules.exact(Form("only_use", ("a", "A")), names) == Form("only_use", ("A",))
-    assert rules.exact(Form("never_contact", ("H.Example",)), names) == Form("never_contact", ("h.example",))
+    assert rules.exact(Form("never_contact", ("H.Example",)), names) == Form(
+        "never_contact", ("h.example",)
+    )
     assert rules.exact(Form("files", most=3), names) == Form("files", most=3)
-
-
-# --- meaning ----------------------------------------------------------------------------------------------------------
 
 
 def test_do_nothing_denies_every_call_and_says_which_rule() -> None:
@@ -186,7 +221,9 @@ def test_read_only_denies_changes_and_commands() -> None:
         (WORKSPACE, Ask),
     ],
 )
-def test_never_touch_covers_a_path_what_is_below_and_the_folders_around(path: str, verdict: type) -> None:
+def test_never_touch_covers_a_path_what_is_below_and_the_folders_around(
+    path: str, verdict: type
+) -> None:
     assert isinstance(under(f"never touch {WORKSPACE}/secret", LIST, scope(path)), verdict)
 
 
@@ -213,11 +250,21 @@ def test_only_work_in_denies_every_other_path() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [f"never touch {WORKSPACE}/x", f"never change {WORKSPACE}/x", f"only work in {WORKSPACE}", "max 5 files"]
+    "words",
+    [
+        f"never touch {WORKSPACE}/x",
+        f"never change {WORKSPACE}/x",
+        f"only work in {WORKSPACE}",
+        "max 5 files",
+    ],
 )
-def test_a_rule_about_files_makes_every_command_ask(words: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_rule_about_files_makes_every_command_ask(
+    words: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder = tmp_path_factory.mktemp("policies")
-    (folder / "shell.cedar").write_text('permit (principal, action, resource == Tool::"shell.run");')
+    (folder / "shell.cedar").write_text(
+        'permit (principal, action, resource == Tool::"shell.run");'
+    )
     policies = load(folder, "coding")
     where = scope(WORKSPACE, program="ls", command="ls")
     assert isinstance(judge(policies, call(SHELL, where)), Allow)
@@ -232,43 +279,63 @@ def test_tools_are_named_exactly() -> None:
 
 
 def test_no_network_denies_what_reaches_out_also_a_command_that_is_given_hosts() -> None:
-    for what, where in ((FETCH, scope(hosts=("a.example",))), (SEND, scope()), (SHELL, scope(WORKSPACE, hosts=("a.example",)))):
+    for what, where in (
+        (FETCH, scope(hosts=("a.example",))),
+        (SEND, scope()),
+        (SHELL, scope(WORKSPACE, hosts=("a.example",))),
+    ):
         assert isinstance(judge(CODING, call(what, where)), Ask)
         assert isinstance(under("no network", what, where), Deny)
     assert isinstance(under("no network", SHELL, scope(WORKSPACE)), Ask)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "EVIL.example.", "a.b.evil.example", "evil.example:8080"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "EVIL.example.", "a.b.evil.example", "evil.example:8080"]
+)
 def test_never_contact_covers_subdomains_ports_and_spellings(host: str) -> None:
-    assert isinstance(under("never contact evil.example", FETCH, scope(hosts=("ok.example", host))), Deny)
-    assert isinstance(under("never contact evil.example", FETCH, scope(hosts=("notevil.example",))), Ask)
+    assert isinstance(
+        under("never contact evil.example", FETCH, scope(hosts=("ok.example", host))), Deny
+    )
+    assert isinstance(
+        under("never contact evil.example", FETCH, scope(hosts=("notevil.example",))), Ask
+    )
 
 
 def test_only_contact_means_exactly_these_hosts() -> None:
     words = "only contact a.example, b.example"
     assert isinstance(under(words, FETCH, scope(hosts=("a.example", "b.example"))), Ask)
-    for hosts in (("c.example",), ("a.example", "c.example"), ("x.a.example",), ("a.example:81",), ()):
+    for hosts in (
+        ("c.example",),
+        ("a.example", "c.example"),
+        ("x.a.example",),
+        ("a.example:81",),
+        (),
+    ):
         assert isinstance(under(words, FETCH, scope(hosts=hosts)), Deny), hosts
     assert isinstance(under(words), Allow)
 
 
 def test_counting_rules_have_a_limit_and_others_have_none() -> None:
-    assert rules.limit(SessionRule("R", "max 5 files")) == Limit("files", 5)
-    assert rules.limit(SessionRule("R", "max 0 calls")) == Limit("calls", 0)
+    assert rules.limit(SessionRule("R", "max 5 files")) == CountRule("files", 5)
+    assert rules.limit(SessionRule("R", "max 0 calls")) == CountRule("calls", 0)
     assert rules.limit(SessionRule("R", "no network")) is None
 
 
-# --- beside everything else ---------------------------------------------------------------------------------------------
-
-
-def test_a_rule_wins_over_every_permit_and_permits_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_rule_wins_over_every_permit_and_permits_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     folder = tmp_path_factory.mktemp("policies")
     (folder / "all.cedar").write_text("permit (principal, action, resource);")
     policies = load(folder, "coding")
     assert isinstance(under("never touch /etc", READ, scope("/etc/passwd"), policies), Deny)
     locked = load(None, "locked")
     for form in FORMS:
-        words = form.replace("PATH", "/p").replace("HOST", "h.example").replace(" N ", " 3 ").replace("TOOL", "t")
+        words = (
+            form.replace("PATH", "/p")
+            .replace("HOST", "h.example")
+            .replace(" N ", " 3 ")
+            .replace("TOOL", "t")
+        )
         assert isinstance(under(words, PATCH, policies=locked), Deny)
 
 
@@ -278,7 +345,9 @@ def test_answers_are_not_shared_between_sessions_with_and_without_rules() -> Non
     for _ in range(3):
         assert isinstance(judge(policies, free), Allow)
         assert isinstance(judge(policies, bound), Deny)
-        assert isinstance(judge(policies, call(READ, rules=(SessionRule(RULE, "no network"),))), Allow)
+        assert isinstance(
+            judge(policies, call(READ, rules=(SessionRule(RULE, "no network"),))), Allow
+        )
 
 
 def test_a_rule_that_does_not_compile_denies() -> None:
@@ -294,7 +363,12 @@ def test_an_explanation_names_the_rule() -> None:
 
 
 def test_rules_add_up() -> None:
-    several = (SessionRule("A", "ask before anything"), SessionRule("B", f"never touch {WORKSPACE}/a.py"))
+    several = (
+        SessionRule("A", "ask before anything"),
+        SessionRule("B", f"never touch {WORKSPACE}/a.py"),
+    )
     assert isinstance(judge(CODING, call(READ, rules=several)), Deny)
     assert isinstance(judge(CODING, call(READ, scope(f"{WORKSPACE}/b.py"), rules=several)), Ask)
-    assert isinstance(judge(CODING, call(MCP, scope(), rules=several, label=Label("untrusted"))), Deny)
+    assert isinstance(
+        judge(CODING, call(MCP, scope(), rules=several, label=Label("untrusted"))), Deny
+    )

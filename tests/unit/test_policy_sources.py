@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from palyra.policy import sources
 from palyra.policy.policy_set import schema_text
-from palyra.policy.sources import Problem
+from palyra.policy.sources import PolicyProblem
 
 SCHEMA = cedarpy.Schema.from_str(schema_text())
 PERMIT = "permit (principal, action, resource)"
@@ -19,7 +19,9 @@ def read(text: str) -> tuple[list[tuple[str, int]], list[tuple[int, str]]]:
     """Ids with lines, and problems with lines."""
     rules, problems = sources.read("/etc/palyra/mine.cedar", text, SCHEMA)
     assert not rules or not problems
-    return [(rule.id, rule.line) for rule in rules], [(problem.line, problem.message) for problem in problems]
+    return [(rule.id, rule.line) for rule in rules], [
+        (problem.line, problem.message) for problem in problems
+    ]
 
 
 def test_rules_carry_their_id_reason_effect_file_and_line() -> None:
@@ -38,7 +40,11 @@ def test_rules_carry_their_id_reason_effect_file_and_line() -> None:
         (f"{PERMIT};\n\npermit (principal, action, resorce);", 3, "resorce"),
         (f"{PERMIT};\n{PERMIT} when {{ context.effect == ;", 2, "not valid Cedar"),
         (f"{PERMIT};\n{PERMIT}", 2, "close it with a semicolon"),
-        (f'{PERMIT};\n\n{PERMIT}\nwhen {{ context.effect == "pure }};', 4, "string is never closed"),
+        (
+            f'{PERMIT};\n\n{PERMIT}\nwhen {{ context.effect == "pure }};',
+            4,
+            "string is never closed",
+        ),
         (f"{PERMIT};\n// why\n{PERMIT} when {{ context.colour == 1 }};", 3, "`colour`"),
         (f'{PERMIT};\n{PERMIT} when {{ context.hour == "noon" }};', 2, "type"),
         ('permit (principal == Userr::"x", action, resource);', 1, "Userr"),
@@ -48,7 +54,9 @@ def test_rules_carry_their_id_reason_effect_file_and_line() -> None:
         (";", 1, "not valid Cedar"),
     ],
 )
-def test_a_problem_names_the_line_of_its_policy_and_what_is_wrong(text: str, line: int, says: str) -> None:
+def test_a_problem_names_the_line_of_its_policy_and_what_is_wrong(
+    text: str, line: int, says: str
+) -> None:
     rules, problems = read(text)
     assert rules == []
     assert len(problems) >= 1
@@ -74,7 +82,17 @@ def test_every_broken_policy_of_a_file_is_named_at_once() -> None:
         "context" + '["a"]' * 50_000,
         "||".join(["true"] * 900),
     ],
-    ids=["parentheses", "fewer parentheses", "sets", "records", "ors", "ifs", "attributes", "indexes", "fewer ors"],
+    ids=[
+        "parentheses",
+        "fewer parentheses",
+        "sets",
+        "records",
+        "ors",
+        "ifs",
+        "attributes",
+        "indexes",
+        "fewer ors",
+    ],
 )
 def test_a_policy_nested_so_deeply_that_it_would_crash_the_engine_is_a_problem(body: str) -> None:
     rules, problems = read(f"{PERMIT} when {{ {body} }};")
@@ -84,7 +102,10 @@ def test_a_policy_nested_so_deeply_that_it_would_crash_the_engine_is_a_problem(b
 
 def test_a_long_list_of_values_is_no_nesting() -> None:
     hosts = ", ".join(f'"host{number}.example"' for number in range(5_000))
-    assert read(f"{PERMIT} when {{ [{hosts}].containsAll(context.hosts) }};") == ([("mine-1", 1)], [])
+    assert read(f"{PERMIT} when {{ [{hosts}].containsAll(context.hosts) }};") == (
+        [("mine-1", 1)],
+        [],
+    )
 
 
 def test_a_long_chain_of_comparisons_is_accepted() -> None:
@@ -100,8 +121,12 @@ quoted = st.text(st.sampled_from('ab;/\\"\n(){}'), max_size=12).map(
     lambda s: '"' + s.replace("\\", "\\\\").replace('"', '\\"') + '"'
 )
 comment = st.text(st.sampled_from('ab;/"{}'), max_size=12).map(lambda s: f"//{s}\n")
-policy = st.tuples(st.lists(comment, max_size=2), quoted, quoted, st.lists(comment, max_size=2)).map(
-    lambda t: f"{''.join(t[0])}@note({t[1]})\n{PERMIT}\n{''.join(t[3])}when {{ context.program == {t[2]} }};"
+policy = st.tuples(
+    st.lists(comment, max_size=2), quoted, quoted, st.lists(comment, max_size=2)
+).map(
+    lambda t: (
+        f"{''.join(t[0])}@note({t[1]})\n{PERMIT}\n{''.join(t[3])}when {{ context.program == {t[2]} }};"
+    )
 )
 
 
@@ -123,4 +148,4 @@ def test_our_reading_of_where_policies_begin_is_the_engines(policies: list[str])
 def test_no_text_makes_reading_raise(text: str) -> None:
     rules, problems = sources.read("f.cedar", text, SCHEMA)
     assert not (rules and problems)
-    assert all(isinstance(problem, Problem) and problem.message for problem in problems)
+    assert all(isinstance(problem, PolicyProblem) and problem.message for problem in problems)

@@ -1,4 +1,6 @@
-"""Loading and reloading: a set is whole or it is not loaded, and a broken file leaves the last good one in force."""
+"""Loading and reloading: a set is whole or it is not loaded, and a broken file leaves the last good
+one in force.
+"""
 
 import asyncio
 import subprocess
@@ -16,7 +18,7 @@ from palyra.core.verdicts import Allow, Deny
 from palyra.policy import policy_set
 from palyra.policy import watch as policy_watch
 from palyra.policy.policy_set import PRESETS
-from palyra.policy.sources import Problem
+from palyra.policy.sources import PolicyProblem
 from palyra.policy.store import PolicyStore, Reloaded, check, load
 from palyra.policy.watch import watch
 from tests.policy_calls import MCP, READ, SHELL, call, scope
@@ -29,23 +31,29 @@ def test_the_operators_permit_lifts_what_the_preset_leaves_denied(tmp_path: Path
     before = PolicyStore(tmp_path, "default").judge(call(MCP, scope()))
     (tmp_path / "mine.cedar").write_text(MCP_PERMIT)
     assert isinstance(before, Deny)
-    assert PolicyStore(tmp_path, "default").judge(call(MCP, scope())) == Allow("git is fine", ("git",))
+    assert PolicyStore(tmp_path, "default").judge(call(MCP, scope())) == Allow(
+        "git is fine", ("git",)
+    )
 
 
 def test_the_operators_forbid_wins_over_the_preset(tmp_path: Path) -> None:
     (tmp_path / "mine.cedar").write_text(NO_READING)
-    assert PolicyStore(tmp_path, "default").judge(call(READ)) == Deny("decided by policy no-reading", ("no-reading",))
+    assert PolicyStore(tmp_path, "default").judge(call(READ)) == Deny(
+        "decided by policy no-reading", ("no-reading",)
+    )
 
 
 def test_loading_names_every_problem_of_every_file_at_once(tmp_path: Path) -> None:
     (tmp_path / "a.cedar").write_text("permit (principal, action, resorce);")
-    (tmp_path / "b.cedar").write_text("\npermit (principal, action, resource) when { context.colour };")
+    (tmp_path / "b.cedar").write_text(
+        "\npermit (principal, action, resource) when { context.colour };"
+    )
     (tmp_path / "c.cedar").write_bytes(b"// \xff\xfe")
     (tmp_path / "d.cedar").mkdir()
     (tmp_path / "groups.toml").write_text("[people]\nx = []")
     with pytest.raises(ConfigInvalid) as caught:
         load(tmp_path, "default")
-    problems: list[Problem] = caught.value.details["problems"]
+    problems: list[PolicyProblem] = caught.value.details["problems"]
     assert sorted((Path(problem.file).name, problem.line) for problem in problems) == [
         ("a.cedar", 1),
         ("b.cedar", 2),
@@ -66,7 +74,9 @@ def test_two_policies_of_one_id_are_an_error_that_names_both_places(tmp_path: Pa
 
 
 def test_an_id_of_the_shipped_policies_cannot_be_taken(tmp_path: Path) -> None:
-    (tmp_path / "a.cedar").write_text('@id("labels-untrusted-asks") permit (principal, action, resource);')
+    (tmp_path / "a.cedar").write_text(
+        '@id("labels-untrusted-asks") permit (principal, action, resource);'
+    )
     (problem,) = check(tmp_path, "default")
     assert "shipped/labels.cedar" in problem.message
 
@@ -91,7 +101,9 @@ def test_the_version_is_of_the_content_and_of_nothing_else(tmp_path: Path) -> No
     (there / "mine.cedar").write_text(MCP_PERMIT + "// a word more\n")
     (here / "groups.toml").write_text('[principals]\nfamily = ["user:anna"]\n')
     versions = (
-        {load(None, preset).version for preset in PRESETS} | same | {load(there, "default").version, load(here, "default").version}
+        {load(None, preset).version for preset in PRESETS}
+        | same
+        | {load(there, "default").version, load(here, "default").version}
     )
     assert len(versions) == 4 + 1 + 2
 
@@ -103,14 +115,19 @@ def test_a_reload_says_what_came_went_and_changed(tmp_path: Path) -> None:
     (tmp_path / "a.cedar").write_text(MCP_PERMIT.replace("fine", "good"))
     (tmp_path / "b.cedar").write_text('permit (principal, action, resource == Tool::"fs.list");')
     found = store.reload()
-    assert found == Reloaded(version=store.version, added=("b-1",), removed=("no-reading",), changed=("git",))
+    assert found == Reloaded(
+        version=store.version, added=("b-1",), removed=("no-reading",), changed=("git",)
+    )
     assert store.version != first
     assert isinstance(store.judge(call(READ)), Allow)
 
 
 @pytest.mark.parametrize(
     "breakage",
-    ["permit (", 'permit (principal, action, resource == Tool::"shell.run");\npermit (principal, action, resorce);'],
+    [
+        "permit (",
+        'permit (principal, action, resource == Tool::"shell.run");\npermit (principal, action, resorce);',
+    ],
     ids=["nothing parses", "the first policy alone would load"],
 )
 def test_a_broken_file_leaves_the_last_good_set_in_force(tmp_path: Path, breakage: str) -> None:
@@ -143,7 +160,9 @@ def test_a_folder_that_vanishes_leaves_the_last_good_set_in_force(tmp_path: Path
     assert isinstance(store.judge(call(READ)), Deny)
 
 
-def test_a_slow_reload_does_not_put_back_what_a_quicker_one_has_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_reload_does_not_put_back_what_a_quicker_one_has_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = PolicyStore(tmp_path, "default")
     real, read, replaced = policy_set.build, threading.Event(), threading.Event()
 
@@ -177,14 +196,23 @@ def test_who_changes_a_file_is_told_what_that_changed_whoever_else_reads_it(tmp_
 
 
 def test_groups_are_read_from_the_folder(tmp_path: Path) -> None:
-    (tmp_path / "groups.toml").write_text('[principals]\nfamily = ["user:anna"]\n[tools]\ngit = ["mcp:git/log"]\n')
-    (tmp_path / "a.cedar").write_text('permit (principal in Group::"family", action, resource in Group::"git");')
+    (tmp_path / "groups.toml").write_text(
+        '[principals]\nfamily = ["user:anna"]\n[tools]\ngit = ["mcp:git/log"]\n'
+    )
+    (tmp_path / "a.cedar").write_text(
+        'permit (principal in Group::"family", action, resource in Group::"git");'
+    )
     store = PolicyStore(tmp_path, "default")
-    verdicts = [type(store.judge(call(MCP, scope(), principal=who))).__name__ for who in ("user:anna", "user:owner")]
+    verdicts = [
+        type(store.judge(call(MCP, scope(), principal=who))).__name__
+        for who in ("user:anna", "user:owner")
+    ]
     assert verdicts == ["Allow", "Deny"]
 
 
-def test_a_defect_in_who_hears_of_a_change_does_not_end_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_in_who_hears_of_a_change_does_not_end_the_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(policy_watch, "_AGAIN_S", 0.01)
     store = PolicyStore(tmp_path, "default")
 
@@ -199,7 +227,9 @@ def test_a_defect_in_who_hears_of_a_change_does_not_end_the_watch(tmp_path: Path
         watching = asyncio.create_task(watch([store], hear, quiet_ms=10))
         for number in range(100):
             # Written until it is heard twice: the watch may not have begun, or not begun again.
-            (tmp_path / "mine.cedar").write_text(f'forbid (principal, action, resource == Tool::"none.{number}");')
+            (tmp_path / "mine.cedar").write_text(
+                f'forbid (principal, action, resource == Tool::"none.{number}");'
+            )
             await asyncio.wait([watching], timeout=0.1)
             if told.qsize() > 1:
                 break
@@ -221,10 +251,13 @@ def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: 
             told.put_nowait(change)
 
         watching = asyncio.create_task(watch([store, None], hear, quiet_ms=50))
-        for number, (text, wanted) in enumerate(((NO_READING, (1, 0)), ("permit (", (0, 1)), (MCP_PERMIT, (1, 0)))):
+        for number, (text, wanted) in enumerate(
+            ((NO_READING, (1, 0)), ("permit (", (0, 1)), (MCP_PERMIT, (1, 0)))
+        ):
             heard: list[tuple[int, int]] = []
-            # The watcher may not be listening yet when the first file is written, so write until it answers. What was written
-            # more often than it had to be may be told of later, between the next.
+            # The watcher may not be listening yet when the first file is written, so write until it
+            # answers. What was written more often than it had to be may be told of later, between
+            # the next.
             for attempt in range(100):
                 (tmp_path / "mine.cedar").write_text(f"{text}// {number} {attempt}\n")
                 with suppress(TimeoutError):
@@ -255,7 +288,9 @@ def test_a_file_that_is_empty_for_a_moment_does_not_lift_what_it_forbade(tmp_pat
     store = PolicyStore(tmp_path, "default")
     before = store.version
     (tmp_path / "mine.cedar").write_text("")
-    assert [problem.message for problem in store.reload().problems] == ["is empty; write into it or remove it"]
+    assert [problem.message for problem in store.reload().problems] == [
+        "is empty; write into it or remove it"
+    ]
     assert store.version == before
     (tmp_path / "mine.cedar").write_text("// nothing any more\n")
     assert store.reload().problems == ()

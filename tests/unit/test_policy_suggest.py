@@ -1,4 +1,6 @@
-"""Suggestions from recorded approvals: what was approved passes, what was denied does not, and no permit is too wide."""
+"""Suggestions from recorded approvals: what was approved passes, what was denied does not, and no
+permit is too wide.
+"""
 
 import time
 from pathlib import Path
@@ -16,7 +18,7 @@ from palyra.policy import suggest
 from palyra.policy.judge import judge
 from palyra.policy.reports import Suggestion
 from palyra.policy.store import load
-from palyra.store.decisions import Answered, Reading
+from palyra.store.decisions import AnsweredCall, DecisionReader
 from tests import recorded
 from tests.journals import opened, run
 from tests.policy_calls import FETCH, PATCH, SHELL, WORKSPACE, call, scope
@@ -47,11 +49,14 @@ def offered(question: Question) -> list[Subject]:
         found = [Subject(name, "host", where.hosts[0])]
     else:
         path = where.paths[0]
-        found = [Subject(name, "path_prefix", each) for each in (path, path.rpartition("/")[0], WORKSPACE)]
+        found = [
+            Subject(name, "path_prefix", each)
+            for each in (path, path.rpartition("/")[0], WORKSPACE)
+        ]
     return [*found, Subject(name, "tool")]
 
 
-def answers(given: list[Given]) -> list[Answered]:
+def answers(given: list[Given]) -> list[AnsweredCall]:
     """As they are read from a tape."""
     stored: list[AnyEvent] = []
     for number, (question, answer) in enumerate(given):
@@ -59,8 +64,11 @@ def answers(given: list[Given]) -> list[Answered]:
             *recorded.decision(DEFAULT, number, question),
             *recorded.answered(number, question.tool.name, offered(question), answer),
         ]
-    rows = [(at, at, recorded.SESSION, recorded.RUN, "user:owner", events.encode(event)) for at, event in enumerate(stored, 1)]
-    return [each for each in Reading().take(rows) if isinstance(each, Answered)]
+    rows = [
+        (at, at, recorded.SESSION, recorded.RUN, "user:owner", events.encode(event))
+        for at, event in enumerate(stored, 1)
+    ]
+    return [each for each in DecisionReader().take(rows) if isinstance(each, AnsweredCall)]
 
 
 def suggested(*given: Given) -> Suggestion:
@@ -72,26 +80,43 @@ def whats(found: Suggestion) -> list[str]:
 
 
 def test_one_approval_gives_the_narrowest_permit() -> None:
-    assert whats(suggested((patch("src/a.py"), "allow"))) == [f"fs.patch with files below {WORKSPACE}/src/a.py"]
-    assert whats(suggested((shell("git push origin main"), "allow"))) == ["shell.run with the command git push origin main"]
+    assert whats(suggested((patch("src/a.py"), "allow"))) == [
+        f"fs.patch with files below {WORKSPACE}/src/a.py"
+    ]
+    assert whats(suggested((shell("git push origin main"), "allow"))) == [
+        "shell.run with the command git push origin main"
+    ]
     assert whats(suggested((fetch("a.example"), "allow"))) == ["http.fetch with the host a.example"]
 
 
 def test_several_approvals_give_the_folder_that_holds_them_and_no_more() -> None:
-    found = suggested((patch("src/x/a.py"), "allow"), (patch("src/x/b.py"), "allow"), (patch("src/x/deep/c.py"), "allow"))
+    found = suggested(
+        (patch("src/x/a.py"), "allow"),
+        (patch("src/x/b.py"), "allow"),
+        (patch("src/x/deep/c.py"), "allow"),
+    )
     assert whats(found) == [f"fs.patch with files below {WORKSPACE}/src/x"]
     assert (found.approved, found.passing, found.permits[0].covers) == (3, 3, 3)
 
 
 def test_a_denied_call_keeps_permits_narrow_and_is_named() -> None:
     found = suggested(
-        (patch("src/a.py"), "allow"), (patch("src/b.py"), "allow"), (patch("docs/c.md"), "allow"), (patch("secrets/k"), "deny")
+        (patch("src/a.py"), "allow"),
+        (patch("src/b.py"), "allow"),
+        (patch("docs/c.md"), "allow"),
+        (patch("secrets/k"), "deny"),
     )
-    assert sorted(whats(found)) == [f"fs.patch with files below {WORKSPACE}/{each}" for each in ("docs/c.md", "src")]
-    assert {name for permit in found.permits for name in permit.kept_narrow_by} == {f"{WORKSPACE}/secrets/k"}
+    assert sorted(whats(found)) == [
+        f"fs.patch with files below {WORKSPACE}/{each}" for each in ("docs/c.md", "src")
+    ]
+    assert {name for permit in found.permits for name in permit.kept_narrow_by} == {
+        f"{WORKSPACE}/secrets/k"
+    }
 
 
-def test_a_program_is_suggested_only_when_several_commands_of_it_were_approved_and_none_denied() -> None:
+def test_a_program_is_suggested_only_when_several_commands_of_it_were_approved_and_none_denied() -> (
+    None
+):
     several = (shell("git status"), "allow"), (shell("git log"), "allow")
     assert whats(suggested(*several)) == ["shell.run with the program git"]
     assert sorted(whats(suggested(*several, (shell("git push"), "deny")))) == [
@@ -114,7 +139,11 @@ def test_what_was_allowed_and_denied_alike_goes_on_asking() -> None:
 
 
 def test_what_a_forbid_holds_back_goes_on_asking_and_says_why() -> None:
-    question = call(SHELL, scope(WORKSPACE, command="ls", program="ls"), label=Label("untrusted", "public", ("web",)))
+    question = call(
+        SHELL,
+        scope(WORKSPACE, command="ls", program="ls"),
+        label=Label("untrusted", "public", ("web",)),
+    )
     found = suggested((question, "allow"))
     assert "untrusted content" in found.left[0].why
     assert found.passing == 0
@@ -125,9 +154,14 @@ def test_timeouts_and_edits_are_neither_yes_nor_no() -> None:
         *recorded.decision(DEFAULT, 1, patch("a.py")),
         *recorded.answered(1, "fs.patch", offered(patch("a.py")), "allow", arguments={}),
     ]
-    rows = [(at, at, recorded.SESSION, recorded.RUN, "user:owner", events.encode(event)) for at, event in enumerate(stored, 1)]
-    edited = [each for each in Reading().take(rows) if isinstance(each, Answered)]
-    assert suggest.of_answers([*edited, *answers([(patch("b.py"), "expired")])], DEFAULT).approved == 0
+    rows = [
+        (at, at, recorded.SESSION, recorded.RUN, "user:owner", events.encode(event))
+        for at, event in enumerate(stored, 1)
+    ]
+    edited = [each for each in DecisionReader().take(rows) if isinstance(each, AnsweredCall)]
+    assert (
+        suggest.of_answers([*edited, *answers([(patch("b.py"), "expired")])], DEFAULT).approved == 0
+    )
 
 
 def test_the_text_loads_from_a_policy_folder_and_says_where_it_comes_from(tmp_path: Path) -> None:
@@ -147,11 +181,17 @@ def test_suggestions_come_from_the_tape(tmp_path: Path) -> None:
 
         async with opened(tmp_path / "journal.db") as db:
             stored: list[AnyEvent] = []
-            for number, (question, answer) in enumerate([(patch("a.py"), "allow"), (patch("b.py"), "deny")]):
+            for number, (question, answer) in enumerate(
+                [(patch("a.py"), "allow"), (patch("b.py"), "deny")]
+            ):
                 proposed, decided = recorded.decision(DEFAULT, number, question)
                 assert isinstance(proposed, ToolProposed)
                 assert isinstance(decided, ToolDecided)
-                stored += [proposed, decided, *recorded.answered(number, "fs.patch", offered(question), answer)]
+                stored += [
+                    proposed,
+                    decided,
+                    *recorded.answered(number, "fs.patch", offered(question), answer),
+                ]
             await recorded.record(db, stored)
             return await asyncio.to_thread(suggest.suggest, db.read_from_thread, DEFAULT, 0)
 
@@ -171,11 +211,13 @@ def test_a_month_of_approvals_is_gone_through_in_seconds() -> None:
     assert len(found.permits) == 90 + 150
 
 
-# --- weeks ------------------------------------------------------------------------------------------------------------
-
 DAY_MS = 24 * 3_600_000
-NAMES = st.sampled_from(["a", "b", "src/a", "src/b", "src/x/a", "src/x/y/b", "docs/a", "docs/*", "src", 'o"dd\\ä/a'])
-COMMANDS = st.sampled_from(["git status", "git push", "ls", "ls -l", "make", "make all", "echo '*' \"x\""])
+NAMES = st.sampled_from(
+    ["a", "b", "src/a", "src/b", "src/x/a", "src/x/y/b", "docs/a", "docs/*", "src", 'o"dd\\ä/a']
+)
+COMMANDS = st.sampled_from(
+    ["git status", "git push", "ls", "ls -l", "make", "make all", "echo '*' \"x\""]
+)
 HOSTS = st.sampled_from(["a.example", "b.example", "c.b.example"])
 UNTRUSTED = Label("untrusted", "public", ("web",))
 LABELS = st.sampled_from([Label(), Label(), Label(), UNTRUSTED])
@@ -188,7 +230,12 @@ WEEKS = st.lists(
         LABELS,
     ),
     max_size=40,
-).map(lambda week: [(replace(asked, now_ms=NOW + at, label=label), answer) for asked, answer, at, label in sorted(week, key=_when)])
+).map(
+    lambda week: [
+        (replace(asked, now_ms=NOW + at, label=label), answer)
+        for asked, answer, at, label in sorted(week, key=_when)
+    ]
+)
 
 
 def _when(each: tuple[Question, str, int, Label]) -> int:
@@ -201,17 +248,24 @@ def alike(one: Question, other: Question) -> bool:
 
 @settings(deadline=None)
 @given(WEEKS)
-def test_whatever_a_week_was_like_approved_calls_pass_and_denied_ones_do_not(week: list[Given]) -> None:
+def test_whatever_a_week_was_like_approved_calls_pass_and_denied_ones_do_not(
+    week: list[Given],
+) -> None:
     found = suggested(*week)
     policies = DEFAULT.plus("suggested.cedar", found.cedar)
     denied = [question for question, answer in week if answer == "deny"]
     approved = [question for question, answer in week if answer == "allow"]
     passes = [question for question in approved if isinstance(judge(policies, question), Allow)]
     assert not [question for question in denied if isinstance(judge(policies, question), Allow)]
-    assert (found.approved, found.denied, found.passing) == (len(approved), len(denied), len(passes))
+    assert (found.approved, found.denied, found.passing) == (
+        len(approved),
+        len(denied),
+        len(passes),
+    )
     assert len(found.left) == len(approved) - len(passes)
     for question in approved:
-        # Left over is only what was denied as well (it, or something inside it), and what a shipped forbid holds back.
+        # Left over is only what was denied as well (it, or something inside it), and what a shipped
+        # forbid holds back.
         held_back = question.label == UNTRUSTED and question.tool != PATCH
         conflicts = any(offered(question)[0].covers(each.tool.name, each.scope) for each in denied)
         if question not in passes:

@@ -1,4 +1,6 @@
-"""Deciding the record again: the same set gives the same answers, another gives the differences, alike calls are decided once."""
+"""Deciding the record again: the same set gives the same answers, another gives the differences,
+alike calls are decided once.
+"""
 
 import asyncio
 import itertools
@@ -25,14 +27,35 @@ from palyra.policy.shadow import open_shadow
 from palyra.policy.store import load
 from palyra.store import decisions
 from palyra.store.database import Database
-from palyra.store.decisions import Recorded
+from palyra.store.decisions import RecordedCall
 from tests import recorded
 from tests.journals import opened
-from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope
+from tests.policy_calls import (
+    FETCH,
+    MCP,
+    PATCH,
+    READ,
+    RECALL,
+    SEND,
+    SHELL,
+    SKILL,
+    UNLOCK,
+    WORKSPACE,
+    call,
+    scope,
+)
 
 T = TypeVar("T")
 SETS = {preset: load(None, preset) for preset in PRESETS}
-PATHS = [f"{WORKSPACE}/a.py", f"{WORKSPACE}/src/b.py", WORKSPACE, "/etc/passwd", "/home/me", "/", "/tmp/ä b"]
+PATHS = [
+    f"{WORKSPACE}/a.py",
+    f"{WORKSPACE}/src/b.py",
+    WORKSPACE,
+    "/etc/passwd",
+    "/home/me",
+    "/",
+    "/tmp/ä b",
+]
 
 
 def in_journal(path: Path, given: Iterable[AnyEvent], work: Callable[[Database], T]) -> T:
@@ -49,15 +72,23 @@ def decided(policies: PolicySet, questions: Iterable[Question]) -> Iterator[AnyE
         yield from recorded.decision(policies, number, question)
 
 
-def retested(path: Path, live: PolicySet, other: PolicySet, questions: Iterable[Question]) -> Report:
-    return in_journal(path, decided(live, questions), lambda db: retest(db.read_from_thread, other, 0, lambda calls: None))
+def retested(
+    path: Path, live: PolicySet, other: PolicySet, questions: Iterable[Question]
+) -> Report:
+    return in_journal(
+        path,
+        decided(live, questions),
+        lambda db: retest(db.read_from_thread, other, 0, lambda calls: None),
+    )
 
 
 QUESTIONS = st.builds(
     call,
     st.sampled_from([READ, PATCH, SHELL, FETCH, RECALL, SEND, UNLOCK, MCP, SKILL]),
     st.builds(
-        lambda paths, hosts, program: scope(*paths, hosts=tuple(hosts), program=program, command=program and f"{program} x"),
+        lambda paths, hosts, program: scope(
+            *paths, hosts=tuple(hosts), program=program, command=program and f"{program} x"
+        ),
         st.lists(st.sampled_from(PATHS), max_size=3, unique=True),
         st.lists(st.sampled_from(["a.example", "B.example.", "10.0.0.1"]), max_size=2, unique=True),
         st.sampled_from(["", "git", "GET", "ä*"]),
@@ -72,19 +103,26 @@ QUESTIONS = st.builds(
     now_ms=st.integers(0, 4_000_000_000_000),
     principal=st.sampled_from(["user:owner", "user:anna", "channel:telegram:7", "system"]),
     channel=st.sampled_from(["", "telegram"]),
-    rules=st.sampled_from([(), (SessionRule("R", "no network"),), (SessionRule("R", f"never touch {WORKSPACE}/src"),)]),
+    rules=st.sampled_from(
+        [(), (SessionRule("R", "no network"),), (SessionRule("R", f"never touch {WORKSPACE}/src"),)]
+    ),
 )
 
 
 @settings(deadline=None)
 @given(QUESTIONS, st.sampled_from(PRESETS), st.integers(0, 99))
-def test_a_decision_read_from_the_tape_is_the_live_one(question: Question, preset: str, number: int) -> None:
+def test_a_decision_read_from_the_tape_is_the_live_one(
+    question: Question, preset: str, number: int
+) -> None:
     live = judge(SETS[preset], question)
-    stored = [events.decode(events.encode(event)) for event in recorded.decision(SETS[preset], number, question)]
+    stored = [
+        events.decode(events.encode(event))
+        for event in recorded.decision(SETS[preset], number, question)
+    ]
     proposed, said = stored
     assert isinstance(proposed, ToolProposed)
     assert isinstance(said, ToolDecided)
-    found = Recorded(
+    found = RecordedCall(
         position=1,
         time_ms=1,
         session_id=question.session_id,
@@ -93,7 +131,9 @@ def test_a_decision_read_from_the_tape_is_the_live_one(question: Question, prese
         proposed=proposed,
         decided=said,
     )
-    assert backtest.question(found) == msgspec.structs.replace(question, tool=backtest.question(found).tool)
+    assert backtest.question(found) == msgspec.structs.replace(
+        question, tool=backtest.question(found).tool
+    )
     again = backtest.Retest(SETS[preset])
     assert again.take(found) == live
     assert again.take(found) == live
@@ -126,13 +166,19 @@ def test_another_set_shows_what_would_be_denied_allowed_and_asked(tmp_path: Path
     back = tmp_path / "back"
     back.mkdir()
     report = retested(back, SETS["locked"], SETS["coding"], questions)
-    assert (report.newly_allowed.calls, report.newly_asked.calls, report.newly_denied.calls) == (2, 1, 0)
+    assert (report.newly_allowed.calls, report.newly_asked.calls, report.newly_denied.calls) == (
+        2,
+        1,
+        0,
+    )
 
 
 def test_a_rule_about_time_is_decided_by_the_time_of_the_call(tmp_path: Path) -> None:
     folder = tmp_path / "policies"
     folder.mkdir()
-    (folder / "night.cedar").write_text('@id("night") forbid (principal, action, resource) when { context.hour < 6 };')
+    (folder / "night.cedar").write_text(
+        '@id("night") forbid (principal, action, resource) when { context.hour < 6 };'
+    )
     hours = [call(READ, now_ms=hour * 3_600_000) for hour in range(24)]
     report = retested(tmp_path, SETS["coding"], load(folder, "coding"), hours)
     assert report.newly_denied.calls == 6
@@ -146,35 +192,55 @@ def test_what_policy_was_not_asked_about_is_counted_apart(tmp_path: Path) -> Non
         replace(proposed, asked=None, call_id=recorded.call_id(2)), replace(said, call_id=recorded.call_id(2)),
         replace(proposed, call_id=recorded.call_id(3)), replace(said, call_id=recorded.call_id(3), verdict="deny", by="rule"),
     ]  # fmt: skip
-    report = in_journal(tmp_path, given, lambda db: retest(db.read_from_thread, SETS["coding"], 0, lambda calls: None))
+    report = in_journal(
+        tmp_path,
+        given,
+        lambda db: retest(db.read_from_thread, SETS["coding"], 0, lambda calls: None),
+    )
     assert (report.calls, report.not_asked, report.unknown, report.same) == (3, 2, 1, 0)
 
 
 def test_a_grant_is_compared_as_what_policy_asked(tmp_path: Path) -> None:
     (proposed, said) = recorded.decision(SETS["coding"], 1, call(SHELL))
     given: list[AnyEvent] = [proposed, msgspec.structs.replace(said, verdict="allow", by="grant")]
-    report = in_journal(tmp_path, given, lambda db: retest(db.read_from_thread, SETS["coding"], 0, lambda calls: None))
+    report = in_journal(
+        tmp_path,
+        given,
+        lambda db: retest(db.read_from_thread, SETS["coding"], 0, lambda calls: None),
+    )
     assert (report.calls, report.same) == (1, 1)
 
 
 def test_only_calls_since_a_time_are_decided_again(tmp_path: Path) -> None:
     def work(db: Database) -> list[int]:
-        return [retest(db.read_from_thread, SETS["coding"], since, lambda calls: None).calls for since in (0, 1_800_000_000_000)]
+        return [
+            retest(db.read_from_thread, SETS["coding"], since, lambda calls: None).calls
+            for since in (0, 1_800_000_000_000)
+        ]
 
     assert in_journal(tmp_path, decided(SETS["coding"], [call(READ)] * 3), work) == [3, 0]
 
 
 def test_one_recorded_call_is_found_by_its_id(tmp_path: Path) -> None:
-    def work(db: Database) -> Recorded:
+    def work(db: Database) -> RecordedCall:
         return db.read_from_thread(lambda tx: decisions.find(tx, recorded.call_id(2)))
 
-    found = in_journal(tmp_path, decided(SETS["coding"], [call(READ), call(PATCH), call(SHELL)]), work)
-    assert (found.proposed.tool, found.decided.verdict, found.session_id) == ("shell.run", "ask", recorded.SESSION)
+    found = in_journal(
+        tmp_path, decided(SETS["coding"], [call(READ), call(PATCH), call(SHELL)]), work
+    )
+    assert (found.proposed.tool, found.decided.verdict, found.session_id) == (
+        "shell.run",
+        "ask",
+        recorded.SESSION,
+    )
 
 
 def test_a_shadow_is_a_preset_or_a_folder_and_must_load(tmp_path: Path) -> None:
     assert open_shadow("", None, "default") is None
-    named, placed = open_shadow("locked", None, "default"), open_shadow(str(tmp_path), None, "coding")
+    named, placed = (
+        open_shadow("locked", None, "default"),
+        open_shadow(str(tmp_path), None, "coding"),
+    )
     assert named is not None
     assert placed is not None
     assert (named.preset, placed.preset, placed.folder) == ("locked", "coding", tmp_path)
@@ -182,14 +248,14 @@ def test_a_shadow_is_a_preset_or_a_folder_and_must_load(tmp_path: Path) -> None:
         open_shadow(str(tmp_path / "nowhere"), None, "coding")
 
 
-# --- deciding alike calls once ------------------------------------------------------------------------------------------
-
-
 def distinct() -> Iterator[Question]:
     """No two calls about the same path or command, at the same time."""
     seen = [Label(), Label("untrusted", "public", ("https://a.example",))]
     for number in itertools.count():
-        more: dict[str, Any] = {"label": seen[number % 7 == 0], "now_ms": 1_700_000_000_000 + number}
+        more: dict[str, Any] = {
+            "label": seen[number % 7 == 0],
+            "now_ms": 1_700_000_000_000 + number,
+        }
         path = f"{WORKSPACE}/src/module{number % 97}/deep/file{number}.py"
         match number % 4:
             case 0 | 1:
@@ -197,7 +263,9 @@ def distinct() -> Iterator[Question]:
             case 2:
                 yield call(PATCH, scope(path), **more)
             case _:
-                yield call(SHELL, scope(WORKSPACE, program="git", command=f"git log -{number}"), **more)
+                yield call(
+                    SHELL, scope(WORKSPACE, program="git", command=f"git log -{number}"), **more
+                )
 
 
 READING_PATHS = f"""
@@ -207,8 +275,12 @@ READING_PATHS = f"""
 
 
 @pytest.mark.parametrize("mine", ["", READING_PATHS])
-def test_calls_that_no_policy_tells_apart_are_decided_once_however_many_paths_there_are(tmp_path: Path, mine: str) -> None:
-    """What `python -m bench policy` measures over a hundred thousand; the count of decisions is why it is quick."""
+def test_calls_that_no_policy_tells_apart_are_decided_once_however_many_paths_there_are(
+    tmp_path: Path, mine: str
+) -> None:
+    """What `python -m bench policy` measures over a hundred thousand; the count of decisions is why
+    it is quick.
+    """
     policies = SETS["default"].plus("mine.cedar", mine)
     work = backtest.Retest(policies)
     questions = list(itertools.islice(distinct(), 8_000))
@@ -216,7 +288,7 @@ def test_calls_that_no_policy_tells_apart_are_decided_once_however_many_paths_th
     def again(db: Database) -> None:
         for page in decisions.pages(db.read_from_thread, 0):
             for found in page:
-                assert isinstance(found, Recorded)
+                assert isinstance(found, RecordedCall)
                 work.take(found)
 
     in_journal(tmp_path, decided(SETS["coding"], questions), again)
@@ -225,5 +297,12 @@ def test_calls_that_no_policy_tells_apart_are_decided_once_however_many_paths_th
     report = work.report()
     assert (report.newly_allowed.calls, report.newly_denied.calls) == (0, 0)
     # 11 of the 97 modules begin with module1: their files are still changed without asking.
-    still = sum(question.tool == PATCH and "/module1" in question.scope.paths[0] for question in questions) if mine else 0
+    still = (
+        sum(
+            question.tool == PATCH and "/module1" in question.scope.paths[0]
+            for question in questions
+        )
+        if mine
+        else 0
+    )
     assert report.newly_asked.calls == 2_000 - still

@@ -36,7 +36,9 @@ def test_a_model_is_found_under_the_names_it_goes_by(provider: str, model: str, 
 
 def test_the_owners_prices_stand_over_the_list_and_over_what_is_free(tmp_path: Path) -> None:
     own = tmp_path / "prices.toml"
-    own.write_text('date = "2026-01-01"\n[models]\n"gpt-5" = { input = 9, output = 1.5 }\n"home/*" = { input = 0.5, output = 1 }\n')
+    own.write_text(
+        'date = "2026-01-01"\n[models]\n"gpt-5" = { input = 9, output = 1.5 }\n"home/*" = { input = 0.5, output = 1 }\n'
+    )
     prices = Prices(own, free=["home"])
     assert prices.of("openai", "gpt-5") == Tag(Price(9_000, 9_000, 9_000, 1_500), "own")
     assert prices.of("home", "llama") == Tag(Price(500, 500, 500, 1_000), "own")
@@ -45,7 +47,14 @@ def test_the_owners_prices_stand_over_the_list_and_over_what_is_free(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "text", ["models = 3", '[models]\n"x" = { input = -1, output = 1 }', '[models]\n"x" = { input = 1 }', "[", "x = 1"]
+    "text",
+    [
+        "models = 3",
+        '[models]\n"x" = { input = -1, output = 1 }',
+        '[models]\n"x" = { input = 1 }',
+        "[",
+        "x = 1",
+    ],
 )
 def test_a_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str) -> None:
     own = tmp_path / "prices.toml"
@@ -59,7 +68,8 @@ def test_a_cost_counts_what_came_from_the_cache_and_what_went_into_it() -> None:
     assert price.cost(Usage(1_000_000, 0)) == 3_000_000
     assert price.cost(Usage(1_000_000, 0, cached_tokens=1_000_000)) == 300_000
     assert (
-        price.cost(Usage(1_000_000, 100_000, cached_tokens=500_000, cache_write_tokens=500_000)) == 150_000 + 1_875_000 + 1_500_000
+        price.cost(Usage(1_000_000, 100_000, cached_tokens=500_000, cache_write_tokens=500_000))
+        == 150_000 + 1_875_000 + 1_500_000
     )
     # A part of a millionth is one.
     assert price.cost(Usage(1, 0, cached_tokens=1)) == 1
@@ -70,7 +80,9 @@ counts = st.integers(min_value=0, max_value=10**9)
 
 
 @given(counts, counts, counts, counts)
-def test_no_call_costs_more_than_was_reserved_for_its_tokens(sent: int, produced: int, cached: int, written: int) -> None:
+def test_no_call_costs_more_than_was_reserved_for_its_tokens(
+    sent: int, produced: int, cached: int, written: int
+) -> None:
     usage = Usage(sent, produced, cached_tokens=cached, cache_write_tokens=written)
     for tag in map(Prices().of, ("a", "o"), ("claude-sonnet-4-5", "gpt-5")):
         assert tag.price is not None

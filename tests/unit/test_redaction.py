@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.core.redaction import PLACEHOLDER, Finding, Redactor
+from palyra.core.redaction import PLACEHOLDER, Redactor, SecretFinding
 
 REDACTOR = Redactor(b"test key")
 ALNUM = string.ascii_letters + string.digits
@@ -76,10 +76,14 @@ def test_a_token_of_a_known_format_is_gone_in_every_context(rule: str) -> None:
 
 ENCODERS = {
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
-    "base64 inside more": lambda text: base64.b64encode(f"some words before {text} and after".encode()).decode(),
+    "base64 inside more": lambda text: base64.b64encode(
+        f"some words before {text} and after".encode()
+    ).decode(),
     "base64 twice": lambda text: base64.b64encode(base64.b64encode(f"x: {text}".encode())).decode(),
     "base64 url-safe": lambda text: base64.urlsafe_b64encode(f"??>>{text}??>>".encode()).decode(),
-    "base64 in lines": lambda text: base64.encodebytes(f"{'some words before, ' * 4}{text} and after".encode()).decode(),
+    "base64 in lines": lambda text: base64.encodebytes(
+        f"{'some words before, ' * 4}{text} and after".encode()
+    ).decode(),
     "url": lambda text: quote(text, safe=""),
     "url, every byte": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
     "json": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
@@ -90,9 +94,15 @@ ENCODERS = {
 
 def readings(text: str) -> str:
     """All that the parts of `text` may still say when read as base64, at every alignment."""
-    runs = [run.replace("-", "+").replace("_", "/") for part in PLACEHOLDER.split(text) for run in part.split()]
+    runs = [
+        run.replace("-", "+").replace("_", "/")
+        for part in PLACEHOLDER.split(text)
+        for run in part.split()
+    ]
     return " ".join(
-        base64.b64decode(run[skip : skip + (len(run) - skip) // 4 * 4], validate=False).decode("latin-1")
+        base64.b64decode(run[skip : skip + (len(run) - skip) // 4 * 4], validate=False).decode(
+            "latin-1"
+        )
         for run in ("".join(c for c in run if c in ALNUM + "+/") for run in runs)
         for skip in range(min(4, len(run)))
     )
@@ -111,7 +121,9 @@ def test_a_token_is_found_inside_every_encoding(rule: str, encoder: str) -> None
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("value", ["swordfish-42", "correct horse battery", "päss/wörd+1", 'quo"te\\d/9'])
+@pytest.mark.parametrize(
+    "value", ["swordfish-42", "correct horse battery", "päss/wörd+1", 'quo"te\\d/9']
+)
 def test_a_known_value_is_found_in_every_encoding(value: str, encoder: str) -> None:
     spelled = ENCODERS[encoder](value)
     out = Redactor(b"k", [value]).redact(f"a {spelled} b")
@@ -134,12 +146,17 @@ def test_an_encoded_token_has_the_placeholder_of_the_token_itself() -> None:
 
 def test_findings_are_spans_of_the_original_text() -> None:
     token = TOKENS["github"]
-    assert REDACTOR.find(f"use {token} now") == [Finding(4, 4 + len(token), "github")]
+    assert REDACTOR.find(f"use {token} now") == [SecretFinding(4, 4 + len(token), "github")]
 
 
 def test_known_values_can_be_added() -> None:
     first = Redactor(b"k", ["alpha-value-1"])
-    assert first.with_known(["beta-value-2"]).redact("alpha-value-1 beta-value-2").count("[redacted:known:") == 2
+    assert (
+        first.with_known(["beta-value-2"])
+        .redact("alpha-value-1 beta-value-2")
+        .count("[redacted:known:")
+        == 2
+    )
     assert first.redact("beta-value-2") == "beta-value-2"
 
 
@@ -159,7 +176,10 @@ def test_known_values_can_be_added() -> None:
         ("redis://:kfp92Lmq@cache:6379/0", "kfp92Lmq"),
         ("Server=db;User ID=app;Password=plainword;Timeout=3;", "plainword"),
         ("curl -u admin:kfp92Lmq https://host/", "kfp92Lmq"),
-        ("Authorization: Basic " + base64.b64encode(b"admin:letmein").decode(), base64.b64encode(b"admin:letmein").decode()),
+        (
+            "Authorization: Basic " + base64.b64encode(b"admin:letmein").decode(),
+            base64.b64encode(b"admin:letmein").decode(),
+        ),
         ("Authorization: Bearer " + drawn(ALNUM, 32, 44), drawn(ALNUM, 32, 44)),
         ("ALTER USER app IDENTIFIED BY 'kfp92Lmq'", "kfp92Lmq"),
         ("vendor-access-" + drawn(HEX, 32, 45), drawn(HEX, 32, 45)),
@@ -190,7 +210,9 @@ def test_a_value_is_judged_by_the_name_in_front_of_it(text: str, secret: str) ->
         "id: 550e8400-e29b-41d4-a716-446655440000",
         "run 01ARZ3NDEKTSV4RRFFQ69G5FAV finished",
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-        "-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(bytes(range(144))).decode() + "-----END CERTIFICATE-----",
+        "-----BEGIN CERTIFICATE-----\n"
+        + base64.encodebytes(bytes(range(144))).decode()
+        + "-----END CERTIFICATE-----",
     ],
 )
 def test_ordinary_text_is_the_same_object(text: str) -> None:
@@ -204,7 +226,11 @@ def test_ordinary_text_is_the_same_object(text: str) -> None:
 )
 def test_a_private_key_goes_whole(shape: str) -> None:
     lines = pem().splitlines()
-    for text in ("\n".join(shape.format(line) for line in lines), shape.format("\\n".join(lines)), "\n".join(lines[:-1])):
+    for text in (
+        "\n".join(shape.format(line) for line in lines),
+        shape.format("\\n".join(lines)),
+        "\n".join(lines[:-1]),
+    ):
         out = REDACTOR.redact(f"before\n{text}\nafter")
         assert not any(line in out for line in lines[1:-1] if len(line) > 30), out
         assert out.startswith("before\n")
@@ -213,7 +239,12 @@ def test_a_private_key_goes_whole(shape: str) -> None:
 
 def test_json_is_redacted_in_keys_values_and_by_name() -> None:
     token = TOKENS["github"]
-    value = {"user": "ann", "password": "hunter2-x9", "nested": [{"note": f"see {token}"}, 3, None], token: 1}
+    value = {
+        "user": "ann",
+        "password": "hunter2-x9",
+        "nested": [{"note": f"see {token}"}, 3, None],
+        token: 1,
+    }
     out = REDACTOR.redact_json(value)
     assert out["user"] == "ann"
     assert "hunter2-x9" not in json.dumps(out)
@@ -237,7 +268,17 @@ def test_json_without_secrets_is_the_same_object() -> None:
 PIECES = st.one_of(
     st.text(max_size=40),
     st.sampled_from(
-        [*TOKENS.values(), "password = ", "token: ", '"secret": "', "[redacted:x:00000000]", "://a:b12345@h", "\n", '"', pem(1)]
+        [
+            *TOKENS.values(),
+            "password = ",
+            "token: ",
+            '"secret": "',
+            "[redacted:x:00000000]",
+            "://a:b12345@h",
+            "\n",
+            '"',
+            pem(1),
+        ]
     ),
     st.sampled_from(list(ENCODERS.values())).map(lambda encode: encode(TOKENS["github"])),
     st.text(alphabet=ALNUM + "+/=-_", min_size=10, max_size=80),
@@ -264,7 +305,9 @@ def test_small_words_are_left_alone(text: str) -> None:
 
 
 def test_what_the_budget_does_not_reach_is_not_shown() -> None:
-    """A text of nothing but names of secrets is not read to its end, and what was not read is gone."""
+    """A text of nothing but names of secrets is not read to its end, and what was not read is
+    gone.
+    """
     text = "pw:key:" * 20_000 + TOKENS["github"]
     out = REDACTOR.redact(text)
     assert TOKENS["github"] not in out
@@ -273,7 +316,10 @@ def test_what_the_budget_does_not_reach_is_not_shown() -> None:
 
 
 def test_a_dense_but_ordinary_text_is_read_to_its_end() -> None:
-    text = "".join(f"SERVICE_{i}_PASSWORD=\nSERVICE_{i}_TOKEN_URL=https://host.example/token/{i}\n" for i in range(400))
+    text = "".join(
+        f"SERVICE_{i}_PASSWORD=\nSERVICE_{i}_TOKEN_URL=https://host.example/token/{i}\n"
+        for i in range(400)
+    )
     assert REDACTOR.redact(text) is text
 
 
@@ -282,7 +328,9 @@ def test_a_secret_is_found_wherever_a_long_text_is_cut_into_windows() -> None:
     for at in (*range(14_000, 20_000, 331), 33_000, 50_000):
         text = ("word " * 20_000)[:at] + f" {token} " + "word " * 4_000
         assert token not in REDACTOR.redact(text)
-        assert pem() not in REDACTOR.redact(("word " * 20_000)[:at] + "\n" + pem(300) + "\n" + "word " * 4_000)
+        assert pem() not in REDACTOR.redact(
+            ("word " * 20_000)[:at] + "\n" + pem(300) + "\n" + "word " * 4_000
+        )
 
 
 def test_the_head_of_a_text_hides_a_secret_that_its_end_would_cut() -> None:
@@ -303,12 +351,16 @@ DISGUISES = {
     "quoted-printable": lambda text: in_the_middle(text, "=\n"),
     "entities": lambda text: "".join(f"&#{ord(c)};" for c in text),
     "a letter in front": lambda text: "x" + text,
-    "a look-alike letter": lambda text: text.replace("p", "\u0440", 1).replace("a", "\u0430", 1).replace("s", "\u0455", 1),
+    "a look-alike letter": lambda text: (
+        text.replace("p", "\u0440", 1).replace("a", "\u0430", 1).replace("s", "\u0455", 1)
+    ),
 }
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("rule", ["github", "stripe", "sendgrid", "npm", "notion", "linear", "digitalocean", "gitlab"])
+@pytest.mark.parametrize(
+    "rule", ["github", "stripe", "sendgrid", "npm", "notion", "linear", "digitalocean", "gitlab"]
+)
 def test_a_token_is_found_in_disguise(rule: str, disguise: str) -> None:
     token = DISGUISES[disguise](TOKENS[rule])
     out = REDACTOR.redact(f"before {token} after")
@@ -341,7 +393,10 @@ def test_a_value_is_found_in_every_common_syntax(write: str) -> None:
     assert secret not in REDACTOR.redact(write.format(secret))
 
 
-@pytest.mark.parametrize("encode", [lambda text: base64.b64encode(text.encode()).decode(), lambda text: text.encode().hex()])
+@pytest.mark.parametrize(
+    "encode",
+    [lambda text: base64.b64encode(text.encode()).decode(), lambda text: text.encode().hex()],
+)
 def test_a_drawn_word_is_found_encoded_without_any_name(encode: Callable[[str], str]) -> None:
     encoded = encode(drawn(ALNUM, 24, 78))
     assert encoded not in REDACTOR.redact(f"it says {encoded} there")
@@ -352,12 +407,20 @@ def test_a_drawn_word_is_found_encoded_without_any_name(encode: Callable[[str], 
 
 
 @pytest.mark.parametrize(
-    "text", ["password=Tr0ub4dor&3 " * 400, "some words, a token and more\n" * 400, f"x {TOKENS['github']} y\n" * 300]
+    "text",
+    [
+        "password=Tr0ub4dor&3 " * 400,
+        "some words, a token and more\n" * 400,
+        f"x {TOKENS['github']} y\n" * 300,
+    ],
 )
 def test_a_stream_says_what_the_whole_text_says(text: str) -> None:
     stream = REDACTOR.stream()
-    shown = "".join(stream.feed(text[at : at + 17]) for at in range(0, len(text), 17)) + stream.finish()
-    # What a stream has seen once, it knows: the rule's name may differ, the placeholder's identity not.
+    shown = (
+        "".join(stream.feed(text[at : at + 17]) for at in range(0, len(text), 17)) + stream.finish()
+    )
+    # What a stream has seen once, it knows: the rule's name may differ, the placeholder's identity
+    # not.
     assert re.sub(r"\[redacted:[a-z-]+:", "[redacted:", shown) == re.sub(
         r"\[redacted:[a-z-]+:", "[redacted:", REDACTOR.redact(text)
     )
@@ -392,5 +455,14 @@ def test_what_code_and_documents_say_about_secrets_stays(text: str) -> None:
 )
 def test_a_secret_that_a_line_break_goes_through_is_gone(text: str) -> None:
     out = REDACTOR.redact(text)
-    halves = ("tiger", "1999!", "MmdfWeO", "cj!Fap7", "sOF5mK1Fk2", "DMGH3eNgsk", "5o9mb841x331hrbz", "6mn4zqtccnlmr5fx")
+    halves = (
+        "tiger",
+        "1999!",
+        "MmdfWeO",
+        "cj!Fap7",
+        "sOF5mK1Fk2",
+        "DMGH3eNgsk",
+        "5o9mb841x331hrbz",
+        "6mn4zqtccnlmr5fx",
+    )
     assert not any(half in out for half in halves)

@@ -1,4 +1,6 @@
-"""The figures redaction promises, on public samples of secrets and look-alikes and on the code and talk that is at hand."""
+"""The figures redaction promises, on public samples of secrets and look-alikes and on the code and
+talk that is at hand.
+"""
 
 import base64
 import gzip
@@ -29,7 +31,11 @@ def samples() -> list[dict[str, Any]]:
 
 def is_gone(sample: dict[str, Any]) -> bool:
     out = REDACTOR.redact(sample["text"])
-    return not any(secret in out for secret in sample["secrets"]) if sample["secrets"] else out != sample["text"]
+    return (
+        not any(secret in out for secret in sample["secrets"])
+        if sample["secrets"]
+        else out != sample["text"]
+    )
 
 
 def recall(rows: list[dict[str, Any]]) -> float:
@@ -38,7 +44,9 @@ def recall(rows: list[dict[str, Any]]) -> float:
 
 
 def touched(rows: list[dict[str, Any]]) -> float:
-    negative = [REDACTOR.redact(row["text"]) is not row["text"] for row in rows if row["label"] == "neg"]
+    negative = [
+        REDACTOR.redact(row["text"]) is not row["text"] for row in rows if row["label"] == "neg"
+    ]
     return sum(negative) / len(negative)
 
 
@@ -48,15 +56,28 @@ def touched_lines(texts: Iterator[str]) -> tuple[int, int]:
     for text in texts:
         lines += text.count("\n") + 1
         hit += len(
-            {line for f in REDACTOR.find(text) for line in range(text.count("\n", 0, f.start), text.count("\n", 0, f.end - 1) + 1)}
+            {
+                line
+                for f in REDACTOR.find(text)
+                for line in range(text.count("\n", 0, f.start), text.count("\n", 0, f.end - 1) + 1)
+            }
         )
     return lines, hit
 
 
 def source_files(size: int) -> list[Path]:
-    """Sources and documents of the interpreter and the installed packages, a fixed sample of so many."""
+    """Sources and documents of the interpreter and the installed packages, a fixed sample of so
+    many.
+    """
     roots = [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib")]
-    found = sorted({path for root in roots for suffix in ("*.py", "*.md", "*.rst", "*.txt") for path in root.rglob(suffix)})
+    found = sorted(
+        {
+            path
+            for root in roots
+            for suffix in ("*.py", "*.md", "*.rst", "*.txt")
+            for path in root.rglob(suffix)
+        }
+    )
     return random.Random(3).sample(found, min(size, len(found)))
 
 
@@ -71,7 +92,10 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def talk() -> Iterator[str]:
-    for path in (material("memory", "locomo_conv-26_conv-30.json"), material("traces", "tau_bench_gpt4o_airline_3of200_MIT.json")):
+    for path in (
+        material("memory", "locomo_conv-26_conv-30.json"),
+        material("traces", "tau_bench_gpt4o_airline_3of200_MIT.json"),
+    ):
         yield from strings(json.loads(path.read_text()))
 
 
@@ -101,7 +125,17 @@ def _sri(algorithm: str, size: int) -> str:
 
 def _names() -> Iterator[str]:
     return iter(
-        ["left-pad", "@types/keyv", "jsonwebtoken", "js-tokens", "passport", "secretstorage", "auth0-js", "key-tree", "token-types"]
+        [
+            "left-pad",
+            "@types/keyv",
+            "jsonwebtoken",
+            "js-tokens",
+            "passport",
+            "secretstorage",
+            "auth0-js",
+            "key-tree",
+            "token-types",
+        ]
         * 20
     )
 
@@ -133,23 +167,28 @@ LOCKED = {
         for i, name in enumerate(_names())
     ),
     "requirements.txt": "\n".join(
-        f"{name}==1.{i} \\\n    --hash=sha256:{RNG.randbytes(32).hex()}" for i, name in enumerate(_names())
+        f"{name}==1.{i} \\\n    --hash=sha256:{RNG.randbytes(32).hex()}"
+        for i, name in enumerate(_names())
     ),
     "pnpm-lock.yaml": "\n".join(
-        f"  /{name}@1.{i}:\n    resolution: {{integrity: {_sri('sha512', 64)}}}" for i, name in enumerate(_names())
+        f"  /{name}@1.{i}:\n    resolution: {{integrity: {_sri('sha512', 64)}}}"
+        for i, name in enumerate(_names())
     ),
     "git log": "\n".join(
-        f"commit {RNG.randbytes(20).hex()}\nparent {RNG.randbytes(20).hex()}\n    Rotate the token {i}" for i in range(100)
+        f"commit {RNG.randbytes(20).hex()}\nparent {RNG.randbytes(20).hex()}\n    Rotate the token {i}"
+        for i in range(100)
     ),
     "identifiers": "\n".join(
-        f"run {uuid.UUID(bytes=RNG.randbytes(16))} entry 01{''.join(RNG.choices(CROCKFORD, k=24))}" for _ in range(100)
+        f"run {uuid.UUID(bytes=RNG.randbytes(16))} entry 01{''.join(RNG.choices(CROCKFORD, k=24))}"
+        for _ in range(100)
     ),
     "digests": "\n".join(
         f"{RNG.randbytes(32).hex()}  dist/key-{i}.tar.gz\nsha256:{RNG.randbytes(32).hex()}\nmd5 {RNG.randbytes(16).hex()}"
         for i in range(100)
     ),
     "images": "\n".join(
-        f'<img src="data:image/png;base64,iVBORw0KGgo{base64.b64encode(RNG.randbytes(900)).decode()}">' for _ in range(20)
+        f'<img src="data:image/png;base64,iVBORw0KGgo{base64.b64encode(RNG.randbytes(900)).decode()}">'
+        for _ in range(20)
     ),
     "minified": ";".join(
         f'function {a}(t,e){{return t.key=e,n.token=t.{a}||r("{a}{i}"),e.auth?i(t,"pass"):o(e)}}'
@@ -173,7 +212,9 @@ HOSTILE = {
     "urls": "://a:b@" * (MIB // 7),
     "escapes": "%41" * (MIB // 3),
     "base64": base64.b64encode(RNG.randbytes(MIB * 3 // 4)).decode(),
-    "lines of base64": "\n".join(base64.b64encode(RNG.randbytes(48)).decode() for _ in range(MIB // 65)),
+    "lines of base64": "\n".join(
+        base64.b64encode(RNG.randbytes(48)).decode() for _ in range(MIB // 65)
+    ),
     "quotes": "'\"" * (MIB // 2),
     "anchors": "7Q~" * (MIB // 3),
     "short names": "pw:" * (MIB // 3),

@@ -19,7 +19,13 @@ SPOKEN = (
     f"Sure, here it is: {TOKENS['github']}. And the password is Zx9kLmP2q, as you know; swordfish-42 too.\n"
     f'config = {{"api_key": "{TOKENS["stripe"]}", "note": "correct horse battery staple"}}\n{pem()}\n日本語の秘密42 です。 Bye.\n'
 )
-SECRETS = (TOKENS["github"], "Zx9kLmP2q", *KNOWN, TOKENS["stripe"], *(line for line in pem().splitlines()[1:-1]))
+SECRETS = (
+    TOKENS["github"],
+    "Zx9kLmP2q",
+    *KNOWN,
+    TOKENS["stripe"],
+    *(line for line in pem().splitlines()[1:-1]),
+)
 
 
 def streamed(redactor: Redactor, text: str, sizes: list[int]) -> str:
@@ -48,7 +54,9 @@ def test_no_secret_survives_any_cutting(sizes: list[int]) -> None:
     st.text(alphabet="abc .,\n", max_size=30),
     st.lists(st.integers(1, 30), min_size=1, max_size=8),
 )
-def test_no_encoded_secret_survives_any_cutting(secret: str, encoder: str, around: str, sizes: list[int]) -> None:
+def test_no_encoded_secret_survives_any_cutting(
+    secret: str, encoder: str, around: str, sizes: list[int]
+) -> None:
     spelled = ENCODERS[encoder](secret)
     assert spelled not in streamed(REDACTOR, f"{around} {spelled} {around}", sizes)
 
@@ -62,7 +70,9 @@ def test_text_without_secrets_comes_out_as_it_went_in(text: str, sizes: list[int
 
 def test_words_pass_with_no_more_delay_than_the_current_word() -> None:
     stream = PLAIN.stream()
-    shown = [stream.feed(word) for word in ("The", " quick", " brown", " fox,", " it", " jumps.", "\n")]
+    shown = [
+        stream.feed(word) for word in ("The", " quick", " brown", " fox,", " it", " jumps.", "\n")
+    ]
     assert shown == ["", "The ", "quick ", "brown ", "fox, ", "it ", "jumps.\n"]
 
 

@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.tools.shell.output import Kept, Progress
+from palyra.tools.shell.output import OutputBuffer, OutputProgress
 
 
 def test_little_output_is_kept_as_it_is() -> None:
-    kept = Kept(100)
+    kept = OutputBuffer(100)
     kept.add(b"one\n")
     kept.add("zwei ö\n".encode())
     assert kept.text() == ("one\nzwei ö\n", 0)
 
 
 def test_of_much_output_the_beginning_and_the_end_are_kept_and_the_rest_is_counted() -> None:
-    kept = Kept(20)
+    kept = OutputBuffer(20)
     for number in range(100):
         kept.add(b"%02d " % number)
     text, dropped = kept.text()
@@ -24,7 +24,7 @@ def test_of_much_output_the_beginning_and_the_end_are_kept_and_the_rest_is_count
 
 @given(st.lists(st.text(max_size=40).map(str.encode), max_size=40), st.integers(16, 200))
 def test_what_is_shown_and_what_is_left_out_add_up(chunks: list[bytes], most: int) -> None:
-    kept = Kept(most)
+    kept = OutputBuffer(most)
     for chunk in chunks:
         kept.add(chunk)
     text, dropped = kept.text()
@@ -41,7 +41,7 @@ def test_what_is_shown_and_what_is_left_out_add_up(chunks: list[bytes], most: in
 
 
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
-    kept = Kept(100)
+    kept = OutputBuffer(100)
     kept.add(b"a\xff\xfeb")
     assert kept.text() == ("a\ufffd\ufffdb", 0)
 
@@ -56,7 +56,7 @@ class Clock:
 def test_progress_is_told_in_whole_lines_and_not_too_often() -> None:
     told: list[str] = []
     clock = Clock()
-    progress = Progress(told.append, clock)
+    progress = OutputProgress(told.append, clock)
     progress.add(b"one\ntw")
     progress.add(b"o\nthree\n")
     assert told == ["one\n"]
@@ -70,7 +70,7 @@ def test_progress_is_told_in_whole_lines_and_not_too_often() -> None:
 def test_a_thousand_lines_at_once_are_one_message_that_says_what_it_skips() -> None:
     told: list[str] = []
     clock = Clock()
-    progress = Progress(told.append, clock)
+    progress = OutputProgress(told.append, clock)
     progress.add(b"".join(b"line %04d\n" % number for number in range(1000)))
     (message,) = told
     first, _, rest = message.partition("\n")
@@ -83,7 +83,7 @@ def test_a_thousand_lines_at_once_are_one_message_that_says_what_it_skips() -> N
 
 def test_a_character_that_comes_in_two_pieces_is_one() -> None:
     told: list[str] = []
-    progress = Progress(told.append, Clock())
+    progress = OutputProgress(told.append, Clock())
     progress.add("ö".encode()[:1])
     progress.add("ö".encode()[1:])
     progress.flush()

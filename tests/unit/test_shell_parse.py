@@ -1,4 +1,6 @@
-"""Reading commands: what is called simple is what bash would run, and nothing that could do harm is called harmless."""
+"""Reading commands: what is called simple is what bash would run, and nothing that could do harm is
+called harmless.
+"""
 
 import json
 import shlex
@@ -316,7 +318,19 @@ def test_an_honest_command_is_harmless(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [*NOT_HARMLESS, "ls\nrm a", "ls\\\nrm a", "ls\0", "ls\x1b", "", " ", "ls\u00a0a", "a\rb", "ls \\"]
+    "command",
+    [
+        *NOT_HARMLESS,
+        "ls\nrm a",
+        "ls\\\nrm a",
+        "ls\0",
+        "ls\x1b",
+        "",
+        " ",
+        "ls\u00a0a",
+        "a\rb",
+        "ls \\",
+    ],
 )
 def test_a_command_that_may_do_more_is_not_harmless(command: str) -> None:
     assert not harmless(command)
@@ -330,18 +344,23 @@ def test_no_snippet_of_gtfobins_is_harmless() -> None:
 
 def test_no_line_of_gtfobins_that_names_a_file_outside_is_harmless() -> None:
     snippets = json.loads(material("injection", "gtfobins_sample_GPL3.json").read_text())
-    lines = [line for snippet in snippets for line in snippet["code"].splitlines() if "/path/" in line or "/bin/" in line]
+    lines = [
+        line
+        for snippet in snippets
+        for line in snippet["code"].splitlines()
+        if "/path/" in line or "/bin/" in line
+    ]
     assert len(lines) >= 60
     assert [line for line in lines if harmless(line)] == []
-
-
-# --- what is said about a command -------------------------------------------------------------------------------------
 
 
 def test_a_simple_command_has_a_program_and_arguments() -> None:
     parsed = parse("""git commit -m 'two words' "and \\"more\\"" a\\ b""")
     assert parsed.simple
-    assert (parsed.program, parsed.arguments) == ("git", ("commit", "-m", "two words", 'and "more"', "a b"))
+    assert (parsed.program, parsed.arguments) == (
+        "git",
+        ("commit", "-m", "two words", 'and "more"', "a b"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -383,9 +402,9 @@ def test_it_is_told_what_a_command_does_as_far_as_it_can_be_seen() -> None:
     assert not any((plain.writes, plain.spawns, plain.network, plain.substitutions, plain.globs))
 
 
-# --- against bash itself ----------------------------------------------------------------------------------------------
-
-WORDS = st.text(st.sampled_from(list("ab /-=.,:'\"\\$`*?[]{}~#!&|;<>()%^@+é\t")), min_size=0, max_size=12)
+WORDS = st.text(
+    st.sampled_from(list("ab /-=.,:'\"\\$`*?[]{}~#!&|;<>()%^@+é\t")), min_size=0, max_size=12
+)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5))
@@ -408,7 +427,11 @@ def test_what_is_called_simple_is_what_bash_makes_of_it(text: str) -> None:
     if not parsed.simple:
         return
     done = subprocess.run(
-        ["bash", "-c", f"prog() {{ printf '%s\\0' \"$@\"; }}\nprog {text}"], capture_output=True, cwd="/", timeout=10, check=True
+        ["bash", "-c", f"prog() {{ printf '%s\\0' \"$@\"; }}\nprog {text}"],
+        capture_output=True,
+        cwd="/",
+        timeout=10,
+        check=True,
     )
     said = done.stdout.decode().split("\0")[:-1]
     assert list(parsed.arguments) == (said if parsed.arguments or said != [""] else [])

@@ -1,4 +1,6 @@
-"""`shell.run` as the flow sees it: what a decision is about, what a person sees, what comes back."""
+"""`shell.run` as the flow sees it: what a decision is about, what a person sees, what comes
+back.
+"""
 
 import asyncio
 import shutil
@@ -13,7 +15,7 @@ from palyra.core.ports import CallContext
 from palyra.core.redaction import Redactor
 from palyra.core.tools import Scope, Subject, Tier, ToolResult
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
-from palyra.tools.paths import Fence, Refused
+from palyra.tools.paths import PathGuard, PathRefused
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import AT_ONCE, REMEMBERED, Jobs
 from palyra.tools.shell.parse import parse
@@ -22,14 +24,16 @@ from palyra.tools.shell.tools import tools
 
 
 class Shell:
-    """The tools as one daemon has them; a second one on the same folder is the daemon after a restart."""
+    """The tools as one daemon has them; a second one on the same folder is the daemon after a
+    restart.
+    """
 
     def __init__(self, folder: Path, most: Tier = "C") -> None:
         self.work = folder / "work"
         self.work.mkdir(exist_ok=True)
         self.runner = Runner(Sandbox(most=most))
         self.jobs = Jobs(self.runner, folder / "jobs", Redactor(bytes(32)))
-        self.catalogue = Catalogue(tools(self.runner, self.jobs, Fence([str(folder / "home")])))
+        self.catalogue = Catalogue(tools(self.runner, self.jobs, PathGuard([str(folder / "home")])))
         self.told: list[str] = []
 
     def parsed(self, name: str = "shell.run", **arguments: Any) -> tuple[TypedTool, Arguments]:
@@ -40,10 +44,17 @@ class Shell:
         tool, typed = self.parsed(**arguments)
         return tool.scope(typed, str(self.work))
 
-    async def call(self, name: str = "shell.run", session: str = "s", **arguments: Any) -> ToolResult:
+    async def call(
+        self, name: str = "shell.run", session: str = "s", **arguments: Any
+    ) -> ToolResult:
         tool, typed = self.parsed(name, **arguments)
         context = CallContext(
-            principal="user:owner", session_id=session, run_id="r", call_id="c", workspace=str(self.work), progress=self.told.append
+            principal="user:owner",
+            session_id=session,
+            run_id="r",
+            call_id="c",
+            workspace=str(self.work),
+            progress=self.told.append,
         )
         async with asyncio.timeout(60):
             return await tool.execute(typed, context)
@@ -57,13 +68,15 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-# --- deciding ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_scope_of_a_simple_command_names_its_program_and_folder(shell: Shell) -> None:
     (shell.work / "src").mkdir()
     scope = shell.scope(command="pytest -x", cwd="src")
-    assert scope == Scope(paths=(str(shell.work / "src"),), workspace=str(shell.work), program="pytest", command="pytest -x")
+    assert scope == Scope(
+        paths=(str(shell.work / "src"),),
+        workspace=str(shell.work),
+        program="pytest",
+        command="pytest -x",
+    )
 
 
 def test_a_command_with_operators_has_no_program(shell: Shell) -> None:
@@ -85,12 +98,16 @@ def test_hosts_are_a_capability_of_the_call(shell: Shell) -> None:
 
 def test_an_answer_without_network_never_covers_the_same_command_with_it(shell: Shell) -> None:
     tool, _ = shell.parsed(command="true")
-    plain, online = shell.scope(command="npm install"), shell.scope(command="npm install", hosts=["example.org"])
+    plain, online = (
+        shell.scope(command="npm install"),
+        shell.scope(command="npm install", hosts=["example.org"]),
+    )
     narrow = [subject for subject in tool.subjects(plain) if subject.kind != "tool"]
     assert narrow
     assert not any(subject.covers("shell.run", online) for subject in narrow)
     assert not any(
-        s.covers("shell.run", shell.scope(command="npm install", hosts=["b.example"])) for s in tool.subjects(online)[:-1]
+        s.covers("shell.run", shell.scope(command="npm install", hosts=["b.example"]))
+        for s in tool.subjects(online)[:-1]
     )
 
 
@@ -102,30 +119,46 @@ def test_a_program_is_offered_for_a_wider_answer_unless_it_starts_anything(shell
         Subject("shell.run", "tool"),
     )
     for command in ("bash x.sh", "env ls", "python3 x.py", "find . -exec rm {} +", "ls; rm x"):
-        assert [subject.kind for subject in tool.subjects(shell.scope(command=command))] == ["command", "tool"]
+        assert [subject.kind for subject in tool.subjects(shell.scope(command=command))] == [
+            "command",
+            "tool",
+        ]
 
 
-def test_the_preview_shows_the_exact_command_the_folder_the_tier_and_the_network(shell: Shell) -> None:
+def test_the_preview_shows_the_exact_command_the_folder_the_tier_and_the_network(
+    shell: Shell,
+) -> None:
     tool, typed = shell.parsed(command="make test\n# and\techo", hosts=["example.org"])
     preview = tool.preview(typed, str(shell.work))
     assert preview.kind == "command"
-    assert preview.body == "make test\n# and\techo\n\nfolder: .\nsandbox: tier C\nnetwork: example.org\ntime: at most 120 s"
+    assert (
+        preview.body
+        == "make test\n# and\techo\n\nfolder: .\nsandbox: tier C\nnetwork: example.org\ntime: at most 120 s"
+    )
 
 
 @pytest.mark.parametrize("cwd", ["..", "/etc", "../work2", ".ssh", ".git"])
 def test_a_folder_that_is_closed_to_tools_is_closed_to_commands(shell: Shell, cwd: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(PathRefused):
         shell.scope(command="ls", cwd=cwd)
 
 
-@pytest.mark.parametrize("host", ["http://example.org/", "user@example.org", "exa mple.org", "", "*", "10.0.0.0/8"])
+@pytest.mark.parametrize(
+    "host", ["http://example.org/", "user@example.org", "exa mple.org", "", "*", "10.0.0.0/8"]
+)
 def test_what_is_not_a_host_is_refused(shell: Shell, host: str) -> None:
     with pytest.raises((InvalidInput, Forbidden)):
         shell.scope(command="ls", hosts=[host])
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"command": ""}, {"command": "x", "timeout_s": 0}, {"command": "x", "timeout_s": 601}, {"cmd": "x"}]
+    "wrong",
+    [
+        {"command": ""},
+        {"command": "x", "timeout_s": 0},
+        {"command": "x", "timeout_s": 601},
+        {"cmd": "x"},
+    ],
 )
 def test_wrong_arguments_are_refused(shell: Shell, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
@@ -134,11 +167,13 @@ def test_wrong_arguments_are_refused(shell: Shell, wrong: dict[str, Any]) -> Non
 
 def test_the_declaration_is_honest(shell: Shell) -> None:
     spec = shell.parsed(command="x")[0].spec
-    assert (spec.name, spec.effect, spec.capabilities, spec.tier) == ("shell.run", "once", ("process",), "C")
+    assert (spec.name, spec.effect, spec.capabilities, spec.tier) == (
+        "shell.run",
+        "once",
+        ("process",),
+        "C",
+    )
     assert spec.limits.time_ms > 600_000
-
-
-# --- running ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_command_works_on_the_workspace_and_is_reported_exactly(shell: Shell) -> None:
@@ -150,7 +185,12 @@ def test_a_command_works_on_the_workspace_and_is_reported_exactly(shell: Shell) 
     assert rest == f"out\nerr\n{shell.work}/src\n"
     assert first.startswith("exit code 3 in ")
     assert first.endswith(f"{len(rest):,} bytes of output")
-    assert (result.data["code"], result.data["signal"], result.data["bytes"], result.data["dropped"]) == (3, "", len(rest), 0)
+    assert (
+        result.data["code"],
+        result.data["signal"],
+        result.data["bytes"],
+        result.data["dropped"],
+    ) == (3, "", len(rest), 0)
     assert result.data["tier"] == "C"
 
 
@@ -178,7 +218,9 @@ def test_output_is_told_while_it_comes_and_not_line_by_line(shell: Shell) -> Non
     (shell.work / "gate").touch()
 
     async def main() -> ToolResult:
-        call = asyncio.ensure_future(shell.call(command="seq 1 2000; while [ -e gate ]; do sleep 0.02; done; echo end"))
+        call = asyncio.ensure_future(
+            shell.call(command="seq 1 2000; while [ -e gate ]; do sleep 0.02; done; echo end")
+        )
         async with asyncio.timeout(20):
             while not shell.told:
                 await asyncio.wait([call], timeout=0.01)
@@ -220,14 +262,22 @@ id -un; hostname; getent passwd agent | cut -d: -f6
     result = shell.run(script)
     assert result.outcome == "ok", result.text
     assert result.text.splitlines()[1] == "note: made a git repository: .git"
-    assert result.text.splitlines()[2:] == ["tested", "1", "through", "mod.py", "same", "agent", "sandbox", "/home/agent"]
-
-
-# --- jobs -------------------------------------------------------------------------------------------------------------
+    assert result.text.splitlines()[2:] == [
+        "tested",
+        "1",
+        "through",
+        "mod.py",
+        "same",
+        "agent",
+        "sandbox",
+        "/home/agent",
+    ]
 
 
 async def until(shell: Shell, job: str, state: str, *printed: str) -> ToolResult:
-    """The job when it is in this state and has printed these lines; the first line of the result is about the job itself."""
+    """The job when it is in this state and has printed these lines; the first line of the result is
+    about the job itself.
+    """
     async with asyncio.timeout(20):
         while True:
             result = await shell.call("shell.jobs", id=job)
@@ -241,7 +291,10 @@ def test_a_job_goes_on_and_can_be_read_and_ends(shell: Shell) -> None:
 
     async def main() -> None:
         began = time.monotonic()
-        started = await shell.call(command="echo begun; while [ -e gate ]; do sleep 0.02; done; echo over; exit 4", background=True)
+        started = await shell.call(
+            command="echo begun; while [ -e gate ]; do sleep 0.02; done; echo over; exit 4",
+            background=True,
+        )
         assert time.monotonic() - began < 30
         job = started.data["job"]
         running = await until(shell, job, "running", "begun")
@@ -259,7 +312,9 @@ def test_a_job_goes_on_and_can_be_read_and_ends(shell: Shell) -> None:
 
 def test_stopping_a_job_twice_is_the_same_as_once(shell: Shell) -> None:
     async def main() -> None:
-        job = (await shell.call(command="setsid sleep 300 & sleep 300", background=True)).data["job"]
+        job = (await shell.call(command="setsid sleep 300 & sleep 300", background=True)).data[
+            "job"
+        ]
         first = await shell.call("shell.stop", id=job)
         second = await shell.call("shell.stop", id=job)
         assert first.data["state"] == second.data["state"] == "stopped"
@@ -287,7 +342,9 @@ def test_a_session_has_a_few_jobs_at_once(shell: Shell) -> None:
         with pytest.raises(LimitExceeded, match="stop one first"):
             await shell.call(command="sleep 300", background=True)
         await shell.jobs.close()
-        assert {one["state"] for one in (await shell.call("shell.jobs")).data["jobs"]} == {"stopped"}
+        assert {one["state"] for one in (await shell.call("shell.jobs")).data["jobs"]} == {
+            "stopped"
+        }
 
     asyncio.run(main())
 
@@ -315,7 +372,9 @@ def test_a_flooding_job_keeps_only_its_end(shell: Shell) -> None:
     assert sum(path.stat().st_size for path in (shell.jobs._folder).iterdir()) < 1.3 * (1 << 20)
 
 
-def test_a_job_whose_output_cannot_be_kept_has_failed_and_is_not_running_for_ever(shell: Shell) -> None:
+def test_a_job_whose_output_cannot_be_kept_has_failed_and_is_not_running_for_ever(
+    shell: Shell,
+) -> None:
     async def main() -> None:
         waits = "while [ ! -e go ]; do sleep 0.02; done; seq 1 1000000"
         job = (await shell.call(command=waits, background=True)).data["job"]
@@ -338,7 +397,9 @@ def test_old_jobs_are_forgotten(shell: Shell) -> None:
 
 
 def test_after_a_crash_a_job_is_reported_as_ended_by_it(tmp_path: Path) -> None:
-    """The record is taken over as the dead daemon left it; that its processes are dead is tested where a real one is killed."""
+    """The record is taken over as the dead daemon left it; that its processes are dead is tested
+    where a real one is killed.
+    """
     before = Shell(tmp_path)
 
     async def main() -> None:
@@ -393,7 +454,17 @@ def test_a_command_that_deletes_for_good_is_a_high_risk(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["ls -la", "grep rmdir README.md", "git status", "git diff", "cat a > b", "echo form", "pytest -q", "wc -l"]
+    "command",
+    [
+        "ls -la",
+        "grep rmdir README.md",
+        "git status",
+        "git diff",
+        "cat a > b",
+        "echo form",
+        "pytest -q",
+        "wc -l",
+    ],
 )
 def test_other_commands_are_not(command: str) -> None:
     assert not parse(command).destroys

@@ -1,4 +1,6 @@
-"""Files that go along with a call: what the file tools refuse is neither sent nor written, and nothing has no limit."""
+"""Files that go along with a call: what the file tools refuse is neither sent nor written, and
+nothing has no limit.
+"""
 
 import os
 from pathlib import Path
@@ -8,9 +10,9 @@ import pytest
 from palyra.core.errors import Forbidden, LimitExceeded, NotFound
 from palyra.features.workers import file_transfer
 from palyra.features.workers.protocol import MOST_FILES, Shipped
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
-FENCE = Fence()
+FENCE = PathGuard()
 
 
 def test_files_and_folders_are_packed_and_put_back_as_they_were(tmp_path: Path) -> None:
@@ -27,7 +29,10 @@ def test_files_and_folders_are_packed_and_put_back_as_they_were(tmp_path: Path) 
     contents = {parcel.about.sha256: parcel.content for parcel in parcels}
     files = [parcel.about for parcel in parcels]
     changes = file_transfer.unpack(FENCE, str(there), files, contents)
-    assert [(change.path, change.change) for change in changes] == [("src/a.txt", "created"), ("run.sh", "created")]
+    assert [(change.path, change.change) for change in changes] == [
+        ("src/a.txt", "created"),
+        ("run.sh", "created"),
+    ]
     assert os.access(there / "run.sh", os.X_OK)
     # The second time nothing is to be done, and nothing has to be sent.
     assert file_transfer.unpack(FENCE, str(there), files, {}) == ()
@@ -43,7 +48,10 @@ def test_what_a_file_tool_refuses_is_neither_sent_nor_written(tmp_path: Path, na
     content = b"x"
     with pytest.raises(Forbidden):
         file_transfer.unpack(
-            FENCE, str(tmp_path), [Shipped(name, file_transfer.digest(content), 1)], {file_transfer.digest(content): content}
+            FENCE,
+            str(tmp_path),
+            [Shipped(name, file_transfer.digest(content), 1)],
+            {file_transfer.digest(content): content},
         )
 
 

@@ -1,4 +1,6 @@
-"""The head of a SKILL.md: what is accepted means what every YAML reader reads, and the rest is refused with its line."""
+"""The head of a SKILL.md: what is accepted means what every YAML reader reads, and the rest is
+refused with its line.
+"""
 
 import pytest
 import yaml
@@ -85,7 +87,26 @@ def test_a_refusal_names_the_line() -> None:
 
 _LETTERS = st.text(alphabet=list("ab:#'\"|>-[]{}&*!,\\ \n\t?%@é0"), max_size=12)
 _PIECES = st.sampled_from(
-    ["a: ", "b:", "\n", "\n  ", "\n\n", "- ", " #", "'", '"', "|", ">", "|-", "|+", ">-", "x y", "[a, b]", "''", "\\n"]
+    [
+        "a: ",
+        "b:",
+        "\n",
+        "\n  ",
+        "\n\n",
+        "- ",
+        " #",
+        "'",
+        '"',
+        "|",
+        ">",
+        "|-",
+        "|+",
+        ">-",
+        "x y",
+        "[a, b]",
+        "''",
+        "\\n",
+    ]
 )
 
 
@@ -99,14 +120,18 @@ def test_no_text_is_accepted_that_yaml_reads_differently(text: str) -> None:
     assert mine == (theirs(text) or {})
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), st.text(max_size=30), max_size=4))
+@given(
+    st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), st.text(max_size=30), max_size=4)
+)
 def test_quoted_text_comes_back_exactly(fields: dict[str, str]) -> None:
     quoted = "\n".join(f"{key}: {yaml_quoted(value)}" for key, value in fields.items())
     assert ours(quoted) == fields
 
 
 def yaml_quoted(value: str) -> str:
-    escaped = "".join(char if char.isalnum() and char.isascii() else _escape(char) for char in value)
+    escaped = "".join(
+        char if char.isalnum() and char.isascii() else _escape(char) for char in value
+    )
     return f'"{escaped}"'
 
 
@@ -115,7 +140,9 @@ def _escape(char: str) -> str:
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
-@pytest.mark.parametrize("text", ["", "name: a", "---\nname: a\n", "--- \nname: a", "# no head\n---\n---"])
+@pytest.mark.parametrize(
+    "text", ["", "name: a", "---\nname: a\n", "--- \nname: a", "# no head\n---\n---"]
+)
 def test_a_file_without_front_matter_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         front_matter.read(text.encode())
@@ -123,17 +150,27 @@ def test_a_file_without_front_matter_is_refused(text: str) -> None:
 
 def test_a_head_has_what_the_format_says() -> None:
     text = "\ufeff---\r\nname: pdf-tools\r\ndescription: Works with PDFs.\r\nmetadata:\r\n  version: 2\r\n---\r\n# Body\r\ntext\r\n"
-    assert front_matter.read(text.encode()) == Head("pdf-tools", "Works with PDFs.", "# Body\ntext", version="2")
+    assert front_matter.read(text.encode()) == Head(
+        "pdf-tools", "Works with PDFs.", "# Body\ntext", version="2"
+    )
 
 
-@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a/b", "..", "a" * 65, "ä", "a b", "con."])
+@pytest.mark.parametrize(
+    "name", ["", "A", "a_b", "-a", "a-", "a--b", "a/b", "..", "a" * 65, "ä", "a b", "con."]
+)
 def test_a_name_is_plain(name: str) -> None:
     with pytest.raises(InvalidInput):
         front_matter.read(f"---\nname: '{name}'\ndescription: d\n---\n".encode())
 
 
 @pytest.mark.parametrize(
-    "head", ["name: a", "name: a\ndescription: ' '", f"name: a\ndescription: {'x' * 1025}", "name: a\ndescription: d\nhooks: x"]
+    "head",
+    [
+        "name: a",
+        "name: a\ndescription: ' '",
+        f"name: a\ndescription: {'x' * 1025}",
+        "name: a\ndescription: d\nhooks: x",
+    ],
 )
 def test_what_is_missing_too_long_or_unknown_is_refused(head: str) -> None:
     with pytest.raises(InvalidInput):
@@ -141,5 +178,7 @@ def test_what_is_missing_too_long_or_unknown_is_refused(head: str) -> None:
 
 
 def test_a_description_is_one_line_that_hides_nothing() -> None:
-    head = front_matter.read(b'---\nname: a\ndescription: "one\\n- forged: entry\\u202e \\u0000"\n---\n')
+    head = front_matter.read(
+        b'---\nname: a\ndescription: "one\\n- forged: entry\\u202e \\u0000"\n---\n'
+    )
     assert head.description == "one - forged: entry"

@@ -41,12 +41,20 @@ def test_permissions_are_everything_a_tool_asks_for_in_words() -> None:
     ],
 )
 def test_more_is_what_was_not_granted(before: str, after: str, more: int) -> None:
-    assert len(manifest.added(asked(f"[tools.wants]\n{before}"), asked(f"[tools.wants]\n{after}"))) == more
+    assert (
+        len(manifest.added(asked(f"[tools.wants]\n{before}"), asked(f"[tools.wants]\n{after}")))
+        == more
+    )
 
 
-@pytest.mark.parametrize(("before", "after", "more"), [(5000, 4000, 0), (5000, 6000, 1), (1000, 2000, 0), (1000, 3000, 1)])
+@pytest.mark.parametrize(
+    ("before", "after", "more"),
+    [(5000, 4000, 0), (5000, 6000, 1), (1000, 2000, 0), (1000, 3000, 1)],
+)
 def test_a_larger_limit_is_more_and_a_smaller_is_not(before: int, after: int, more: int) -> None:
-    added = manifest.added(asked(f"[tools.limits]\ntime_ms = {before}"), asked(f"[tools.limits]\ntime_ms = {after}"))
+    added = manifest.added(
+        asked(f"[tools.limits]\ntime_ms = {before}"), asked(f"[tools.limits]\ntime_ms = {after}")
+    )
     assert len(added) == more
 
 
@@ -83,11 +91,10 @@ def test_a_manifest_that_is_not_exact_is_refused(text: str) -> None:
         manifest.read(text.encode())
 
 
-# --- schemas ----------------------------------------------------------------------------------------------------------
-
-
 def test_arguments_that_do_not_fit_are_refused_by_name() -> None:
-    check = schema.checker("t", {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    check = schema.checker(
+        "t", {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    )
     check({"n": 1})
     with pytest.raises(InvalidInput, match="argument n"):
         check({"n": "one"})
@@ -105,7 +112,9 @@ def test_arguments_that_do_not_fit_are_refused_by_name() -> None:
         {"properties": {"x": {"pattern": "(?=a)b"}}},
     ],
 )
-def test_a_schema_that_is_wrong_slow_or_leads_elsewhere_is_refused(wrong: dict[str, object]) -> None:
+def test_a_schema_that_is_wrong_slow_or_leads_elsewhere_is_refused(
+    wrong: dict[str, object],
+) -> None:
     with pytest.raises(InvalidInput):
         schema.checker("t", wrong)
 

@@ -1,4 +1,6 @@
-"""Slack's own marks: what people see is what was said, code stays code, and nothing that was only quoted pings anybody."""
+"""Slack's own marks: what people see is what was said, code stays code, and nothing that was only
+quoted pings anybody.
+"""
 
 import pytest
 from hypothesis import given
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from palyra.features.channels.slack import cursor as cursors
 from palyra.features.channels.slack import mrkdwn
-from palyra.features.channels.slack.cursor import Cursor
+from palyra.features.channels.slack.cursor import SlackCursor
 
 MARKED = [
     ("**bold** and *slanted* and ~~gone~~", "*bold* and _slanted_ and ~gone~"),
@@ -51,7 +53,22 @@ def test_plain_words_of_people_survive_slacks_escapes(text: str) -> None:
 
 
 PARTS = st.sampled_from(
-    ["<!channel>", "<!here|x>", "`", "```", "\n", "**", "[a](https://x.example/", ")", "@everyone", " ", "a", "<", ">", "|"]
+    [
+        "<!channel>",
+        "<!here|x>",
+        "`",
+        "```",
+        "\n",
+        "**",
+        "[a](https://x.example/",
+        ")",
+        "@everyone",
+        " ",
+        "a",
+        "<",
+        ">",
+        "|",
+    ]
 )
 
 
@@ -62,7 +79,10 @@ def test_no_text_pings_everybody_unless_it_may(text: str) -> None:
 
 
 def test_a_text_that_may_ping_everybody_does() -> None:
-    assert mrkdwn.written("@channel look, me@here.example", everyone=True) == "<!channel> look, me@here.example"
+    assert (
+        mrkdwn.written("@channel look, me@here.example", everyone=True)
+        == "<!channel> look, me@here.example"
+    )
     assert mrkdwn.pinging("@here", everyone=True) == "<!here>"
 
 
@@ -74,10 +94,12 @@ def test_sections_fit_and_lose_no_word(text: str) -> None:
 
 
 def test_a_cursor_goes_forward_only_and_a_broken_one_is_a_beginning() -> None:
-    cursor = Cursor().after("1700000000.000200").after("999.9").after("1700000000.000100")
+    cursor = SlackCursor().after("1700000000.000200").after("999.9").after("1700000000.000100")
     assert cursor.last == "1700000000.000200"
-    assert cursors.read(cursors.written(cursor.with_thread("C", "1.0"))) == Cursor("1700000000.000200", (("C", "1.0"),))
-    assert cursors.read("{broken") == cursors.read('{"last": 5}') == Cursor()
+    assert cursors.read(cursors.written(cursor.with_thread("C", "1.0"))) == SlackCursor(
+        "1700000000.000200", (("C", "1.0"),)
+    )
+    assert cursors.read("{broken") == cursors.read('{"last": 5}') == SlackCursor()
     for number in range(300):
         cursor = cursor.with_thread("C", f"{number}.0")
     assert (len(cursor.threads), cursor.threads[-1]) == (100, ("C", "299.0"))

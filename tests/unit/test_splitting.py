@@ -1,4 +1,6 @@
-"""Long answers in a platform's messages: everything arrives, code stays code, tables keep their heads."""
+"""Long answers in a platform's messages: everything arrives, code stays code, tables keep their
+heads.
+"""
 
 import re
 
@@ -6,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.features.channels.message_splitter import Limit, Unit, split
+from palyra.features.channels.message_splitter import LengthLimit, Unit, split
 
 LIMITS = [
-    Limit(64),
-    Limit(200),
-    Limit(2_000),
-    Limit(100, "utf16"),
-    Limit(4_096, "utf16"),
-    Limit(120, "bytes"),
-    Limit(4_000, "bytes"),
+    LengthLimit(64),
+    LengthLimit(200),
+    LengthLimit(2_000),
+    LengthLimit(100, "utf16"),
+    LengthLimit(4_096, "utf16"),
+    LengthLimit(120, "bytes"),
+    LengthLimit(4_000, "bytes"),
 ]
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 
@@ -25,8 +27,10 @@ def bare(text: str) -> str:
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
-def test_no_piece_is_longer_than_the_platform_allows(limit: Limit) -> None:
-    text = "\n\n".join(["Ein Satz mit Umlauten: äöü. " * 20, "```python\n" + "x = 1\n" * 900 + "```", "🦀" * 500])
+def test_no_piece_is_longer_than_the_platform_allows(limit: LengthLimit) -> None:
+    text = "\n\n".join(
+        ["Ein Satz mit Umlauten: äöü. " * 20, "```python\n" + "x = 1\n" * 900 + "```", "🦀" * 500]
+    )
     pieces = split(text, limit)
     assert len(pieces) > 1
     assert all(limit.of(piece) <= limit.size for piece in pieces)
@@ -35,7 +39,9 @@ def test_no_piece_is_longer_than_the_platform_allows(limit: Limit) -> None:
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab cdé🦀\n.,|`~-é👨‍👩‍👧"), max_size=1_500))
-def test_whatever_is_written_every_character_arrives_in_order(limit: Limit, text: str) -> None:
+def test_whatever_is_written_every_character_arrives_in_order(
+    limit: LengthLimit, text: str
+) -> None:
     pieces = split(text, limit)
     assert all(limit.of(piece) <= limit.size for piece in pieces)
     if not any(FENCE.match(line) for line in text.split("\n")) and "|" not in text:
@@ -43,7 +49,9 @@ def test_whatever_is_written_every_character_arrives_in_order(limit: Limit, text
     else:
         # Fences and heads may be repeated; nothing else is added, and nothing is left out.
         letters = re.compile(r"[\s`~|-]+")
-        assert letters.sub("", text) == "" or set(letters.sub("", "".join(pieces))) == set(letters.sub("", text))
+        assert letters.sub("", text) == "" or set(letters.sub("", "".join(pieces))) == set(
+            letters.sub("", text)
+        )
 
 
 @settings(max_examples=100, deadline=None)
@@ -58,7 +66,7 @@ def test_code_that_is_cut_is_code_in_every_piece_and_the_same_code_together(
 ) -> None:
     code = [line.rstrip() for line in lines]
     text = "\n".join(["Here it is:", "", f"{fence}{language}", *code, fence, "", "That was it."])
-    limit = Limit(400, unit)
+    limit = LengthLimit(400, unit)
     pieces = split(text, limit)
     assert all(limit.of(piece) <= limit.size for piece in pieces)
     found: list[str] = []
@@ -76,63 +84,69 @@ def test_code_that_is_cut_is_code_in_every_piece_and_the_same_code_together(
 def test_a_fence_inside_a_longer_fence_does_not_close_it() -> None:
     inner = "\n".join(f"line {n}" for n in range(60))
     text = f"````markdown\n```python\n{inner}\n```\nmore\n````\nthe end"
-    pieces = split(text, Limit(200))
+    pieces = split(text, LengthLimit(200))
     assert len(pieces) > 2
     for piece in pieces[:-1]:
         assert piece.startswith("````markdown\n")
         assert piece.endswith("\n````")
     assert "the end" in pieces[-1]
-    code = "\n".join(line for piece in pieces for line in piece.split("\n") if not line.startswith("````"))
+    code = "\n".join(
+        line for piece in pieces for line in piece.split("\n") if not line.startswith("````")
+    )
     assert code == f"```python\n{inner}\n```\nmore\nthe end"
 
 
 def test_a_fence_that_nobody_closed_is_closed_in_every_piece() -> None:
-    pieces = split("```\n" + "word\n" * 100, Limit(100))
+    pieces = split("```\n" + "word\n" * 100, LengthLimit(100))
     assert all(piece.startswith("```\n") and piece.endswith("\n```") for piece in pieces)
 
 
 def test_a_table_that_is_cut_has_its_head_in_every_piece() -> None:
     rows = [f"| row {n} | {n * n} |" for n in range(40)]
     text = "\n".join(["Numbers:", "", "| name | square |", "|------|-------:|", *rows, "", "Done."])
-    pieces = split(text, Limit(200))
+    pieces = split(text, LengthLimit(200))
     with_rows = [piece for piece in pieces if "| row" in piece]
     assert len(with_rows) > 2
     assert all("| name | square |\n|------|-------:|\n| row" in piece for piece in with_rows)
-    assert [line for piece in pieces for line in piece.split("\n") if line.startswith("| row")] == rows
+    assert [
+        line for piece in pieces for line in piece.split("\n") if line.startswith("| row")
+    ] == rows
     assert pieces[-1].endswith("Done.")
 
 
 def test_code_that_fits_a_message_is_not_cut() -> None:
     code = "```js\n" + "f();\n" * 20 + "```"
-    pieces = split("Some words before it. " * 7 + "\n\n" + code + "\n\nAnd after.", Limit(200))
+    pieces = split(
+        "Some words before it. " * 7 + "\n\n" + code + "\n\nAnd after.", LengthLimit(200)
+    )
     assert any(code in piece for piece in pieces)
 
 
 def test_words_are_not_torn_where_there_is_a_space() -> None:
-    pieces = split("The quick brown fox jumps over the lazy dog. " * 30, Limit(100))
+    pieces = split("The quick brown fox jumps over the lazy dog. " * 30, LengthLimit(100))
     assert all(piece.strip().endswith(".") for piece in pieces)
 
 
 def test_a_character_of_several_code_points_is_not_torn() -> None:
     family = "👨‍👩‍👧‍👦"
-    pieces = split(family * 40, Limit(100, "utf16"))
+    pieces = split(family * 40, LengthLimit(100, "utf16"))
     assert "".join(pieces) == family * 40
     assert all(piece.replace(family, "") == "" for piece in pieces)
 
 
 def test_an_accent_stays_with_its_letter() -> None:
-    pieces = split("e\u0301" * 300, Limit(101))
+    pieces = split("e\u0301" * 300, LengthLimit(101))
     assert all(not piece.startswith("\u0301") for piece in pieces)
 
 
 @pytest.mark.parametrize(("unit", "size"), [("characters", 1), ("utf16", 2), ("bytes", 4)])
 def test_each_platform_counts_in_its_own_way(unit: Unit, size: int) -> None:
-    assert Limit(64, unit).of("🦀") == size
+    assert LengthLimit(64, unit).of("🦀") == size
 
 
 def test_nothing_to_say_is_no_message() -> None:
-    assert split(" \n\n ", Limit(100)) == []
+    assert split(" \n\n ", LengthLimit(100)) == []
 
 
 def test_what_fits_is_left_as_it_is() -> None:
-    assert split("one\n\n\n  two", Limit(100)) == ["one\n\n\n  two"]
+    assert split("one\n\n\n  two", LengthLimit(100)) == ["one\n\n\n  two"]

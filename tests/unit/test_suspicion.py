@@ -30,7 +30,10 @@ def test_a_statement_of_a_person_is_not_taken_for_an_order(text: str) -> None:
     assert commands(text, by_a_person=True) == ""
 
 
-@pytest.mark.parametrize("text", ["Always answer in Czech.", "Never add milk to my coffee.", "Send invoices to accounting."])
+@pytest.mark.parametrize(
+    "text",
+    ["Always answer in Czech.", "Never add milk to my coffee.", "Send invoices to accounting."],
+)
 def test_a_person_may_say_how_things_should_be_done(text: str) -> None:
     assert commands(text, by_a_person=True) == ""
 

@@ -30,8 +30,13 @@ def test_a_return_into_a_stretch_that_was_left_counts_as_it_was_there() -> None:
     assert surviving([Return(6, 3), Return(10, 7)], 11) == [(1, 3), (6, 7), (10, 11)]
 
 
-@given(st.lists(st.tuples(st.integers(1, 5), st.floats(0, 1, exclude_max=True)), max_size=8), st.integers(0, 5))
-def test_it_is_what_one_gets_by_keeping_a_copy_at_every_entry(steps: list[tuple[int, float]], more: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.floats(0, 1, exclude_max=True)), max_size=8),
+    st.integers(0, 5),
+)
+def test_it_is_what_one_gets_by_keeping_a_copy_at_every_entry(
+    steps: list[tuple[int, float]], more: int
+) -> None:
     """A model that remembers the whole list of counting entries after each entry."""
     kept: list[list[int]] = [[]]
     returns: list[Return] = []
@@ -44,7 +49,9 @@ def test_it_is_what_one_gets_by_keeping_a_copy_at_every_entry(steps: list[tuple[
     for _ in range(more):
         kept.append([*kept[-1], len(kept)])
     for upto in range(1, len(kept)):
-        assert [seq for first, last in surviving(returns, upto) for seq in range(first, last + 1)] == kept[upto]
+        assert [
+            seq for first, last in surviving(returns, upto) for seq in range(first, last + 1)
+        ] == kept[upto]
 
 
 TALK = (*accepted("first"), assembled(3), replied(text="answer"), RunCompleted(text="answer"))

@@ -11,7 +11,7 @@ from palyra.core.errors import InvalidInput, NotFound
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.files.list import List
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from tests.tools_at_work import catalogue
 
 
@@ -25,7 +25,9 @@ from tests.tools_at_work import catalogue
         ({"path": "a", "offset": None, "limit": None}, {"path": "a"}),
     ],
 )
-def test_harmless_spellings_of_scalars_are_put_right(given_arguments: dict[str, Any], normal: dict[str, Any]) -> None:
+def test_harmless_spellings_of_scalars_are_put_right(
+    given_arguments: dict[str, Any], normal: dict[str, Any]
+) -> None:
     assert catalogue().parse("fs.read", given_arguments)[2] == normal
 
 
@@ -36,7 +38,9 @@ def test_a_boolean_may_be_spelled_as_a_word(spelling: object) -> None:
 
 def test_scalars_inside_lists_are_put_right_too() -> None:
     arguments = {"edits": [{"path": "a", "search": 1, "replace": 2.5, "all": "false"}]}
-    assert catalogue().parse("fs.patch", arguments)[2] == {"edits": [{"path": "a", "search": "1", "replace": "2.5"}]}
+    assert catalogue().parse("fs.patch", arguments)[2] == {
+        "edits": [{"path": "a", "search": "1", "replace": "2.5"}]
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,9 @@ def test_scalars_inside_lists_are_put_right_too() -> None:
         ("fs.write", {"path": "a", "content": {"k": 1}}, ["argument content", "expected str"]),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(name: str, arguments: dict[str, Any], words: list[str]) -> None:
+def test_what_does_not_fit_is_refused_by_name(
+    name: str, arguments: dict[str, Any], words: list[str]
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         catalogue().parse(name, arguments)
     for word in words:
@@ -69,7 +75,7 @@ def test_an_unknown_tool_is_answered_with_the_nearest_name() -> None:
 
 def test_two_tools_cannot_have_the_same_name() -> None:
     with pytest.raises(ValueError, match=r"fs\.list"):
-        Catalogue([List(Fence()), List(Fence())])
+        Catalogue([List(PathGuard()), List(PathGuard())])
 
 
 def test_schemas_are_small_and_have_no_references() -> None:
@@ -78,7 +84,9 @@ def test_schemas_are_small_and_have_no_references() -> None:
         assert "$ref" not in text
         assert "$defs" not in text
         assert spec.parameters["type"] == "object"
-        assert not {"additionalProperties", "maximum", "maxLength", "title"} & set(text.replace(chr(34), " ").split())
+        assert not {"additionalProperties", "maximum", "maxLength", "title"} & set(
+            text.replace(chr(34), " ").split()
+        )
 
 
 def test_a_nested_type_is_written_out_in_its_place() -> None:
@@ -89,8 +97,13 @@ def test_a_nested_type_is_written_out_in_its_place() -> None:
 
 
 def test_the_file_tools_together_cost_little_of_every_request() -> None:
-    tools = Catalogue(standard.tools(Fence(), lambda artifact, session: None)).specs()
-    sent = json.dumps([{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in tools])
+    tools = Catalogue(standard.tools(PathGuard(), lambda artifact, session: None)).specs()
+    sent = json.dumps(
+        [
+            {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+            for spec in tools
+        ]
+    )
     # Schemas have about 3.5 characters per token; the limit for all of them is 1,500 tokens.
     assert len(sent) < 3_600
 
@@ -106,7 +119,11 @@ SCALARS = (
 )
 
 
-@given(st.dictionaries(st.sampled_from(["path", "pattern", "context", "limit", "ignored", "glob", "x"]), SCALARS))
+@given(
+    st.dictionaries(
+        st.sampled_from(["path", "pattern", "context", "limit", "ignored", "glob", "x"]), SCALARS
+    )
+)
 def test_normal_arguments_stay_as_they_are(arguments: dict[str, Any]) -> None:
     tools = catalogue()
     try:
@@ -117,7 +134,7 @@ def test_normal_arguments_stay_as_they_are(arguments: dict[str, Any]) -> None:
 
 
 def test_a_group_is_replaced_as_a_whole_and_our_own_tools_stay_first() -> None:
-    tools = Catalogue([List(Fence())])
+    tools = Catalogue([List(PathGuard())])
     offered = tools.specs()
     assert tools.specs() is offered
     search, read = (catalogue().get(name) for name in ("fs.search", "fs.read"))
@@ -131,7 +148,7 @@ def test_a_group_is_replaced_as_a_whole_and_our_own_tools_stay_first() -> None:
 
 
 def test_a_group_cannot_take_a_name_that_is_taken() -> None:
-    tools = Catalogue([List(Fence())])
+    tools = Catalogue([List(PathGuard())])
     with pytest.raises(ValueError, match=r"fs\.list"):
-        tools.renew("z", [List(Fence())])
+        tools.renew("z", [List(PathGuard())])
     assert [spec.name for spec in tools.specs()] == ["fs.list"]

@@ -1,4 +1,6 @@
-"""A checkpoint puts back the exact bytes, twice without harm, and never over somebody else's work."""
+"""A checkpoint puts back the exact bytes, twice without harm, and never over somebody else's
+work.
+"""
 
 import asyncio
 import os
@@ -50,7 +52,10 @@ def test_what_was_created_goes_and_what_was_deleted_returns(ws: Path) -> None:
     before = tree(ws)
     blob = prepared(ws, "fs.patch", **PATCH)
     assert call(ws, "fs.patch", **PATCH).outcome == "ok"
-    assert checkpoints.restore(blob, str(ws)) == [FileChange("b.txt", "restored"), FileChange("n/e/w.txt", "deleted")]
+    assert checkpoints.restore(blob, str(ws)) == [
+        FileChange("b.txt", "restored"),
+        FileChange("n/e/w.txt", "deleted"),
+    ]
     assert tree(ws) == before
 
 
@@ -107,7 +112,9 @@ def test_something_else_in_the_files_place_is_a_conflict(ws: Path, instead: str)
         assert (ws / "a.txt").read_bytes() == b"old\r\n\xff\0"
 
 
-def test_a_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(
+    ws: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside")
     blob = prepared(ws, "fs.write", path="d/a.txt", content="new")
     call(ws, "fs.write", path="d/a.txt", content="new")
@@ -130,7 +137,9 @@ def test_a_link_that_was_replaced_is_a_link_again(ws: Path) -> None:
     assert os.readlink(ws / "link") == "b.txt"
 
 
-def test_a_checkpoint_serves_a_workspace_that_has_moved(ws: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_checkpoint_serves_a_workspace_that_has_moved(
+    ws: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     moved = tmp_path_factory.mktemp("moved") / "ws"
     blob = prepared(ws, "fs.write", path="b.txt", content="new")
     call(ws, "fs.write", path="b.txt", content="new")
@@ -180,9 +189,16 @@ CONTENTS = st.none() | st.binary(max_size=40)
 
 
 @settings(max_examples=150, deadline=None)
-@given(before=st.lists(CONTENTS, min_size=3, max_size=3), after=st.lists(CONTENTS, min_size=3, max_size=3), done=st.integers(0, 3))
+@given(
+    before=st.lists(CONTENTS, min_size=3, max_size=3),
+    after=st.lists(CONTENTS, min_size=3, max_size=3),
+    done=st.integers(0, 3),
+)
 def test_restoring_gives_back_any_state_from_any_point_of_the_call(
-    tmp_path_factory: pytest.TempPathFactory, before: list[bytes | None], after: list[bytes | None], done: int
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[bytes | None],
+    after: list[bytes | None],
+    done: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("checkpoint")
     names = ["a", "d/b", "d/e/c"]
@@ -209,9 +225,6 @@ def test_restoring_gives_back_any_state_from_any_point_of_the_call(
     assert tree(folder) == state
 
 
-# --- seals ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_sealed_checkpoint_shows_nothing_and_opens_again() -> None:
     sealer = Sealer(bytes(range(32)))
     sealed = sealer.seal(b"password=hunter2", "call-1")
@@ -225,7 +238,11 @@ def test_a_seal_opens_for_nobody_else_and_shows_damage(how: str) -> None:
     sealer = Sealer(bytes(32))
     sealed = sealer.seal(b"content", "call-1")
     opener = Sealer(bytes([1] * 32)) if how == "other key" else sealer
-    damaged = {"changed": sealed[:-1] + bytes([sealed[-1] ^ 1]), "cut": sealed[:10], "empty": b""}.get(how, sealed)
+    damaged = {
+        "changed": sealed[:-1] + bytes([sealed[-1] ^ 1]),
+        "cut": sealed[:10],
+        "empty": b"",
+    }.get(how, sealed)
     with pytest.raises(InvalidInput):
         opener.open(damaged, "call-2" if how == "other call" else "call-1")
 

@@ -17,14 +17,21 @@ POEM = "".join(f"line {number}\n" for number in range(1, 31))
 
 def split(text: str) -> list[str]:
     """Lines with their ends; only a newline ends a line."""
-    return [line + "\n" for line in text.split("\n")[:-1]] + ([text.split("\n")[-1]] if not text.endswith("\n") and text else [])
+    return [line + "\n" for line in text.split("\n")[:-1]] + (
+        [text.split("\n")[-1]] if not text.endswith("\n") and text else []
+    )
 
 
 def diff(old: str | None, new: str | None, name: str = "a.txt", context: int = 3) -> str:
     """The diff between two contents as git writes it; None is a file that does not exist."""
-    names = (f"a/{name}" if old is not None else "/dev/null", f"b/{name}" if new is not None else "/dev/null")
+    names = (
+        f"a/{name}" if old is not None else "/dev/null",
+        f"b/{name}" if new is not None else "/dev/null",
+    )
     lines = unified_diff(split(old or ""), split(new or ""), *names, n=context)
-    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+    return "".join(
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def patched(folder: Path, old: str, patch: str, name: str = "a.txt") -> str:
@@ -42,13 +49,28 @@ def refused(folder: Path, **arguments: object) -> str:
     return result.text
 
 
-# --- diffs ------------------------------------------------------------------------------------------------------------
-
 LINES = st.lists(
-    st.sampled_from(["a", "b", "", " ", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-- ", "x\r", "\\", "é", "diff --git a/q b/q"]),
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "",
+            " ",
+            "--- a/x",
+            "+++ b/x",
+            "@@ -1 +1 @@",
+            "-- ",
+            "x\r",
+            "\\",
+            "é",
+            "diff --git a/q b/q",
+        ]
+    ),
     max_size=14,
 )
-TEXTS = st.builds(lambda lines, ended: "\n".join(lines) + ("\n" if ended and lines else ""), LINES, st.booleans())
+TEXTS = st.builds(
+    lambda lines, ended: "\n".join(lines) + ("\n" if ended and lines else ""), LINES, st.booleans()
+)
 
 
 @settings(max_examples=500, deadline=None)
@@ -63,12 +85,22 @@ def test_the_diff_of_two_texts_turns_one_into_the_other(
 
 
 @settings(max_examples=100, deadline=None)
-@given(contents=st.dictionaries(st.sampled_from(["a", "b/c", "d"]), st.tuples(st.none() | TEXTS, st.none() | TEXTS), min_size=1))
+@given(
+    contents=st.dictionaries(
+        st.sampled_from(["a", "b/c", "d"]),
+        st.tuples(st.none() | TEXTS, st.none() | TEXTS),
+        min_size=1,
+    )
+)
 def test_a_diff_over_several_files_creates_changes_and_deletes(
     tmp_path_factory: pytest.TempPathFactory, contents: dict[str, tuple[str | None, str | None]]
 ) -> None:
     # A diff cannot speak of an empty file that comes or goes without git's own headers.
-    contents = {name: pair for name, pair in contents.items() if (pair[0] or None) != (pair[1] or None) and "" not in pair}
+    contents = {
+        name: pair
+        for name, pair in contents.items()
+        if (pair[0] or None) != (pair[1] or None) and "" not in pair
+    }
     if not contents:
         return
     folder = tmp_path_factory.mktemp("patch")
@@ -76,7 +108,11 @@ def test_a_diff_over_several_files_creates_changes_and_deletes(
         (folder / name).parent.mkdir(exist_ok=True)
         if old is not None:
             (folder / name).write_bytes(old.encode())
-    result = call(folder, "fs.patch", diff="".join(diff(old, new, name) for name, (old, new) in contents.items()))
+    result = call(
+        folder,
+        "fs.patch",
+        diff="".join(diff(old, new, name) for name, (old, new) in contents.items()),
+    )
     assert result.outcome == "ok", result.text
     found = {name: content for name, content in tree(folder).items() if content != "folder"}
     assert found == {name: new.encode() for name, (_, new) in contents.items() if new is not None}
@@ -86,7 +122,9 @@ def test_a_hunk_whose_line_numbers_are_off_is_found_and_the_offset_reported(tmp_
     (tmp_path / "a.txt").write_text("new first\n" * 7 + POEM)
     result = call(tmp_path, "fs.patch", diff=diff(POEM, POEM.replace("line 20\n", "LINE 20\n")))
     assert "hunk 1 applied 7 lines below its place" in result.text
-    assert (tmp_path / "a.txt").read_text() == "new first\n" * 7 + POEM.replace("line 20\n", "LINE 20\n")
+    assert (tmp_path / "a.txt").read_text() == "new first\n" * 7 + POEM.replace(
+        "line 20\n", "LINE 20\n"
+    )
 
 
 def test_of_several_places_that_fit_the_nearest_is_taken(tmp_path: Path) -> None:
@@ -101,12 +139,16 @@ def test_wrong_counts_in_headers_do_not_matter(tmp_path: Path) -> None:
     first = "@@ -2,1 +2,9 @@\n line 2\n-line 3\n+three\n line 4\n"
     second = "@@ -10,99 +10,1 @@\n line 10\n+ten and a half\n line 11\n"
     patch = f"--- a/a.txt\n+++ b/a.txt\n{first}{second}"
-    wanted = POEM.replace("line 3\n", "three\n", 1).replace("line 10\n", "line 10\nten and a half\n")
+    wanted = POEM.replace("line 3\n", "three\n", 1).replace(
+        "line 10\n", "line 10\nten and a half\n"
+    )
     assert patched(tmp_path, POEM, patch) == wanted
 
 
 def test_a_header_without_numbers_needs_context_that_fits_once(tmp_path: Path) -> None:
-    assert patched(tmp_path, POEM, "--- a/a.txt\n+++ b/a.txt\n@@\n line 7\n-line 8\n") == POEM.replace("line 8\n", "")
+    assert patched(
+        tmp_path, POEM, "--- a/a.txt\n+++ b/a.txt\n@@\n line 7\n-line 8\n"
+    ) == POEM.replace("line 8\n", "")
     (tmp_path / "a.txt").write_text("x\nx\n")
     assert "2 places" in refused(tmp_path, diff="--- a/a.txt\n+++ b/a.txt\n@@ @@\n-x\n+y\n")
 
@@ -118,7 +160,12 @@ def test_prose_fences_and_git_headers_around_a_diff_are_skipped(tmp_path: Path) 
 
 
 def test_empty_context_lines_that_lost_their_space_still_count(tmp_path: Path) -> None:
-    assert patched(tmp_path, "a\n\nb\n", "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n\n\n") == "a\n\nc\n"
+    assert (
+        patched(
+            tmp_path, "a\n\nb\n", "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n\n\n"
+        )
+        == "a\n\nc\n"
+    )
 
 
 def test_trailing_white_space_and_windows_line_ends_are_tolerated(tmp_path: Path) -> None:
@@ -138,15 +185,31 @@ def test_another_indent_is_tolerated_and_added_lines_get_the_files_own(tmp_path:
 
 def test_bytes_that_are_not_utf8_and_a_byte_order_mark_survive(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\ncaf\xe9\ntwo\n")
-    assert call(tmp_path, "fs.patch", diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n").outcome == "ok"
+    assert (
+        call(
+            tmp_path, "fs.patch", diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n"
+        ).outcome
+        == "ok"
+    )
     assert (tmp_path / "a.txt").read_bytes() == b"\xef\xbb\xbfONE\ncaf\xe9\ntwo\n"
 
 
 def test_names_with_prefixes_time_stamps_and_quotes_are_understood() -> None:
     hunk = "@@ -1 +1 @@\n-a\n+b\n"
-    assert diffs.parse(f"--- a.txt\t2024-01-01 00:00:00\n+++ a.txt\t2024-01-02\n{hunk}")[0].path == "a.txt"
-    assert diffs.parse(f'--- "a/caf\\303\\251 \\"x\\".txt"\n+++ "b/caf\\303\\251 \\"x\\".txt"\n{hunk}')[0].path == 'café "x".txt'
-    assert diffs.parse(f"--- a/dir with space/f\n+++ b/dir with space/f\n{hunk}")[0].path == "dir with space/f"
+    assert (
+        diffs.parse(f"--- a.txt\t2024-01-01 00:00:00\n+++ a.txt\t2024-01-02\n{hunk}")[0].path
+        == "a.txt"
+    )
+    assert (
+        diffs.parse(
+            f'--- "a/caf\\303\\251 \\"x\\".txt"\n+++ "b/caf\\303\\251 \\"x\\".txt"\n{hunk}'
+        )[0].path
+        == 'café "x".txt'
+    )
+    assert (
+        diffs.parse(f"--- a/dir with space/f\n+++ b/dir with space/f\n{hunk}")[0].path
+        == "dir with space/f"
+    )
 
 
 def test_git_headers_alone_create_and_delete_empty_files(tmp_path: Path) -> None:
@@ -186,7 +249,9 @@ def test_what_is_no_diff_or_asks_for_more_is_refused(tmp_path: Path, patch: str)
 def test_a_hunk_that_does_not_fit_is_named_with_the_nearest_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(POEM.replace("line 15\n", "line fifteen\n"))
     (tmp_path / "b.txt").write_text(POEM)
-    both = diff(POEM, POEM.replace("line 2\n", "two\n").replace("line 16\n", "sixteen\n")) + diff(POEM, "x\n" + POEM, "b.txt")
+    both = diff(POEM, POEM.replace("line 2\n", "two\n").replace("line 16\n", "sixteen\n")) + diff(
+        POEM, "x\n" + POEM, "b.txt"
+    )
     said = refused(tmp_path, diff=both)
     assert "a.txt: hunk 2 does not fit" in said
     assert "15: line fifteen" in said
@@ -194,7 +259,9 @@ def test_a_hunk_that_does_not_fit_is_named_with_the_nearest_text(tmp_path: Path)
 
 def test_a_patch_that_was_applied_already_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(POEM.replace("line 5\n", "five\n"))
-    assert "applied already" in refused(tmp_path, diff=diff(POEM, POEM.replace("line 5\n", "five\n")))
+    assert "applied already" in refused(
+        tmp_path, diff=diff(POEM, POEM.replace("line 5\n", "five\n"))
+    )
 
 
 def test_hunks_out_of_order_are_refused(tmp_path: Path) -> None:
@@ -207,12 +274,17 @@ def test_creating_what_exists_and_changing_what_does_not_are_refused(tmp_path: P
     (tmp_path / "a.txt").write_text("x\n")
     assert "exists already" in refused(tmp_path, diff=diff(None, "new\n"))
     assert "does not exist" in refused(tmp_path, diff=diff("x\n", "y\n", "other.txt"))
-    assert "not all of its lines" in refused(tmp_path, diff="--- a/a.txt\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n")
+    assert "not all of its lines" in refused(
+        tmp_path, diff="--- a/a.txt\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n"
+    )
 
 
 def test_a_file_that_ends_earlier_than_the_diff_says_is_not_run_together(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\nb\n")
-    refused(tmp_path, diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+c\n\\ No newline at end of file\n")
+    refused(
+        tmp_path,
+        diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+c\n\\ No newline at end of file\n",
+    )
 
 
 def test_sixty_four_files_are_changed_and_sixty_five_are_refused(tmp_path: Path) -> None:
@@ -226,7 +298,9 @@ def test_a_patch_cannot_reach_what_is_refused(tmp_path: Path) -> None:
     ws = tmp_path / "ws"
     ws.mkdir()
     for name in ["../out.txt", "/etc/x", ".git/hooks/pre-commit", ".env", "d/../../out.txt"]:
-        assert "is refused" in refused(ws, diff=diff(None, "x\n", name) + diff(None, "x\n", "fine.txt"))
+        assert "is refused" in refused(
+            ws, diff=diff(None, "x\n", name) + diff(None, "x\n", "fine.txt")
+        )
     assert tree(tmp_path) == {"ws": "folder"}
 
 
@@ -242,13 +316,13 @@ def test_placeholders_are_neither_written_nor_looked_for(tmp_path: Path) -> None
     assert "would destroy the secret" in refused(tmp_path, diff=added)
     context = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n token=[redacted:token:0a1b2c3d]\n-name=x\n+name=y\n"
     assert "leave that line out" in refused(tmp_path, diff=context)
-    assert "would destroy" in refused(tmp_path, edits=[{"path": "a.txt", "search": "x", "replace": "[redacted:token:0a1b2c3d]"}])
-    assert (
-        patched(tmp_path, secret, "--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-name=x\n+name=y\n") == "token=hunter2hunter2\nname=y\n"
+    assert "would destroy" in refused(
+        tmp_path, edits=[{"path": "a.txt", "search": "x", "replace": "[redacted:token:0a1b2c3d]"}]
     )
-
-
-# --- search and replace -----------------------------------------------------------------------------------------------
+    assert (
+        patched(tmp_path, secret, "--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-name=x\n+name=y\n")
+        == "token=hunter2hunter2\nname=y\n"
+    )
 
 
 def test_edits_are_made_in_order_over_several_files(tmp_path: Path) -> None:
@@ -273,14 +347,20 @@ def test_a_text_that_occurs_more_than_once_must_be_meant(tmp_path: Path) -> None
 
 def test_an_edit_tolerates_white_space_and_keeps_the_files_manner(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"if x:\r\n\tfoo()\r\n\tbar()\r\n")
-    result = call(tmp_path, "fs.patch", edits=[{"path": "a", "search": "    foo()\n    bar()\n", "replace": "    baz()\n"}])
+    result = call(
+        tmp_path,
+        "fs.patch",
+        edits=[{"path": "a", "search": "    foo()\n    bar()\n", "replace": "    baz()\n"}],
+    )
     assert "white space" in result.text
     assert tree(tmp_path) == {"a": b"if x:\r\n\tbaz()\r\n"}
 
 
 def test_a_text_that_is_not_there_is_answered_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("def compute_total(items):\n    return sum(items)\n")
-    said = refused(tmp_path, edits=[{"path": "a", "search": "def compute_totals(item):", "replace": "x"}])
+    said = refused(
+        tmp_path, edits=[{"path": "a", "search": "def compute_totals(item):", "replace": "x"}]
+    )
     assert "1: def compute_total(items):" in said
 
 
@@ -288,18 +368,25 @@ def test_a_text_that_is_not_there_is_answered_with_the_nearest(tmp_path: Path) -
     "arguments",
     [
         {},
-        {"diff": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "edits": [{"path": "x", "search": "a", "replace": "b"}]},
+        {
+            "diff": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+            "edits": [{"path": "x", "search": "a", "replace": "b"}],
+        },
         {"edits": [{"path": "a.txt", "search": "x", "replace": "x"}]},
         {"edits": [{"path": "missing", "search": "x", "replace": "y"}]},
     ],
 )
-def test_a_patch_that_says_nothing_or_too_much_is_refused(tmp_path: Path, arguments: dict[str, object]) -> None:
+def test_a_patch_that_says_nothing_or_too_much_is_refused(
+    tmp_path: Path, arguments: dict[str, object]
+) -> None:
     (tmp_path / "a.txt").write_text("x\n")
     refused(tmp_path, **arguments)
 
 
 def test_the_subjects_of_a_patch_cover_all_its_files(tmp_path: Path) -> None:
-    tool, typed = parsed("fs.patch", {"diff": diff(None, "x\n", "src/a/1") + diff(None, "x\n", "src/b/2")})
+    tool, typed = parsed(
+        "fs.patch", {"diff": diff(None, "x\n", "src/a/1") + diff(None, "x\n", "src/b/2")}
+    )
     scope = tool.scope(typed, str(tmp_path))
     assert tool.subjects(scope) == (
         Subject("fs.patch", "path_prefix", f"{tmp_path}/src"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.tools import paths
-from palyra.tools.paths import Fence, Place, Refused
+from palyra.tools.paths import PathGuard, PathRefused, WorkspacePath
 from tests.tools_at_work import call, tree
 
 
@@ -29,8 +29,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def reason(path: str, root: Path, *, writing: bool = False, forbidden: tuple[str, ...] = ()) -> str:
-    with pytest.raises(Refused) as refusal:
-        Fence(forbidden).place(path, str(root), writing=writing)
+    with pytest.raises(PathRefused) as refusal:
+        PathGuard(forbidden).place(path, str(root), writing=writing)
     return refusal.value.reason
 
 
@@ -59,10 +59,14 @@ def test_a_sibling_whose_name_begins_like_the_workspace_is_outside(root: Path) -
     assert reason(f"{root}-other/x", root) == "outside"
 
 
-@pytest.mark.parametrize("path", ["docs/a.txt", "./docs//a.txt", "docs/../docs/a.txt", "missing/../docs/a.txt"])
+@pytest.mark.parametrize(
+    "path", ["docs/a.txt", "./docs//a.txt", "docs/../docs/a.txt", "missing/../docs/a.txt"]
+)
 def test_every_spelling_of_an_inside_path_gives_the_same_place(root: Path, path: str) -> None:
-    assert Fence().place(path, str(root)) == Place(str(root), "docs/a.txt")
-    assert Fence().place(f"{root}/{path}", str(root), writing=True) == Place(str(root), "docs/a.txt")
+    assert PathGuard().place(path, str(root)) == WorkspacePath(str(root), "docs/a.txt")
+    assert PathGuard().place(f"{root}/{path}", str(root), writing=True) == WorkspacePath(
+        str(root), "docs/a.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_keys_credentials_and_version_control_are_refused(root: Path, path: str)
     ],
 )
 def test_names_that_only_look_alike_are_fine(root: Path, path: str) -> None:
-    assert Fence().place(path, str(root)).relative == path
+    assert PathGuard().place(path, str(root)).relative == path
 
 
 @pytest.mark.parametrize("path", ["a\0b", "a\nb", "a\x7f", "\udcff", "x" * 256, "d/" * 2100 + "x"])
@@ -134,12 +138,23 @@ def test_names_that_no_file_should_have_are_refused(root: Path, path: str) -> No
 
 def test_a_home_is_not_guessed(root: Path) -> None:
     with pytest.raises(InvalidInput):
-        Fence().place("~/x", str(root))
+        PathGuard().place("~/x", str(root))
 
 
 def test_unusual_but_honest_names_are_fine(root: Path) -> None:
-    for name in ["ünï/côdé.txt", "日本語", "a b  c", "…", "-rf", "a'b\"c", "%2e%2e", "..a", "a..", "x" * 255]:
-        assert Fence().place(name, str(root), writing=True).relative == name
+    for name in [
+        "ünï/côdé.txt",
+        "日本語",
+        "a b  c",
+        "…",
+        "-rf",
+        "a'b\"c",
+        "%2e%2e",
+        "..a",
+        "a..",
+        "x" * 255,
+    ]:
+        assert PathGuard().place(name, str(root), writing=True).relative == name
 
 
 def test_forbidden_folders_stay_closed_inside_a_workspace(root: Path) -> None:
@@ -148,13 +163,12 @@ def test_forbidden_folders_stay_closed_inside_a_workspace(root: Path) -> None:
     (root / "alias").symlink_to("home")
     for path in ["home", "home/config.toml", "alias/config.toml", f"{home}/journal.db"]:
         assert reason(path, root, forbidden=(str(home),)) == "forbidden_root"
-    assert Fence([str(home)]).place("homework", str(root)).relative == "homework"
+    assert PathGuard([str(home)]).place("homework", str(root)).relative == "homework"
 
 
-# --- symlinks ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", ["../outside/secret.txt", "/etc/passwd", "{outside}/secret.txt", "../outside/new.txt"])
+@pytest.mark.parametrize(
+    "target", ["../outside/secret.txt", "/etc/passwd", "{outside}/secret.txt", "../outside/new.txt"]
+)
 def test_a_link_to_a_file_outside_is_refused(root: Path, target: str) -> None:
     (root / "link").symlink_to(target.format(outside=root.parent / "outside"))
     assert reason("link", root) == "outside"
@@ -184,9 +198,9 @@ def test_links_in_a_circle_lead_nowhere(root: Path) -> None:
 
 def test_a_link_inside_is_fine_for_reading_and_named_when_writing(root: Path) -> None:
     (root / "short").symlink_to("docs")
-    assert Fence().place("short/a.txt", str(root)).relative == "docs/a.txt"
-    with pytest.raises(Refused, match=r"docs/a\.txt") as refusal:
-        Fence().place("short/a.txt", str(root), writing=True)
+    assert PathGuard().place("short/a.txt", str(root)).relative == "docs/a.txt"
+    with pytest.raises(PathRefused, match=r"docs/a\.txt") as refusal:
+        PathGuard().place("short/a.txt", str(root), writing=True)
     assert refusal.value.reason == "symlink"
 
 
@@ -199,23 +213,23 @@ def test_a_link_lends_no_other_name_to_a_secret(root: Path) -> None:
 
 
 def test_a_file_swapped_for_a_link_after_the_check_is_not_opened(root: Path) -> None:
-    place = Fence().place("docs/a.txt", str(root))
+    place = PathGuard().place("docs/a.txt", str(root))
     (root / "docs" / "a.txt").unlink()
     (root / "docs" / "a.txt").symlink_to(root.parent / "outside" / "secret.txt")
-    with pytest.raises(Refused) as refusal, paths.opened_file(place):
+    with pytest.raises(PathRefused) as refusal, paths.opened_file(place):
         pass
     assert refusal.value.reason == "symlink"
 
 
 def test_a_folder_swapped_for_a_link_after_the_check_is_not_entered(root: Path) -> None:
-    place = Fence().place("docs/a.txt", str(root))
+    place = PathGuard().place("docs/a.txt", str(root))
     (root / "docs").rename(root / "old")
     (root / "docs").symlink_to(root.parent / "outside")
     (root.parent / "outside" / "a.txt").write_text("outside secret")
-    with pytest.raises(Refused) as refusal, paths.opened_file(place):
+    with pytest.raises(PathRefused) as refusal, paths.opened_file(place):
         pass
     assert refusal.value.reason == "symlink"
-    with pytest.raises(Refused), paths.opened_folder(place.root, place.folders, create=True):
+    with pytest.raises(PathRefused), paths.opened_folder(place.root, place.folders, create=True):
         pass
 
 
@@ -225,7 +239,9 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def test_a_folder_that_is_swapped_all_the_time_never_lets_a_call_out(root: Path) -> None:
-    """An attacker swaps a folder for a link to the outside as fast as possible while calls read and write through it."""
+    """An attacker swaps a folder for a link to the outside as fast as possible while calls read and
+    write through it.
+    """
     outside = root.parent / "outside"
     (outside / "a.txt").write_text("outside secret")
     before = tree(outside)
@@ -252,9 +268,6 @@ def test_a_folder_that_is_swapped_all_the_time_never_lets_a_call_out(root: Path)
     assert outcomes >= {"ok", "denied"}
 
 
-# --- things that are no files -----------------------------------------------------------------------------------------
-
-
 def test_pipes_sockets_and_devices_are_refused_without_waiting(root: Path) -> None:
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
@@ -272,11 +285,9 @@ def test_device_files_are_refused(root: Path) -> None:
 
 def test_a_refusal_names_the_path_without_raw_bytes(root: Path) -> None:
     with pytest.raises(Forbidden) as refusal:
-        Fence().place("a\x1b[31m\udcff", str(root))
+        PathGuard().place("a\x1b[31m\udcff", str(root))
     assert refusal.value.message.isprintable()
 
-
-# --- any spelling at all ----------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(
     [
@@ -322,11 +333,17 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(spelling=SPELLINGS | st.text(max_size=30), writing=st.booleans())
-def test_whatever_the_spelling_an_opened_file_is_inside(trapped: Path, spelling: str, writing: bool) -> None:
+def test_whatever_the_spelling_an_opened_file_is_inside(
+    trapped: Path, spelling: str, writing: bool
+) -> None:
     try:
-        place = Fence().place(spelling.replace("{root}", str(trapped)), str(trapped), writing=writing)
+        place = PathGuard().place(
+            spelling.replace("{root}", str(trapped)), str(trapped), writing=writing
+        )
         assert place.relative.split("/")[0] != ".."
         with paths.opened_file(place) as descriptor:
             real = os.readlink(f"/proc/self/fd/{descriptor}")

@@ -121,14 +121,24 @@ def test_a_file_without_permission_is_an_error_in_words(own_folder: Path) -> Non
         assert call(own_folder, "fs.read", path="a.txt").text == "a.txt: permission denied"
 
 
-@given(st.lists(st.text(alphabet="ab é\r", max_size=4), max_size=12), st.integers(1, 14), st.integers(1, 14))
+@given(
+    st.lists(st.text(alphabet="ab é\r", max_size=4), max_size=12),
+    st.integers(1, 14),
+    st.integers(1, 14),
+)
 def test_any_page_is_exactly_those_lines(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], offset: int, limit: int
 ) -> None:
     folder = tmp_path_factory.mktemp("page")
     content = "\n".join(lines)
     (folder / "a.txt").write_bytes(content.encode())
-    kept = content.split("\n")[:-1] if content.endswith("\n") else content.split("\n") if content else []
+    kept = (
+        content.split("\n")[:-1]
+        if content.endswith("\n")
+        else content.split("\n")
+        if content
+        else []
+    )
     result = call(folder, "fs.read", path="a.txt", offset=offset, limit=limit)
     if offset > max(len(kept), 1):
         assert result.outcome == "error"
@@ -136,9 +146,6 @@ def test_any_page_is_exactly_those_lines(
     wanted = kept[offset - 1 : offset - 1 + limit]
     ended = content.endswith("\n") or offset - 1 + limit < len(kept)
     assert body(result) == "\n".join(wanted) + ("\n" if ended and wanted else "")
-
-
-# --- fs.list ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -199,9 +206,6 @@ def test_listing_a_file_is_an_error(project: Path) -> None:
     assert call(project, "fs.list", path="README.md").outcome == "error"
 
 
-# --- artifact.read ----------------------------------------------------------------------------------------------------
-
-
 def test_an_artifact_is_read_in_pages_that_join_to_the_whole(tmp_path: Path) -> None:
     whole = "zeile äöü €\n" * 2000
     ARTIFACTS["session", "A1"] = whole.encode()
@@ -227,7 +231,9 @@ def test_reading_on_always_gets_further(data: bytes, limit: int) -> None:
     offset: int | None = 0
     steps = 0
     while offset is not None:
-        following = call(Path("/"), "artifact.read", id="A3", offset=offset, limit=limit).data["next"]
+        following = call(Path("/"), "artifact.read", id="A3", offset=offset, limit=limit).data[
+            "next"
+        ]
         assert following is None or following > offset
         offset = following
         steps += 1

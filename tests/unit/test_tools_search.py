@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.tools.files.search import Search
-from palyra.tools.paths import Fence
+from palyra.tools.files.search import FileSearch
+from palyra.tools.paths import PathGuard
 from tests.escapes.world import patience
 from tests.tools_at_work import call, catalogue, context, without_privileges
 
@@ -30,8 +30,20 @@ def files(lines: list[str]) -> list[str]:
 
 
 def test_matching_lines_are_shown_with_their_numbers(tmp_path: Path) -> None:
-    fill(tmp_path, {"a.py": "import os\n\ndef main():\n    return os\n", "b/c.py": "def other(): ...\n", "d.txt": "nothing"})
-    assert found(tmp_path, r"^def \w+") == ["a.py", "  3: def main():", "b/c.py", "  1: def other(): ..."]
+    fill(
+        tmp_path,
+        {
+            "a.py": "import os\n\ndef main():\n    return os\n",
+            "b/c.py": "def other(): ...\n",
+            "d.txt": "nothing",
+        },
+    )
+    assert found(tmp_path, r"^def \w+") == [
+        "a.py",
+        "  3: def main():",
+        "b/c.py",
+        "  1: def other(): ...",
+    ]
 
 
 def test_context_is_shown_once_where_it_overlaps(tmp_path: Path) -> None:
@@ -102,9 +114,16 @@ def test_gitignore_is_honoured_also_when_it_is_nested(tmp_path: Path) -> None:
             "local.txt": "x",
         },
     )
-    assert files(found(tmp_path, "x", glob="*.[lt]*")) == ["local.txt", "sub/keep.log", "sub/only_here.txt"]
+    assert files(found(tmp_path, "x", glob="*.[lt]*")) == [
+        "local.txt",
+        "sub/keep.log",
+        "sub/only_here.txt",
+    ]
     # The rules above a folder count when the search begins inside it.
-    assert files(found(tmp_path, "x", path="sub", glob="*.[lt]*")) == ["sub/keep.log", "sub/only_here.txt"]
+    assert files(found(tmp_path, "x", path="sub", glob="*.[lt]*")) == [
+        "sub/keep.log",
+        "sub/only_here.txt",
+    ]
     assert len(files(found(tmp_path, "x", glob="*.[lt]*", ignored=True))) == 8
 
 
@@ -116,7 +135,11 @@ def test_secrets_links_and_binaries_are_not_searched(tmp_path: Path) -> None:
     (ws / "link.txt").symlink_to("../outside/x.txt")
     (ws / "binary").write_bytes(b"\0needle")
     result = call(ws, "fs.search", pattern="needle", ignored=True)
-    assert result.text.split("\n") == ["1 matching lines in 1 files; skipped files: 1 binary", "ok.txt", "  1: needle"]
+    assert result.text.split("\n") == [
+        "1 matching lines in 1 files; skipped files: 1 binary",
+        "ok.txt",
+        "  1: needle",
+    ]
 
 
 def test_results_are_bounded_and_say_so(tmp_path: Path) -> None:
@@ -134,19 +157,31 @@ def test_a_long_line_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "a)(b", r"(?=x)", r"(a)\1", "[z-a]", "a{2000}", "*"])
-def test_a_pattern_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path, pattern: str) -> None:
+def test_a_pattern_that_cannot_be_used_is_an_error_that_says_why(
+    tmp_path: Path, pattern: str
+) -> None:
     result = call(tmp_path, "fs.search", pattern=pattern)
     assert result.outcome == "error"
     assert "RE2" in result.text
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a+)+$x", "(a|aa)+b", "(.*)*(.*)*b$", "((a{0,30}){0,30})b", "(?:a?){900}b", "(((a{1,10}){1,10}){1,9})c"]
+    "pattern",
+    [
+        "(a+)+$x",
+        "(a|aa)+b",
+        "(.*)*(.*)*b$",
+        "((a{0,30}){0,30})b",
+        "(?:a?){900}b",
+        "(((a{1,10}){1,10}){1,9})c",
+    ],
 )
 def test_hostile_patterns_end_and_leave_the_loop_free(tmp_path: Path, pattern: str) -> None:
-    """A pattern that would take `re` for ever ends by the time limit, and meanwhile the event loop keeps its pace."""
+    """A pattern that would take `re` for ever ends by the time limit, and meanwhile the event loop
+    keeps its pace.
+    """
     fill(tmp_path, {f"{n}.txt": ("a" * 5000 + "\n") * 100 for n in range(8)})
-    search = Search(Fence(), time_ms=300)
+    search = FileSearch(PathGuard(), time_ms=300)
     arguments = search.argument_type(pattern=pattern)
     gaps = []
 
@@ -166,7 +201,14 @@ def test_hostile_patterns_end_and_leave_the_loop_free(tmp_path: Path, pattern: s
 
 
 def test_hostile_ignore_files_and_globs_cannot_hang(tmp_path: Path) -> None:
-    fill(tmp_path, {".gitignore": "*a" * 100 + "b\n" + "**/" * 150 + "z\n", "a" * 200: "x", "d/" * 20 + "a" * 200: "x"})
+    fill(
+        tmp_path,
+        {
+            ".gitignore": "*a" * 100 + "b\n" + "**/" * 150 + "z\n",
+            "a" * 200: "x",
+            "d/" * 20 + "a" * 200: "x",
+        },
+    )
     began = time.monotonic()
     assert len(files(found(tmp_path, "x"))) == 2
     assert found(tmp_path, "x", glob="*a" * 100 + "b") == []

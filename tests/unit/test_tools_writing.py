@@ -17,8 +17,8 @@ from palyra.core.errors import InvalidInput
 from palyra.core.tools import Subject
 from palyra.tools import previews
 from palyra.tools.files import content as files_content
-from palyra.tools.files.content import Change, Content
-from palyra.tools.paths import Fence
+from palyra.tools.files.content import Content, ContentChange
+from palyra.tools.paths import PathGuard
 from tests.tools_at_work import call, catalogue, context, parsed, tree, without_privileges
 
 
@@ -34,7 +34,10 @@ def test_a_file_is_overwritten_and_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "run.sh").chmod(0o751)
     result = call(tmp_path, "fs.write", path="run.sh", content="new")
     assert result.data == {"changes": [{"path": "run.sh", "change": "modified"}]}
-    assert ((tmp_path / "run.sh").read_text(), (tmp_path / "run.sh").stat().st_mode & 0o777) == ("new", 0o751)
+    assert ((tmp_path / "run.sh").read_text(), (tmp_path / "run.sh").stat().st_mode & 0o777) == (
+        "new",
+        0o751,
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
@@ -48,10 +51,19 @@ def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
 def test_an_expected_digest_guards_against_other_peoples_changes(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     digest = sha256(b"old").hexdigest()
-    assert call(tmp_path, "fs.write", path="a", content="1", expected_sha256="0" * 64).data["code"] == "conflict"
-    assert call(tmp_path, "fs.write", path="b", content="1", expected_sha256=digest).data["code"] == "conflict"
+    assert (
+        call(tmp_path, "fs.write", path="a", content="1", expected_sha256="0" * 64).data["code"]
+        == "conflict"
+    )
+    assert (
+        call(tmp_path, "fs.write", path="b", content="1", expected_sha256=digest).data["code"]
+        == "conflict"
+    )
     assert (tmp_path / "a").read_text() == "old"
-    assert call(tmp_path, "fs.write", path="a", content="2", expected_sha256=digest[:16]).outcome == "ok"
+    assert (
+        call(tmp_path, "fs.write", path="a", content="2", expected_sha256=digest[:16]).outcome
+        == "ok"
+    )
 
 
 def test_a_placeholder_is_never_written_over_the_secret_it_stands_for(tmp_path: Path) -> None:
@@ -88,7 +100,10 @@ def test_what_is_no_place_for_a_file_is_an_error_in_words(tmp_path: Path, path: 
 
 
 def test_content_that_is_too_large_or_no_text_is_refused(tmp_path: Path) -> None:
-    assert call(tmp_path, "fs.write", path="a", content="x" * ((1 << 20) + 1)).data["code"] == "limit_exceeded"
+    assert (
+        call(tmp_path, "fs.write", path="a", content="x" * ((1 << 20) + 1)).data["code"]
+        == "limit_exceeded"
+    )
     assert call(tmp_path, "fs.write", path="a", content="\ud800").data["code"] == "invalid_input"
     assert tree(tmp_path) == {}
 
@@ -97,7 +112,11 @@ def test_content_that_is_too_large_or_no_text_is_refused(tmp_path: Path) -> None
 def tiny_disk(tmp_path: Path) -> Path:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip("a small file system cannot be mounted here")
     return disk
@@ -128,14 +147,17 @@ def test_a_file_size_limit_changes_nothing_and_leaves_nothing(tmp_path: Path) ->
     assert tree(tmp_path) == {"a": b"old"}
 
 
-# --- all or nothing ---------------------------------------------------------------------------------------------------
-
-
-def changes(folder: Path, contents: dict[str, str | None]) -> list[Change]:
+def changes(folder: Path, contents: dict[str, str | None]) -> list[ContentChange]:
     made = []
     for name, content in contents.items():
-        place = Fence().place(name, str(folder), writing=True)
-        made.append(Change(place, files_content.read(place, 1000), content.encode() if content is not None else None))
+        place = PathGuard().place(name, str(folder), writing=True)
+        made.append(
+            ContentChange(
+                place,
+                files_content.read(place, 1000),
+                content.encode() if content is not None else None,
+            )
+        )
     return made
 
 
@@ -150,12 +172,19 @@ def test_a_failure_while_staging_leaves_every_file_and_folder_as_it_was(tmp_path
     (tmp_path / "a").write_text("a")
     (tmp_path / "z").mkdir()
     with pytest.raises(IsADirectoryError):
-        files_content.apply([*changes(tmp_path, {"a": "A", "n/e/w": "N"}), Change(Fence().place("z", str(tmp_path)), None, b"Z")])
+        files_content.apply(
+            [
+                *changes(tmp_path, {"a": "A", "n/e/w": "N"}),
+                ContentChange(PathGuard().place("z", str(tmp_path)), None, b"Z"),
+            ]
+        )
     assert tree(tmp_path) == {"a": b"a", "z": "folder"}
 
 
 def test_a_failure_while_renaming_puts_the_first_files_back(tmp_path: Path) -> None:
-    """The second file's folder is taken away between staging and renaming: the stop flag is asked exactly there."""
+    """The second file's folder is taken away between staging and renaming: the stop flag is asked
+    exactly there.
+    """
     (tmp_path / "a").write_text("a")
     (tmp_path / "a").chmod(0o640)
     (tmp_path / "b").write_text("b")
@@ -172,7 +201,9 @@ def test_a_failure_while_renaming_puts_the_first_files_back(tmp_path: Path) -> N
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_crash_left_is_swept_by_the_next_write_but_not_what_is_being_written(tmp_path: Path) -> None:
+def test_what_a_crash_left_is_swept_by_the_next_write_but_not_what_is_being_written(
+    tmp_path: Path,
+) -> None:
     (tmp_path / ".palyra-tmp-crashed").write_text("half")
     (tmp_path / ".palyra-tmp-linked").symlink_to("/etc/passwd")
     with (tmp_path / ".palyra-tmp-busy").open("w") as busy:
@@ -188,8 +219,12 @@ def test_many_writers_of_one_file_never_mix_their_contents(tmp_path: Path) -> No
     contents = [str(number) * 20_000 for number in range(8)]
 
     async def main() -> None:
-        calls = [tools.parse("fs.write", {"path": "a", "content": content}) for content in contents * 4]
-        results = await asyncio.gather(*(tool.execute(typed, context(tmp_path)) for tool, typed, _ in calls))
+        calls = [
+            tools.parse("fs.write", {"path": "a", "content": content}) for content in contents * 4
+        ]
+        results = await asyncio.gather(
+            *(tool.execute(typed, context(tmp_path)) for tool, typed, _ in calls)
+        )
         assert {result.outcome for result in results} == {"ok"}
 
     asyncio.run(main())
@@ -231,10 +266,14 @@ for content in itertools.cycle(["a" * 300_000, "b" * 300_000]):
 """
 
 
-def test_a_writer_that_is_killed_leaves_a_whole_file_and_at_most_one_leftover(tmp_path: Path) -> None:
+def test_a_writer_that_is_killed_leaves_a_whole_file_and_at_most_one_leftover(
+    tmp_path: Path,
+) -> None:
     root = Path(__file__).parents[2]
     for round_number in range(4):
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], cwd=root, stdout=subprocess.PIPE) as writer:
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path)], cwd=root, stdout=subprocess.PIPE
+        ) as writer:
             assert writer.stdout is not None
             for _ in range(2 + round_number):
                 assert writer.stdout.readline() == b"wrote\n"
@@ -250,17 +289,17 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_at_most_one_leftover(tm
 def test_a_write_that_is_stopped_before_it_began_changes_nothing(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
-    with pytest.raises(files_content.Stopped):
+    with pytest.raises(files_content.WriteStopped):
         files_content.apply(changes(tmp_path, {"a/b": "x"}), stop)
     assert tree(tmp_path) == {}
 
 
-# --- what a person sees, and what a decision is about -------------------------------------------------------------------
-
-
 def test_the_preview_is_the_diff_of_the_real_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 21)))
-    tool, typed = parsed("fs.write", {"path": "a.txt", "content": "".join(f"{n}\n" for n in range(1, 21) if n != 10) + "end"})
+    tool, typed = parsed(
+        "fs.write",
+        {"path": "a.txt", "content": "".join(f"{n}\n" for n in range(1, 21) if n != 10) + "end"},
+    )
     preview = tool.preview(typed, str(tmp_path))
     assert (preview.kind, preview.title) == ("diff", "change a.txt (+1 -1)")
     assert preview.body.split("\n") == [
@@ -287,7 +326,10 @@ def test_the_preview_is_the_diff_of_the_real_file(tmp_path: Path) -> None:
 def test_a_preview_of_a_new_file_shows_all_of_it(tmp_path: Path) -> None:
     tool, typed = parsed("fs.write", {"path": "n", "content": "x\n"})
     preview = tool.preview(typed, str(tmp_path))
-    assert (preview.title, preview.body) == ("create n (+1 -0)", "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x")
+    assert (preview.title, preview.body) == (
+        "create n (+1 -0)",
+        "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x",
+    )
 
 
 @pytest.mark.parametrize(
@@ -312,16 +354,20 @@ def test_no_change_is_invisible_in_a_preview(tmp_path: Path, old: bytes, new: st
 
 def test_a_preview_of_a_huge_change_is_whole_and_cut_where_it_is_shown(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("".join(f"old {n}\n" for n in range(20_000)))
-    tool, typed = parsed("fs.write", {"path": "a", "content": "".join(f"new {n}\n" for n in range(20_000))})
+    tool, typed = parsed(
+        "fs.write", {"path": "a", "content": "".join(f"new {n}\n" for n in range(20_000))}
+    )
     preview = tool.preview(typed, str(tmp_path))
     assert preview.title == "change a (+20000 -20000)"
     assert preview.body.count("\n+new ") == 20_000
     shown = previews.finished(preview, str, "")
     assert len(shown.body) < 70_000
     assert shown.length == len(preview.body)
-    assert ("-old 0\n" in shown.body, "characters are not shown here" in shown.body, shown.body.endswith("+new 19999")) == (
-        True,
-    ) * 3
+    assert (
+        "-old 0\n" in shown.body,
+        "characters are not shown here" in shown.body,
+        shown.body.endswith("+new 19999"),
+    ) == (True,) * 3
 
 
 def test_the_scope_is_the_resolved_path_and_subjects_go_from_narrow_to_wide(tmp_path: Path) -> None:
@@ -347,4 +393,4 @@ def test_a_preview_that_cannot_be_made_is_an_error_of_our_family(tmp_path: Path)
 def test_reading_a_whole_file_gives_its_mode(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "a").chmod(0o600)
-    assert files_content.read(Fence().place("a", str(tmp_path)), 10) == Content(b"x", 0o600)
+    assert files_content.read(PathGuard().place("a", str(tmp_path)), 10) == Content(b"x", 0o600)

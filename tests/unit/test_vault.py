@@ -1,4 +1,6 @@
-"""The vault over a real journal and a real key file: what it keeps, hands out, refuses and forgets."""
+"""The vault over a real journal and a real key file: what it keeps, hands out, refuses and
+forgets.
+"""
 
 import asyncio
 import os
@@ -50,7 +52,9 @@ class Opened:
     async def changes(self) -> list[tuple[str, str]]:
         entries = await self.db.read(lambda tx: tape.after(tx, SYSTEM_TAPE, 0, 1000))
         events = [msgspec.json.decode(entry.wire)["event"] for entry in entries]
-        return [(event["action"], event["subject"]) for event in events if event.get("what") == "secret"]
+        return [
+            (event["action"], event["subject"]) for event in events if event.get("what") == "secret"
+        ]
 
 
 @asynccontextmanager
@@ -68,10 +72,9 @@ async def opened(home: Path, database: type[Database] = Database) -> AsyncIterat
         await db.close()
 
 
-# --- keeping and handing out ------------------------------------------------------------------------------------------
-
-
-def test_a_secret_comes_back_after_a_restart_and_its_listing_shows_everything_but_the_value(tmp_path: Path) -> None:
+def test_a_secret_comes_back_after_a_restart_and_its_listing_shows_everything_but_the_value(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             assert (await v.vault.look(OWNER)).state == "empty"
@@ -92,7 +95,9 @@ def test_a_secret_comes_back_after_a_restart_and_its_listing_shows_everything_bu
     run(scenario())
 
 
-def test_setting_again_keeps_where_a_secret_may_be_used_unless_told_otherwise(tmp_path: Path) -> None:
+def test_setting_again_keeps_where_a_secret_may_be_used_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             await v.set("A", hosts=["api.example.org"], tools=["http.fetch"])
@@ -142,7 +147,9 @@ def test_every_change_is_on_the_system_tape_without_the_value(tmp_path: Path) ->
         (None, False),
     ],
 )
-def test_a_restricted_secret_goes_to_its_hosts_and_nowhere_else(tmp_path: Path, host: str | None, good: bool) -> None:
+def test_a_restricted_secret_goes_to_its_hosts_and_nowhere_else(
+    tmp_path: Path, host: str | None, good: bool
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             await v.set("A", hosts=["api.example.org", "::1"])
@@ -151,7 +158,9 @@ def test_a_restricted_secret_goes_to_its_hosts_and_nowhere_else(tmp_path: Path, 
             if good:
                 assert await work == VALUE
             else:
-                with pytest.raises(Forbidden, match=r"global/A may only be sent to api\.example\.org"):
+                with pytest.raises(
+                    Forbidden, match=r"global/A may only be sent to api\.example\.org"
+                ):
                     await work
                 assert (await v.vault.look(OWNER)).secrets[0].used_ms == 0
 
@@ -159,7 +168,15 @@ def test_a_restricted_secret_goes_to_its_hosts_and_nowhere_else(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "host", ["https://api.example.org", "api.example.org/x", "a b", "*.example.org", "", "api.example.org:443"]
+    "host",
+    [
+        "https://api.example.org",
+        "api.example.org/x",
+        "a b",
+        "*.example.org",
+        "",
+        "api.example.org:443",
+    ],
 )
 def test_what_is_not_a_host_is_refused(tmp_path: Path, host: str) -> None:
     async def scenario() -> None:
@@ -171,9 +188,21 @@ def test_what_is_not_a_host_is_refused(tmp_path: Path, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reference", ["A", "vault:", "vault:a b", "vault:global/", "vault:nowhere/A", "vault:../A", "VAULT:A", "vault:A\n"]
+    "reference",
+    [
+        "A",
+        "vault:",
+        "vault:a b",
+        "vault:global/",
+        "vault:nowhere/A",
+        "vault:../A",
+        "VAULT:A",
+        "vault:A\n",
+    ],
 )
-def test_what_is_not_a_reference_is_refused_and_not_repeated(tmp_path: Path, reference: str) -> None:
+def test_what_is_not_a_reference_is_refused_and_not_repeated(
+    tmp_path: Path, reference: str
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             await v.set("A")
@@ -184,9 +213,6 @@ def test_what_is_not_a_reference_is_refused_and_not_repeated(tmp_path: Path, ref
     run(scenario())
 
 
-# --- scopes -----------------------------------------------------------------------------------------------------------
-
-
 def test_principals_neither_see_nor_use_nor_change_each_others_secrets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
@@ -194,7 +220,11 @@ def test_principals_neither_see_nor_use_nor_change_each_others_secrets(tmp_path:
             await v.set("A", "anna's own value", by=ANNA, scope="principal")
             await v.set("A", "everybody's value")
             assert await v.get("vault:A") == "the owner's own"
-            assert await v.get("vault:A", by=ANNA) == await v.get(f"vault:principal:{ANNA}/A", by=ANNA) == "anna's own value"
+            assert (
+                await v.get("vault:A", by=ANNA)
+                == await v.get(f"vault:principal:{ANNA}/A", by=ANNA)
+                == "anna's own value"
+            )
             assert await v.get("vault:A", by="user:bob") == "everybody's value"
             assert await v.get("vault:global/A", by=ANNA) == "everybody's value"
             assert await v.names() == ["global/A", "principal:user:owner/A"]
@@ -231,7 +261,12 @@ def test_a_channels_and_a_skills_secrets_are_for_calls_from_there_only(tmp_path:
             assert await v.get("vault:channel/A", session=here) == "the channel's value"
             assert await v.get("vault:A", session=here, skill="weather") == "the skill's value"
             assert await v.get("vault:A", session=elsewhere, skill="other") == "everybody's value"
-            for reference in ("vault:channel:telegram/A", "vault:channel/A", "vault:skill/A", "vault:skill:weather/A"):
+            for reference in (
+                "vault:channel:telegram/A",
+                "vault:channel/A",
+                "vault:skill/A",
+                "vault:skill:weather/A",
+            ):
                 with pytest.raises(Forbidden):
                     await v.get(reference, session=elsewhere)
             with pytest.raises(Forbidden):
@@ -244,9 +279,6 @@ def test_a_channels_and_a_skills_secrets_are_for_calls_from_there_only(tmp_path:
     run(scenario())
 
 
-# --- what may be a secret ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -257,11 +289,17 @@ def test_a_channels_and_a_skills_secrets_are_for_calls_from_there_only(tmp_path:
         ("A", "é" * 2049, "4096 bytes"),
         ("A", "half \ud800 a character", "half a character"),
         ("my-token-is-hunter22", "hunter22", "stands in the secret's own name"),
-        ("sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0xaB3dE6gH9jK2mN5pQ", "something else", "looks like a secret itself"),
+        (
+            "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0xaB3dE6gH9jK2mN5pQ",
+            "something else",
+            "looks like a secret itself",
+        ),
         ("a b", "something else", "1 to 64 letters"),
     ],
 )
-def test_what_could_not_be_redacted_is_refused_with_the_reason(tmp_path: Path, name: str, value: str, says: str) -> None:
+def test_what_could_not_be_redacted_is_refused_with_the_reason(
+    tmp_path: Path, name: str, value: str, says: str
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             with pytest.raises(InvalidInput) as error:
@@ -269,12 +307,25 @@ def test_what_could_not_be_redacted_is_refused_with_the_reason(tmp_path: Path, n
             assert says in error.value.message
             assert len(value) < 4 or value.strip() not in error.value.message
             assert await v.names() == []
-            assert v.redactor.redact(f"{value[:50]} stays") == f"{value[:50]} stays" or "sk-proj" in name
+            assert (
+                v.redactor.redact(f"{value[:50]} stays") == f"{value[:50]} stays"
+                or "sk-proj" in name
+            )
 
     run(scenario())
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "OPENAI_API_KEY", "db.password", "my-aws-secret-access-key", "stripe_live", "A"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GITHUB_TOKEN",
+        "OPENAI_API_KEY",
+        "db.password",
+        "my-aws-secret-access-key",
+        "stripe_live",
+        "A",
+    ],
+)
 def test_ordinary_names_are_not_taken_for_secrets(tmp_path: Path, name: str) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
@@ -285,7 +336,16 @@ def test_ordinary_names_are_not_taken_for_secrets(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    "value", ["abcd", "  padded value  ", "line one\nline two\n", "ключ-от-сейфа", "x" * 4096, "a\0b\0c\0d", "vault:A2"]
+    "value",
+    [
+        "abcd",
+        "  padded value  ",
+        "line one\nline two\n",
+        "ключ-от-сейфа",
+        "x" * 4096,
+        "a\0b\0c\0d",
+        "vault:A2",
+    ],
 )
 def test_any_other_text_comes_back_exactly(tmp_path: Path, value: str) -> None:
     async def scenario() -> None:
@@ -299,20 +359,26 @@ def test_any_other_text_comes_back_exactly(tmp_path: Path, value: str) -> None:
     run(scenario())
 
 
-# --- the redactor -----------------------------------------------------------------------------------------------------
-
-
-def test_every_holder_of_the_redactor_learns_a_value_at_once_and_forgets_it_when_it_is_gone(tmp_path: Path) -> None:
+def test_every_holder_of_the_redactor_learns_a_value_at_once_and_forgets_it_when_it_is_gone(
+    tmp_path: Path,
+) -> None:
     said = f"it is {VALUE} indeed"
 
     async def scenario() -> None:
         async with opened(tmp_path) as v:
-            bound, derived, stream = v.redactor.redact, v.redactor.with_known(["other-value"]), v.redactor.stream()
+            bound, derived, stream = (
+                v.redactor.redact,
+                v.redactor.with_known(["other-value"]),
+                v.redactor.stream(),
+            )
             assert bound(said) is said
             await v.set("A")
             await v.set("B")
             shown = (
-                stream.feed("it is correct ") + stream.feed("horse 7 battery+") + stream.feed("staple/= indeed ") + stream.finish()
+                stream.feed("it is correct ")
+                + stream.feed("horse 7 battery+")
+                + stream.feed("staple/= indeed ")
+                + stream.finish()
             )
             for text in (bound(said), derived.redact(said), shown):
                 assert VALUE not in text
@@ -323,7 +389,11 @@ def test_every_holder_of_the_redactor_learns_a_value_at_once_and_forgets_it_when
             assert bound(said) is said
             assert "another value" not in bound("it is another value")
             await v.vault.remove(OWNER, "global", "B")
-            assert bound("it is another value") == derived.redact("it is another value") == "it is another value"
+            assert (
+                bound("it is another value")
+                == derived.redact("it is another value")
+                == "it is another value"
+            )
 
     run(scenario())
 
@@ -332,14 +402,13 @@ def test_a_value_is_known_before_it_is_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             seen: list[bool] = []
-            v.db.on_commit = lambda appended: seen.append(VALUE in v.redactor.redact(f"x {VALUE} x"))
+            v.db.on_commit = lambda appended: seen.append(
+                VALUE in v.redactor.redact(f"x {VALUE} x")
+            )
             await v.set("A")
             assert seen == [False]
 
     run(scenario())
-
-
-# --- keys and damage --------------------------------------------------------------------------------------------------
 
 
 def test_key_and_journal_can_be_read_by_their_owner_only(tmp_path: Path) -> None:
@@ -359,7 +428,9 @@ def test_key_and_journal_can_be_read_by_their_owner_only(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("damage", ["missing", "another", "short", "empty", "a folder"])
-def test_without_its_key_the_vault_is_locked_says_why_and_opens_when_the_key_is_back(tmp_path: Path, damage: str) -> None:
+def test_without_its_key_the_vault_is_locked_says_why_and_opens_when_the_key_is_back(
+    tmp_path: Path, damage: str
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             await v.set("A")
@@ -379,8 +450,16 @@ def test_without_its_key_the_vault_is_locked_says_why_and_opens_when_the_key_is_
             assert "the vault is locked" in note
             assert str(v.key_file) in note
             state = await v.vault.look(OWNER)
-            assert (state.state, [secret.readable for secret in state.secrets]) == ("locked", [False])
-            for work in (v.get("vault:A"), v.set("B"), v.vault.rotate(OWNER, "global", "A", "value"), v.vault.rotate_key(OWNER)):
+            assert (state.state, [secret.readable for secret in state.secrets]) == (
+                "locked",
+                [False],
+            )
+            for work in (
+                v.get("vault:A"),
+                v.set("B"),
+                v.vault.rotate(OWNER, "global", "A", "value"),
+                v.vault.rotate_key(OWNER),
+            ):
                 with pytest.raises(Unavailable, match="the vault is locked"):
                     await work
             assert not v.vault.allowed_for("vault:A", None, principal=OWNER)
@@ -437,7 +516,9 @@ TAMPERINGS = {
 
 
 @pytest.mark.parametrize("tampering", TAMPERINGS)
-def test_a_row_that_was_changed_gives_no_value_and_harms_no_other(tmp_path: Path, tampering: str) -> None:
+def test_a_row_that_was_changed_gives_no_value_and_harms_no_other(
+    tmp_path: Path, tampering: str
+) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as v:
             await v.set("A", hosts=["api.example.org"], tools=["http.fetch"])
@@ -445,11 +526,17 @@ def test_a_row_that_was_changed_gives_no_value_and_harms_no_other(tmp_path: Path
             await v.db.write(lambda tx: tx.run(TAMPERINGS[tampering]))
         async with opened(tmp_path) as v:
             assert await v.get("vault:B") == "the other value"
-            assert {secret.name: secret.readable for secret in (await v.vault.look(OWNER)).secrets} == {"A": False, "B": True}
+            assert {
+                secret.name: secret.readable for secret in (await v.vault.look(OWNER)).secrets
+            } == {"A": False, "B": True}
             with pytest.raises((Conflict, Forbidden)):
                 await v.get("vault:A")
             scope = "principal" if "scope" in tampering else "global"
-            for work in (v.set("A", scope=scope), v.vault.rotate(OWNER, scope, "A", "value"), v.vault.rotate_key(OWNER)):
+            for work in (
+                v.set("A", scope=scope),
+                v.vault.rotate(OWNER, scope, "A", "value"),
+                v.vault.rotate_key(OWNER),
+            ):
                 with pytest.raises(Conflict):
                     await work
             await v.vault.remove(OWNER, scope, "A")
@@ -472,7 +559,9 @@ def test_rotating_the_key_leaves_nothing_that_the_old_key_opens(tmp_path: Path) 
             assert all(before[name] != after[name] for name in before)
             await v.set("LATER")
         async with opened(tmp_path) as v:
-            assert [await v.get(f"vault:S{number}") for number in range(50)] == [f"value number {number}" for number in range(50)]
+            assert [await v.get(f"vault:S{number}") for number in range(50)] == [
+                f"value number {number}" for number in range(50)
+            ]
             assert await v.get("vault:LATER") == VALUE
         v.key_file.write_bytes(old)
         async with opened(tmp_path) as v:
@@ -502,9 +591,6 @@ def test_an_empty_vault_has_no_key_to_rotate(tmp_path: Path) -> None:
                 await v.vault.rotate_key(OWNER)
 
     run(scenario())
-
-
-# --- many at once -----------------------------------------------------------------------------------------------------
 
 
 def test_changes_at_once_leave_memory_journal_and_redactor_agreeing(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""What the vault knows stays out of streamed text too, also where plain words would pass unlooked at."""
+"""What the vault knows stays out of streamed text too, also where plain words would pass unlooked
+at.
+"""
 
 import random
 
@@ -24,7 +26,9 @@ WORDS = "the quick brown fox, it jumps! (over) the lazy dog; and that's all. "
     ],
 )
 @pytest.mark.parametrize("late", [False, True], ids=["known before", "learned on the way"])
-def test_a_known_value_never_passes_through_a_stream_whatever_it_looks_like(value: str, late: bool) -> None:
+def test_a_known_value_never_passes_through_a_stream_whatever_it_looks_like(
+    value: str, late: bool
+) -> None:
     rng = random.Random(value)
     for _ in range(60):
         redactor = Redactor(b"k")

@@ -1,4 +1,6 @@
-"""What is said between a daemon and its workers: whatever comes in is a message or is refused, and nothing else."""
+"""What is said between a daemon and its workers: whatever comes in is a message or is refused, and
+nothing else.
+"""
 
 from typing import Any
 
@@ -13,13 +15,13 @@ from palyra.features.workers.protocol import (
     PIECE_BYTES,
     Assign,
     Beat,
+    CallProgress,
     Finished,
     Frames,
+    HeldCall,
     Hello,
-    Kept,
-    Message,
-    Progress,
     Shipped,
+    WorkerMessage,
     frame,
     from_daemon,
     from_worker,
@@ -28,10 +30,17 @@ from palyra.features.workers.protocol import (
 
 CALL = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 FILE = Shipped("a/b.txt", "0" * 64, 3)
-MESSAGES: tuple[Message, ...] = (
-    Hello(protocol=1, version="1", instance=CALL, tier="C", tools=("shell.run",), calls=(Kept(CALL, 1, "lost"),)),
+MESSAGES: tuple[WorkerMessage, ...] = (
+    Hello(
+        protocol=1,
+        version="1",
+        instance=CALL,
+        tier="C",
+        tools=("shell.run",),
+        calls=(HeldCall(CALL, 1, "lost"),),
+    ),
     Beat(number=7),
-    Progress(call_id=CALL, attempt=1, text="half"),
+    CallProgress(call_id=CALL, attempt=1, text="half"),
     Finished(call_id=CALL, attempt=2, outcome="ok", text="done", data={"code": 0}, files=(FILE,)),
 )
 
@@ -41,7 +50,7 @@ def read(data: bytes, most: int = MOST_FIRST_FRAME) -> list[Any]:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_a_message_comes_out_as_it_went_in(message: Message) -> None:
+def test_a_message_comes_out_as_it_went_in(message: WorkerMessage) -> None:
     assert read(frame(message)) == [message]
 
 
@@ -56,15 +65,21 @@ def test_bytes_of_a_stranger_are_messages_or_refused(data: bytes) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(MESSAGES), st.integers(min_value=4, max_value=10_000), st.integers(min_value=0, max_value=255))
-def test_a_message_with_a_byte_changed_is_another_or_refused(message: Message, at: int, byte: int) -> None:
+@given(
+    st.sampled_from(MESSAGES),
+    st.integers(min_value=4, max_value=10_000),
+    st.integers(min_value=0, max_value=255),
+)
+def test_a_message_with_a_byte_changed_is_another_or_refused(
+    message: WorkerMessage, at: int, byte: int
+) -> None:
     data = bytearray(frame(message))
     data[min(at, len(data) - 1)] = byte
     try:
         found = read(bytes(data))
     except InvalidInput:
         return
-    assert all(isinstance(each, Message) for each in found)
+    assert all(isinstance(each, WorkerMessage) for each in found)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +107,14 @@ def test_a_message_that_is_too_long_is_refused_when_it_is_announced() -> None:
     with pytest.raises(InvalidInput):
         Frames(100).feed((101).to_bytes(4, "big"))
     assert Frames(100).feed((100).to_bytes(4, "big")) == []
-    huge = Assign(call_id=CALL, attempt=1, session_id=CALL, tool="t", arguments={"text": "x" * (5 << 20)}, time_ms=1)
+    huge = Assign(
+        call_id=CALL,
+        attempt=1,
+        session_id=CALL,
+        tool="t",
+        arguments={"text": "x" * (5 << 20)},
+        time_ms=1,
+    )
     with pytest.raises(InvalidInput):
         frame(huge)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from palyra.agent import durable_write
-from palyra.agent.prompt.run_context import Around
+from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.session_cache import LiveSession
 from palyra.core.conversation import CallProgress, RunProgress
 from palyra.core.events import AnyEvent, ModelFailed, ModelReplied, ModelUsed
@@ -30,7 +30,8 @@ class Interrupted(Exception):
 class CutOff:
     """A model call that was broken off together with its run's task, in the words of the tape.
 
-    `replied` is for a run that ends here, `failed` for one that the next daemon goes on with. `events` are to be told before it.
+    `replied` is for a run that ends here, `failed` for one that the next daemon goes on with.
+    `events` are to be told before it.
     """
 
     events: tuple[AnyEvent, ...]
@@ -39,7 +40,7 @@ class CutOff:
     failed: ModelFailed
 
 
-class Working:
+class ActiveRun:
     def __init__(self, db: Database, live: LiveSession, run_id: RunId) -> None:
         self._db = db
         self.live = live
@@ -55,7 +56,7 @@ class Working:
         # True while something runs that must not be cut short by an interrupt or a shutdown.
         self.in_effect = False
         # What goes around the conversation in this run, once it has been looked up.
-        self.around: Around | None = None
+        self.around: RunContext | None = None
         # The model call that the end of the task broke off, until it is handed to the store.
         self.cut_off: CutOff | None = None
 
@@ -83,8 +84,11 @@ class Working:
         assert found is not None, f"no call {call_id} on the tape of {self.session_id}"
         return found[1]
 
-    def append(self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None) -> asyncio.Future[list[Appended]]:
-        """Append to the run's tape. Await it where durability matters; otherwise the order alone is kept.
+    def append(
+        self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None
+    ) -> asyncio.Future[list[Appended]]:
+        """Append to the run's tape. Await it where durability matters; otherwise the order alone is
+        kept.
 
         `beside` is done in the same step.
         """
@@ -92,9 +96,13 @@ class Working:
 
     async def insist(self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None) -> None:
         """Append what cannot be had again for nothing, however long the store refuses it."""
-        await durable_write.insist(self._db, self._appending(events, beside), f"an answer to run {self.run_id}")
+        await durable_write.write_until_stored(
+            self._db, self._appending(events, beside), f"an answer to run {self.run_id}"
+        )
 
-    def _appending(self, events: tuple[AnyEvent, ...], beside: Callable[[Tx], None] | None) -> Callable[[Tx], list[Appended]]:
+    def _appending(
+        self, events: tuple[AnyEvent, ...], beside: Callable[[Tx], None] | None
+    ) -> Callable[[Tx], list[Appended]]:
         def step(tx: Tx) -> list[Appended]:
             if beside is not None:
                 beside(tx)
@@ -103,7 +111,8 @@ class Working:
         return step
 
     def record_cut_off(self, *, going_on: bool) -> None:
-        """Hand what was broken off to the store, if anything was. The store has it before whatever is handed over after this.
+        """Hand what was broken off to the store, if anything was. The store has it before whatever
+        is handed over after this.
 
         If the run has ended in the meantime, by another's doing, what was used counts all the same.
         """
@@ -117,7 +126,9 @@ class Working:
             run = runs.find(tx, self.run_id)
             if run is None or run.state not in TERMINAL:
                 return appending(tx)
-            return tape.append(tx, self.session_id, self.principal, [_used(cut.replied)], self.run_id)
+            return tape.append(
+                tx, self.session_id, self.principal, [_used(cut.replied)], self.run_id
+            )
 
         durable_write.soon(self._db, step, f"a part of an answer to run {self.run_id}")
 
@@ -127,21 +138,28 @@ class Working:
         return self._db.closed
 
     def interrupt(self) -> None:
-        """End the model call or pure tools that run now, if any; an effect in progress is left alone."""
+        """End the model call or pure tools that run now, if any; an effect in progress is left
+        alone.
+        """
         if self._inner is not None and not self._inner.done():
             self._interrupting = True
             self._inner.cancel()
 
     def break_off(self, error: Exception) -> bool:
-        """End the model call that runs now, as if it had failed with this error; whether there is one."""
+        """End the model call that runs now, as if it had failed with this error; whether there is
+        one.
+        """
         if self._inner is None or self._inner.done() or not self._breakable:
             return False
         self._broken_off = error
         self._inner.cancel()
         return True
 
-    async def interruptible(self, work: "Coroutine[Any, Any, T] | asyncio.Future[T]", *, breakable: bool = False) -> T:
-        """Do something that an interrupt may end; raises Interrupted then, and CancelledError when the run is cancelled.
+    async def interruptible(
+        self, work: "Coroutine[Any, Any, T] | asyncio.Future[T]", *, breakable: bool = False
+    ) -> T:
+        """Do something that an interrupt may end; raises Interrupted then, and CancelledError when
+        the run is cancelled.
 
         What is `breakable` may also be broken off: then it raises the error it was broken off with.
         """

@@ -1,7 +1,7 @@
 """What a calling program wants of an answer: how the model is told, and whether the answer is that.
 
-The rule: it is about the final answer alone. While the agent works it may say what it likes and call what it needs; what is
-given out as the answer fits, or the run fails and says why.
+The rule: it is about the final answer alone. While the agent works it may say what it likes and
+call what it needs; what is given out as the answer fits, or the run fails and says why.
 """
 
 from typing import Any
@@ -22,29 +22,34 @@ _FENCE = "```"
 _CUT_OFF = "it was cut off at the longest that a reply may be: give a shorter one"
 
 
-class Fit(Struct, frozen=True):
+class Valid(Struct, frozen=True):
     """The answer as the program gets it."""
 
     text: str
 
 
-class Misfit(Struct, frozen=True):
+class Invalid(Struct, frozen=True):
     problem: str
 
 
-# --- telling the model ------------------------------------------------------------------------------------------------
-
-
 def words(run: RunProgress) -> str:
-    """What the instructions say about it. Also where a provider can be told otherwise: not every server obeys."""
+    """What the instructions say about it. Also where a provider can be told otherwise: not every
+    server obeys.
+    """
     wanted = run.wanted
     if wanted is None or wanted.form == "text":
         return ""
-    alone = "Call tools as usual before that; your final answer is read by a program and must be that JSON alone, without a fence."
+    alone = (
+        "Call tools as usual before that; your final answer is read by a program and must be that"
+        " JSON alone, without a fence."
+    )
     if wanted.form == "object":
         return f"\n\nThe program that calls you wants the final answer as one JSON object. {alone}"
     schema = msgspec.json.encode(wanted.schema).decode()
-    return f"\n\nThe program that calls you wants the final answer as JSON that fits this JSON Schema:\n{schema}\n{alone}"
+    return (
+        "\n\nThe program that calls you wants the final answer as JSON that fits this JSON"
+        f" Schema:\n{schema}\n{alone}"
+    )
 
 
 def again(run: RunProgress) -> str:
@@ -60,36 +65,35 @@ def schema(run: RunProgress) -> AnswerSchema | None:
 
 
 def choice(run: RunProgress) -> str:
-    """Which tool is to be called now: the wish is about the first turn, and an answer that is asked for again needs none."""
+    """Which tool is to be called now: the wish is about the first turn, and an answer that is asked
+    for again needs none.
+    """
     if run.refused and not run.inputs:
         return NO_CALL
     return run.wanted.call if run.wanted is not None and run.turns == run.wanted_at else ""
 
 
-# --- judging the answer -----------------------------------------------------------------------------------------------
-
-
-async def judge(run: RunProgress, text: str) -> Fit | Misfit:
+async def judge(run: RunProgress, text: str) -> Valid | Invalid:
     assert run.wanted is not None
     stop = run.last.reply.stop if run.last else "end"
     if stop == "length":
-        return Misfit(_CUT_OFF)
+        return Invalid(_CUT_OFF)
     if stop == "content_filter":
         # The program is told that, and expects nothing.
-        return Fit(text)
+        return Valid(text)
     return await thread_pool.everyday.do(_judged, run.wanted, text)
 
 
-def _judged(wanted: Wanted, text: str) -> Fit | Misfit:
+def _judged(wanted: Wanted, text: str) -> Valid | Invalid:
     bare = _bare(text)
     try:
         value = msgspec.json.decode(bare)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Misfit(f"it is not JSON ({str(error)[:_LONGEST_COMPLAINT]})")
+        return Invalid(f"it is not JSON ({str(error)[:_LONGEST_COMPLAINT]})")
     if wanted.form == "object":
-        return Fit(bare) if isinstance(value, dict) else Misfit("it is not a JSON object")
+        return Valid(bare) if isinstance(value, dict) else Invalid("it is not a JSON object")
     complaints = _complaints(wanted.schema, value)
-    return Misfit("; ".join(complaints)) if complaints else Fit(bare)
+    return Invalid("; ".join(complaints)) if complaints else Valid(bare)
 
 
 def _bare(text: str) -> str:

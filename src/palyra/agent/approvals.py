@@ -1,7 +1,8 @@
-"""Answering approvals. The first answer wins, the default is never yes, and a wider yes is about a subject, not a tool.
+"""Answering approvals. The first answer wins, the default is never yes, and a wider yes is about a
+subject, not a tool.
 
-An answer and what it causes commit together: the call's result if it is refused, the grant if the yes is wider, and the end
-of the run's wait if nothing else is pending.
+An answer and what it causes commit together: the call's result if it is refused, the grant if the
+yes is wider, and the end of the run's wait if nothing else is pending.
 """
 
 import asyncio
@@ -14,8 +15,15 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.agent.authorize import Judging
-from palyra.core.errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, PalyraError, Unavailable
+from palyra.agent.authorize import Authorizer
+from palyra.core.errors import (
+    ConfigInvalid,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    PalyraError,
+    Unavailable,
+)
 from palyra.core.events import (
     AnyEvent,
     ApprovalAbout,
@@ -55,7 +63,9 @@ _RETRY_MS = 5_000
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`decision`: allow or deny; for a call in doubt: happened, again or skip. There is no default."""
+    """`decision`: allow or deny; for a call in doubt: happened, again or skip. There is no
+    default.
+    """
 
     decision: Decision
     scope: GrantScope = "once"
@@ -70,14 +80,18 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     seen: str = ""
 
 
-class ApprovalDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class ApprovalDraft(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """What to preview: the proposed arguments, or others in their place."""
 
     arguments: dict[str, Any] | None = None
 
 
 class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What would run, whole, and what policy says of it now: `ask` may be approved, `deny` may not."""
+    """What would run, whole, and what policy says of it now: `ask` may be approved, `deny` may
+    not.
+    """
 
     preview: Preview
     verdict: Literal["allow", "ask", "deny"]
@@ -95,11 +109,11 @@ class _Again(NamedTuple):
     verdict: Verdict
 
 
-class Answers:
+class ApprovalService:
     def __init__(
         self,
         db: Database,
-        judging: Judging,
+        judging: Authorizer,
         catalogue: Catalogue,
         policy: PolicyStore,
         redactor: Redactor,
@@ -120,16 +134,24 @@ class Answers:
         self._sweeping: asyncio.Task[None] | None = None
         self._in_turn: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str, *, through: str = "") -> Approval:
-        """`through`: somebody else says it with the principal's rights, such as another agent; policy must let them.
+    async def answer(
+        self, principal: str, approval_id: str, answer: Answer, surface: str, *, through: str = ""
+    ) -> Approval:
+        """`through`: somebody else says it with the principal's rights, such as another agent;
+        policy must let them.
 
-        Answers to the same approval are taken in the order in which they came: a yes takes longer to judge than a no.
+        Answers to the same approval are taken in the order in which they came: a yes takes longer
+        to judge than a no.
         """
         async with self._in_turn.setdefault(approval_id, asyncio.Lock()):
             return await self._answer(principal, approval_id, answer, surface, through)
 
-    async def _answer(self, principal: str, approval_id: str, answer: Answer, surface: str, through: str) -> Approval:
-        approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
+    async def _answer(
+        self, principal: str, approval_id: str, answer: Answer, surface: str, through: str
+    ) -> Approval:
+        approval, proposed, session, laid_down = await self._db.read(
+            lambda tx: _asked(tx, approval_id, principal)
+        )
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
@@ -138,13 +160,19 @@ class Answers:
             await self._may_answer(through or principal, approval, proposed, session)
         arguments, subjects, shown = answer.arguments, approval.request.subjects, None
         if answer.decision == "allow" and proposed is not None:
-            again = await self._judge_again(approval, proposed, session, laid_down, answer.arguments)
+            again = await self._judge_again(
+                approval, proposed, session, laid_down, answer.arguments
+            )
             if isinstance(again.verdict, Deny):
                 why, policies = again.verdict.reason, list(again.verdict.policies)
-                raise Forbidden(f"policy does not permit this call (any more): {why}", policies=policies)
+                raise Forbidden(
+                    f"policy does not permit this call (any more): {why}", policies=policies
+                )
             if arguments is not None:
                 arguments, subjects = again.normal, self._judging.subjects(again.tool, again.scope)
-                shown = await self._judging.preview(again.tool, again.arguments, session.workspace, again.normal)
+                shown = await self._judging.preview(
+                    again.tool, again.arguments, session.workspace, again.normal
+                )
         subject = _subject(subjects, answer)
         resolved = ApprovalResolved(
             approval_id=approval.approval_id,
@@ -163,15 +191,23 @@ class Answers:
             await self._write_policy(settled, subject)
         return settled
 
-    async def _may_answer(self, principal: str, approval: Approval, proposed: ToolProposed | None, session: Session) -> None:
-        """Whoever comes through a channel and is no user of the daemon answers only what a policy lets them answer."""
+    async def _may_answer(
+        self, principal: str, approval: Approval, proposed: ToolProposed | None, session: Session
+    ) -> None:
+        """Whoever comes through a channel and is no user of the daemon answers only what a policy
+        lets them answer.
+        """
         if proposed is not None and approval.request.about == "tool":
             tool, arguments, _ = self._catalogue.parse(approval.request.tool, proposed.arguments)
             scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-            question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, ())
+            question = self._judging.question(
+                session, approval.origin, approval.request.label, tool.spec, scope, ()
+            )
             if self._policy.may_approve(replace(question, principal=principal)):
                 return
-        raise Forbidden("no policy lets you answer this: the owner was asked", approval_id=approval.approval_id)
+        raise Forbidden(
+            "no policy lets you answer this: the owner was asked", approval_id=approval.approval_id
+        )
 
     async def _judge_again(
         self,
@@ -181,46 +217,73 @@ class Answers:
         laid_down: tuple[SessionRule, ...],
         edited: dict[str, Any] | None,
     ) -> "_Again":
-        """Judge a yes by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied."""
+        """Judge a yes by the policy of now, with the arguments it is for: neither time nor an edit
+        reaches what is denied.
+        """
         if edited is not None and await self._redactor.redacted_json(edited) is not edited:
-            raise InvalidInput("the edited arguments contain a secret: secrets are given to tools by reference, not by value")
-        tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
+            raise InvalidInput(
+                "the edited arguments contain a secret: secrets are given to tools by reference,"
+                " not by value"
+            )
+        tool, arguments, normal = self._catalogue.parse(
+            approval.request.tool, proposed.arguments if edited is None else edited
+        )
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-        question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, laid_down)
+        question = self._judging.question(
+            session, approval.origin, approval.request.label, tool.spec, scope, laid_down
+        )
         accepted = await self._db.read(lambda tx: runs.accepted(tx, approval.run_id))
-        return _Again(tool, arguments, normal, scope, self._judging.policy_of(accepted).judge(question))
+        return _Again(
+            tool, arguments, normal, scope, self._judging.policy_of(accepted).judge(question)
+        )
 
-    async def preview(self, principal: str, approval_id: str, draft: ApprovalDraft) -> ApprovalPreview:
-        """Return all of what a pending call would do, with its own arguments or edited ones, as it stands now."""
-        approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
+    async def preview(
+        self, principal: str, approval_id: str, draft: ApprovalDraft
+    ) -> ApprovalPreview:
+        """Return all of what a pending call would do, with its own arguments or edited ones, as it
+        stands now.
+        """
+        approval, proposed, session, laid_down = await self._db.read(
+            lambda tx: _asked(tx, approval_id, principal)
+        )
         if approval.decision:
             raise _already(approval)
         if proposed is None or approval.request.about != "tool":
-            return ApprovalPreview(preview=approval.request.preview, verdict="ask", why=approval.request.why)
+            return ApprovalPreview(
+                preview=approval.request.preview, verdict="ask", why=approval.request.why
+            )
         again = await self._judge_again(approval, proposed, session, laid_down, draft.arguments)
-        shown = await self._judging.preview(again.tool, again.arguments, session.workspace, again.normal, most=previews.WHOLE)
+        shown = await self._judging.preview(
+            again.tool, again.arguments, session.workspace, again.normal, most=previews.WHOLE
+        )
         subjects = self._judging.subjects(again.tool, again.scope)
         why = self._redactor.redact(again.verdict.reason)
-        return ApprovalPreview(preview=shown, verdict=word(again.verdict), why=why, subjects=subjects)
+        return ApprovalPreview(
+            preview=shown, verdict=word(again.verdict), why=why, subjects=subjects
+        )
 
     async def _write_policy(self, approval: Approval, subject: Subject) -> None:
-        """Only now that the answer has won. If it cannot be kept, the person hears that they will be asked again."""
+        """Only now that the answer has won. If it cannot be kept, the person hears that they will
+        be asked again.
+        """
         said = _sends_private(approval)
-        text = always_policy(subject, approval.owner, approval.approval_id, self._clock.now_ms(), sends_private=said)
+        text = always_policy(
+            subject, approval.owner, approval.approval_id, self._clock.now_ms(), sends_private=said
+        )
         try:
             await asyncio.to_thread(append_always, self._policy_folder, text)
             reloaded = await asyncio.to_thread(self._policy.reload)
         except OSError as error:
             raise Unavailable(
-                f"the call was allowed, but `always` could not be written ({error}): you will be asked again"
+                f"the call was allowed, but `always` could not be written ({error}): you will be"
+                " asked again"
             ) from error
         if reloaded.problems:
             raise ConfigInvalid(
-                "the call was allowed, but the policy folder has problems, so `always` is not in force: see `palyra policy check`",
+                "the call was allowed, but the policy folder has problems, so `always` is not in"
+                " force: see `palyra policy check`",
                 problems=[str(problem) for problem in reloaded.problems],
             )
-
-    # --- timeouts -----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Set the one timer for the approval that times out next."""
@@ -239,7 +302,9 @@ class Answers:
         await self.start()
 
     def expires(self, due_ms: int) -> None:
-        """There is an approval that times out then. Too early an alarm finds nothing to do; too late a one must not be."""
+        """There is an approval that times out then. Too early an alarm finds nothing to do; too
+        late a one must not be.
+        """
         if not due_ms or self._closed or (self._alarm is not None and self._due_ms <= due_ms):
             return
         if self._alarm is not None:
@@ -253,7 +318,9 @@ class Answers:
         self._sweeping = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
-        """A timeout is a denial with its own reason. What cannot be timed out now is tried again in a while, not at once."""
+        """A timeout is a denial with its own reason. What cannot be timed out now is tried again in
+        a while, not at once.
+        """
         failed = False
         try:
             for approval in await self._db.read(approvals.expired):
@@ -280,7 +347,9 @@ class Answers:
             self._sweeping.cancel()
 
 
-def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed | None, Session, tuple[SessionRule, ...]]:
+def _asked(
+    tx: Tx, approval_id: str, principal: str
+) -> tuple[Approval, ToolProposed | None, Session, tuple[SessionRule, ...]]:
     """An approval with the call that it is about; a question about a budget is about none."""
     approval = approvals.get(tx, approval_id, principal)
     session = sessions.get(tx, approval.session_id, approval.owner)
@@ -291,21 +360,32 @@ def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProp
 
 def _expire(tx: Tx, approval: Approval) -> None:
     expired = ApprovalResolved(
-        approval_id=approval.approval_id, call_id=approval.request.call_id, decision="expired", reason="nobody answered in time"
+        approval_id=approval.approval_id,
+        call_id=approval.request.call_id,
+        decision="expired",
+        reason="nobody answered in time",
     )
     resolve(tx, approval.approval_id, expired, SYSTEM)
 
 
 def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Approval:
-    """One step: the answer and its consequences. The first answer wins; the last of a run's answers sets it to work again."""
+    """One step: the answer and its consequences. The first answer wins; the last of a run's answers
+    sets it to work again.
+    """
     approval = approvals.find(tx, approval_id)
     assert approval is not None
     if approval.decision:
         raise _already(approval)
     (entry,) = tape.append(tx, approval.session_id, by, [resolved], approval.run_id)
     approvals.settle(tx, resolved, entry.position)
-    following = _no_more(tx, approval, resolved) if approval.request.about == "budget" else _consequences(approval, resolved)
-    if not any(isinstance(each, RunFailed) for each in following) and not approvals.pending_of_run(tx, approval.run_id):
+    following = (
+        _no_more(tx, approval, resolved)
+        if approval.request.about == "budget"
+        else _consequences(approval, resolved)
+    )
+    if not any(isinstance(each, RunFailed) for each in following) and not approvals.pending_of_run(
+        tx, approval.run_id
+    ):
         following.append(RunResumed(after=_AFTER[approval.request.about]))
     if following:
         tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
@@ -321,10 +401,19 @@ def _no_more(tx: Tx, approval: Approval, resolved: ApprovalResolved) -> list[Any
         return []
     asked = approval.request.budget
     turns, calls = runs.work_done(tx, approval.run_id)
-    why = "nobody answered in time" if resolved.decision == "expired" else resolved.reason or "no more was allowed"
+    why = (
+        "nobody answered in time"
+        if resolved.decision == "expired"
+        else resolved.reason or "no more was allowed"
+    )
     done = f"{turns} model turns and {calls} tool calls were made"
     name = asked.name if asked is not None else ""
-    return [RunFailed(reason="budget_spent", message=f"the budget {name} is used up, and {why}: raise it, then ask again ({done})")]
+    return [
+        RunFailed(
+            reason="budget_spent",
+            message=f"the budget {name} is used up, and {why}: raise it, then ask again ({done})",
+        )
+    ]
 
 
 def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
@@ -335,17 +424,29 @@ def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEve
         case "expired":
             outcome, text = "denied", "denied: nobody answered the approval in time"
         case "happened":
-            outcome, text = "ok", "the daemon stopped while this ran; the user confirms that it happened"
+            outcome, text = (
+                "ok",
+                "the daemon stopped while this ran; the user confirms that it happened",
+            )
         case "skip":
-            outcome, text = "skipped", "the daemon stopped while this ran; the user chose not to run it again"
+            outcome, text = (
+                "skipped",
+                "the daemon stopped while this ran; the user chose not to run it again",
+            )
         case _:
             return []
-    return [ToolFinished(call_id=approval.request.call_id, outcome=outcome, text=text, size=len(text))]
+    return [
+        ToolFinished(call_id=approval.request.call_id, outcome=outcome, text=text, size=len(text))
+    ]
 
 
 def grant_of(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
     """What a wider yes permits from now on; nothing if the answer was none."""
-    if resolved.decision != "allow" or resolved.subject is None or resolved.scope not in ("session", "timed"):
+    if (
+        resolved.decision != "allow"
+        or resolved.subject is None
+        or resolved.scope not in ("session", "timed")
+    ):
         return None
     label = approval.request.label
     return Grant(
@@ -354,8 +455,13 @@ def grant_of(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
         session_id=approval.session_id if resolved.scope == "session" else None,
         subject=resolved.subject,
         until_ms=resolved.until_ms or None,
-        # Private is what the person was told could leave; a prompt that did not say so says nothing about it.
-        seen=label if _sends_private(approval) else replace(label, confidentiality="public", private_sources=()),
+        # Private is what the person was told could leave; a prompt that did not say so says nothing
+        # about it.
+        seen=(
+            label
+            if _sends_private(approval)
+            else replace(label, confidentiality="public", private_sources=())
+        ),
     )
 
 
@@ -366,16 +472,25 @@ def _sends_private(approval: Approval) -> bool:
 def _already(approval: Approval) -> Conflict:
     by = f" by {approval.resolved_by}" if approval.resolved_by else ""
     return Conflict(
-        f"this approval was already answered{by}: {approval.decision}", approval_id=approval.approval_id, decision=approval.decision
+        f"this approval was already answered{by}: {approval.decision}",
+        approval_id=approval.approval_id,
+        decision=approval.decision,
     )
 
 
 def _check_decision(approval: Approval, answer: Answer) -> None:
     allowed = _FOR_DOUBT if approval.request.about == "in_doubt" else _FOR_TOOLS
     if answer.decision not in allowed:
-        raise InvalidInput(f"this approval is answered with {', '.join(sorted(allowed))}, not {answer.decision!r}")
-    if approval.request.about == "budget" and (answer.arguments is not None or answer.scope != "once"):
-        raise InvalidInput("going on beyond a budget is allowed for this run only; raise the budget itself for more")
+        raise InvalidInput(
+            f"this approval is answered with {', '.join(sorted(allowed))}, not {answer.decision!r}"
+        )
+    if approval.request.about == "budget" and (
+        answer.arguments is not None or answer.scope != "once"
+    ):
+        raise InvalidInput(
+            "going on beyond a budget is allowed for this run only; raise the budget itself for"
+            " more"
+        )
     if answer.decision != "allow" and answer.arguments is not None:
         raise InvalidInput("edited arguments go with `allow`")
     if answer.decision != "allow" and answer.scope != "once":
@@ -383,19 +498,29 @@ def _check_decision(approval: Approval, answer: Answer) -> None:
 
 
 def _check_seen(approval: Approval, answer: Answer) -> None:
-    """Refuse a yes to something of which only a part was shown. Who edited the arguments has written them."""
+    """Refuse a yes to something of which only a part was shown. Who edited the arguments has
+    written them.
+    """
     shown = approval.request.preview
-    if answer.decision != "allow" or answer.arguments is not None or not shown.length or answer.seen == shown.digest:
+    if (
+        answer.decision != "allow"
+        or answer.arguments is not None
+        or not shown.length
+        or answer.seen == shown.digest
+    ):
         return
     raise Conflict(
-        f"only a part of this call was shown ({len(shown.body):,} of {shown.length:,} characters), so it cannot be approved here: "
-        f"look at all of it in the console or with `palyra approvals show {approval.approval_id}`, and answer there",
+        f"only a part of this call was shown ({len(shown.body):,} of {shown.length:,} characters),"
+        " so it cannot be approved here: look at all of it in the console or with `palyra"
+        f" approvals show {approval.approval_id}`, and answer there",
         approval_id=approval.approval_id,
     )
 
 
 def _subject(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:
-    """What the answer covers: one of the subjects that fit the call, the narrowest if none is named."""
+    """What the answer covers: one of the subjects that fit the call, the narrowest if none is
+    named.
+    """
     if answer.scope == "once":
         if answer.subject is not None:
             raise InvalidInput("a subject goes with the scopes session, timed and always")

@@ -1,6 +1,8 @@
-"""Judging a proposed call: does it fit the catalogue, what is it about, what does policy say, who must be asked.
+"""Judging a proposed call: does it fit the catalogue, what is it about, what does policy say, who
+must be asked.
 
-A call leaves here with everything that goes on the tape about it, in one piece; nothing has run yet.
+A call leaves here with everything that goes on the tape about it, in one piece; nothing has run
+yet.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import session_rules
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
 from palyra.core.conversation import CallProgress
@@ -73,7 +75,7 @@ class _Unreadable:
 _SHORT = 4 << 10
 
 
-class Judging:
+class Authorizer:
     def __init__(
         self,
         db: Database,
@@ -86,7 +88,8 @@ class Judging:
         shadow: Policy | None = None,
         others: Callable[[str], Policy] | None = None,
     ) -> None:
-        """`shadow` is asked beside the policy in force; what it would have decided is recorded, never enforced.
+        """`shadow` is asked beside the policy in force; what it would have decided is recorded,
+        never enforced.
 
         `others` gives the policies of a folder, for a run that was forked under them.
         """
@@ -99,7 +102,9 @@ class Judging:
         self._clock = clock
         self._settings = settings
 
-    async def judge(self, run: Working, progress: CallProgress, ahead: Sequence[Judged] = ()) -> Judged:
+    async def judge(
+        self, run: ActiveRun, progress: CallProgress, ahead: Sequence[Judged] = ()
+    ) -> Judged:
         """Validate one call against the catalogue, ask what it is about, and ask the policy.
 
         `ahead` are the calls of the same turn that were judged before it.
@@ -107,58 +112,104 @@ class Judging:
         call = progress.call
         proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments)
         if call.malformed:
-            return self._refused(proposed, "catalogue", f"{call.malformed}; send them again as one JSON object")
+            return self._refused(
+                proposed, "catalogue", f"{call.malformed}; send them again as one JSON object"
+            )
         if any(each.name == call.tool for each in run.progress.accepted.offered):
-            # It is the caller's own doing: nothing happens here, and what it is told it could read on the tape.
-            decided = ToolDecided(call_id=call.id, verdict="allow", reason="the program that asked does it", by="client")
+            # It is the caller's own doing: nothing happens here, and what it is told it could read
+            # on the tape.
+            decided = ToolDecided(
+                call_id=call.id,
+                verdict="allow",
+                reason="the program that asked does it",
+                by="client",
+            )
             return Judged([proposed, decided])
         try:
             tool, arguments, normal = self._catalogue.parse(call.tool, call.arguments)
         except PalyraError as error:
             return self._refused(proposed, "catalogue", error.message)
-        proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=normal, effect=tool.spec.effect)
+        proposed = ToolProposed(
+            call_id=call.id, tool=call.tool, arguments=normal, effect=tool.spec.effect
+        )
         not_given = subagent_limits.not_given(run.progress.accepted.commission, call.tool)
         if not_given:
             return self._refused(proposed, "hard_rule", not_given)
-        if not run.workspace and any(capability.startswith("fs.") for capability in tool.spec.capabilities):
-            return self._refused(proposed, "hard_rule", "this session has no workspace folder, so there are no files to work on")
+        if not run.workspace and any(
+            capability.startswith("fs.") for capability in tool.spec.capabilities
+        ):
+            return self._refused(
+                proposed,
+                "hard_rule",
+                "this session has no workspace folder, so there are no files to work on",
+            )
         try:
             scope = await thread_pool.everyday.do(tool.scope, arguments, run.workspace)
         except PalyraError as error:
-            return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
+            return self._refused(
+                proposed,
+                "hard_rule" if isinstance(error, Forbidden) else "catalogue",
+                error.message,
+            )
         laid_down = run.live.rules
         question = self.question(
-            run.live.session, run.progress.accepted.origin, run.live.conversation.label, tool.spec, scope, laid_down
+            run.live.session,
+            run.progress.accepted.origin,
+            run.live.conversation.label,
+            tool.spec,
+            scope,
+            laid_down,
         )
         # A command may be as long as a file.
-        told = self._told(scope) if len(scope.command) <= _SHORT else await thread_pool.everyday.do(self._told, scope)
-        proposed = msgspec.structs.replace(proposed, scope=told, asked=circumstances(question, exact=told is scope))
+        told = (
+            self._told(scope)
+            if len(scope.command) <= _SHORT
+            else await thread_pool.everyday.do(self._told, scope)
+        )
+        proposed = msgspec.structs.replace(
+            proposed, scope=told, asked=circumstances(question, exact=told is scope)
+        )
         if session_rules.counts_matter(laid_down):
             waiting = [one.events[0] for one in ahead if not one.refused]
-            too_many = await self._too_many(run, question, [each for each in waiting if isinstance(each, ToolProposed)])
+            too_many = await self._too_many(
+                run, question, [each for each in waiting if isinstance(each, ToolProposed)]
+            )
             if too_many:
                 return self._refused(proposed, "rule", too_many)
         judged = await self._ask_policy(run, proposed, tool, arguments, question)
         return self._shadowed(judged, question)
 
     async def _ask_policy(
-        self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, question: Question
+        self,
+        run: ActiveRun,
+        proposed: ToolProposed,
+        tool: TypedTool,
+        arguments: Arguments,
+        question: Question,
     ) -> Judged:
         policy = self.policy_of(run.progress.accepted)
         version = policy.version
         match policy.judge(question):
             case Deny(reason=reason, policies=policies):
-                return self._refused(proposed, "policy", reason, policies=policies, policy_version=version)
+                return self._refused(
+                    proposed, "policy", reason, policies=policies, policy_version=version
+                )
             case Allow(reason=reason, policies=policies):
                 decided = ToolDecided(
-                    call_id=proposed.call_id, verdict="allow", reason=reason, policies=policies, policy_version=version
+                    call_id=proposed.call_id,
+                    verdict="allow",
+                    reason=reason,
+                    policies=policies,
+                    policy_version=version,
                 )
                 return Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
             case Ask() as ask:
                 grant = None
                 if not by_rule(ask):
                     # A rule that asks means every time; what was allowed before does not answer it.
-                    held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
+                    held = await self._db.read(
+                        lambda tx: approvals.grants_for(tx, question.principal, question.session_id)
+                    )
                     grant = grants.covering(held, question, sends_private=ask.sends_private)
                 if grant is not None:
                     decided = ToolDecided(
@@ -169,9 +220,15 @@ class Judging:
                         policies=ask.policies,
                         policy_version=version,
                     )
-                    return Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
+                    return Judged(
+                        [proposed, decided], pure=tool.spec.effect == "pure", allowed=True
+                    )
                 decided = ToolDecided(
-                    call_id=proposed.call_id, verdict="ask", reason=ask.reason, policies=ask.policies, policy_version=version
+                    call_id=proposed.call_id,
+                    verdict="ask",
+                    reason=ask.reason,
+                    policies=ask.policies,
+                    policy_version=version,
                 )
                 preview = await self.preview(tool, arguments, run.workspace, proposed.arguments)
                 request = ApprovalRequested(
@@ -193,30 +250,38 @@ class Judging:
                 return Judged([proposed, decided, request], request)
 
     def policy_of(self, accepted: RunAccepted) -> Policy:
-        """The policies in force for a run. Those that it was forked under, if they cannot be read any more, permit nothing."""
+        """The policies in force for a run. Those that it was forked under, if they cannot be read
+        any more, permit nothing.
+        """
         if not accepted.policy or self._others is None:
             return self._policy
         try:
             return self._others(accepted.policy)
         except PalyraError as error:
-            return _Unreadable(f"the policies in {accepted.policy} that this run was forked under cannot be read: {error.message}")
+            return _Unreadable(
+                f"the policies in {accepted.policy} that this run was forked under cannot be read:"
+                f" {error.message}"
+            )
 
     async def _flow(self, session: Session, question: Question, ask: Ask) -> Flow | None:
-        """How what the model has read could get out, if this call lets anything out or cannot be taken back."""
+        """How what the model has read could get out, if this call lets anything out or cannot be
+        taken back.
+        """
         label, scope = question.label, question.scope
         if label == CLEAN or not (risk.reaches_out(question) or ask.sends_private):
             return None
         sources = await self._db.read(lambda tx: label_sources.brought(tx, session, label))
         return Flow(sources, (*scope.hosts, *scope.recipients), ask.sends_private)
 
-    async def _too_many(self, run: Working, question: Question, ahead: list[ToolProposed]) -> str:
+    async def _too_many(self, run: ActiveRun, question: Question, ahead: list[ToolProposed]) -> str:
         done = await self._db.read(lambda tx: decisions.counts(tx, run.session_id))
         return session_rules.used_up(question.rules, done, ahead, question.tool, question.scope)
 
-    async def forbidden_now(self, run: Working, call: CallProgress) -> str:
+    async def forbidden_now(self, run: ActiveRun, call: CallProgress) -> str:
         """Why a rule forbids a call that was decided in its favour, or nothing.
 
-        Between a decision and its call lie other calls, answers and days: a rule laid down meanwhile holds, and so does a count.
+        Between a decision and its call lie other calls, answers and days: a rule laid down
+        meanwhile holds, and so does a count.
         """
         laid_down = run.live.rules
         before = call.proposed.asked.rules if call.proposed and call.proposed.asked else ()
@@ -236,12 +301,16 @@ class Judging:
             case Deny(reason=reason) as denied if by_rule(denied):
                 return self._redactor.redact(reason)
             case Ask(reason=reason) as ask if by_rule(ask) and call.answered is None:
-                return self._redactor.redact(f"{reason}. The rule came after this call was decided: propose the call again")
+                return self._redactor.redact(
+                    f"{reason}. The rule came after this call was decided: propose the call again"
+                )
             case _:
                 return ""
 
     def _shadowed(self, judged: Judged, question: Question) -> Judged:
-        """The same, with what the shadow policies would have decided; why, only if that is something else."""
+        """The same, with what the shadow policies would have decided; why, only if that is
+        something else.
+        """
         if self._shadow is None:
             return judged
         verdict = self._shadow.judge(question)
@@ -250,14 +319,21 @@ class Judging:
             if isinstance(event, ToolDecided):
                 shadow = Shadow(said, "", (), self._shadow.version)
                 if said != ("ask" if event.by == "grant" else event.verdict):
-                    shadow = Shadow(said, self._redactor.redact(verdict.reason), verdict.policies, self._shadow.version)
+                    shadow = Shadow(
+                        said,
+                        self._redactor.redact(verdict.reason),
+                        verdict.policies,
+                        self._shadow.version,
+                    )
                 judged.events[place] = msgspec.structs.replace(event, shadow=shadow)
         return judged
 
     def _told(self, scope: Scope) -> Scope:
-        """The scope as the tape has it: a path behind a symlink can hold a secret that nobody named.
+        """The scope as the tape has it: a path behind a symlink can hold a secret that nobody
+        named.
 
-        The workspace's own path is on the tape since the session began; only what lies below it is looked at.
+        The workspace's own path is on the tape since the session began; only what lies below it is
+        looked at.
         """
         redact = self._redactor.redact
         root = scope.workspace
@@ -274,7 +350,8 @@ class Judging:
         return msgspec.structs.replace(scope, paths=paths, command=command, hosts=hosts)
 
     def subjects(self, tool: TypedTool, scope: Scope) -> tuple[Subject, ...]:
-        """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing.
+        """What a wider yes can be about. A subject with a secret in it is not offered: a
+        placeholder would match nothing.
 
         Neither is one that nobody would read to its end.
         """
@@ -282,7 +359,13 @@ class Judging:
         return tuple(each for each in short if self._redactor.redact(each.value) == each.value)
 
     def question(
-        self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope, laid_down: tuple[SessionRule, ...]
+        self,
+        session: Session,
+        origin: Origin,
+        label: Label,
+        spec: ToolSpec,
+        scope: Scope,
+        laid_down: tuple[SessionRule, ...],
     ) -> Question:
         asked = Question(
             principal=session.owner,
@@ -298,12 +381,29 @@ class Judging:
         return complete(asked)
 
     async def preview(
-        self, tool: TypedTool, arguments: Arguments, workspace_root: str, normal: dict[str, Any], *, most: int = previews.SHOWN
+        self,
+        tool: TypedTool,
+        arguments: Arguments,
+        workspace_root: str,
+        normal: dict[str, Any],
+        *,
+        most: int = previews.SHOWN,
     ) -> Preview:
-        """Return what the person is shown. A preview that fails (a hunk does not fit) says so; the call will too."""
-        return await thread_pool.everyday.do(self._previewed, tool, arguments, workspace_root, normal, most)
+        """Return what the person is shown. A preview that fails (a hunk does not fit) says so; the
+        call will too.
+        """
+        return await thread_pool.everyday.do(
+            self._previewed, tool, arguments, workspace_root, normal, most
+        )
 
-    def _previewed(self, tool: TypedTool, arguments: Arguments, workspace_root: str, normal: dict[str, Any], most: int) -> Preview:
+    def _previewed(
+        self,
+        tool: TypedTool,
+        arguments: Arguments,
+        workspace_root: str,
+        normal: dict[str, Any],
+        most: int,
+    ) -> Preview:
         try:
             preview = tool.preview(arguments, workspace_root)
         except PalyraError as error:
@@ -311,15 +411,32 @@ class Judging:
         return previews.finished(preview, self._redactor.redact, input_digest(normal), most)
 
     def _refused(
-        self, proposed: ToolProposed, by: Any, reason: str, *, policies: tuple[str, ...] = (), policy_version: str = ""
+        self,
+        proposed: ToolProposed,
+        by: Any,
+        reason: str,
+        *,
+        policies: tuple[str, ...] = (),
+        policy_version: str = "",
     ) -> Judged:
         reason = self._redactor.redact(reason)
         decided = ToolDecided(
-            call_id=proposed.call_id, verdict="deny", reason=reason, by=by, policies=policies, policy_version=policy_version
+            call_id=proposed.call_id,
+            verdict="deny",
+            reason=reason,
+            by=by,
+            policies=policies,
+            policy_version=policy_version,
         )
         outcome: Outcome = "error" if by == "catalogue" else "denied"
         text = reason if by == "catalogue" else f"denied: {reason}"
-        return Judged([proposed, decided, ToolFinished(call_id=proposed.call_id, outcome=outcome, text=text, size=len(text))])
+        return Judged(
+            [
+                proposed,
+                decided,
+                ToolFinished(call_id=proposed.call_id, outcome=outcome, text=text, size=len(text)),
+            ]
+        )
 
     def _expiry(self, origin: Origin) -> int:
         allowed = self._settings.approval_times.of(origin)
@@ -327,14 +444,19 @@ class Judging:
 
 
 def complete(question: Question) -> Question:
-    """The question with what the arguments make of the call. Policy sees what a call is able to do as its tool's own abilities."""
+    """The question with what the arguments make of the call. Policy sees what a call is able to do
+    as its tool's own abilities.
+    """
     spec, scope, label = question.tool, question.scope, question.label
     # Whether a call is given a secret, or hosts.
     added = (*scope.capabilities, *(("secrets",) if scope.secrets else ()))
     if not set(added) <= set(spec.capabilities):
-        spec = msgspec.structs.replace(spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added))))
+        spec = msgspec.structs.replace(
+            spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added)))
+        )
     if scope.paths and ((scope.hosts and "process" in spec.capabilities) or scope.recipients):
-        # Nobody has read the files yet, but the command can, and it has a way out; or they go with a message.
+        # Nobody has read the files yet, but the command can, and it has a way out; or they go with
+        # a message.
         label = merge(label, _WORKSPACE)
     if spec is question.tool and label is question.label:
         return question

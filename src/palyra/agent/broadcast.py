@@ -1,9 +1,12 @@
-"""Telling watchers what happened. Entries arrive here only after they are durable; live events only ever pass through.
+"""Telling watchers what happened. Entries arrive here only after they are durable; live events only
+ever pass through.
 
-Whoever shows something that no tape of theirs tells of is told that it is not what it was, and nothing more: they ask for the rest.
+Whoever shows something that no tape of theirs tells of is told that it is not what it was, and
+nothing more: they ask for the rest.
 
-A slow watcher may lose live events: it is then told anew what the turn under way has said so far, and so is whoever begins to
-watch in the middle of one. It never loses entries: when its buffer runs over it is marked as lagging and reads on from the store.
+A slow watcher may lose live events: it is then told anew what the turn under way has said so far,
+and so is whoever begins to watch in the middle of one. It never loses entries: when its buffer runs
+over it is marked as lagging and reads on from the store.
 """
 
 import asyncio
@@ -26,7 +29,17 @@ SoFar = Callable[[], bytes]
 class Subscription:
     """One watcher's buffer. Entries are `Appended`, live events are their wire bytes."""
 
-    __slots__ = ("_changed", "_entries", "_items", "_live", "_missed", "_so_far", "_topics", "_waiter", "lagging")
+    __slots__ = (
+        "_changed",
+        "_entries",
+        "_items",
+        "_live",
+        "_missed",
+        "_so_far",
+        "_topics",
+        "_waiter",
+        "lagging",
+    )
 
     def __init__(self, so_far: SoFar, topics: Collection[Topic] = ()) -> None:
         self._so_far = so_far
@@ -71,7 +84,9 @@ class Subscription:
             waiter.set_result(None)
 
     async def take(self) -> list[Item]:
-        """Everything that has come since the last call; waits for something to come, or to change."""
+        """Everything that has come since the last call; waits for something to come, or to
+        change.
+        """
         if self._missed:
             # If nothing was said so far, nothing of it was missed.
             self._missed = False
@@ -95,7 +110,7 @@ class Subscription:
         self._missed = True
 
 
-class Hub:
+class Broadcast:
     """All watchers, by tape."""
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -112,7 +127,9 @@ class Hub:
         return sum(map(len, self._by_tape.values())) + len(self._everything)
 
     def subscribe(self, tape: str | None, topics: Collection[Topic] = ()) -> Subscription:
-        """Watch one tape, or, without live events, all of them; then also whether something of these topics changes."""
+        """Watch one tape, or, without live events, all of them; then also whether something of
+        these topics changes.
+        """
         subscription = Subscription(lambda: self._said(tape), topics)
         if tape is None:
             self._everything.add(subscription)

@@ -1,4 +1,6 @@
-"""Checkpoints off the event loop and under seal: taken before a reversible call, opened to settle or undo it."""
+"""Checkpoints off the event loop and under seal: taken before a reversible call, opened to settle
+or undo it.
+"""
 
 import asyncio
 from hashlib import sha256
@@ -10,7 +12,7 @@ from palyra.tools.catalogue import Arguments
 from palyra.tools.files import checkpoints
 from palyra.tools.files import restore as files_restore
 from palyra.tools.files.checkpoints import Reversible, Sealer
-from palyra.tools.files.content import Change
+from palyra.tools.files.content import ContentChange
 from palyra.tools.files.restore import Aim, Tracks
 
 
@@ -26,23 +28,41 @@ class Checkpoints:
             self._sealer = Sealer(self._key)
         return self._sealer
 
-    async def take(self, tool: Reversible, arguments: Arguments, workspace: str, call_id: str) -> bytes:
-        """The sealed checkpoint of a call that is about to run. Raises a PalyraError if the call must not start."""
-        return await asyncio.to_thread(lambda: self._seal.seal(checkpoints.prepare(tool, arguments, workspace), call_id))
+    async def take(
+        self, tool: Reversible, arguments: Arguments, workspace: str, call_id: str
+    ) -> bytes:
+        """The sealed checkpoint of a call that is about to run. Raises a PalyraError if the call
+        must not start.
+        """
+        return await asyncio.to_thread(
+            lambda: self._seal.seal(checkpoints.prepare(tool, arguments, workspace), call_id)
+        )
 
-    async def of_change(self, change: Change, workspace: str, effect_id: str) -> bytes:
+    async def of_change(self, change: ContentChange, workspace: str, effect_id: str) -> bytes:
         """The sealed checkpoint of a change that the daemon itself is about to make."""
-        after = {change.place.absolute: sha256(change.after).hexdigest() if change.after is not None else ""}
-        return await everyday.do(lambda: self._seal.seal(checkpoints.capture([change.place.absolute], workspace, after), effect_id))
+        after = {
+            change.place.absolute: (
+                sha256(change.after).hexdigest() if change.after is not None else ""
+            )
+        }
+        return await everyday.do(
+            lambda: self._seal.seal(
+                checkpoints.capture([change.place.absolute], workspace, after), effect_id
+            )
+        )
 
-    async def restore(self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False) -> list[FileChange]:
-        return await asyncio.to_thread(lambda: checkpoints.restore(self._seal.open(sealed, call_id), workspace, force=force))
-
-    # --- many at once -------------------------------------------------------------------------------------------------
+    async def restore(
+        self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False
+    ) -> list[FileChange]:
+        return await asyncio.to_thread(
+            lambda: checkpoints.restore(self._seal.open(sealed, call_id), workspace, force=force)
+        )
 
     async def follow(self, tracks: Tracks, sealed: bytes, call_id: str) -> tuple[str, ...]:
         """Add the next change to those that are to be taken back; the paths it touched."""
-        return await everyday.do(lambda: tracks.add(self._seal.open(sealed, call_id)) if sealed else ())
+        return await everyday.do(
+            lambda: tracks.add(self._seal.open(sealed, call_id)) if sealed else ()
+        )
 
     async def aim(self, tracks: Tracks, workspace: str, *, force: bool = False) -> Aim:
         return await everyday.do(lambda: tracks.aim(workspace, force=force))
@@ -52,12 +72,20 @@ class Checkpoints:
 
     async def keep(self, aim: Aim, workspace: str, travel_id: str) -> bytes:
         """A sealed checkpoint of how things are before the aim is reached."""
-        return await everyday.do(lambda: self._seal.seal(files_restore.reverse(aim.target, workspace), travel_id))
+        return await everyday.do(
+            lambda: self._seal.seal(files_restore.reverse(aim.target, workspace), travel_id)
+        )
 
     async def reach(self, aim: Aim, workspace: str) -> None:
-        """Make the files what the aim says, unless one of them has changed since it was taken: then Conflict, and nothing."""
+        """Make the files what the aim says, unless one of them has changed since it was taken: then
+        Conflict, and nothing.
+        """
         await everyday.do(lambda: checkpoints.restore(aim.target, workspace))
 
     async def go_back(self, sealed: bytes, workspace: str, travel_id: str) -> None:
-        """Undo a `reach`, however far it came. What somebody else has changed since stays as it is."""
-        await everyday.do(lambda: checkpoints.restore(self._seal.open(sealed, travel_id), workspace, leave=True))
+        """Undo a `reach`, however far it came. What somebody else has changed since stays as it
+        is.
+        """
+        await everyday.do(
+            lambda: checkpoints.restore(self._seal.open(sealed, travel_id), workspace, leave=True)
+        )

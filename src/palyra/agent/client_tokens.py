@@ -1,6 +1,8 @@
-"""Clients: programs with a token of scope `client`. A client may ask; it may not approve, and it sees its own sessions only.
+"""Clients: programs with a token of scope `client`. A client may ask; it may not approve, and it
+sees its own sessions only.
 
-The doors admit a client to the routes that are marked for it. What such a route names is checked here, for every door.
+The doors admit a client to the routes that are marked for it. What such a route names is checked
+here, for every door.
 """
 
 from collections.abc import Mapping
@@ -29,7 +31,9 @@ async def check(db: Database, token: Token, names: Mapping[str, str]) -> None:
 def check_session(tx: Tx, token: Token, session_id: str) -> None:
     found = sessions.find(tx, session_id=session_id)
     # Somebody else's session looks like none: a client learns nothing about it.
-    if token.scope == "client" and (found is None or found.owner != token.principal or found.device != token.device):
+    if token.scope == "client" and (
+        found is None or found.owner != token.principal or found.device != token.device
+    ):
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
 
 
@@ -43,13 +47,19 @@ def check_run(tx: Tx, token: Token, run_id: str) -> None:
 
 
 def resolved(token: Token, wanted: Resolve) -> Resolve:
-    """Return what a caller wants, with what its token decides: a client's mark, its own keys, its workspace."""
+    """Return what a caller wants, with what its token decides: a client's mark, its own keys, its
+    workspace.
+    """
     if token.scope != "client":
         return wanted
     key = f"{token.device}/{wanted.key}" if wanted.key else ""
-    return structs.replace(wanted, key=key, device=token.device, workspace=token.workspace, channel="")
+    return structs.replace(
+        wanted, key=key, device=token.device, workspace=token.workspace, channel=""
+    )
 
 
 def origin_of(token: Token, *, attended: bool) -> Origin:
-    """Return the origin of what a caller submits. A program cannot claim that a person is present."""
+    """Return the origin of what a caller submits. A program cannot claim that a person is
+    present.
+    """
     return "interactive" if attended and token.scope != "client" else "api"

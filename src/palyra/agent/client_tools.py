@@ -1,8 +1,10 @@
-"""The step that hands calls to the program which asked for them, and the alarm for a program that never comes back."""
+"""The step that hands calls to the program which asked for them, and the alarm for a program that
+never comes back.
+"""
 
 from collections.abc import Sequence
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.core.conversation import CallProgress
 from palyra.core.events import ToolHandedOver
 from palyra.store import tape, tasks
@@ -13,7 +15,7 @@ ABSENT = "client.absent"
 LONGEST_MS = 24 * 3_600_000
 
 
-def hand_over(tx: Tx, run: Working, calls: Sequence[CallProgress]) -> None:
+def hand_over(tx: Tx, run: ActiveRun, calls: Sequence[CallProgress]) -> None:
     handed = ToolHandedOver(calls=tuple(call.call.id for call in calls))
     tape.append(tx, run.session_id, run.principal, [handed], run.run_id)
     tasks.enqueue(

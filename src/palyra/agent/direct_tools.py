@@ -1,7 +1,9 @@
-"""A tool used for a person, outside of any run: what their message names is read by the tool that a model would use.
+"""A tool used for a person, outside of any run: what their message names is read by the tool that a
+model would use.
 
-The rule: there is no second way to files, hosts or commands. Policy is asked the same question as for a call; where it would ask a
-person, the person who named the thing has answered, and where it denies, nothing is read.
+The rule: there is no second way to files, hosts or commands. Policy is asked the same question as
+for a call; where it would ask a person, the person who named the thing has answered, and where it
+denies, nothing is read.
 """
 
 import asyncio
@@ -12,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.agent.authorize import Judging
+from palyra.agent.authorize import Authorizer
 from palyra.core import labels
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.core.labels import Label
@@ -28,7 +30,7 @@ _BY_A_PERSON: tuple[Origin, ...] = ("interactive", "api")
 _CLEANUP_S = 1.0
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class DirectCallContext(Struct, frozen=True, kw_only=True):
     """Who names something, in which session, and what its model has read so far."""
 
     session: Session
@@ -48,20 +50,35 @@ class Denied(Forbidden):
 
 
 class ByHand:
-    def __init__(self, catalogue: Catalogue, judging: Judging, policy: Policy) -> None:
+    def __init__(self, catalogue: Catalogue, judging: Authorizer, policy: Policy) -> None:
         self._catalogue = catalogue
         self._judging = judging
         self._policy = policy
 
-    async def use(self, at: Situation, name: str, arguments: Mapping[str, Any], *, harmless: bool = False) -> ToolResult:
-        """What the tool gives. Raises one of the family if it gives nothing; with `harmless` only what provably just reads runs."""
+    async def use(
+        self,
+        at: DirectCallContext,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        harmless: bool = False,
+    ) -> ToolResult:
+        """What the tool gives. Raises one of the family if it gives nothing; with `harmless` only
+        what provably just reads runs.
+        """
         tool, typed, _ = self._catalogue.parse(name, arguments)
-        if not at.workspace and any(each in ("fs.read", "process") for each in tool.spec.capabilities):
-            raise InvalidInput("this session has no workspace folder, so there are no files to name")
+        if not at.workspace and any(
+            each in ("fs.read", "process") for each in tool.spec.capabilities
+        ):
+            raise InvalidInput(
+                "this session has no workspace folder, so there are no files to name"
+            )
         scope = await thread_pool.everyday.do(tool.scope, typed, at.workspace)
         if harmless and not scope.harmless:
             raise Forbidden("it cannot be known to be harmless here")
-        question = self._judging.question(at.session, at.origin, at.label, tool.spec, scope, at.rules)
+        question = self._judging.question(
+            at.session, at.origin, at.label, tool.spec, scope, at.rules
+        )
         match self._policy.judge(question):
             case Deny(reason=reason, policies=policies):
                 raise Denied(reason, policies)
@@ -70,7 +87,11 @@ class ByHand:
             case Allow() | Ask():
                 pass
         context = CallContext(
-            principal=at.session.owner, session_id=at.session.session_id, run_id="", call_id="", workspace=at.workspace
+            principal=at.session.owner,
+            session_id=at.session.session_id,
+            run_id="",
+            call_id="",
+            workspace=at.workspace,
         )
         seconds = tool.spec.limits.time_ms / 1000 + _CLEANUP_S
         try:
@@ -80,7 +101,14 @@ class ByHand:
             raise InvalidInput(f"it took longer than {seconds:g} s") from None
         return msgspec.structs.replace(result, label=labels.merge(tool.spec.yields, result.label))
 
-    async def read(self, at: Situation, name: str, arguments: Mapping[str, Any], *, harmless: bool = False) -> ToolResult:
+    async def read(
+        self,
+        at: DirectCallContext,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        harmless: bool = False,
+    ) -> ToolResult:
         """The same for callers who have no use for a failure."""
         result = await self.use(at, name, arguments, harmless=harmless)
         if result.outcome != "ok":

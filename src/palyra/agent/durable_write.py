@@ -1,7 +1,8 @@
-"""Holding on to what cannot be had again for nothing while the store refuses it: a reply that was paid for, what a tool did.
+"""Holding on to what cannot be had again for nothing while the store refuses it: a reply that was
+paid for, what a tool did.
 
-The rule: whoever holds on waits here, asks nobody a second time and does nothing a second time. What is held is lost only with the
-process, and then it is in doubt as after any crash.
+The rule: whoever holds on waits here, asks nobody a second time and does nothing a second time.
+What is held is lost only with the process, and then it is in doubt as after any crash.
 """
 
 import asyncio
@@ -21,7 +22,9 @@ RETRY_S = 5.0
 _holding: set[asyncio.Task[None]] = set()
 
 
-async def insist(db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T] | None" = None) -> T:
+async def write_until_stored(
+    db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T] | None" = None
+) -> T:
     """Hand a step over until the store takes it. `handed_over`: it was, once, by the caller."""
     while True:
         try:
@@ -35,14 +38,18 @@ async def insist(db: Database, step: Callable[[Tx], T], what: str, handed_over: 
 
 
 def soon(db: Database, step: Callable[[Tx], T], what: str) -> None:
-    """Hand a step over now, and again until the store takes it, while the caller goes on: for whoever is being cancelled."""
+    """Hand a step over now, and again until the store takes it, while the caller goes on: for
+    whoever is being cancelled.
+    """
     holding = asyncio.create_task(_hold(db, step, what, db.write(step)))
     _holding.add(holding)
     holding.add_done_callback(_holding.discard)
 
 
-async def _hold(db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T]") -> None:
+async def _hold(
+    db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T]"
+) -> None:
     try:
-        await insist(db, step, what, handed_over)
+        await write_until_stored(db, step, what, handed_over)
     except PalyraError as error:
         log.error("%s is lost: %s", what, error.message)

@@ -1,6 +1,8 @@
-"""The verbs of the daemon: submit, watch, cancel, stop, and what follows from them. Every transport calls these and nothing below.
+"""The verbs of the daemon: submit, watch, cancel, stop, and what follows from them. Every transport
+calls these and nothing below.
 
-A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
+A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is
+reading on from a cursor.
 """
 
 import asyncio
@@ -15,10 +17,10 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import stop as agent_stop
-from palyra.agent.approvals import Answers
-from palyra.agent.broadcast import Hub
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.broadcast import Broadcast
 from palyra.agent.runs import Runs
-from palyra.agent.session_cache import Expected, LiveSessions
+from palyra.agent.session_cache import Prefetch, SessionCache
 from palyra.agent.settings import Settings
 from palyra.core import ids, run_state
 from palyra.core.conversation import Conversation
@@ -60,20 +62,25 @@ _LONGEST_READ_S = 5.0
 
 
 class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An input for a session. `run_id` makes it idempotent: the same id with the same payload is the same submission."""
+    """An input for a session. `run_id` makes it idempotent: the same id with the same payload is
+    the same submission.
+    """
 
     text: str
     run_id: str = ""
     mode: InputMode = "followup"
     model: str = ""
-    # False: nobody is there to answer a question, and policy may be stricter. The door decides the origin; a caller cannot name it.
+    # False: nobody is there to answer a question, and policy may be stricter. The door decides the
+    # origin; a caller cannot name it.
     attended: bool = True
     # Files that were stored for the session before.
     attachments: tuple[Attaching, ...] = ()
 
 
 class Submitted(Struct, frozen=True, kw_only=True):
-    """`run_id` is the run that will answer: a new one, or the one this input joined. Watch from `seq`."""
+    """`run_id` is the run that will answer: a new one, or the one this input joined. Watch from
+    `seq`.
+    """
 
     run_id: str
     session_id: str
@@ -84,8 +91,10 @@ class Submitted(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a door knows about an input beside its words: where they come from, who said them, and what commits with them."""
+class InputOrigin:
+    """What a door knows about an input beside its words: where they come from, who said them, and
+    what commits with them.
+    """
 
     label: Label = CLEAN
     sender: str = ""
@@ -96,11 +105,12 @@ class Said:
     also: Callable[[Tx, Submitted], None] = lambda tx, submitted: None
 
 
-PLAIN = Said()
+PLAIN = InputOrigin()
 
 
 class Stopped(Struct, frozen=True):
-    """`cancelled`: the runs whose work was broken off. `recorded`: whether their ends are on their tapes by now.
+    """`cancelled`: the runs whose work was broken off. `recorded`: whether their ends are on their
+    tapes by now.
 
     If not, the disk is slow or refuses; they are recorded as soon as it takes them.
     """
@@ -113,10 +123,10 @@ class Gateway:
     def __init__(
         self,
         db: Database,
-        hub: Hub,
-        lives: LiveSessions,
+        hub: Broadcast,
+        lives: SessionCache,
         runs_: Runs,
-        answers: Answers,
+        answers: ApprovalService,
         models: Models,
         redactor: Redactor,
         clock: Clock,
@@ -143,7 +153,8 @@ class Gateway:
             try:
                 listen(appended)
             except Exception:
-                # Without the rest of this, no run would begin, and those that work would not see what they did.
+                # Without the rest of this, no run would begin, and those that work would not see
+                # what they did.
                 log.exception("a listener failed on a commit")
         self._lives.on_commit(appended)
         self._runs.on_commit(appended)
@@ -163,8 +174,6 @@ class Gateway:
         self._answers.close()
         await self._runs.close()
 
-    # --- submit -------------------------------------------------------------------------------------------------------
-
     async def submit(
         self,
         principal: str,
@@ -174,31 +183,48 @@ class Gateway:
         origin: Origin = "interactive",
         schedule_id: str = "",
         brought: Label = CLEAN,
-        said: "Said | None" = None,
+        said: "InputOrigin | None" = None,
     ) -> Submitted:
-        """Take an input. When this returns it is durable, and a run answers it whatever becomes of the caller.
+        """Take an input. When this returns it is durable, and a run answers it whatever becomes of
+        the caller.
 
-        `schedule_id`: a schedule says it. `brought`: the label of what is attached, beyond what is known of it. `said`: it comes
-        through a channel.
+        `schedule_id`: a schedule says it. `brought`: the label of what is attached, beyond what is
+        known of it. `said`: it comes through a channel.
         """
         if not submission.text.strip():
             raise InvalidInput("the message is empty")
         if len(submission.text.encode()) > LONGEST_TEXT:
-            raise InvalidInput(f"a message may have {LONGEST_TEXT} bytes: put more into a file and name it", limit=LONGEST_TEXT)
+            raise InvalidInput(
+                f"a message may have {LONGEST_TEXT} bytes: put more into a file and name it",
+                limit=LONGEST_TEXT,
+            )
         if submission.model:
             self._models.find(submission.model)
             if self._redactor.redact(submission.model) != submission.model:
                 raise InvalidInput("the model's name looks like a secret")
-        submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
+        submission_id = (
+            ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
+        )
         text = await self._redactor.redacted(submission.text)
         enclosed = NOTHING
         if "@" in submission.text or submission.attachments:
-            enclosed = labelled(await self._enclosed(principal, session_id, submission, origin), brought)
-        # The run that begins needs the conversation: the step reads it along, if it is not in memory.
+            enclosed = labelled(
+                await self._enclosed(principal, session_id, submission, origin), brought
+            )
+        # The run that begins needs the conversation: the step reads it along, if it is not in
+        # memory.
         expected = self._lives.expect(session_id, submission_id)
         try:
             step = _Submit(
-                principal, session_id, submission_id, submission, text, self._settings, origin, enclosed, said=said or PLAIN
+                principal,
+                session_id,
+                submission_id,
+                submission,
+                text,
+                self._settings,
+                origin,
+                enclosed,
+                said=said or PLAIN,
             )
             step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
@@ -209,13 +235,21 @@ class Gateway:
             self._runs.interrupt(submitted.run_id)
         return submitted
 
-    async def _enclosed(self, principal: str, session_id: str, submission: Submission, origin: Origin) -> Enclosed:
-        """What a message names and brings. Saying the same message again reads nothing again: it was taken as it was then."""
-        if submission.run_id and await self._db.read(lambda tx: runs.find_submission(tx, submission.run_id)) is not None:
+    async def _enclosed(
+        self, principal: str, session_id: str, submission: Submission, origin: Origin
+    ) -> Enclosed:
+        """What a message names and brings. Saying the same message again reads nothing again: it
+        was taken as it was then.
+        """
+        if (
+            submission.run_id
+            and await self._db.read(lambda tx: runs.find_submission(tx, submission.run_id))
+            is not None
+        ):
             return NOTHING
-        return await self._enclosures.of(principal, session_id, submission.text, submission.attachments, origin)
-
-    # --- watch --------------------------------------------------------------------------------------------------------
+        return await self._enclosures.of(
+            principal, session_id, submission.text, submission.attachments, origin
+        )
 
     async def label(self, session_id: str) -> Label:
         """Of everything the session's model has been shown since its conversation began."""
@@ -233,23 +267,29 @@ class Gateway:
         look: Callable[[Tx], object] = lambda tx: None,
         glance: Callable[[Conversation], bool] = lambda conversation: True,
     ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects.
+        """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no
+        duplicate, whoever reconnects.
 
-        The first batch comes at once and may be empty. `look` sees the same moment of the store, and may refuse by raising;
-        where the session is in memory and `glance` finds there what it needs, the store is not asked.
+        The first batch comes at once and may be empty. `look` sees the same moment of the store,
+        and may refuse by raising; where the session is in memory and `glance` finds there what it
+        needs, the store is not asked.
         """
         subscription = self._hub.subscribe(session_id)
         cursor = after
         begun = False
         at_hand: list[tuple[int, bytes]] | None = None
         live = self._lives.peek(session_id)
-        if live is not None and live.session.owner == principal and (recent := live.after(after)) is not None:
+        if (
+            live is not None
+            and live.session.owner == principal
+            and (recent := live.after(after)) is not None
+        ):
             at_hand = recent if glance(live.conversation) else None
             del recent
         # Whoever watches for days must not hold on to what was there when they came.
         del live
 
-        def behind_cursor(tx: Tx) -> list[tape.Stored]:
+        def behind_cursor(tx: Tx) -> list[tape.StoredEntry]:
             if not begun:
                 look(tx)
             sessions.get(tx, session_id, principal)
@@ -292,10 +332,12 @@ class Gateway:
     async def watch_all(
         self, principal: str, after: int, topics: Collection[Topic] = ()
     ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """Batches of (position, wire) over all of a principal's sessions, in commit order; no deltas.
+        """Batches of (position, wire) over all of a principal's sessions, in commit order; no
+        deltas.
 
-        The first batch comes at once and may be empty. That something of `topics` has changed is a live event, whose position
-        is 0; it is told from then on only: whoever connects looks for themselves.
+        The first batch comes at once and may be empty. That something of `topics` has changed is a
+        live event, whose position is 0; it is told from then on only: whoever connects looks for
+        themselves.
         """
         subscription = self._hub.subscribe(None, topics)
         cursor = after
@@ -303,7 +345,9 @@ class Gateway:
         try:
             while True:
                 while more:
-                    page = partial(tape.after_position, position=cursor, owner=principal, limit=_PAGE)
+                    page = partial(
+                        tape.after_position, position=cursor, owner=principal, limit=_PAGE
+                    )
                     stored, upto = await self._db.read(page)
                     if stored or not begun:
                         begun = True
@@ -318,16 +362,18 @@ class Gateway:
         finally:
             self._hub.unsubscribe(None, subscription)
 
-    # --- runs ---------------------------------------------------------------------------------------------------------
-
     async def run(self, principal: str, run_id: str) -> RunRow:
         ids.check(run_id, "run_id")
         return await self._db.read(lambda tx: runs.get(tx, run_id, principal))
 
-    async def cancel(self, principal: str, run_id: str, reason: str = "cancelled by the user") -> RunRow:
-        """End a run in whatever state it is. Cancelling a run that has ended gives the run as it is.
+    async def cancel(
+        self, principal: str, run_id: str, reason: str = "cancelled by the user"
+    ) -> RunRow:
+        """End a run in whatever state it is. Cancelling a run that has ended gives the run as it
+        is.
 
-        What the run does is broken off first, whatever the disk does; the answer says whether its end is recorded.
+        What the run does is broken off first, whatever the disk does; the answer says whether its
+        end is recorded.
         """
         ids.check(run_id, "run_id")
         # Cut, not handed to another thread: nothing may keep a STOP waiting.
@@ -340,36 +386,59 @@ class Gateway:
             # Its own task records its end when the store answers again.
             known = self._runs.stopping.as_known(run_id) if struck else None
             if known is None:
-                raise Unavailable("the journal does not answer, and the run does not work now: try again in a moment") from None
+                raise Unavailable(
+                    "the journal does not answer, and the run does not work now: try again in a"
+                    " moment"
+                ) from None
             return known
         return await self._runs.stopping.cancel_soon(run, reason)
 
     async def stop(self, principal: str, reason: str = "STOP") -> Stopped:
-        """Cancel everything a principal has running or waiting. A control command: no model sees it.
+        """Cancel everything a principal has running or waiting. A control command: no model sees
+        it.
 
-        What works is broken off first; what can be recorded in time is recorded when this returns, and the rest afterwards.
+        What works is broken off first; what can be recorded in time is recorded when this returns,
+        and the rest afterwards.
         """
         cancelled, recorded = await self._runs.stopping.stop(principal, reason)
         return Stopped(tuple(cancelled), recorded)
 
 
 def commissioned(
-    principal: str, session_id: str, submission: Submission, settings: Settings, commission: Commission, *, schedule_id: str
+    principal: str,
+    session_id: str,
+    submission: Submission,
+    settings: Settings,
+    commission: Commission,
+    *,
+    schedule_id: str,
 ) -> Callable[[Tx], Submitted]:
-    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted: it comes from the tape.
+    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted:
+    it comes from the tape.
 
     What works for a schedule is paid by that schedule.
     """
-    step = _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, "child", commission=commission)
+    step = _Submit(
+        principal,
+        session_id,
+        submission.run_id,
+        submission,
+        submission.text,
+        settings,
+        "child",
+        commission=commission,
+    )
     step.schedule_id = schedule_id
     return step
 
 
 class _Submit:
-    """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
+    """The step that takes an input in: decides, under the write lock, whether it starts a run,
+    queues or joins one.
+    """
 
     # The session's conversation, if it is to be read along.
-    expected: Expected | None = None
+    expected: Prefetch | None = None
     schedule_id = ""
 
     def __init__(
@@ -383,7 +452,7 @@ class _Submit:
         origin: Origin,
         enclosed: Enclosed = NOTHING,
         commission: Commission | None = None,
-        said: Said = PLAIN,
+        said: InputOrigin = PLAIN,
     ) -> None:
         self.said = said
         self._principal = principal
@@ -397,7 +466,9 @@ class _Submit:
         self._budgets = settings.budgets
         self._depth = settings.mailbox_depth
         attached = [f"{each.artifact} {each.name}" for each in submission.attachments]
-        payload = "\0".join((session_id, submission.mode, submission.model, origin, text, *attached))
+        payload = "\0".join(
+            (session_id, submission.mode, submission.model, origin, text, *attached)
+        )
         if said.given is not None or said.offered:
             payload += "\0" + msgspec.json.encode((said.given, said.offered)).decode()
         if said.wanted is not None:
@@ -414,10 +485,15 @@ class _Submit:
             if runs.find(tx, self._id) is not None:
                 raise Conflict(f"run {self._id} exists already", run_id=self._id)
         if session.archived:
-            raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
+            raise Conflict(
+                "this session is archived: unarchive it to go on", session_id=self._session_id
+            )
         for each in self._submission.attachments:
             if artifacts.artifact(tx, self._session_id, each.artifact) is None:
-                raise NotFound(f"this session has no file {each.artifact} any more: send it again", artifact_id=each.artifact)
+                raise NotFound(
+                    f"this session has no file {each.artifact} any more: send it again",
+                    artifact_id=each.artifact,
+                )
         unfinished = runs.unfinished_of_session(tx, self._session_id)
         active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
         if self.expected is not None:
@@ -449,7 +525,12 @@ class _Submit:
         )
 
     def _append(
-        self, tx: Tx, run_id: str, before: list[AnyEvent], outcome: Literal["started", "queued", "joined"], state: RunState
+        self,
+        tx: Tx,
+        run_id: str,
+        before: list[AnyEvent],
+        outcome: Literal["started", "queued", "joined"],
+        state: RunState,
     ) -> Submitted:
         enclosed = self._enclosed
         enclosed.store(tx, self._session_id)
@@ -464,19 +545,30 @@ class _Submit:
             given=self.said.given,
         )
         after = [RunStarted()] if outcome == "started" else []
-        entries = tape.append(tx, self._session_id, self._principal, [*before, received, *after], run_id)
+        entries = tape.append(
+            tx, self._session_id, self._principal, [*before, received, *after], run_id
+        )
         seq = entries[0].seq
-        row = SubmissionRow(self._id, self._session_id, run_id, self._submission.mode, self._digest, seq)
+        row = SubmissionRow(
+            self._id, self._session_id, run_id, self._submission.mode, self._digest, seq
+        )
         runs.add_submission(tx, row)
         submitted = Submitted(
-            run_id=run_id, session_id=self._session_id, submission_id=self._id, state=state, outcome=outcome, seq=seq - 1
+            run_id=run_id,
+            session_id=self._session_id,
+            submission_id=self._id,
+            state=state,
+            outcome=outcome,
+            seq=seq - 1,
         )
         self.said.also(tx, submitted)
         return submitted
 
     def _repeat(self, tx: Tx, known: SubmissionRow) -> Submitted:
         if known.digest != self._digest:
-            raise Conflict(f"run id {self._id} was used before with another payload", run_id=self._id)
+            raise Conflict(
+                f"run id {self._id} was used before with another payload", run_id=self._id
+            )
         run = runs.find(tx, known.run_id)
         if run is None:
             raise NotFound(f"there is no run {known.run_id}")
@@ -490,6 +582,13 @@ class _Submit:
         )
 
     def _check_depth(self, tx: Tx, steering: str = "") -> None:
-        waiting = runs.unread_inputs(tx, steering) if steering else runs.waiting_inputs(tx, self._session_id)
+        waiting = (
+            runs.unread_inputs(tx, steering)
+            if steering
+            else runs.waiting_inputs(tx, self._session_id)
+        )
         if waiting >= self._depth:
-            raise LimitExceeded(f"the mailbox is full ({self._depth} inputs wait): wait for the run, or stop it", limit=self._depth)
+            raise LimitExceeded(
+                f"the mailbox is full ({self._depth} inputs wait): wait for the run, or stop it",
+                limit=self._depth,
+            )

@@ -1,6 +1,7 @@
 """Waiting for a lull: what nobody waits for keeps out of the way of what somebody waits for.
 
-The rule: it is put off, never given up. However busy it is, whoever waits here goes on after a while.
+The rule: it is put off, never given up. However busy it is, whoever waits here goes on after a
+while.
 """
 
 import asyncio
@@ -10,8 +11,10 @@ _CALM_S = 0.25
 _PATIENCE_S = 5.0
 
 
-class Lull:
-    """`calm_s`: for how long no run must have been worked on. `patience_s`: who waits for that waits no longer than this."""
+class IdleGate:
+    """`calm_s`: for how long no run must have been worked on. `patience_s`: who waits for that
+    waits no longer than this.
+    """
 
     def __init__(self, *, calm_s: float = _CALM_S, patience_s: float = _PATIENCE_S) -> None:
         self._calm_s = calm_s

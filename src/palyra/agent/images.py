@@ -1,7 +1,9 @@
-"""Images on their way from a tool, or a person, to a model: checked, made small enough, stored, loaded when they are shown.
+"""Images on their way from a tool, or a person, to a model: checked, made small enough, stored,
+loaded when they are shown.
 
-The rule: an image is bytes in the store and a reference on the tape. How often it is sent again is bounded; what is not sent is
-said in words. Redaction reads text, so what stands in an image is not redacted.
+The rule: an image is bytes in the store and a reference on the tape. How often it is sent again is
+bounded; what is not sent is said in words. Redaction reads text, so what stands in an image is not
+redacted.
 """
 
 import asyncio
@@ -24,8 +26,8 @@ MOST_BYTES = 8 << 20
 LONGEST_SIDE = 2048
 # More than that is not unpacked: a small file can hold an enormous picture.
 MOST_PIXELS = 64_000_000
-# So many are sent with a request. Beyond that the oldest give way, three at once, so that what was sent before stays the same
-# for a while and can be cached.
+# So many are sent with a request. Beyond that the oldest give way, three at once, so that what was
+# sent before stays the same for a while and can be cached.
 MOST_SHOWN = 6
 _GIVE_WAY = 3
 _PIXELS_PER_TOKEN = 750
@@ -43,7 +45,9 @@ class Picture(Struct, frozen=True):
 
     def stored(self, tx: Tx, session_id: str) -> Attachment:
         artifact = artifacts.keep_artifact(tx, session_id, self.data, self.media_type)
-        return Attachment(artifact, self.media_type, size=len(self.data), width=self.width, height=self.height)
+        return Attachment(
+            artifact, self.media_type, size=len(self.data), width=self.width, height=self.height
+        )
 
 
 async def checked(urls: Sequence[str]) -> tuple[list[Picture], list[str]]:
@@ -59,7 +63,10 @@ async def checked(urls: Sequence[str]) -> tuple[list[Picture], list[str]]:
         else:
             notes.append(f"[an image was left out: {picture}]")
     if len(urls) > MOST_PER_RESULT:
-        notes.append(f"[{len(urls) - MOST_PER_RESULT} more images were left out: a result may have {MOST_PER_RESULT}]")
+        notes.append(
+            f"[{len(urls) - MOST_PER_RESULT} more images were left out: a result may have"
+            f" {MOST_PER_RESULT}]"
+        )
     return found, notes
 
 
@@ -90,14 +97,23 @@ def check(data: bytes) -> Picture | str:
 
 
 def damage(data: bytes) -> str:
-    """Why an image cannot be shown although it begins like one, or nothing. A provider would refuse the whole request."""
+    """Why an image cannot be shown although it begins like one, or nothing. A provider would refuse
+    the whole request.
+    """
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
 
     try:
         with Pillow.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF")) as image:
             image.load()
-    except (OSError, ValueError, SyntaxError, EOFError, UnidentifiedImageError, Pillow.DecompressionBombError) as error:
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        UnidentifiedImageError,
+        Pillow.DecompressionBombError,
+    ) as error:
         return f"it cannot be read ({type(error).__name__})"
     return ""
 
@@ -114,16 +130,21 @@ def _smaller(data: bytes) -> Picture | str:
             written = io.BytesIO()
             image.convert("RGB" if kind == "JPEG" else "RGBA").save(written, kind)
             width, height = image.size
-    except (OSError, ValueError, SyntaxError, EOFError, UnidentifiedImageError, Pillow.DecompressionBombError) as error:
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        UnidentifiedImageError,
+        Pillow.DecompressionBombError,
+    ) as error:
         return f"it cannot be read ({type(error).__name__})"
     return Picture(f"image/{kind.lower()}", written.getvalue(), width, height)
 
 
-# --- showing them again -----------------------------------------------------------------------------------------------
-
-
 def shown(turns: Sequence[Turn]) -> tuple[Attachment, ...]:
-    """The images of a conversation that are sent with its next request, each once: the newest, in their order.
+    """The images of a conversation that are sent with its next request, each once: the newest, in
+    their order.
 
     Those that the user attached last are among them, however many results have come since.
     """
@@ -131,13 +152,19 @@ def shown(turns: Sequence[Turn]) -> tuple[Attachment, ...]:
     attached = _attached_last(turns)
     others = [each for each in everything.values() if each.artifact not in attached]
     too_many = len(others) - MOST_SHOWN
-    dropped = {each.artifact for each in others[: -(-too_many // _GIVE_WAY) * _GIVE_WAY]} if too_many > 0 else set()
+    dropped = (
+        {each.artifact for each in others[: -(-too_many // _GIVE_WAY) * _GIVE_WAY]}
+        if too_many > 0
+        else set()
+    )
     return tuple(each for each in everything.values() if each.artifact not in dropped)
 
 
 def _attached_last(turns: Sequence[Turn]) -> frozenset[str]:
     for turn in reversed(turns):
-        if isinstance(turn, UserTurn) and (found := frozenset(each.artifact for each in _attached(turn))):
+        if isinstance(turn, UserTurn) and (
+            found := frozenset(each.artifact for each in _attached(turn))
+        ):
             return found
     return frozenset()
 
@@ -158,12 +185,18 @@ def _all(turns: Sequence[Turn]) -> Iterator[Attachment]:
 
 
 def tokens(attachment: Attachment) -> int:
-    """What an image costs, roughly: providers count pixels, each in its own way, and up to a limit."""
+    """What an image costs, roughly: providers count pixels, each in its own way, and up to a
+    limit.
+    """
     return min(_MOST_TOKENS, attachment.width * attachment.height // _PIXELS_PER_TOKEN + 1)
 
 
 def described(attachment: Attachment) -> str:
-    size = f"{attachment.width} × {attachment.height} pixels" if attachment.width else attachment.media_type
+    size = (
+        f"{attachment.width} × {attachment.height} pixels"
+        if attachment.width
+        else attachment.media_type
+    )
     return f"image {attachment.name}, {size}" if attachment.name else f"image, {size}"
 
 
@@ -171,23 +204,33 @@ def _with_waiting(conversation: Conversation) -> Sequence[Turn]:
     """The turns so far, and what was said and not answered yet, if there are images with it."""
     unread = (event for run in conversation.runs.values() if run.begun for _, event in run.inputs)
     waiting = tuple(event for event in unread if event.attachments)
-    return [*conversation.turns, UserTurn(conversation.seq, "", 0, waiting)] if waiting else conversation.turns
+    return (
+        [*conversation.turns, UserTurn(conversation.seq, "", 0, waiting)]
+        if waiting
+        else conversation.turns
+    )
 
 
-class Gallery:
+class ImageLoader:
     """The images a request needs, from the store."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def of(self, conversation: Conversation) -> Mapping[str, Image]:
-        """By artifact. One that is no longer stored is missing; a conversation without images costs nothing."""
+        """By artifact. One that is no longer stored is missing; a conversation without images costs
+        nothing.
+        """
         wanted = {each.artifact: each.media_type for each in shown(_with_waiting(conversation))}
         if not wanted:
             return {}
 
         def load(tx: Tx) -> dict[str, Image]:
             found = {each: artifacts.artifact(tx, conversation.session_id, each) for each in wanted}
-            return {each: Image(wanted[each], artifact.body) for each, artifact in found.items() if artifact is not None}
+            return {
+                each: Image(wanted[each], artifact.body)
+                for each, artifact in found.items()
+                if artifact is not None
+            }
 
         return await self._db.read(load)

@@ -5,29 +5,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from palyra.agent.active_run import Working
-from palyra.agent.broadcast import Hub
+from palyra.agent.active_run import ActiveRun
+from palyra.agent.broadcast import Broadcast
 from palyra.core.errors import Unavailable
 from palyra.core.events import AnyEvent, ModelDelta, ModelReplied, encode
 from palyra.core.messages import Channel, ModelRequest
 from palyra.core.redaction import Redactor
-from palyra.features.budgets.turn_cost import Heard
+from palyra.features.budgets.turn_cost import CallUsage
 from palyra.store.database import Tx
 from palyra.system.clock import Clock
 
 # Long enough for a question to leave.
 _TOLD_AFTER_S = 0.01
-# Of a later turn, whose route people know: one that is answered sooner is told with its answer, in one commit.
+# Of a later turn, whose route people know: one that is answered sooner is told with its answer, in
+# one commit.
 _TOLD_LATER_S = 0.25
 
 
-class Stream(Heard):
+class Stream(CallUsage):
     """What one provider call has said so far.
 
-    Pieces that arrive in the same moment go out together: one redaction, one message, however many tokens a read brought.
+    Pieces that arrive in the same moment go out together: one redaction, one message, however many
+    tokens a read brought.
     """
 
-    def __init__(self, hub: Hub, clock: Clock, redactor: Redactor, run: Working, turn: int) -> None:
+    def __init__(
+        self, hub: Broadcast, clock: Clock, redactor: Redactor, run: ActiveRun, turn: int
+    ) -> None:
         super().__init__()
         self._hub = hub
         self._clock = clock
@@ -69,7 +73,10 @@ class Stream(Heard):
         text = "".join([piece for channel, piece in self._waiting if channel == "text"])
         reasoning = "".join([piece for channel, piece in self._waiting if channel == "reasoning"])
         self._waiting.clear()
-        self._show(self._safe_text.feed(text) if text else "", self._safe_reasoning.feed(reasoning) if reasoning else "")
+        self._show(
+            self._safe_text.feed(text) if text else "",
+            self._safe_reasoning.feed(reasoning) if reasoning else "",
+        )
 
     def _show(self, text: str, reasoning: str) -> None:
         if not text and not reasoning:
@@ -83,7 +90,11 @@ class Stream(Heard):
         if not self._shown:
             return b""
         text, reasoning = ("".join(pieces) for pieces in zip(*self._shown, strict=True))
-        return encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning, whole=True))
+        return encode(
+            ModelDelta(
+                run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning, whole=True
+            )
+        )
 
     def finish(self) -> None:
         """What was held back as a possible secret is safe to show now that it is complete."""
@@ -93,7 +104,9 @@ class Stream(Heard):
 
 @dataclass(slots=True)
 class Prepared:
-    """A request, the events about it that are still to be told, and those that are on their way to the tape."""
+    """A request, the events about it that are still to be told, and those that are on their way to
+    the tape.
+    """
 
     request: ModelRequest
     events: tuple[AnyEvent, ...]
@@ -105,12 +118,12 @@ class Prepared:
     told: "asyncio.Future[Any] | None" = None
     _soon: asyncio.TimerHandle | None = None
 
-    def tell_soon(self, run: Working) -> None:
+    def tell_soon(self, run: ActiveRun) -> None:
         """When the question is on its way: writing it down must not delay the first word."""
         after_s = _TOLD_AFTER_S if len(self.events) > 1 else _TOLD_LATER_S
         self._soon = asyncio.get_running_loop().call_later(after_s, self._begin, run)
 
-    def _begin(self, run: Working) -> None:
+    def _begin(self, run: ActiveRun) -> None:
         self.told = run.append(*self.events, beside=self.beside)
 
     def not_now(self) -> None:
@@ -119,7 +132,7 @@ class Prepared:
             self._soon.cancel()
             self._soon = None
 
-    async def tell(self, run: Working) -> None:
+    async def tell(self, run: ActiveRun) -> None:
         self.not_now()
         if self.told is None:
             self._begin(run)
@@ -129,11 +142,17 @@ class Prepared:
     @property
     def untold(self) -> tuple[AnyEvent, ...]:
         """The events that are not on their way to the tape."""
-        failed = self.told is not None and self.told.done() and (self.told.cancelled() or self.told.exception() is not None)
+        failed = (
+            self.told is not None
+            and self.told.done()
+            and (self.told.cancelled() or self.told.exception() is not None)
+        )
         return self.events if self.told is None or failed else ()
 
-    async def answered(self, run: Working, replied: ModelReplied) -> None:
-        """The answer, behind what was asked. It was paid for: while the store refuses it is held, and nobody is asked again."""
+    async def answered(self, run: ActiveRun, replied: ModelReplied) -> None:
+        """The answer, behind what was asked. It was paid for: while the store refuses it is held,
+        and nobody is asked again.
+        """
         self.not_now()
         try:
             if self.told is not None:

@@ -1,6 +1,7 @@
 """One model turn: assemble, plan the route, stream, and record the reply or the failure.
 
-Deltas go straight from the provider to the watchers. What is stored is the finished reply, redacted.
+Deltas go straight from the provider to the watchers. What is stored is the finished reply,
+redacted.
 """
 
 import asyncio
@@ -9,25 +10,33 @@ from typing import Any
 
 import msgspec
 
-from palyra.agent.active_run import CutOff, Interrupted, Working
-from palyra.agent.broadcast import Hub
-from palyra.agent.images import Gallery
+from palyra.agent.active_run import ActiveRun, CutOff, Interrupted
+from palyra.agent.broadcast import Broadcast
+from palyra.agent.images import ImageLoader
 from palyra.agent.model_stream import Prepared, Stream
 from palyra.agent.prompt import run_context
 from palyra.agent.prompt.assembly import Assembler
-from palyra.agent.prompt.run_context import Around
-from palyra.agent.prompt.sources import Stored
+from palyra.agent.prompt.run_context import RunContext
+from palyra.agent.prompt.sources import StoredSources
 from palyra.core.events import Call, ModelFailed, ModelReplied, RunFailed, TaskClass
 from palyra.core.ids import CallId
-from palyra.core.messages import Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
+from palyra.core.messages import (
+    Emit,
+    Image,
+    ModelCall,
+    ModelFailure,
+    ModelReply,
+    ModelRequest,
+    Native,
+)
 from palyra.core.redaction import Redactor
 from palyra.features.budgets.service import BudgetQuestion
 from palyra.features.budgets.turn_cost import Bill, Spending
 from palyra.features.compaction.service import Compacting
 from palyra.features.memory.recall import Recalling
 from palyra.features.project_notes.prompt import ProjectFiles
-from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
-from palyra.models.routing import Models, Route, Target
+from palyra.models.reliability import NextProvider, NoProviderLeft, RetryAfter, after_failure
+from palyra.models.routing import ModelRoute, Models, Target
 from palyra.store.database import Tx
 from palyra.store.route_plans import UnderWay
 from palyra.system.clock import Clock
@@ -46,12 +55,12 @@ _ADVICE = {
 class ModelTurns:
     def __init__(
         self,
-        hub: Hub,
+        hub: Broadcast,
         models: Models,
         assembler: Assembler,
         projects: ProjectFiles,
         recalling: Recalling,
-        gallery: Gallery,
+        gallery: ImageLoader,
         compacting: Compacting,
         redactor: Redactor,
         clock: Clock,
@@ -68,8 +77,10 @@ class ModelTurns:
         self.redactor = redactor
         self.clock = clock
 
-    async def take(self, run: Working, *, continuing: bool) -> None:
-        """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
+    async def take(self, run: ActiveRun, *, continuing: bool) -> None:
+        """Ask until there is a reply or nothing is left to try; either way it is on the tape when
+        this returns.
+        """
         try:
             await self._take(run, continuing=continuing)
         except BudgetQuestion as question:
@@ -80,7 +91,7 @@ class ModelTurns:
                 self._spending.done(run)
             self.hub.silent(run.session_id, run.run_id)
 
-    async def _take(self, run: Working, *, continuing: bool) -> None:
+    async def _take(self, run: ActiveRun, *, continuing: bool) -> None:
         index = attempt = 0
         condensed = False
         nearby = await self._look_around(run)
@@ -95,15 +106,21 @@ class ModelTurns:
                 stream = Stream(self.hub, self.clock, self.redactor, run, turn)
                 attempt += 1
                 try:
-                    reply = await run.interruptible(self._ask(target, prepared.request, stream.emit), breakable=True)
+                    reply = await run.interruptible(
+                        self._ask(target, prepared.request, stream.emit), breakable=True
+                    )
                     stream.finish()
                     bill = self._spending.bill(target, reply, prepared.tokens)
                     replied = await self._replied(reply, target, stream, turn, bill, route.task)
                 except Interrupted:
-                    replied = await self._broken_off(target, stream, turn, route.task, prepared.tokens)
+                    replied = await self._broken_off(
+                        target, stream, turn, route.task, prepared.tokens
+                    )
                 except asyncio.CancelledError:
                     if self._spending.records:
-                        run.cut_off = await self._cut_off(target, stream, turn, attempt, route.task, prepared)
+                        run.cut_off = await self._cut_off(
+                            target, stream, turn, attempt, route.task, prepared
+                        )
                     raise
                 except ModelFailure as failure:
                     bill = self._spending.failed(target, stream, failure, prepared.tokens)
@@ -111,10 +128,18 @@ class ModelTurns:
                     if failure.failure == "context_too_long" and not condensed and not stream.text:
                         condensed = True
                         if await self._compacting.make_room(run, target):
-                            await run.append(await self._failure(failure, target, stream, turn, attempt, bill, will_retry=True))
-                            prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
+                            await run.append(
+                                await self._failure(
+                                    failure, target, stream, turn, attempt, bill, will_retry=True
+                                )
+                            )
+                            prepared = await self._prepare(
+                                run, route, index, images, nearby, continuing=continuing
+                            )
                             continue
-                    wait_ms = await self._failed(run, route, index, attempt, turn, failure, stream, bill)
+                    wait_ms = await self._failed(
+                        run, route, index, attempt, turn, failure, stream, bill
+                    )
                     if wait_ms is None:
                         return
                     why = ""
@@ -122,26 +147,33 @@ class ModelTurns:
                         index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
                     elif not await self._pause(run, wait_ms):
                         continue
-                    prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
+                    prepared = await self._prepare(
+                        run, route, index, images, nearby, continuing=continuing, why=why
+                    )
                     continue
                 await prepared.answered(run, replied)
                 return
         finally:
             prepared.not_now()
 
-    async def _pause(self, run: Working, wait_ms: int) -> bool:
-        """Wait before the next try. An interrupt ends the wait: then there is new input to ask about, and this is True."""
+    async def _pause(self, run: ActiveRun, wait_ms: int) -> bool:
+        """Wait before the next try. An interrupt ends the wait: then there is new input to ask
+        about, and this is True.
+        """
         try:
             await run.interruptible(self.clock.sleep(wait_ms))
         except Interrupted:
             return True
         return False
 
-    async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> Reply:
+    async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> ModelReply:
         breaker = self.models.breaker(target)
         now_ms = self.clock.now_ms()
         if not breaker.allows(now_ms):
-            raise ModelFailure("overloaded", f"{target.provider} has failed several times in a row and is given a rest")
+            raise ModelFailure(
+                "overloaded",
+                f"{target.provider} has failed several times in a row and is given a rest",
+            )
         try:
             reply = await self.models.provider(target).stream(request, emit)
         except ModelFailure as failure:
@@ -150,43 +182,64 @@ class ModelTurns:
         breaker.succeeded()
         return reply
 
-    async def _look_around(self, run: Working) -> Around:
-        """The project's notes and what is remembered: looked up once, so that every turn of a run is shown the same."""
+    async def _look_around(self, run: ActiveRun) -> RunContext:
+        """The project's notes and what is remembered: looked up once, so that every turn of a run
+        is shown the same.
+        """
         if run.around is None:
             recalled = await self._recalling.look(run)
             memory = run_context.render(recalled) if recalled else ""
-            run.around = Around(await self._projects.of(run.workspace), recalled, memory)
+            run.around = RunContext(await self._projects.of(run.workspace), recalled, memory)
         return run.around
 
     async def _prepare(
         self,
-        run: Working,
-        route: Route,
+        run: ActiveRun,
+        route: ModelRoute,
         index: int,
         images: Mapping[str, Image],
-        nearby: Around,
+        nearby: RunContext,
         *,
         continuing: bool,
         why: str = "",
     ) -> Prepared:
-        """The request for a target. Who is being asked for what is told soon: people want to know, and if the daemon dies before
-        the reply has come, the next one finds on the tape what was sent, and counts it."""
+        """The request for a target. Who is being asked for what is told soon: people want to know,
+        and if the daemon dies before the reply has come, the next one finds on the tape what was
+        sent, and counts it.
+        """
         target = route.targets[index]
         conversation, sizes = run.live.conversation, run.live.sizes
         await self._assembler.measure(conversation, run.progress, target, nearby, sizes)
         assembled = self._assembler.assemble(
-            conversation, run.progress, target, run.workspace, continuing=continuing, images=images, around=nearby, sizes=sizes
+            conversation,
+            run.progress,
+            target,
+            run.workspace,
+            continuing=continuing,
+            images=images,
+            around=nearby,
+            sizes=sizes,
         )
         request = await self._spending.admit(run, target, assembled.request, assembled.event)
         beside = self._keep(run, assembled.surroundings)
-        known = bool(run.progress.turns) and run.progress.route == target.name if route.told is None else not route.told
-        planned = () if known and not why else (self._spending.planned(route, index, why, assembled.event),)
+        known = (
+            bool(run.progress.turns) and run.progress.route == target.name
+            if route.told is None
+            else not route.told
+        )
+        planned = (
+            ()
+            if known and not why
+            else (self._spending.planned(route, index, why, assembled.event),)
+        )
         prepared = Prepared(request, (*planned, assembled.event), assembled.event.tokens, beside)
         prepared.tell_soon(run)
         return prepared
 
-    def _keep(self, run: Working, surroundings: Stored) -> Callable[[Tx], None] | None:
-        """The step that stores what the prompt took from outside, if it is not that of the turn before."""
+    def _keep(self, run: ActiveRun, surroundings: StoredSources) -> Callable[[Tx], None] | None:
+        """The step that stores what the prompt took from outside, if it is not that of the turn
+        before.
+        """
         if surroundings.artifact_id == run.surroundings:
             return None
         run.surroundings = surroundings.artifact_id
@@ -194,8 +247,8 @@ class ModelTurns:
 
     async def _failed(
         self,
-        run: Working,
-        route: Route,
+        run: ActiveRun,
+        route: ModelRoute,
         index: int,
         attempt: int,
         turn: int,
@@ -203,13 +256,19 @@ class ModelTurns:
         stream: Stream,
         bill: Bill,
     ) -> int | None:
-        """Record a failure. Returns how long to wait before the next try, -1 for the next provider, None if the run is over."""
+        """Record a failure. Returns how long to wait before the next try, -1 for the next provider,
+        None if the run is over.
+        """
         target = route.targets[index]
         more, rand = index + 1 < len(route.targets), self.clock.chance()
-        decision = after_failure(failure, attempt=attempt, text_shown=bool(stream.text), has_fallback=more, rand=rand)
+        decision = after_failure(
+            failure, attempt=attempt, text_shown=bool(stream.text), has_fallback=more, rand=rand
+        )
         wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0
-        retry = not isinstance(decision, GiveUp)
-        failed = await self._failure(failure, target, stream, turn, attempt, bill, will_retry=retry, wait_ms=wait_ms)
+        retry = not isinstance(decision, NoProviderLeft)
+        failed = await self._failure(
+            failure, target, stream, turn, attempt, bill, will_retry=retry, wait_ms=wait_ms
+        )
         match decision:
             case RetryAfter():
                 await run.append(failed)
@@ -217,24 +276,42 @@ class ModelTurns:
             case NextProvider():
                 await run.append(failed)
                 return -1
-            case GiveUp():
+            case NoProviderLeft():
                 shown = run.progress.partial
                 if shown is not None and not failed.text:
-                    # An earlier try of this turn had come further: what people saw of it stays with what ends the turn.
-                    failed = msgspec.structs.replace(failed, text=shown.text, reasoning=shown.reasoning)
+                    # An earlier try of this turn had come further: what people saw of it stays with
+                    # what ends the turn.
+                    failed = msgspec.structs.replace(
+                        failed, text=shown.text, reasoning=shown.reasoning
+                    )
                 advice = _ADVICE.get(failure.failure, "send the message again in a while")
-                await run.append(failed, RunFailed(reason=f"model_{failure.failure}", message=f"{failed.message}; {advice}"))
+                await run.append(
+                    failed,
+                    RunFailed(
+                        reason=f"model_{failure.failure}", message=f"{failed.message}; {advice}"
+                    ),
+                )
                 return None
 
-    async def _broken_off(self, target: Target, stream: Stream, turn: int, task: TaskClass, counted: int) -> ModelReplied:
+    async def _broken_off(
+        self, target: Target, stream: Stream, turn: int, task: TaskClass, counted: int
+    ) -> ModelReplied:
         """What a reply that nobody lets finish has said so far, with what it cost."""
         stream.finish()
         text, reasoning = "".join(stream.text), "".join(stream.reasoning)
-        reply = Reply(text=text, reasoning=reasoning, stop="interrupted", model=target.model)
-        return await self._replied(reply, target, stream, turn, self._spending.cut_short(target, stream, counted), task)
+        reply = ModelReply(text=text, reasoning=reasoning, stop="interrupted", model=target.model)
+        return await self._replied(
+            reply, target, stream, turn, self._spending.cut_short(target, stream, counted), task
+        )
 
     async def _cut_off(
-        self, target: Target, stream: Stream, turn: int, attempt: int, task: TaskClass, prepared: Prepared
+        self,
+        target: Target,
+        stream: Stream,
+        turn: int,
+        attempt: int,
+        task: TaskClass,
+        prepared: Prepared,
     ) -> CutOff:
         prepared.not_now()
         bill = self._spending.cut_short(target, stream, prepared.tokens)
@@ -243,11 +320,15 @@ class ModelTurns:
             events=prepared.untold,
             beside=prepared.beside,
             replied=await self._broken_off(target, stream, turn, task, prepared.tokens),
-            failed=await self._failure(failure, target, stream, turn, attempt, bill, will_retry=True),
+            failed=await self._failure(
+                failure, target, stream, turn, attempt, bill, will_retry=True
+            ),
         )
 
     def lost(self, call: UnderWay) -> ModelFailed | None:
-        """A call that was under way when the daemon died. What it said is gone; what was sent is counted."""
+        """A call that was under way when the daemon died. What it said is gone; what was sent is
+        counted.
+        """
         bill = self._spending.lost(Target(call.provider, call.model, 0), call.tokens)
         if bill is None:
             return None
@@ -297,7 +378,15 @@ class ModelTurns:
             wait_ms=wait_ms,
         )
 
-    async def _replied(self, reply: Reply, target: Target, stream: Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
+    async def _replied(
+        self,
+        reply: ModelReply,
+        target: Target,
+        stream: Stream,
+        turn: int,
+        bill: Bill,
+        task: TaskClass,
+    ) -> ModelReplied:
         now_ms = self.clock.ticks_ms()
         redacted = self.redactor.redacted
         return ModelReplied(
@@ -329,7 +418,9 @@ class ModelTurns:
         )
 
     async def _native(self, native: Native | None) -> Native | None:
-        """A provider's signed record cannot be redacted in part: if it holds a secret it is dropped as a whole."""
+        """A provider's signed record cannot be redacted in part: if it holds a secret it is dropped
+        as a whole.
+        """
         if native is None or await self.redactor.redacted_json(native.items) is native.items:
             return native
         return None

@@ -1,7 +1,8 @@
 """Working on runs: one task for each run that is in progress, none for a run that waits.
 
-The loop is `what_next`, then do it. It starts whenever `run.started` or `run.resumed` is committed, whoever wrote it, so a run
-that is in progress on the tape always has its task; it stops when the run ends or waits.
+The loop is `what_next`, then do it. It starts whenever `run.started` or `run.resumed` is committed,
+whoever wrote it, so a run that is in progress on the tape always has its task; it stops when the
+run ends or waits.
 """
 
 import asyncio
@@ -11,19 +12,37 @@ from functools import partial
 from typing import Any, TypeVar
 
 from palyra.agent import answer_format, run_activity
-from palyra.agent.active_run import RunEnded, Working
-from palyra.agent.answer_format import Fit, Misfit
-from palyra.agent.idle_gate import Lull
+from palyra.agent.active_run import ActiveRun, RunEnded
+from palyra.agent.answer_format import Invalid, Valid
+from palyra.agent.idle_gate import IdleGate
 from palyra.agent.model_turn import ModelTurns
 from palyra.agent.run_activity import Vital
 from palyra.agent.run_end import end, unfinished_calls
-from palyra.agent.session_cache import LiveSessions
-from palyra.agent.stop import Job, Stopping
+from palyra.agent.session_cache import SessionCache
+from palyra.agent.stop import RunTask, Stopping
 from palyra.agent.tool_flow import ToolFlow
 from palyra.core import conversation, run_state
-from palyra.core.conversation import AskModel, Decide, Finish, GiveUp, Perform, RunProgress, Settle, Wait
+from palyra.core.conversation import (
+    AskModel,
+    Decide,
+    Finish,
+    GiveUp,
+    Perform,
+    RunProgress,
+    Settle,
+    WaitForPerson,
+)
 from palyra.core.errors import IllegalTransition, PalyraError, Unavailable
-from palyra.core.events import AnswerRefused, AnyEvent, ModelFailed, RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted
+from palyra.core.events import (
+    AnswerRefused,
+    AnyEvent,
+    ModelFailed,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+)
 from palyra.core.ids import RunId
 from palyra.store import route_plans, runs, tape
 from palyra.store.database import Appended, Database, Tx
@@ -42,21 +61,31 @@ _BEGINNINGS = ("run.started", "run.resumed")
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 _BUDGETS = {
-    "turn_budget": "its budget of model turns is used up: raise budgets.turns, or send another message to go on",
-    "call_budget": "its budget of tool calls is used up: raise budgets.calls, or send another message to go on",
-    "time_budget": "its active time is used up: raise budgets.active_minutes, or send another message to go on",
+    "turn_budget": (
+        "its budget of model turns is used up: raise budgets.turns, or send another message to"
+        " go on"
+    ),
+    "call_budget": (
+        "its budget of tool calls is used up: raise budgets.calls, or send another message to go on"
+    ),
+    "time_budget": (
+        "its active time is used up: raise budgets.active_minutes, or send another message to go on"
+    ),
 }
-_MISFIT = "the model's answer has not the form that was asked for, also when asked again: ask for less, or ask another model"
+_MISFIT = (
+    "the model's answer has not the form that was asked for, also when asked again: ask for less,"
+    " or ask another model"
+)
 
 
 class Runs:
     def __init__(
         self,
         db: Database,
-        lives: LiveSessions,
+        lives: SessionCache,
         model_turns: ModelTurns,
         tool_flow: ToolFlow,
-        lull: Lull | None = None,
+        lull: IdleGate | None = None,
         *,
         beat_s: float = HEARTBEAT_S,
         spare_s: float = 0.0,
@@ -68,15 +97,16 @@ class Runs:
         self._lives = lives
         self._model_turns = model_turns
         self._tool_flow = tool_flow
-        self._lull = lull or Lull()
-        self._jobs: dict[str, Job] = {}
+        self._lull = lull or IdleGate()
+        self._jobs: dict[str, RunTask] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self.stopping = Stopping(db, self._jobs, self._spawn)
         # Told of each run that has ended: what was open for its sake can be closed.
         self.on_end: list[Callable[[str], None]] = []
         self._heart: asyncio.Task[None] | None = None
         self._closing = False
-        # Sessions whose files are being put back: a run that begins meanwhile waits here before it does anything.
+        # Sessions whose files are being put back: a run that begins meanwhile waits here before it
+        # does anything.
         self._gates: dict[str, asyncio.Event] = {}
 
     @property
@@ -88,10 +118,10 @@ class Runs:
 
     def vitals(self) -> list[Vital]:
         """Signs of life of the runs that are being worked on."""
-        held = (run_activity.of(job.working) for job in self._jobs.values() if job.working is not None)
+        held = (
+            run_activity.of(job.working) for job in self._jobs.values() if job.working is not None
+        )
         return [vital for vital in held if vital is not None]
-
-    # --- starting -----------------------------------------------------------------------------------------------------
 
     def on_commit(self, appended: Sequence[Appended]) -> None:
         """The only place that sets runs to work: what the tape says, happens."""
@@ -107,7 +137,7 @@ class Runs:
     def _start(self, session_id: str, run_id: RunId, principal: str) -> None:
         if run_id in self._jobs or self._closing:
             return
-        job = self._jobs[run_id] = Job(session_id, principal)
+        job = self._jobs[run_id] = RunTask(session_id, principal)
         self._lull.begun()
         job.task = self._spawn(self._work(job, session_id, run_id))
         # A task that is cancelled before its first step never gets to leave by itself.
@@ -129,22 +159,28 @@ class Runs:
         if job is not None and entry.kind == "run.cancelled":
             job.cancel("cancelled")
         live = self._lives.peek(entry.tape)
-        return live is None or any(run.state == "accepted" for run in live.conversation.runs.values())
+        return live is None or any(
+            run.state == "accepted" for run in live.conversation.runs.values()
+        )
 
     async def _begin_next(self, session_ids: list[str]) -> None:
-        """Begin the oldest run of each mailbox, unless one is active. Many at a time, but never so many that others wait."""
+        """Begin the oldest run of each mailbox, unless one is active. Many at a time, but never so
+        many that others wait.
+        """
         while session_ids and not self._closing:
             try:
-                await self._db.write(partial(_begin_each, session_ids=session_ids[:_MAILBOXES_AT_ONCE]))
+                await self._db.write(
+                    partial(_begin_each, session_ids=session_ids[:_MAILBOXES_AT_ONCE])
+                )
                 del session_ids[:_MAILBOXES_AT_ONCE]
             except Unavailable as error:
                 log.error("the mailbox of session %s waits: %s", session_ids[0], error.message)
                 await asyncio.sleep(RETRY_S)
 
-    # --- keeping still ------------------------------------------------------------------------------------------------
-
     def hold_back(self, session_id: str) -> None:
-        """From now on no run of this session begins to work. One that works already goes on: its state on the tape says so."""
+        """From now on no run of this session begins to work. One that works already goes on: its
+        state on the tape says so.
+        """
         self._gates.setdefault(session_id, asyncio.Event())
 
     def let_go(self, session_id: str) -> None:
@@ -154,36 +190,48 @@ class Runs:
 
     async def last_words(self, session_id: str) -> None:
         """Wait for tasks whose runs have ended on the tape and which are still clearing up."""
-        ending = [job.task for job in self._jobs.values() if job.session_id == session_id and job.working and job.task]
+        ending = [
+            job.task
+            for job in self._jobs.values()
+            if job.session_id == session_id and job.working and job.task
+        ]
         if ending:
             await asyncio.wait(ending, timeout=_SHUTDOWN_GRACE_S)
 
     async def recover(self) -> list[RunRow]:
-        """After a start: go on with every run that was in progress, and start what lay in mailboxes."""
+        """After a start: go on with every run that was in progress, and start what lay in
+        mailboxes.
+        """
         unfinished = await self._db.read(runs.unfinished)
         for run in unfinished:
             if run.state == "in_progress":
-                await self._db.write(partial(_resume, run_id=run.run_id, lost=self._model_turns.lost))
-        await self._begin_next(list({run.session_id for run in unfinished if run.state == "accepted"}))
+                await self._db.write(
+                    partial(_resume, run_id=run.run_id, lost=self._model_turns.lost)
+                )
+        await self._begin_next(
+            list({run.session_id for run in unfinished if run.state == "accepted"})
+        )
         return unfinished
 
-    # --- the loop -----------------------------------------------------------------------------------------------------
-
-    async def _work(self, job: Job, session_id: str, run_id: RunId) -> None:
-        """Work until the run ends or waits. Whatever the store refuses is tried again later from where the tape ends."""
+    async def _work(self, job: RunTask, session_id: str, run_id: RunId) -> None:
+        """Work until the run ends or waits. Whatever the store refuses is tried again later from
+        where the tape ends.
+        """
         try:
             while not self._closing and not await self._settles(job, session_id, run_id):
                 pass
         finally:
             self._leave(run_id, job)
 
-    def _leave(self, run_id: str, job: Job) -> None:
+    def _leave(self, run_id: str, job: RunTask) -> None:
         if self._jobs.get(run_id) is job:
             del self._jobs[run_id]
             self._lull.ended()
 
-    async def _settles(self, job: Job, session_id: str, run_id: RunId) -> bool:
-        """One attempt. False: another one is due, because the store refused, or because a cancel is still to be recorded."""
+    async def _settles(self, job: RunTask, session_id: str, run_id: RunId) -> bool:
+        """One attempt. False: another one is due, because the store refused, or because a cancel is
+        still to be recorded.
+        """
         try:
             try:
                 await self._attempt(job, session_id, run_id)
@@ -197,11 +245,11 @@ class Runs:
             # More than one is no person's cancel but the end of the event loop.
             return not job.cancel_reason or task is None or task.cancelling() > 1
 
-    async def _attempt(self, job: Job, session_id: str, run_id: RunId) -> None:
+    async def _attempt(self, job: RunTask, session_id: str, run_id: RunId) -> None:
         while (gate := self._gates.get(session_id)) is not None:
             await gate.wait()
         live = await self._lives.hold(session_id)
-        working = job.working = Working(self._db, live, run_id)
+        working = job.working = ActiveRun(self._db, live, run_id)
         job.principal = working.principal
         try:
             if job.cancel_reason:
@@ -220,7 +268,7 @@ class Runs:
             job.working = None
             self._lives.release(live)
 
-    async def _drive(self, working: Working) -> None:
+    async def _drive(self, working: ActiveRun) -> None:
         left_ms = working.progress.budgets.active_ms - working.progress.active_ms
         try:
             async with asyncio.timeout(max(0, left_ms) / 1000 + self._spare_s) as budget:
@@ -236,7 +284,7 @@ class Runs:
                 raise
             await self._fail(working, "time_budget", _BUDGETS["time_budget"])
 
-    async def _step(self, working: Working) -> bool:
+    async def _step(self, working: ActiveRun) -> bool:
         """One step of the loop; False when there is nothing more to do now."""
         match conversation.what_next(working.progress):
             case AskModel(continuing=continuing):
@@ -251,34 +299,34 @@ class Runs:
                 await self._finish(working, text)
             case GiveUp(reason=reason):
                 await self._fail(working, reason, _BUDGETS[reason])
-            case Wait():
+            case WaitForPerson():
                 return False
         return working.run_id in working.live.conversation.runs
 
-    async def _finish(self, working: Working, text: str) -> None:
+    async def _finish(self, working: ActiveRun, text: str) -> None:
         """Give the answer, if it has the form that was wanted. Once, another one is asked for."""
         progress, seq = working.progress, working.live.conversation.seq
         if progress.formed:
             match await answer_format.judge(progress, text):
-                case Misfit(problem=problem) if progress.refusals:
+                case Invalid(problem=problem) if progress.refusals:
                     await self._fail(working, "answer_form", f"{_MISFIT}: {problem}")
                     return
-                case Misfit(problem=problem):
+                case Invalid(problem=problem):
                     await working.append(AnswerRefused(turn=progress.turns, problem=problem))
                     return
-                case Fit(text=text):
+                case Valid(text=text):
                     pass
         await self._db.write(partial(complete, working=working, seq=seq, text=text))
 
-    async def _settled(self, working: Working) -> RunProgress:
+    async def _settled(self, working: ActiveRun) -> RunProgress:
         """The run's progress once everything handed to the writer so far is on the tape."""
         await self._db.write(lambda tx: None)
         return working.progress
 
-    # --- ending -------------------------------------------------------------------------------------------------------
-
-    async def _give_up(self, working: Working, error: Exception) -> None:
-        """A step failed for good. An illegal one usually means that the run was ended by someone else: then RunEnded rises."""
+    async def _give_up(self, working: ActiveRun, error: Exception) -> None:
+        """A step failed for good. An illegal one usually means that the run was ended by someone
+        else: then RunEnded rises.
+        """
         await self._settled(working)
         if isinstance(error, PalyraError) and not isinstance(error, IllegalTransition):
             await self._fail(working, error.code, error.message)
@@ -287,7 +335,7 @@ class Runs:
         what = f"a defect in the daemon ended the run ({type(error).__name__}); its log says more"
         await self._fail(working, "internal", what)
 
-    async def _fail(self, working: Working, reason: str, message: str) -> None:
+    async def _fail(self, working: ActiveRun, reason: str, message: str) -> None:
         working.record_cut_off(going_on=False)
         progress = await self._settled(working)
         done = f"{progress.turns} model turns and {progress.calls} tool calls were made"
@@ -295,24 +343,34 @@ class Runs:
         failed = RunFailed(reason=reason, message=f"{message} ({done})")
         await self._db.write(partial(end, run_id=working.run_id, late=late, ending=failed))
 
-    async def _record_cancel(self, working: Working, reason: str) -> None:
+    async def _record_cancel(self, working: ActiveRun, reason: str) -> None:
         working.record_cut_off(going_on=False)
         try:
             progress = await self._settled(working)
         except RunEnded:
             return
-        late = unfinished_calls(progress, "cancelled", "cancelled while it ran: its effect may have happened in part")
-        await self._db.write(partial(end, run_id=working.run_id, late=late, ending=RunCancelled(reason=reason)))
+        late = unfinished_calls(
+            progress, "cancelled", "cancelled while it ran: its effect may have happened in part"
+        )
+        await self._db.write(
+            partial(end, run_id=working.run_id, late=late, ending=RunCancelled(reason=reason))
+        )
 
     async def cancel(self, run: RunRow, reason: str) -> RunRow:
-        """End a run in whatever state it is; returns it as it then is, recorded. A run that has ended stays as it is."""
+        """End a run in whatever state it is; returns it as it then is, recorded. A run that has
+        ended stays as it is.
+        """
         return await self.stopping.cancel(run, reason)
 
     async def resume(self, run_id: str) -> bool:
-        """Go on with a run that is in progress and that nobody works on; whether it is such a run."""
+        """Go on with a run that is in progress and that nobody works on; whether it is such a
+        run.
+        """
 
         lost = self._model_turns.lost
-        return await self._db.write(lambda tx: run_id not in self._jobs and _resume(tx, run_id, lost))
+        return await self._db.write(
+            lambda tx: run_id not in self._jobs and _resume(tx, run_id, lost)
+        )
 
     async def begin_next(self, session_id: str) -> None:
         """Begin the oldest run of a mailbox, unless one is active."""
@@ -329,7 +387,9 @@ class Runs:
             job.working.interrupt()
 
     def halt(self) -> None:
-        """Begin nothing more, and break off what is no effect, once: the process is about to end."""
+        """Begin nothing more, and break off what is no effect, once: the process is about to
+        end.
+        """
         if self._closing:
             return
         self._closing = True
@@ -338,7 +398,9 @@ class Runs:
                 job.task.cancel()
 
     async def close(self) -> None:
-        """Leave every run where its tape ends, to be resumed by the next start. Effects in progress may finish first."""
+        """Leave every run where its tape ends, to be resumed by the next start. Effects in progress
+        may finish first.
+        """
         self.halt()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_GRACE_S)
@@ -356,7 +418,8 @@ class Runs:
 def _resume(tx: Tx, run_id: str, lost: Callable[[UnderWay], ModelFailed | None]) -> bool:
     """Unless it has ended, or waits, by now: another one that went on may have taken it with it.
 
-    A model call that has neither reply nor failure was under way when the daemon died. It was sent, so it counts.
+    A model call that has neither reply nor failure was under way when the daemon died. It was sent,
+    so it counts.
     """
     run = runs.find(tx, run_id)
     if run is None or run.state != "in_progress":
@@ -380,7 +443,11 @@ def begin_next(tx: Tx, session_id: str) -> None:
         tape.append(tx, session_id, unfinished[0].principal, [RunStarted()], unfinished[0].run_id)
 
 
-def complete(tx: Tx, working: Working, seq: int, text: str) -> None:
-    """Complete a run, unless input has joined it since `seq`: then there is more to say, and nothing is written."""
+def complete(tx: Tx, working: ActiveRun, seq: int, text: str) -> None:
+    """Complete a run, unless input has joined it since `seq`: then there is more to say, and
+    nothing is written.
+    """
     if not runs.inputs_after(tx, working.run_id, seq):
-        tape.append(tx, working.session_id, working.principal, [RunCompleted(text=text)], working.run_id)
+        tape.append(
+            tx, working.session_id, working.principal, [RunCompleted(text=text)], working.run_id
+        )

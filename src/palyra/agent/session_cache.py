@@ -1,7 +1,7 @@
 """Conversations in memory: folded from the tape once, then kept in step by every commit.
 
-Whoever works on a session asks for its live form. It is loaded when first needed and forgotten when nobody works on it, so a
-waiting or finished session costs nothing.
+Whoever works on a session asks for its live form. It is loaded when first needed and forgotten when
+nobody works on it, so a waiting or finished session costs nothing.
 """
 
 import asyncio
@@ -38,14 +38,19 @@ _SHORT_TAPE = 128
 
 
 class LiveSession:
-    """One session's conversation and rules, exact as of the last commit. `users` counts those who need it to stay."""
+    """One session's conversation and rules, exact as of the last commit. `users` counts those who
+    need it to stay.
+    """
 
     __slots__ = ("_tail", "_tail_bytes", "conversation", "rules", "session", "sizes", "users")
 
-    def __init__(self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()) -> None:
+    def __init__(
+        self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()
+    ) -> None:
         self.session = session
         self.conversation = conversation
-        # Beside the conversation, not folded from it: a window that slides past a rule does not lift it.
+        # Beside the conversation, not folded from it: a window that slides past a rule does not
+        # lift it.
         self.rules = laid_down
         self.sizes = Measure()
         self.users = 0
@@ -72,28 +77,31 @@ class LiveSession:
         match entry.event:
             case SessionRuled() as ruled:
                 others = tuple(rule for rule in self.rules if rule.rule_id != ruled.rule_id)
-                self.rules = others if ruled.removed else (*others, SessionRule(ruled.rule_id, ruled.words))
+                self.rules = (
+                    others if ruled.removed else (*others, SessionRule(ruled.rule_id, ruled.words))
+                )
             case SessionReset():
                 self.rules = ()
             case _:
                 pass
 
 
-class LiveSessions:
+class SessionCache:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._loaded: OrderedDict[str, LiveSession] = OrderedDict()
         self._loading: dict[str, asyncio.Future[None]] = {}
         # Entries committed while their session is being loaded.
         self._missed: dict[str, list[Appended]] = {}
-        self._expected: dict[str, Expected] = {}
+        self._expected: dict[str, Prefetch] = {}
 
     def on_commit(self, appended: Iterable[Appended]) -> None:
         for entry in appended:
             try:
                 self._keep_in_step(entry)
             except Exception:
-                # One session's defect is not the others': it is read anew, and whoever needs it hears what is wrong with it.
+                # One session's defect is not the others': it is read anew, and whoever needs it
+                # hears what is wrong with it.
                 log.exception("session %s could not be kept in step with its tape", entry.tape)
                 self._loaded.pop(entry.tape, None)
 
@@ -148,30 +156,34 @@ class LiveSessions:
 
     def _forget_idle(self, but: str = "") -> None:
         while len(self._loaded) > MOST_IDLE:
-            idle = next((key for key, live in self._loaded.items() if live.users == 0 and key != but), None)
+            idle = next(
+                (key for key, live in self._loaded.items() if live.users == 0 and key != but), None
+            )
             if idle is None:
                 return
             del self._loaded[idle]
 
-    def expect(self, session_id: str, submission_id: str) -> "Expected | None":
-        """Announce that a step about to be written takes an input and reads the session along, if it is not in memory.
+    def expect(self, session_id: str, submission_id: str) -> "Prefetch | None":
+        """Announce that a step about to be written takes an input and reads the session along, if
+        it is not in memory.
 
-        What it reads is taken over when the input is committed. `expect_no_more` follows, however the step ends.
+        What it reads is taken over when the input is committed. `expect_no_more` follows, however
+        the step ends.
         """
         if session_id in self._loaded or session_id in self._loading:
             return None
         self._missed[session_id] = []
         self._loading[session_id] = asyncio.get_running_loop().create_future()
-        expected = self._expected[session_id] = Expected(session_id, submission_id)
+        expected = self._expected[session_id] = Prefetch(session_id, submission_id)
         return expected
 
-    def expect_no_more(self, expected: "Expected") -> None:
+    def expect_no_more(self, expected: "Prefetch") -> None:
         """If nothing came of it, whoever needs the session loads it."""
         if self._expected.get(expected.session_id) is expected:
             expected.found = None
             self._take_over(expected)
 
-    def _take_over(self, expected: "Expected") -> None:
+    def _take_over(self, expected: "Prefetch") -> None:
         session_id = expected.session_id
         del self._expected[session_id]
         loading, missed = self._loading.pop(session_id), self._missed.pop(session_id)
@@ -179,7 +191,9 @@ class LiveSessions:
             if expected.found is not None:
                 session, segments, laid_down = expected.found
                 live = LiveSession(session, fold_segments(session_id, segments), laid_down)
-                if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in missed):
+                if not any(
+                    _taken_back(entry) and entry.seq > live.conversation.seq for entry in missed
+                ):
                     for entry in missed:
                         live.apply(entry)
                     self._loaded[session_id] = live
@@ -189,7 +203,9 @@ class LiveSessions:
             loading.set_result(None)
 
     def _begin_loading(self, session_id: str) -> "asyncio.Task[None]":
-        """A task of its own: several may wait for it, and one of them who goes away must not take it from the others."""
+        """A task of its own: several may wait for it, and one of them who goes away must not take
+        it from the others.
+        """
         self._missed[session_id] = []
         loading = self._loading[session_id] = asyncio.create_task(self._load(session_id))
         # It may fail when nobody waits any more.
@@ -199,9 +215,14 @@ class LiveSessions:
     async def _load(self, session_id: str) -> None:
         try:
             while True:
-                session, segments, laid_down = await self._db.read(lambda tx: _look_up(tx, session_id))
+                session, segments, laid_down = await self._db.read(
+                    lambda tx: _look_up(tx, session_id)
+                )
                 live = LiveSession(session, fold_segments(session_id, segments), laid_down)
-                if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in self._missed[session_id]):
+                if not any(
+                    _taken_back(entry) and entry.seq > live.conversation.seq
+                    for entry in self._missed[session_id]
+                ):
                     break
             for entry in self._missed[session_id]:
                 live.apply(entry)
@@ -214,7 +235,7 @@ class LiveSessions:
 _Found = tuple[Session, list[Segment], tuple[SessionRule, ...]]
 
 
-class Expected:
+class Prefetch:
     """A session that a step reads along, before it appends anything to it."""
 
     __slots__ = ("found", "session_id", "submission_id")
@@ -228,11 +249,16 @@ class Expected:
         self.found = _read(tx, session) if session.head_seq <= _SHORT_TAPE else None
 
     def came_with(self, entry: Appended) -> bool:
-        return isinstance(entry.event, InputReceived) and entry.event.submission_id == self.submission_id
+        return (
+            isinstance(entry.event, InputReceived)
+            and entry.event.submission_id == self.submission_id
+        )
 
 
 def _taken_back(entry: Appended) -> bool:
-    """Whether the conversation cannot go on from what is in memory: what it needs now lies further back on the tape."""
+    """Whether the conversation cannot go on from what is in memory: what it needs now lies further
+    back on the tape.
+    """
     match entry.event:
         case SessionRestored(conversation=conversation):
             return conversation
@@ -255,7 +281,10 @@ def _look_up(tx: Tx, session_id: str) -> _Found:
 
 def _segments(tx: Tx, session: Session, upto: int | None = None) -> list[Segment]:
     stretches = sessions.lineage(tx, session, upto)
-    return [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
+    return [
+        (part.offset, tape.events_between(tx, part.tape, part.first, part.last))
+        for part in stretches
+    ]
 
 
 def conversation_at(tx: Tx, session: Session, seq: int) -> Conversation:

@@ -27,7 +27,9 @@ _FIRST_PERSON, _NOBODY = 1_000, 65_534
 
 
 class Resolve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Find a session by id, key or label, or make one. With `must_exist` a missing one is `not_found`."""
+    """Find a session by id, key or label, or make one. With `must_exist` a missing one is
+    `not_found`.
+    """
 
     session_id: str = ""
     key: str = ""
@@ -65,15 +67,21 @@ class Sessions:
     async def resolve(self, principal: str, wanted: Resolve) -> Session:
         return (await self.find_or_create(principal, wanted))[0]
 
-    async def find_or_create(self, principal: str, wanted: Resolve, *, folder: str | None = None) -> tuple[Session, bool]:
-        """The session, and whether it was made just now. `folder` stands for the default workspace; empty: it has none."""
+    async def find_or_create(
+        self, principal: str, wanted: Resolve, *, folder: str | None = None
+    ) -> tuple[Session, bool]:
+        """The session, and whether it was made just now. `folder` stands for the default workspace;
+        empty: it has none.
+        """
         for name in ("key", "label", "title", "device", "channel"):
             if len(getattr(wanted, name)) > _LONGEST_NAME:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
             check_line(name, _folded(wanted.title) if name == "title" else getattr(wanted, name))
         if wanted.session_id:
             ids.check(wanted.session_id, "session_id")
-        workspace = self.workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
+        workspace = self.workspace(
+            wanted.workspace or (self._default_workspace if folder is None else folder)
+        )
         new_id = wanted.session_id or self._clock.new_id()
         redact = self._redactor.redact
         created = SessionCreated(
@@ -103,52 +111,81 @@ class Sessions:
                 _check_same(found, wanted)
                 return found, False
             if wanted.must_exist:
-                raise NotFound("there is no such session", session_id=wanted.session_id, key=wanted.key, label=wanted.label)
+                raise NotFound(
+                    "there is no such session",
+                    session_id=wanted.session_id,
+                    key=wanted.key,
+                    label=wanted.label,
+                )
             if wanted.session_id and created.key and sessions.find(tx, key=created.key) is not None:
-                raise Conflict("another session has this key: leave the session_id out to find it", key=created.key)
+                raise Conflict(
+                    "another session has this key: leave the session_id out to find it",
+                    key=created.key,
+                )
             return sessions.create(tx, new_id, created), True
 
         return await self._db.write(step)
 
     def workspace(self, given: str) -> str:
-        """Return the resolved folder that a session works in. Raise Forbidden for a folder of the system, the daemon or others."""
+        """Return the resolved folder that a session works in. Raise Forbidden for a folder of the
+        system, the daemon or others.
+        """
         if not given:
             return ""
         if "\0" in given:
             raise InvalidInput("a workspace path has no NUL bytes")
         path = os.path.realpath(os.path.expanduser(given))
         if not os.path.isdir(path):
-            raise InvalidInput(f"the workspace {given} is not a folder: create it, or name another", workspace=given)
+            raise InvalidInput(
+                f"the workspace {given} is not a folder: create it, or name another",
+                workspace=given,
+            )
         if path == "/":
             raise Forbidden("the whole machine is too wide a workspace: name a folder")
         for root, whose in (*((root, "the system") for root in _SYSTEM), *_homes_of_others()):
             if _overlap(path, root) and not path.startswith(_SCRATCH):
-                raise Forbidden(f"the workspace {given} belongs to {whose} ({root}): name a folder of your own", workspace=given)
+                raise Forbidden(
+                    f"the workspace {given} belongs to {whose} ({root}): name a folder of your own",
+                    workspace=given,
+                )
         for root in self._forbidden:
             if _overlap(path, root):
-                raise Forbidden(f"the workspace {given} contains or lies in the daemon's own folder {root}: name another")
+                raise Forbidden(
+                    f"the workspace {given} contains or lies in the daemon's own folder {root}:"
+                    " name another"
+                )
         return path
 
     async def get(self, principal: str, session_id: str) -> Session:
         ids.check(session_id, "session_id")
-        return await self._db.read(lambda tx: sessions.get(tx, session_id, principal, in_segment=True))
+        return await self._db.read(
+            lambda tx: sessions.get(tx, session_id, principal, in_segment=True)
+        )
 
-    async def listing(self, principal: str, *, archived: bool, before: str, limit: int, device: str = "") -> list[Session]:
-        """`before` is the id of the last session of the page before. With `device`, list only the sessions made there."""
+    async def listing(
+        self, principal: str, *, archived: bool, before: str, limit: int, device: str = ""
+    ) -> list[Session]:
+        """`before` is the id of the last session of the page before. With `device`, list only the
+        sessions made there.
+        """
         if before:
             ids.check(before, "before")
 
         def query(tx: Tx) -> list[Session]:
             last = sessions.find(tx, session_id=before) if before else None
             at = (last.updated_ms, last.session_id) if last else None
-            return sessions.listing(tx, principal, archived=archived, before=at, limit=limit, device=device)
+            return sessions.listing(
+                tx, principal, archived=archived, before=at, limit=limit, device=device
+            )
 
         return await self._db.read(query)
 
     async def reset(self, principal: str, session_id: str) -> Session:
         """The next run starts with an empty conversation. What runs or waits is cancelled first."""
         session = await self.get(principal, session_id)
-        for run in reversed(await self._db.read(lambda tx: runs.unfinished_of_session(tx, session_id))):
+        for run in reversed(
+            await self._db.read(lambda tx: runs.unfinished_of_session(tx, session_id))
+        ):
             await self._runs.cancel(run, "the session was reset")
 
         def step(tx: Tx) -> Session:
@@ -160,7 +197,9 @@ class Sessions:
         return await self._db.write(step)
 
     async def branch(self, principal: str, session_id: str, at: int | None, title: str) -> Session:
-        """A new session that continues from a position of this one; without a position, from its end."""
+        """A new session that continues from a position of this one; without a position, from its
+        end.
+        """
         ids.check(session_id, "session_id")
         child_id = self._clock.new_id()
         check_line("title", _folded(title))
@@ -178,7 +217,13 @@ class Sessions:
         return await self._db.write(step)
 
     async def change(
-        self, principal: str, session_id: str, *, title: str | None, archived: bool | None, kept: bool | None = None
+        self,
+        principal: str,
+        session_id: str,
+        *,
+        title: str | None,
+        archived: bool | None,
+        kept: bool | None = None,
     ) -> Session:
         ids.check(session_id, "session_id")
         if title is not None:
@@ -191,7 +236,9 @@ class Sessions:
             session = sessions.get(tx, session_id, principal)
             if archived and runs.unfinished_of_session(tx, session_id):
                 raise Conflict("a run is active in this session: stop it before archiving")
-            return sessions.change(tx, session, SessionChanged(title=title, archived=archived, kept=kept))
+            return sessions.change(
+                tx, session, SessionChanged(title=title, archived=archived, kept=kept)
+            )
 
         return await self._db.write(step)
 
@@ -214,7 +261,8 @@ def _homes_of_others() -> tuple[tuple[str, str], ...]:
         if user.pw_uid != os.getuid()
         and (user.pw_uid == 0 or _FIRST_PERSON <= user.pw_uid < _NOBODY)
         and user.pw_dir.count("/") > 0
-        if os.path.realpath(user.pw_dir) != "/" and not _overlap(os.path.realpath(user.pw_dir), os.path.expanduser("~"))
+        if os.path.realpath(user.pw_dir) != "/"
+        and not _overlap(os.path.realpath(user.pw_dir), os.path.expanduser("~"))
     )
 
 

@@ -1,4 +1,6 @@
-"""The few numbers of the runtime that an operator may change while it runs. Whoever needs one looks here when it is needed."""
+"""The few numbers of the runtime that an operator may change while it runs. Whoever needs one looks
+here when it is needed.
+"""
 
 from dataclasses import dataclass
 
@@ -23,7 +25,9 @@ class ApprovalTimes(Struct, frozen=True):
 
 @dataclass
 class Settings:
-    """A new run takes the budgets as they are when it is accepted; an approval its time when it is asked for."""
+    """A new run takes the budgets as they are when it is accepted; an approval its time when it is
+    asked for.
+    """
 
     budgets: Budgets
     approval_times: ApprovalTimes

@@ -1,10 +1,12 @@
-"""What goes on the tape and into the tables about one call, as it is begun, asked about and ended."""
+"""What goes on the tape and into the tables about one call, as it is begun, asked about and
+ended.
+"""
 
 from typing import Any
 
 import msgspec
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.core import labels
 from palyra.core.conversation import CallProgress
 from palyra.core.events import ApprovalRequested, FileChange, ToolFinished, ToolStarted
@@ -17,15 +19,21 @@ from palyra.store.database import Appended, Tx
 def who_stopped(call: CallProgress) -> str:
     """Why nobody knows what came of a call."""
     worker = call.call.tool.partition("/")[0]
-    return f"the daemon stopped, or lost the {worker.replace(':', ' ')}," if at_worker(call) else "the daemon stopped"
+    return (
+        f"the daemon stopped, or lost the {worker.replace(':', ' ')},"
+        if at_worker(call)
+        else "the daemon stopped"
+    )
 
 
 def at_worker(call: CallProgress) -> bool:
     return call.call.tool.startswith("worker:") and "/" in call.call.tool
 
 
-def record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> None:
-    """The start, and in the same step what takes it back. Of a call at a worker, who keeps that itself: only that there is such."""
+def record_start(tx: Tx, run: ActiveRun, call: CallProgress, sealed: bytes) -> None:
+    """The start, and in the same step what takes it back. Of a call at a worker, who keeps that
+    itself: only that there is such.
+    """
     (entry,) = tape.append(tx, run.session_id, run.principal, [start(call)], run.run_id)
     there = at_worker(call) and call.proposed is not None and call.proposed.effect == "reversible"
     if sealed or there:
@@ -40,10 +48,18 @@ def record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> Non
         )
 
 
-def record_request(tx: Tx, run: Working, origin: str, request: ApprovalRequested, appended: list[Appended]) -> None:
+def record_request(
+    tx: Tx, run: ActiveRun, origin: str, request: ApprovalRequested, appended: list[Appended]
+) -> None:
     position = next(entry.position for entry in appended if entry.event is request)
     approvals.add(
-        tx, session_id=run.session_id, run_id=run.run_id, owner=run.principal, origin=origin, request=request, position=position
+        tx,
+        session_id=run.session_id,
+        run_id=run.run_id,
+        owner=run.principal,
+        origin=origin,
+        request=request,
+        position=position,
     )
 
 
@@ -51,14 +67,20 @@ def start(call: CallProgress) -> ToolStarted:
     return ToolStarted(call_id=call.call.id, key=call.call.id, attempt=call.attempts + 1)
 
 
-def ended(call: CallProgress, outcome: Outcome, text: str, label: Label = labels.CLEAN) -> ToolFinished:
-    return ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text), label=label)
+def ended(
+    call: CallProgress, outcome: Outcome, text: str, label: Label = labels.CLEAN
+) -> ToolFinished:
+    return ToolFinished(
+        call_id=call.call.id, outcome=outcome, text=text, size=len(text), label=label
+    )
 
 
 def files(call: CallProgress) -> Label:
     """The label of something that shows the files of a call."""
     scope = call.proposed.scope if call.proposed else Scope()
-    return labels.private(*(f"file:{path.removeprefix(scope.workspace + '/')}" for path in scope.paths))
+    return labels.private(
+        *(f"file:{path.removeprefix(scope.workspace + '/')}" for path in scope.paths)
+    )
 
 
 def changes(data: Any) -> tuple[FileChange, ...]:

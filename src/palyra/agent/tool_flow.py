@@ -1,7 +1,8 @@
-"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record the result.
+"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record the
+result.
 
-No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision and a result on the tape,
-denied ones too.
+No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision
+and a result on the tape, denied ones too.
 """
 
 import asyncio
@@ -15,15 +16,23 @@ import msgspec
 
 from palyra.agent import durable_write, tool_events
 from palyra.agent import images as agent_images
-from palyra.agent.active_run import Interrupted, Working
-from palyra.agent.authorize import Judged, Judging
-from palyra.agent.broadcast import Hub
+from palyra.agent.active_run import ActiveRun, Interrupted
+from palyra.agent.authorize import Authorizer, Judged
+from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
 from palyra.core import labels
 from palyra.core.conversation import AGENTS_AT_ONCE, SPAWN, CallProgress
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
-from palyra.core.events import ApprovalRequested, Attestation, FileChange, ToolFinished, ToolProgress, ToolUndone, encode
+from palyra.core.events import (
+    ApprovalRequested,
+    Attestation,
+    FileChange,
+    ToolFinished,
+    ToolProgress,
+    ToolUndone,
+    encode,
+)
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
 from palyra.core.ports import CallContext, InDoubt
@@ -50,8 +59,10 @@ _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
 class Spawning(Protocol):
     """Gives calls to subagents."""
 
-    async def spawn(self, run: Working, calls: Sequence[CallProgress], *, waiting: int) -> None:
-        """Start one for each of these calls. So many more of the same turn wait for a free place."""
+    async def spawn(self, run: ActiveRun, calls: Sequence[CallProgress], *, waiting: int) -> None:
+        """Start one for each of these calls. So many more of the same turn wait for a free
+        place.
+        """
         ...
 
 
@@ -59,8 +70,8 @@ class ToolFlow:
     def __init__(
         self,
         db: Database,
-        hub: Hub,
-        judging: Judging,
+        hub: Broadcast,
+        judging: Authorizer,
         catalogue: Catalogue,
         redactor: Redactor,
         checkpoints: Checkpoints,
@@ -76,9 +87,7 @@ class ToolFlow:
         self._checkpoints = checkpoints
         self._clock = clock
 
-    # --- deciding -----------------------------------------------------------------------------------------------------
-
-    async def decide(self, run: Working, call_ids: Iterable[str]) -> None:
+    async def decide(self, run: ActiveRun, call_ids: Iterable[str]) -> None:
         """Validate and judge these calls, all in one step, before any of them runs.
 
         Where all of them are pure and allowed, their start is part of that step, and they run.
@@ -103,12 +112,12 @@ class ToolFlow:
         if at_once:
             await self._run_pure(run, calls)
 
-    # --- performing ---------------------------------------------------------------------------------------------------
+    async def perform(self, run: ActiveRun, call_ids: Iterable[str]) -> None:
+        """Run decided calls: the pure ones together, then the first of the others in the model's
+        order; the caller's come last.
 
-    async def perform(self, run: Working, call_ids: Iterable[str]) -> None:
-        """Run decided calls: the pure ones together, then the first of the others in the model's order; the caller's come last.
-
-        The loop comes back for the next: a shutdown or a spent budget falls between two effects, not into one.
+        The loop comes back for the next: a shutdown or a spent budget falls between two effects,
+        not into one.
         """
         given = [run.call(call_id) for call_id in call_ids]
         calls = [call for call in given if not call.clients]
@@ -128,8 +137,12 @@ class ToolFlow:
         elif effect is not None and not await self._held_back(run, effect, "denied"):
             await self._perform_effect(run, effect)
 
-    async def _spawn(self, run: Working, spawning: Spawning, effects: Sequence[CallProgress]) -> None:
-        """Start subagents for the calls up to the next of another kind: starting is in order, and they work together."""
+    async def _spawn(
+        self, run: ActiveRun, spawning: Spawning, effects: Sequence[CallProgress]
+    ) -> None:
+        """Start subagents for the calls up to the next of another kind: starting is in order, and
+        they work together.
+        """
         beside = list(takewhile(lambda call: call.call.tool == SPAWN, effects))
         away = sum(call.away for call in run.progress.last.calls) if run.progress.last else 0
         free = beside[: AGENTS_AT_ONCE - away]
@@ -137,15 +150,19 @@ class ToolFlow:
         if started:
             await spawning.spawn(run, started, waiting=len(beside) - len(free))
 
-    async def _held_back(self, run: Working, call: CallProgress, outcome: Outcome) -> bool:
-        """Whether a rule of the session forbids the call by now; then its result says so, and it does not run."""
+    async def _held_back(self, run: ActiveRun, call: CallProgress, outcome: Outcome) -> bool:
+        """Whether a rule of the session forbids the call by now; then its result says so, and it
+        does not run.
+        """
         why = await self._judging.forbidden_now(run, call)
         if why:
             await run.append(tool_events.ended(call, outcome, f"denied: {why}"))
         return bool(why)
 
-    async def _run_pure(self, run: Working, calls: list[CallProgress]) -> None:
-        """Run started pure calls together, a few at a time. An interrupt ends those that are not done."""
+    async def _run_pure(self, run: ActiveRun, calls: list[CallProgress]) -> None:
+        """Run started pure calls together, a few at a time. An interrupt ends those that are not
+        done.
+        """
         slots = asyncio.Semaphore(PURE_AT_ONCE)
 
         async def one(call: CallProgress) -> ToolFinished | None:
@@ -157,11 +174,14 @@ class ToolFlow:
             done: asyncio.Future[Any] = tasks[0] if len(tasks) == 1 else asyncio.gather(*tasks)
             await run.interruptible(done)
         except Interrupted:
-            # Some may have finished in the same moment; what is on the tape by now is not said again.
+            # Some may have finished in the same moment; what is on the tape by now is not said
+            # again.
             await asyncio.wait(tasks)
             await self._db.write(lambda tx: None)
             late = [
-                tool_events.ended(call, "interrupted", "interrupted by new input before it finished")
+                tool_events.ended(
+                    call, "interrupted", "interrupted by new input before it finished"
+                )
                 for call in calls
                 if not call.finished
             ]
@@ -171,25 +191,33 @@ class ToolFlow:
             for task in tasks:
                 task.cancel()
 
-    async def _perform_effect(self, run: Working, call: CallProgress) -> None:
-        """One call that changes something. From here on neither an interrupt nor a shutdown cuts it short."""
+    async def _perform_effect(self, run: ActiveRun, call: CallProgress) -> None:
+        """One call that changes something. From here on neither an interrupt nor a shutdown cuts it
+        short.
+        """
         run.in_effect = True
         try:
             sealed = await self._checkpoint(run, call)
             if sealed is None:
                 return
-            await self._db.write(partial(tool_events.record_start, run=run, call=call, sealed=sealed))
+            await self._db.write(
+                partial(tool_events.record_start, run=run, call=call, sealed=sealed)
+            )
             await self._execute(run, call)
         finally:
             run.in_effect = False
 
-    async def _checkpoint(self, run: Working, call: CallProgress) -> bytes | None:
-        """What takes the call back, if it can be taken back. None: the call must not start, and its result says why."""
+    async def _checkpoint(self, run: ActiveRun, call: CallProgress) -> bytes | None:
+        """What takes the call back, if it can be taken back. None: the call must not start, and its
+        result says why.
+        """
         try:
             tool, arguments = self._parsed(call)
             if tool.spec.effect != "reversible" or isinstance(tool, RemoteTool):
                 return b""  # A worker takes its own, of files that only it has.
-            return await self._checkpoints.take(cast("Reversible", tool), arguments, run.workspace, call.call.id)
+            return await self._checkpoints.take(
+                cast("Reversible", tool), arguments, run.workspace, call.call.id
+            )
         except Unavailable:
             raise
         except PalyraError as error:
@@ -202,17 +230,24 @@ class ToolFlow:
         tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
         return tool, arguments
 
-    async def _execute(self, run: Working, call: CallProgress, *, resume: bool = False) -> ToolFinished | None:
-        """Execute a call that is on the tape as started, and put its result there. None: it is in doubt what came of it."""
+    async def _execute(
+        self, run: ActiveRun, call: CallProgress, *, resume: bool = False
+    ) -> ToolFinished | None:
+        """Execute a call that is on the tape as started, and put its result there. None: it is in
+        doubt what came of it.
+        """
         began = self._clock.ticks_ms()
         try:
             tool, arguments = self._parsed(call)
         except PalyraError as error:
-            # The catalogue changed since the call was judged: the tool is gone, or takes other arguments now.
+            # The catalogue changed since the call was judged: the tool is gone, or takes other
+            # arguments now.
             gone = tool_events.ended(call, "error", await self._redactor.redacted(error.message))
             await run.append(gone)
             return gone
-        work = asyncio.ensure_future(self._run_tool(tool, arguments, self._context(run, call), resume=resume))
+        work = asyncio.ensure_future(
+            self._run_tool(tool, arguments, self._context(run, call), resume=resume)
+        )
         try:
             result = await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -224,7 +259,7 @@ class ToolFlow:
             raise
         return await self._finish(run, call, tool, result, began) if result is not None else None
 
-    def _context(self, run: Working, call: CallProgress) -> CallContext:
+    def _context(self, run: ActiveRun, call: CallProgress) -> CallContext:
         return CallContext(
             principal=run.principal,
             session_id=run.session_id,
@@ -236,7 +271,9 @@ class ToolFlow:
             progress=lambda text: self._progress(run, call.call.id, text),
         )
 
-    async def _run_tool(self, tool: TypedTool, arguments: Arguments, context: CallContext, *, resume: bool) -> ToolResult | None:
+    async def _run_tool(
+        self, tool: TypedTool, arguments: Arguments, context: CallContext, *, resume: bool
+    ) -> ToolResult | None:
         limit = tool.spec.limits.time_ms / 1000
         try:
             async with asyncio.timeout(limit):
@@ -246,13 +283,22 @@ class ToolFlow:
         except InDoubt:
             return None
         except TimeoutError:
-            return ToolResult(outcome="timeout", text=f"{tool.spec.name} took longer than {limit:g} s and was stopped")
+            return ToolResult(
+                outcome="timeout",
+                text=f"{tool.spec.name} took longer than {limit:g} s and was stopped",
+            )
         except PalyraError as error:
-            return ToolResult(outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message)
+            return ToolResult(
+                outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message
+            )
         except Exception as error:  # noqa: BLE001  a tool's crash is a result, not the run's end
-            return ToolResult(outcome="error", text=f"{tool.spec.name} failed: {type(error).__name__}: {error}")
+            return ToolResult(
+                outcome="error", text=f"{tool.spec.name} failed: {type(error).__name__}: {error}"
+            )
 
-    async def _finish(self, run: Working, call: CallProgress, tool: TypedTool, result: ToolResult, began: int) -> ToolFinished:
+    async def _finish(
+        self, run: ActiveRun, call: CallProgress, tool: TypedTool, result: ToolResult, began: int
+    ) -> ToolFinished:
         images, left_out = await agent_images.checked(result.images)
         text = await self._redactor.redacted("\n".join([result.text, *left_out]))
         body = text.encode()
@@ -285,30 +331,44 @@ class ToolFlow:
                 stored = tuple(image.stored(tx, run.session_id) for image in images)
                 final = msgspec.structs.replace(final, images=stored)
             if large:
-                artifact_id = artifacts.keep_artifact(tx, run.session_id, body, "text/plain; charset=utf-8")
-                final = msgspec.structs.replace(final, text=summary(text, len(body), artifact_id), artifact=artifact_id)
+                artifact_id = artifacts.keep_artifact(
+                    tx, run.session_id, body, "text/plain; charset=utf-8"
+                )
+                final = msgspec.structs.replace(
+                    final, text=summary(text, len(body), artifact_id), artifact=artifact_id
+                )
             tape.append(tx, run.session_id, run.principal, [final], run.run_id)
             if isinstance(tool, RemoteTool):
                 tool.settled(tx, call.call.id)
             return final
 
         # What was done is not done again because the store refuses to hear of it.
-        return await durable_write.insist(self._db, step, f"the result of {tool.spec.name} in run {run.run_id}")
+        return await durable_write.write_until_stored(
+            self._db, step, f"the result of {tool.spec.name} in run {run.run_id}"
+        )
 
     def _label(self, tool: TypedTool, result: ToolResult) -> Label:
-        """What the tool always yields with what this result adds. A name of a file can hold a secret like any other text."""
+        """What the tool always yields with what this result adds. A name of a file can hold a
+        secret like any other text.
+        """
         return labels.renamed(labels.merge(tool.spec.yields, result.label), self._redactor.redact)
 
-    def _progress(self, run: Working, call_id: CallId, text: str) -> None:
+    def _progress(self, run: ActiveRun, call_id: CallId, text: str) -> None:
         run.pulse += 1
         if self._hub.watched(run.session_id):
-            wire = encode(ToolProgress(run_id=run.run_id, call_id=call_id, text=self._redactor.redact_head(text, LONGEST_PROGRESS)))
+            wire = encode(
+                ToolProgress(
+                    run_id=run.run_id,
+                    call_id=call_id,
+                    text=self._redactor.redact_head(text, LONGEST_PROGRESS),
+                )
+            )
             self._hub.live(run.session_id, wire)
 
-    # --- after a crash ------------------------------------------------------------------------------------------------
-
-    async def settle(self, run: Working, call_id: str) -> None:
-        """A call began and its result is not on the tape. What that means depends on its declared effect."""
+    async def settle(self, run: ActiveRun, call_id: str) -> None:
+        """A call began and its result is not on the tape. What that means depends on its declared
+        effect.
+        """
         call = run.call(call_id)
         if self._elsewhere(call) is not None and await self._taken_up(run, call):
             return
@@ -340,16 +400,20 @@ class ToolFlow:
             return None
         return tool if isinstance(tool, RemoteTool) else None
 
-    async def _taken_up(self, run: Working, call: CallProgress) -> bool:
-        """Whether a worker still had the call, or never got it: then it has come to its end, and was not begun twice."""
+    async def _taken_up(self, run: ActiveRun, call: CallProgress) -> bool:
+        """Whether a worker still had the call, or never got it: then it has come to its end, and
+        was not begun twice.
+        """
         run.in_effect = True
         try:
             return await self._execute(run, call, resume=True) is not None
         finally:
             run.in_effect = False
 
-    async def _put_back(self, run: Working, call: CallProgress) -> Sequence[FileChange]:
-        """What a reversible call changed, as it was before. Conflict, and nothing is changed, if that cannot be done safely."""
+    async def _put_back(self, run: ActiveRun, call: CallProgress) -> Sequence[FileChange]:
+        """What a reversible call changed, as it was before. Conflict, and nothing is changed, if
+        that cannot be done safely.
+        """
         tool = self._elsewhere(call)
         if tool is None:
             sealed = await self._db.read(lambda tx: artifacts.checkpoint(tx, call.call.id))
@@ -361,20 +425,29 @@ class ToolFlow:
         except PalyraError as error:
             raise Conflict(error.message) from error
 
-    async def _roll_back(self, run: Working, call: CallProgress) -> None:
-        """Put the files back as they were before the call, and say so: the call is then ready to run again."""
+    async def _roll_back(self, run: ActiveRun, call: CallProgress) -> None:
+        """Put the files back as they were before the call, and say so: the call is then ready to
+        run again.
+        """
         try:
             changes = await self._put_back(run, call)
         except Conflict:
             # Somebody changed the files since: nobody's work is overwritten without asking.
             await self._ask_what_happened(run, call)
             return
-        told = tuple(FileChange(self._redactor.redact(change.path), change.change) for change in changes)
-        await run.append(ToolUndone(call_id=call.call.id, changes=told, tool=call.call.tool, why="settled"))
+        told = tuple(
+            FileChange(self._redactor.redact(change.path), change.change) for change in changes
+        )
+        await run.append(
+            ToolUndone(call_id=call.call.id, changes=told, tool=call.call.tool, why="settled")
+        )
 
-    async def _ask_what_happened(self, run: Working, call: CallProgress) -> None:
+    async def _ask_what_happened(self, run: ActiveRun, call: CallProgress) -> None:
         if run.progress.accepted.origin in _UNATTENDED:
-            text = f"{tool_events.who_stopped(call)} while this ran: whether it happened is unknown, and it was not repeated"
+            text = (
+                f"{tool_events.who_stopped(call)} while this ran: whether it happened is unknown,"
+                " and it was not repeated"
+            )
             await run.append(tool_events.ended(call, "unknown", text))
             return
         arguments = msgspec.json.encode(call.arguments).decode()
@@ -383,9 +456,16 @@ class ToolFlow:
             call_id=call.call.id,
             tool=call.call.tool,
             about="in_doubt",
-            preview=Preview("text", f"{call.call.tool} was running when {tool_events.who_stopped(call)}", arguments),
+            preview=Preview(
+                "text",
+                f"{call.call.tool} was running when {tool_events.who_stopped(call)}",
+                arguments,
+            ),
             risk="high",
-            why="it cannot be known whether it happened: say that it happened, run it again, or skip it",
+            why=(
+                "it cannot be known whether it happened: say that it happened, run it again, or"
+                " skip it"
+            ),
             # Nobody is hurried into guessing.
             expires_ms=0,
         )
@@ -404,4 +484,7 @@ def summary(text: str, size: int, artifact_id: str) -> str:
     cut = head.rfind("\n")
     head = head[:cut] if cut > _SHOWN_OF_LARGE // 2 else head
     lines = text.count("\n") + 1
-    return f"{head}\n… [{size} bytes, {lines} lines in all; read the rest with artifact.read, id {artifact_id}]"
+    return (
+        f"{head}\n… [{size} bytes, {lines} lines in all; read the rest with artifact.read, id"
+        f" {artifact_id}]"
+    )

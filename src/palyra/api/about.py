@@ -1,4 +1,6 @@
-"""What the daemon says about itself: health, status, models, tools, metrics, and the page at its address."""
+"""What the daemon says about itself: health, status, models, tools, metrics, and the page at its
+address.
+"""
 
 import asyncio
 from base64 import b64encode
@@ -7,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.api.calls import HTML, METRICS, Answer, Call, Nothing, Parts, ok
+from palyra.api.calls import HTML, METRICS, ApiCall, HttpResponse, Nothing, Parts, ok
 from palyra.core.errors import PalyraError
 from palyra.core.tools import ToolSpec
 from palyra.features.health import rows as health_rows
@@ -65,11 +67,11 @@ class Status(Struct, frozen=True, kw_only=True):
     uptime_ms: int
 
 
-async def healthz(call: Call[Nothing, Nothing]) -> Answer:
+async def healthz(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(Health("ok", call.parts.version))
 
 
-async def readyz(call: Call[Nothing, Nothing]) -> Answer:
+async def readyz(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     try:
         async with asyncio.timeout(_LONGEST_READ_S):
             await call.parts.db.read(tape.last_position)
@@ -81,15 +83,19 @@ async def readyz(call: Call[Nothing, Nothing]) -> Answer:
     return ok(Ready("unavailable", problem), 503) if problem else ok(Ready("ready"))
 
 
-async def metrics(call: Call[Nothing, Nothing]) -> Answer:
-    return Answer(200, await call.parts.metrics.text(), METRICS)
+async def metrics(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return HttpResponse(200, await call.parts.metrics.text(), METRICS)
 
 
-async def status(call: Call[Nothing, Nothing]) -> Answer:
+async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     parts = call.parts
 
     def query(tx: Tx) -> tuple[int, int, int]:
-        return tape.last_position(tx), sum(health_rows.open_by_domain(tx).values()), notices_rows.unread(tx, call.principal)
+        return (
+            tape.last_position(tx),
+            sum(health_rows.open_by_domain(tx).values()),
+            notices_rows.unread(tx, call.principal),
+        )
 
     entries, wrong, unread = await parts.db.read(query)
     return ok(
@@ -117,16 +123,21 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
 def models_of(parts: Parts) -> list[ModelInfo]:
     healthy = parts.models.health(parts.clock.now_ms())
     return [
-        ModelInfo(target.name, target.provider, target.model, target.context_tokens, at == 0, healthy[target.provider])
+        ModelInfo(
+            target.name,
+            target.provider,
+            target.model,
+            target.context_tokens,
+            at == 0,
+            healthy[target.provider],
+        )
         for at, target in enumerate(parts.models.targets)
     ]
 
 
-async def tools(call: Call[Nothing, Nothing]) -> Answer:
+async def tools(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(ToolList(list(call.parts.catalogue.specs())))
 
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 _STYLE = """:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}
 code{font:0.95em ui-monospace,monospace;padding:0.1em 0.3em;border-radius:0.3em;background:rgba(127,127,127,0.15)}"""
@@ -143,10 +154,11 @@ reached; then load this page again.</p>
 </main></body></html>
 """.encode()
 _CSP = (
-    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; style-src"
+    f" 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; frame-ancestors 'none';"
+    " base-uri 'none'; form-action 'none'"
 ).encode()
 
 
-async def page(call: Call[Nothing, Nothing]) -> Answer:
-    return Answer(200, _PAGE, HTML, ((b"content-security-policy", _CSP),))
+async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return HttpResponse(200, _PAGE, HTML, ((b"content-security-policy", _CSP),))

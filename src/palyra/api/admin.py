@@ -1,4 +1,6 @@
-"""Tokens, browser sessions and policy over HTTP: what changes who may do what. Every change is on the system tape."""
+"""Tokens, browser sessions and policy over HTTP: what changes who may do what. Every change is on
+the system tape.
+"""
 
 import asyncio
 from typing import Any
@@ -7,19 +9,21 @@ from msgspec import Struct
 
 from palyra.agent.authorize import complete
 from palyra.api.auth import BROWSER_MS
-from palyra.api.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.guard import COOKIE, split
 from palyra.core.errors import InvalidInput, Unauthenticated
 from palyra.core.labels import CLEAN
 from palyra.core.verdicts import Origin, Question, SessionRule
 from palyra.policy import change_log
-from palyra.policy.sources import Problem
+from palyra.policy.sources import PolicyProblem
 from palyra.store import session_rules
 from palyra.store.tokens import Token, TokenScope
 
 
 class NewToken(Input, frozen=True, kw_only=True):
-    """`expires_ms`: a time, 0 for never. `workspace`: the only folder of a client; empty for the daemon's default workspace."""
+    """`expires_ms`: a time, 0 for never. `workspace`: the only folder of a client; empty for the
+    daemon's default workspace.
+    """
 
     name: str
     scope: TokenScope
@@ -59,7 +63,7 @@ class PolicyInForce(Struct, frozen=True):
     preset: str
     folder: str
     policies: list[Rule]
-    problems: list[Problem]
+    problems: list[PolicyProblem]
 
 
 class Explain(Input, frozen=True, kw_only=True):
@@ -71,61 +75,78 @@ class Explain(Input, frozen=True, kw_only=True):
     origin: Origin = "interactive"
 
 
-# --- tokens and browser sessions --------------------------------------------------------------------------------------
-
-
-async def list_tokens(call: Call[Nothing, Nothing]) -> Answer:
+async def list_tokens(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(TokenList(await call.parts.access.listing()))
 
 
-async def create_token(call: Call[Nothing, NewToken]) -> Answer:
+async def create_token(call: ApiCall[Nothing, NewToken]) -> HttpResponse:
     body = call.body
     if body.workspace and body.scope != "client":
-        raise InvalidInput(f"only a token of scope client is bound to a workspace, and this one is to be {body.scope}")
+        raise InvalidInput(
+            "only a token of scope client is bound to a workspace, and this one is to be"
+            f" {body.scope}"
+        )
     workspace = await asyncio.to_thread(call.parts.sessions.workspace, body.workspace)
     secret, token = await call.parts.access.mint(
-        call.principal, body.name, body.scope, principal=call.principal, expires_ms=body.expires_ms, workspace=workspace
+        call.principal,
+        body.name,
+        body.scope,
+        principal=call.principal,
+        expires_ms=body.expires_ms,
+        workspace=workspace,
     )
     return ok(MadeToken(secret, token), 201)
 
 
-async def revoke_token(call: Call[Nothing, Nothing]) -> Answer:
+async def revoke_token(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.access.revoke(call.principal, call.path["token_id"]))
 
 
-async def login_link(call: Call[Nothing, Nothing]) -> Answer:
+async def login_link(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     code = call.parts.access.login_code(call.principal)
     return ok(LoginLink(f"{_base(call)}/login?code={code}"))
 
 
-async def login(call: Call[Login, Nothing]) -> Answer:
+async def login(call: ApiCall[Login, Nothing]) -> HttpResponse:
     try:
         secret, _ = await call.parts.access.redeem(call.query.code, call.address)
     except Unauthenticated:
         if b"text/html" in call.headers.get(b"accept", b""):
             # A person is shown what to do by the console; a program gets the error.
-            return Answer(303, headers=((b"location", b"/#/login/used"),))
+            return HttpResponse(303, headers=((b"location", b"/#/login/used"),))
         raise
     cookie, key = split(secret)
     # What stands behind a # is for the page: it is never sent to a server.
     location = f"/#key={key}".encode()
-    return Answer(303, headers=((b"location", location), (b"set-cookie", _cookie(call, cookie, BROWSER_MS // 1000))))
+    return HttpResponse(
+        303,
+        headers=(
+            (b"location", location),
+            (b"set-cookie", _cookie(call, cookie, BROWSER_MS // 1000)),
+        ),
+    )
 
 
-async def logout(call: Call[Nothing, Nothing]) -> Answer:
-    """End the browser's session. A token that was made for a program stays good: it is revoked by its id."""
+async def logout(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    """End the browser's session. A token that was made for a program stays good: it is revoked by
+    its id.
+    """
     if call.by_cookie:
         await call.parts.access.revoke(call.principal, call.token.token_id)
-    return Answer(204, headers=((b"set-cookie", _cookie(call, "", 0)),))
+    return HttpResponse(204, headers=((b"set-cookie", _cookie(call, "", 0)),))
 
 
-def _cookie(call: Call[Any, Any], value: str, seconds: int) -> bytes:
+def _cookie(call: ApiCall[Any, Any], value: str, seconds: int) -> bytes:
     secure = "; Secure" if _has_tls(call) else ""
-    return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}".encode()
+    return (
+        f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}".encode()
+    )
 
 
-def _base(call: Call[Any, Any]) -> str:
-    """Where the caller reaches us. With TLS of our own they may be elsewhere: then by the name that they used, on HTTP's port."""
+def _base(call: ApiCall[Any, Any]) -> str:
+    """Where the caller reaches us. With TLS of our own they may be elsewhere: then by the name that
+    they used, on HTTP's port.
+    """
     if not _has_tls(call):
         return call.parts.url
     name = call.headers[b"host"].decode("latin-1")
@@ -134,23 +155,23 @@ def _base(call: Call[Any, Any]) -> str:
     return f"https://{name}:{call.parts.url.rpartition(':')[2]}"
 
 
-def _has_tls(call: Call[Any, Any]) -> bool:
+def _has_tls(call: ApiCall[Any, Any]) -> bool:
     return call.parts.url.startswith("https:")
 
 
-# --- policy -----------------------------------------------------------------------------------------------------------
-
-
-async def policy(call: Call[Nothing, Nothing]) -> Answer:
+async def policy(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     from palyra.policy.store import check
 
     store = call.parts.policy
     problems = await asyncio.to_thread(check, store.folder, store.preset)
-    rules = [Rule(rule.id, rule.effect, rule.reason, rule.file, rule.line) for rule in store.current.rules]
+    rules = [
+        Rule(rule.id, rule.effect, rule.reason, rule.file, rule.line)
+        for rule in store.current.rules
+    ]
     return ok(PolicyInForce(store.version, store.preset, str(store.folder or ""), rules, problems))
 
 
-async def explain(call: Call[Nothing, Explain]) -> Answer:
+async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
     parts, body = call.parts, call.body
     tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
     label = CLEAN
@@ -177,14 +198,16 @@ async def explain(call: Call[Nothing, Explain]) -> Answer:
     return ok(parts.policy.explain(complete(question)))
 
 
-async def reload(call: Call[Nothing, Nothing]) -> Answer:
+async def reload(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     parts = call.parts
     reloaded = await asyncio.to_thread(parts.policy.reload)
     await change_log.record(parts.db, call.principal, reloaded)
     if parts.shadow is not None:
-        await change_log.record(parts.db, call.principal, await asyncio.to_thread(parts.shadow.reload), shadow=True)
+        await change_log.record(
+            parts.db, call.principal, await asyncio.to_thread(parts.shadow.reload), shadow=True
+        )
     return ok(reloaded)
 
 
-async def reload_config(call: Call[Nothing, Nothing]) -> Answer:
+async def reload_config(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.reload_config())

@@ -1,6 +1,8 @@
-"""The ASGI application: find the route, check the caller, decode, call the handler, send. Everything it refuses, it says why.
+"""The ASGI application: find the route, check the caller, decode, call the handler, send.
+Everything it refuses, it says why.
 
-No framework stands between the socket and the handler: the way of a submission is a dozen dictionary lookups and one decode.
+No framework stands between the socket and the handler: the way of a submission is a dozen
+dictionary lookups and one decode.
 """
 
 import logging
@@ -9,22 +11,40 @@ from typing import Any
 
 from palyra.agent import client_tokens
 from palyra.api import decoding, openapi, table
-from palyra.api.calls import Answer, Call, Headers, Nothing, Parts, Receive, Scope, Send, Streaming, encode
-from palyra.api.errors import CLOSING, MethodNotAllowed, TooManyHeaders, body_of, internal, status_of
+from palyra.api.calls import (
+    ApiCall,
+    Headers,
+    HttpResponse,
+    Nothing,
+    Parts,
+    Receive,
+    Scope,
+    Send,
+    StreamingResponse,
+    encode,
+)
+from palyra.api.errors import (
+    CLOSING,
+    MethodNotAllowed,
+    TooManyHeaders,
+    body_of,
+    internal,
+    status_of,
+)
 from palyra.api.guard import Guard, key_from_query
 from palyra.api.intake import Pool
-from palyra.api.limits import Ending, Limits, seat
+from palyra.api.limits import ApiLimits, StreamEnd, seat
 from palyra.api.routes import Endpoint, Gives, Route, Table
 from palyra.api.streams import headers_of, place, send_answer, send_stream
 from palyra.api.watch import cursor_for
-from palyra.api.websocket import WS_PATH, Conversation
+from palyra.api.websocket import WS_PATH, WebSocketSession
 from palyra.core.errors import NotFound, PalyraError, Unavailable
 
 log = logging.getLogger("palyra.http")
 
 
 class App:
-    def __init__(self, parts: Parts, guard: Guard, limits: Limits, always: Headers = ()) -> None:
+    def __init__(self, parts: Parts, guard: Guard, limits: ApiLimits, always: Headers = ()) -> None:
         """`always`: headers of every answer."""
         self._always = always
         self.parts = parts
@@ -59,12 +79,10 @@ class App:
         """End every stream; what is being answered is still answered."""
         self.parts.streams.close()
 
-    async def _openapi(self, call: Call[Nothing, Nothing]) -> Answer:
+    async def _openapi(self, call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         if not self._document:
             self._document = encode(openapi.document(self.routes, self.parts.version))
-        return Answer(200, self._document)
-
-    # --- HTTP ---------------------------------------------------------------------------------------------------------
+        return HttpResponse(200, self._document)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
@@ -77,13 +95,13 @@ class App:
             if allowed := _cors(self.guard.foreign_origin(headers)):
                 extra = (*allowed, *extra)
                 if scope["method"] == "OPTIONS":
-                    await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
+                    await send_answer(send, HttpResponse(204, headers=_PREFLIGHT), extra)
                     return
             endpoint, path = self._find(scope["path"], scope["method"])
             label, route = endpoint.label, endpoint.route
             call = await self._call(endpoint, path, scope, headers, receive)
             outcome = await endpoint.route.handler(call)
-            if isinstance(outcome, Streaming):
+            if isinstance(outcome, StreamingResponse):
                 with outcome.place or place(self.parts, call.token) as ended:
                     self.parts.metrics.request(label, 200, time.perf_counter() - begun)
                     await self._stream(scope, outcome, receive, send, ended, extra)
@@ -99,13 +117,30 @@ class App:
         await send_answer(send, outcome, extra)
         self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
-    async def _stream(self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: Ending, extra: Headers) -> None:
+    async def _stream(
+        self,
+        scope: Scope,
+        outcome: StreamingResponse,
+        receive: Receive,
+        send: Send,
+        ended: StreamEnd,
+        extra: Headers,
+    ) -> None:
         if scope["method"] == "HEAD":
             await outcome.chunks.aclose()
-            await send_answer(send, Answer(200, media=outcome.media, headers=outcome.headers), extra)
+            await send_answer(
+                send, HttpResponse(200, media=outcome.media, headers=outcome.headers), extra
+            )
             return
         try:
-            await send_stream(outcome, receive, send, ended=ended, heartbeat_s=self.limits.heartbeat_s, extra=extra)
+            await send_stream(
+                outcome,
+                receive,
+                send,
+                ended=ended,
+                heartbeat_s=self.limits.heartbeat_s,
+                extra=extra,
+            )
         except Exception as error:
             # The answer has begun: it can only break off now, and must not look complete.
             raise _Broken(error) from error
@@ -116,9 +151,15 @@ class App:
         self.guard.check_host(raw, headers)
         self.guard.check_single(raw, headers)
         if len(raw) > self.limits.headers:
-            raise TooManyHeaders(f"a request may have {self.limits.headers} headers (limits.headers)", limit=self.limits.headers)
+            raise TooManyHeaders(
+                f"a request may have {self.limits.headers} headers (limits.headers)",
+                limit=self.limits.headers,
+            )
         if self._exchanges > self.limits.exchanges:
-            raise Unavailable(f"{self.limits.exchanges} requests and streams are open: try again when some have ended")
+            raise Unavailable(
+                f"{self.limits.exchanges} requests and streams are open: try again when some have"
+                " ended"
+            )
 
     def _find(self, path: str, method: str) -> tuple[Endpoint, dict[str, str]]:
         found = self._table.find(path)
@@ -128,15 +169,26 @@ class App:
         endpoint = endpoints.get("GET" if method == "HEAD" else method)
         if endpoint is None or (method == "HEAD" and endpoint.route.once):
             allowed = sorted(endpoints)
-            raise MethodNotAllowed(f"{path[:200]} takes {', '.join(allowed)}, not {method[:20]}", allowed=allowed)
+            raise MethodNotAllowed(
+                f"{path[:200]} takes {', '.join(allowed)}, not {method[:20]}", allowed=allowed
+            )
         return endpoint, values
 
     async def _call(
-        self, endpoint: Endpoint, path: dict[str, str], scope: Scope, headers: dict[bytes, bytes], receive: Receive
-    ) -> Call[Any, Any]:
+        self,
+        endpoint: Endpoint,
+        path: dict[str, str],
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+    ) -> ApiCall[Any, Any]:
         address = _address(scope)
         # What has effects names the page's half in a header, which no form and no link can.
-        given = scope["query_string"] if endpoint.route.has_effects else key_from_query(headers, scope["query_string"])
+        given = (
+            scope["query_string"]
+            if endpoint.route.has_effects
+            else key_from_query(headers, scope["query_string"])
+        )
         token, by_cookie = self.guard.admit(endpoint.route, headers, address)
         decoding.check_path(path)
         await client_tokens.check(self.parts.db, token, path)
@@ -145,21 +197,23 @@ class App:
         body: Any
         pool = self.strangers if endpoint.route.scope is None else None
         if takes is not None:
-            raw = await decoding.read_body(receive, headers, self.limits, most=takes.most, pool=pool)
+            raw = await decoding.read_body(
+                receive, headers, self.limits, most=takes.most, pool=pool
+            )
             body = decoding.upload(takes, raw, headers.get(b"content-type"))
         elif endpoint.decode is None:
             body = endpoint.default_body
         else:
-            raw = await decoding.read_body(receive, headers, self.limits, most=endpoint.route.most, pool=pool)
+            raw = await decoding.read_body(
+                receive, headers, self.limits, most=endpoint.route.most, pool=pool
+            )
             body = await decoding.body(endpoint, raw, headers.get(b"content-type"))
-        return Call(self.parts, token, path, query, body, headers, address, by_cookie, receive)
+        return ApiCall(self.parts, token, path, query, body, headers, address, by_cookie, receive)
 
-    def _failed(self, label: str, route: Route[Any, Any] | None) -> Answer:
+    def _failed(self, label: str, route: Route[Any, Any] | None) -> HttpResponse:
         reference = self.parts.clock.new_id()
         log.exception("%s failed (%s)", label, reference)
         return _refusal(internal(reference), route)
-
-    # --- WebSocket ----------------------------------------------------------------------------------------------------
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
@@ -183,7 +237,9 @@ class App:
             with place(self.parts, token) as ended:
                 await send({"type": "websocket.accept", "headers": headers_of(())})
                 self.parts.metrics.request(label, 101, time.perf_counter() - begun)
-                await Conversation(self.parts, self.guard, token, session_id, receive, send).run(after, ended)
+                await WebSocketSession(
+                    self.parts, self.guard, token, session_id, receive, send
+                ).run(after, ended)
             return
         except PalyraError as error:
             outcome = _refusal(error)
@@ -198,13 +254,15 @@ class _Broken(Exception):
         self.error = error
 
 
-async def _deny(scope: Scope, send: Send, outcome: Answer) -> None:
+async def _deny(scope: Scope, send: Send, outcome: HttpResponse) -> None:
     """Refuse an upgrade with the same answer that HTTP would give."""
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008})
         return
     headers = [*headers_of(outcome.headers), (b"content-type", outcome.media)]
-    await send({"type": "websocket.http.response.start", "status": outcome.status, "headers": headers})
+    await send(
+        {"type": "websocket.http.response.start", "status": outcome.status, "headers": headers}
+    )
     await send({"type": "websocket.http.response.body", "body": outcome.body})
 
 
@@ -213,7 +271,7 @@ def _address(scope: Scope) -> str:
     return seat(str(client[0])) if client else "unknown"
 
 
-def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> Answer:
+def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> HttpResponse:
     status = status_of(error)
     headers: list[tuple[bytes, bytes]] = []
     if status in CLOSING:
@@ -228,7 +286,7 @@ def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> Answer
     if refuse is not body_of:
         # Programs that know OpenAI's try again by themselves, and would start another run.
         headers.append((b"x-should-retry", b"true" if error.retryable else b"false"))
-    return Answer(status, refuse(error), headers=tuple(headers))
+    return HttpResponse(status, refuse(error), headers=tuple(headers))
 
 
 _PREFLIGHT: Headers = (
@@ -240,7 +298,9 @@ _PREFLIGHT: Headers = (
 
 
 def _cors(origin: bytes | None) -> Headers:
-    """Only the origins that the operator named may read answers; nobody else's pages are told anything."""
+    """Only the origins that the operator named may read answers; nobody else's pages are told
+    anything.
+    """
     if origin is None:
         return ()
     shown = (b"access-control-expose-headers", b"x-palyra-session, x-palyra-run")

@@ -1,6 +1,8 @@
-"""Who calls: tokens, browser sessions and login links. A token is random, shown once, and kept only as its digest.
+"""Who calls: tokens, browser sessions and login links. A token is random, shown once, and kept only
+as its digest.
 
-Every valid token is known in memory, so that checking one costs no query and revoking one takes effect at once.
+Every valid token is known in memory, so that checking one costs no query and revoking one takes
+effect at once.
 """
 
 import asyncio
@@ -12,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.agent.approvals import Answer as ApprovalAnswer
-from palyra.api.auth_failure_log import Refusals
+from palyra.api.auth_failure_log import AuthFailureLog
 from palyra.api.limits import Failures
 from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.core.events import AccessRefused, AccessWidened, AdminChanged
@@ -34,9 +36,16 @@ _MOST_ADDRESSES = 64
 # The daemon itself, looking at its own token's file.
 LOCAL = "local"
 _HERE = frozenset({LOCAL, "127.0.0.1", "::1", "unknown"})
-# A scope includes what those below it may do. Connectors and workers have surfaces of their own; a client gets the routes that
-# are marked for it, and no others.
-_RANK: dict[TokenScope, int] = {"owner": 3, "operator": 2, "viewer": 1, "client": 0, "connector": 0, "worker": 0}
+# A scope includes what those below it may do. Connectors and workers have surfaces of their own; a
+# client gets the routes that are marked for it, and no others.
+_RANK: dict[TokenScope, int] = {
+    "owner": 3,
+    "operator": 2,
+    "viewer": 1,
+    "client": 0,
+    "connector": 0,
+    "worker": 0,
+}
 
 
 def allows(scope: TokenScope, needed: TokenScope) -> bool:
@@ -46,7 +55,10 @@ def allows(scope: TokenScope, needed: TokenScope) -> bool:
 def check_standing(token: Token, answer: ApprovalAnswer) -> None:
     """Raise Forbidden for an answer that holds for good, unless an owner gives it."""
     if answer.scope == "always" and token.scope != "owner":
-        raise Forbidden("only an owner's token may allow something for good: answer once, for the session, or for a time")
+        raise Forbidden(
+            "only an owner's token may allow something for good: answer once, for the session, or"
+            " for a time"
+        )
 
 
 def digest_of(secret: str) -> bytes:
@@ -67,11 +79,12 @@ class Access:
         self._codes: dict[bytes, _Code] = {}
         self._used_ms: dict[str, int] = {}
         self._failures = Failures()
-        self._refusals = Refusals(self._refused)
+        self._refusals = AuthFailureLog(self._refused)
         self._recording: asyncio.Future[Any] | None = None
         # Addresses beyond this machine, by token, that the tape knows of.
         self._seen: dict[str, set[str]] = {}
-        # Told the token's id when it stops being good, so that what was opened with it can be closed.
+        # Told the token's id when it stops being good, so that what was opened with it can be
+        # closed.
         self.on_revoked: Callable[[str], None] = lambda token_id: None
 
     async def open(self) -> None:
@@ -87,27 +100,34 @@ class Access:
 
     def has_others(self, local: str) -> bool:
         """Whether somebody made a token, beside the command line's here and what browsers have."""
-        return any(token.token_id != local and token.name != _BROWSER for token in self._tokens.values())
-
-    # --- tokens -------------------------------------------------------------------------------------------------------
+        return any(
+            token.token_id != local and token.name != _BROWSER for token in self._tokens.values()
+        )
 
     def knows(self, secret: str) -> bool:
         """Whether there is such a token, without anything that follows from asking."""
         return digest_of(secret) in self._tokens
 
     def identify(self, secret: str, address: str) -> Token:
-        """The token behind a secret, or Unauthenticated that says what to do; `address` is where the caller sits."""
+        """The token behind a secret, or Unauthenticated that says what to do; `address` is where
+        the caller sits.
+        """
         digest = digest_of(secret)
         token = self._tokens.get(digest)
         if token is None:
             self._refuse(address, digest)
-            raise Unauthenticated("this token is not valid: it is mistyped, or it was revoked; see `palyra token create`")
+            raise Unauthenticated(
+                "this token is not valid: it is mistyped, or it was revoked; see `palyra token"
+                " create`"
+            )
         now = self._clock.now_ms()
         if 0 < token.expires_ms <= now:
             del self._tokens[digest]
             self.on_revoked(token.token_id)
             self._refuse(address, digest)
-            raise Unauthenticated("this token has expired: log in again, or see `palyra token create`")
+            raise Unauthenticated(
+                "this token has expired: log in again, or see `palyra token create`"
+            )
         if now - self._used_ms.get(token.token_id, 0) > _USED_EVERY_MS:
             self._used_ms[token.token_id] = now
             self._db.write(lambda tx: tokens.used(tx, token.token_id))
@@ -138,21 +158,37 @@ class Access:
         self._recording = self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, events))
 
     async def mint(
-        self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0, workspace: str = ""
+        self,
+        by: str,
+        name: str,
+        scope: TokenScope,
+        *,
+        principal: str,
+        expires_ms: int = 0,
+        workspace: str = "",
     ) -> tuple[str, Token]:
         """A new token and its secret, which is known to nobody else from now on."""
         check_line("name", name)
         name = self._redact(name).strip()
         if not name or len(name) > _LONGEST_NAME:
-            raise InvalidInput(f"a token needs a name of at most {_LONGEST_NAME} characters, so that it can be told from others")
+            raise InvalidInput(
+                f"a token needs a name of at most {_LONGEST_NAME} characters, so that it can be"
+                " told from others"
+            )
         now = self._clock.now_ms()
         if expires_ms and expires_ms <= now:
-            raise InvalidInput("expires_ms lies in the past; it is a time in milliseconds since 1970, 0 for never")
+            raise InvalidInput(
+                "expires_ms lies in the past; it is a time in milliseconds since 1970, 0 for never"
+            )
         secret = PREFIX + secrets.token_urlsafe(32)
         digest = digest_of(secret)
-        token = Token(self._clock.new_id(), name, principal, scope, now, expires_ms, workspace=workspace)
+        token = Token(
+            self._clock.new_id(), name, principal, scope, now, expires_ms, workspace=workspace
+        )
         details = {"name": name, "scope": scope, **({"workspace": workspace} if workspace else {})}
-        event = AdminChanged(what="token", action="created", subject=token.token_id, details=details)
+        event = AdminChanged(
+            what="token", action="created", subject=token.token_id, details=details
+        )
 
         def step(tx: Tx) -> None:
             tokens.add(tx, token, digest)
@@ -173,7 +209,10 @@ class Access:
             return tokens.revoke(tx, token_id)
 
         # Forgotten first: nobody gets in with it while the step is on its way to the disk.
-        kept, self._tokens = self._tokens, {digest: token for digest, token in self._tokens.items() if token.token_id != token_id}
+        kept, self._tokens = (
+            self._tokens,
+            {digest: token for digest, token in self._tokens.items() if token.token_id != token_id},
+        )
         try:
             revoked = await self._db.write(step)
         except BaseException:
@@ -186,14 +225,16 @@ class Access:
     async def listing(self) -> list[Token]:
         return await self._db.read(tokens.listing)
 
-    # --- login links --------------------------------------------------------------------------------------------------
-
     def login_code(self, principal: str) -> str:
         """A code that opens one browser session, once, within ten minutes."""
         now = self._clock.elapsed_ms()
-        self._codes = {digest: code for digest, code in self._codes.items() if code.expires_ms > now}
+        self._codes = {
+            digest: code for digest, code in self._codes.items() if code.expires_ms > now
+        }
         if len(self._codes) >= _MOST_CODES:
-            raise LimitExceeded(f"{_MOST_CODES} login links are waiting to be used: use one, or wait ten minutes")
+            raise LimitExceeded(
+                f"{_MOST_CODES} login links are waiting to be used: use one, or wait ten minutes"
+            )
         code = secrets.token_urlsafe(32)
         self._codes[digest_of(code)] = _Code(principal, now + LOGIN_MS)
         return code
@@ -205,7 +246,14 @@ class Access:
         # A clock that is set back must not make a link live longer.
         if found is None or found.expires_ms <= self._clock.elapsed_ms():
             self._refuse(address, digest)
-            raise Unauthenticated("this login link was used already or is older than ten minutes: get a new one with `palyra up`")
+            raise Unauthenticated(
+                "this login link was used already or is older than ten minutes: get a new one with"
+                " `palyra up`"
+            )
         return await self.mint(
-            found.principal, _BROWSER, "owner", principal=found.principal, expires_ms=self._clock.now_ms() + BROWSER_MS
+            found.principal,
+            _BROWSER,
+            "owner",
+            principal=found.principal,
+            expires_ms=self._clock.now_ms() + BROWSER_MS,
         )

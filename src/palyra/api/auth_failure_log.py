@@ -1,6 +1,8 @@
-"""Wrong credentials, for the tape: by address, at most one entry a minute for each, and never the credential.
+"""Wrong credentials, for the tape: by address, at most one entry a minute for each, and never the
+credential.
 
-Anybody can send wrong ones, so what they leave behind is bounded: many addresses in one minute are one entry.
+Anybody can send wrong ones, so what they leave behind is bounded: many addresses in one minute are
+one entry.
 """
 
 import asyncio
@@ -11,8 +13,10 @@ from palyra.core.events import AccessRefused
 _MOST_ADDRESSES = 32
 
 
-class Refusals:
-    def __init__(self, record: Callable[[list[AccessRefused]], object], *, every_s: float = 60.0) -> None:
+class AuthFailureLog:
+    def __init__(
+        self, record: Callable[[list[AccessRefused]], object], *, every_s: float = 60.0
+    ) -> None:
         self._record = record
         self._every_s = every_s
         # Attempts by address since its last entry. Who is here had one less than a minute ago.
@@ -47,6 +51,8 @@ class Refusals:
     def _tell(self) -> list[str]:
         again = [(address, attempts) for address, attempts in self._since.items() if attempts]
         if again:
-            self._record([AccessRefused(address=address, attempts=attempts) for address, attempts in again])
+            self._record(
+                [AccessRefused(address=address, attempts=attempts) for address, attempts in again]
+            )
         self._since = {}
         return [address for address, _ in again]

@@ -1,4 +1,6 @@
-"""Backups of the journal over HTTP: made, listed, taken away. What is handed out lies in the backups folder and nowhere else."""
+"""Backups of the journal over HTTP: made, listed, taken away. What is handed out lies in the
+backups folder and nowhere else.
+"""
 
 import asyncio
 import os
@@ -10,13 +12,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, Streaming, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, StreamingResponse, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.store import sqlite_files, tape
-from palyra.store.verify import Report
+from palyra.store.verify import VerifyReport
 from palyra.system.thread_pool import everyday
 
 _FILE = b"application/vnd.sqlite3"
@@ -25,7 +27,9 @@ _UNFINISHED = ".partial"
 
 
 class Backup(Input, frozen=True, kw_only=True):
-    """`folder`: where it goes instead of the backups folder, on the daemon's machine; it must be there already."""
+    """`folder`: where it goes instead of the backups folder, on the daemon's machine; it must be
+    there already.
+    """
 
     name: Annotated[str, Meta(pattern="^$|^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = ""
     folder: Annotated[str, Meta(max_length=4096)] = ""
@@ -47,22 +51,29 @@ class BackupList(Struct, frozen=True):
     backups: list[KeptBackup]
 
 
-async def backup(call: Call[Nothing, Backup]) -> Answer:
+async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
     parts = call.parts
     folder = _elsewhere(call.body.folder) if call.body.folder else _folder(parts.home)
-    name = call.body.name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime(parts.clock.now_ms() / 1000))
+    name = call.body.name or time.strftime(
+        "journal-%Y%m%d-%H%M%S.db", time.gmtime(parts.clock.now_ms() / 1000)
+    )
     target = folder / name
 
-    def copy() -> Report:
+    def copy() -> VerifyReport:
         if not call.body.folder:
             folder.mkdir(mode=0o700, exist_ok=True)
         try:
             return sqlite_files.backup(parts.journal_path, target)
         except OSError as error:
-            raise InvalidInput(f"{folder} cannot be written to ({(error.strerror or '').lower()}): name another one") from None
+            raise InvalidInput(
+                f"{folder} cannot be written to ({(error.strerror or '').lower()}): name"
+                " another one"
+            ) from None
 
     report = await asyncio.to_thread(copy)
-    made = AdminChanged(what="journal", action="backed up", subject=name, details={"entries": report.entries})
+    made = AdminChanged(
+        what="journal", action="backed up", subject=name, details={"entries": report.entries}
+    )
     await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made]))
     return ok(BackedUp(str(target), report.entries))
 
@@ -71,12 +82,14 @@ def _elsewhere(folder: str) -> Path:
     path = Path(folder)
     if not path.is_absolute() or not path.is_dir():
         raise InvalidInput(
-            f"{folder} is no folder on the daemon's machine: make it first, and name it from the root", folder=folder
+            f"{folder} is no folder on the daemon's machine: make it first, and name it from the"
+            " root",
+            folder=folder,
         )
     return path
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await everyday.do(_listing, _folder(call.parts.home)))
 
 
@@ -89,11 +102,11 @@ def _listing(folder: Path) -> BackupList:
     return BackupList(str(folder), sorted(found, key=lambda one: one.made_ms, reverse=True))
 
 
-async def download(call: Call[Nothing, Nothing]) -> Streaming:
+async def download(call: ApiCall[Nothing, Nothing]) -> StreamingResponse:
     name = call.path["backup"]
     file = await everyday.do(_opened, _folder(call.parts.home) / name)
     disposition = b'attachment; filename="%b"' % name.encode()
-    return Streaming(_FILE, _pieces(file), headers=((b"content-disposition", disposition),))
+    return StreamingResponse(_FILE, _pieces(file), headers=((b"content-disposition", disposition),))
 
 
 def _opened(path: Path) -> int:
@@ -101,7 +114,9 @@ def _opened(path: Path) -> int:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        raise NotFound(f"there is no backup {path.name}: `GET /v1/journal/backups` lists them", name=path.name) from None
+        raise NotFound(
+            f"there is no backup {path.name}: `GET /v1/journal/backups` lists them", name=path.name
+        ) from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise NotFound(f"{path.name} is no backup", name=path.name)
@@ -122,10 +137,30 @@ def _folder(home: Path) -> Path:
 
 _BACKUP_LIST = "/v1/journal/backups"
 BACKUPS: tuple[Route[Any, Any], ...] = (
-    Route(method="POST", path="/v1/journal/backup", summary="a verified copy in the backups folder, or in another one",
-          handler=backup, scope="owner", body=Backup, gives=(Gives(200, BackedUp),), errors=(409,)),
-    Route(method="GET", path=_BACKUP_LIST, summary="the copies in the backups folder, newest first", handler=listing,
-          scope="owner", gives=(Gives(200, BackupList),)),
-    Route(method="GET", path=f"{_BACKUP_LIST}/{{backup}}", summary="one of them, as it is", handler=download, scope="owner",
-          gives=(Gives(200, media=_FILE),)),
-)  # fmt: skip
+    Route(
+        method="POST",
+        path="/v1/journal/backup",
+        summary="a verified copy in the backups folder, or in another one",
+        handler=backup,
+        scope="owner",
+        body=Backup,
+        gives=(Gives(200, BackedUp),),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=_BACKUP_LIST,
+        summary="the copies in the backups folder, newest first",
+        handler=listing,
+        scope="owner",
+        gives=(Gives(200, BackupList),),
+    ),
+    Route(
+        method="GET",
+        path=f"{_BACKUP_LIST}/{{backup}}",
+        summary="one of them, as it is",
+        handler=download,
+        scope="owner",
+        gives=(Gives(200, media=_FILE),),
+    ),
+)

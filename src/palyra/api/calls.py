@@ -1,4 +1,6 @@
-"""What a handler gets and what it gives back. A handler translates: it calls one verb of the core and names the status."""
+"""What a handler gets and what it gives back. A handler translates: it calls one verb of the core
+and names the status.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
@@ -13,19 +15,19 @@ from msgspec import Meta, Struct
 from palyra.store.tokens import Token
 
 if TYPE_CHECKING:
-    from palyra.agent.approvals import Answers
-    from palyra.agent.broadcast import Hub
+    from palyra.agent.approvals import ApprovalService
+    from palyra.agent.broadcast import Broadcast
     from palyra.agent.gateway import Gateway
     from palyra.agent.runs import Runs
-    from palyra.agent.session_rules import Rules
+    from palyra.agent.session_rules import SessionRules
     from palyra.agent.sessions import Sessions
     from palyra.agent.settings import ConfigReloaded
     from palyra.api.auth import Access
     from palyra.api.exposure import Exposure, Listener
-    from palyra.api.limits import Ending, Limits, Streams
+    from palyra.api.limits import ApiLimits, OpenStreams, StreamEnd
     from palyra.api.metrics import Metrics
     from palyra.features.budgets.forecasts import Forecasts
-    from palyra.features.budgets.service import Budgets
+    from palyra.features.budgets.service import BudgetService
     from palyra.features.channels.lazy import LateChannels
     from palyra.features.compaction.service import Compacting
     from palyra.features.health.doctor import Doctor
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from palyra.features.schedules.service import Schedules
     from palyra.features.schedules.webhooks import Hooks
     from palyra.features.setup.model import Setup
-    from palyra.features.skills.registry import Shelf
+    from palyra.features.skills.registry import SkillRegistry
     from palyra.features.tasks.service import TaskVerbs
     from palyra.features.time_travel.fork import Forking
     from palyra.features.time_travel.replay.service import Replays
@@ -85,14 +87,14 @@ class Parts:
 
     db: "Database"
     clock: "Clock"
-    hub: "Hub"
+    hub: "Broadcast"
     runs: "Runs"
     gateway: "Gateway"
     callers: "Callers"
     enclosures: "Enclosures"
     sessions: "Sessions"
-    rules: "Rules"
-    answers: "Answers"
+    rules: "SessionRules"
+    answers: "ApprovalService"
     undoing: "Undoing"
     compacting: "Compacting"
     rewinding: "Rewinding"
@@ -100,7 +102,7 @@ class Parts:
     forking: "Forking"
     moments: "Moments"
     models: "Models"
-    budgets: "Budgets"
+    budgets: "BudgetService"
     forecasts: "Forecasts"
     catalogue: "Catalogue"
     policy: "PolicyStore"
@@ -113,7 +115,7 @@ class Parts:
     learning: "Learning"
     retention: "Retention"
     transcripts: "Transcripts"
-    shelf: "Shelf"
+    shelf: "SkillRegistry"
     mcp: "Mcp"
     project_notes: "ProjectNotes"
     workers: "Workers"
@@ -129,8 +131,8 @@ class Parts:
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     restart: Callable[[], None]
     access: "Access"
-    streams: "Streams"
-    limits: "Limits"
+    streams: "OpenStreams"
+    limits: "ApiLimits"
     metrics: "Metrics"
     home: Path
     journal_path: Path
@@ -164,7 +166,7 @@ B = TypeVar("B", bound=Struct)
 
 
 @dataclass(slots=True)
-class Call(Generic[Q, B]):
+class ApiCall(Generic[Q, B]):
     """One request, checked and decoded."""
 
     parts: Parts
@@ -184,7 +186,7 @@ class Call(Generic[Q, B]):
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpResponse:
     status: int
     body: bytes = b""
     media: bytes = JSON
@@ -192,8 +194,10 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Streaming:
-    """An answer that comes in pieces until its end or the client's. `heartbeat` is sent when there was nothing else for a while."""
+class StreamingResponse:
+    """An answer that comes in pieces until its end or the client's. `heartbeat` is sent when there
+    was nothing else for a while.
+    """
 
     media: bytes
     chunks: AsyncGenerator[bytes, None]
@@ -202,11 +206,11 @@ class Streaming:
     # Told when the client goes away before the end.
     left: Callable[[], Awaitable[object]] | None = None
     # The place that is held for it already; else it gets one when it begins.
-    place: "AbstractContextManager[Ending] | None" = None
+    place: "AbstractContextManager[StreamEnd] | None" = None
 
 
 encode = msgspec.json.Encoder().encode
 
 
-def ok(value: Any, status: int = 200) -> Answer:
-    return Answer(status, encode(value))
+def ok(value: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(status, encode(value))

@@ -1,6 +1,8 @@
-"""The console's files, as they were built into the package. Only names that are in the folder are served, and nothing inline runs.
+"""The console's files, as they were built into the package. Only names that are in the folder are
+served, and nothing inline runs.
 
-They are read once for each build and kept compressed; where nothing was built, the page says how to do that.
+They are read once for each build and kept compressed; where nothing was built, the page says how to
+do that.
 """
 
 import gzip
@@ -9,18 +11,22 @@ from typing import Any
 
 import palyra
 from palyra.api import about
-from palyra.api.calls import HTML, Answer, Call, Headers, Nothing
+from palyra.api.calls import HTML, ApiCall, Headers, HttpResponse, Nothing
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import NotFound
 from palyra.system.thread_pool import everyday
 
 FOLDER = Path(palyra.__file__).parent / "console"
 CSP = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    b"manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;"
+    b" connect-src 'self'; manifest-src 'self'; frame-ancestors 'none'; base-uri 'none';"
+    b" form-action 'none'"
 )
 # What works in the background only fetches: it has no page to draw.
-_WORKER: Headers = ((b"content-security-policy", b"default-src 'none'; connect-src 'self'"), (b"cache-control", b"no-cache"))
+_WORKER: Headers = (
+    (b"content-security-policy", b"default-src 'none'; connect-src 'self'"),
+    (b"cache-control", b"no-cache"),
+)
 _PAGE: Headers = ((b"content-security-policy", CSP),)
 # A file's name changes with its content.
 _FOR_GOOD: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
@@ -34,7 +40,9 @@ _MOST_KEPT = 64
 
 
 class Files:
-    """Files of one folder: a name and its time of change give the same bytes, so they are read and compressed once."""
+    """Files of one folder: a name and its time of change give the same bytes, so they are read and
+    compressed once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -59,51 +67,85 @@ class Files:
 _files = Files(FOLDER)
 
 
-async def page(call: Call[Nothing, Nothing]) -> Answer:
+async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     found = await everyday.do(_files.get, "index.html")
     if found is None:
         return await about.page(call)
     return _answer(found, call.headers, HTML, _PAGE)
 
 
-async def asset(call: Call[Nothing, Nothing]) -> Answer:
+async def asset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     name = call.path["asset"]
     found = await everyday.do(_files.get, f"assets/{name}")
     if found is None:
-        raise NotFound(f"the console has no file {name}: load the page again, it was built anew", asset=name)
+        raise NotFound(
+            f"the console has no file {name}: load the page again, it was built anew", asset=name
+        )
     return _answer(found, call.headers, _MEDIA[Path(name).suffix], _FOR_GOOD)
 
 
-async def manifest(call: Call[Nothing, Nothing]) -> Answer:
-    return _answer(await _built("manifest.webmanifest"), call.headers, b"application/manifest+json", ())
+async def manifest(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return _answer(
+        await _built("manifest.webmanifest"), call.headers, b"application/manifest+json", ()
+    )
 
 
-async def worker(call: Call[Nothing, Nothing]) -> Answer:
+async def worker(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return _answer(await _built("worker.js"), call.headers, _MEDIA[".js"], _WORKER)
 
 
 async def _built(name: str) -> tuple[bytes, bytes]:
     found = await everyday.do(_files.get, name)
     if found is None:
-        raise NotFound("the console is not built: run `make console`, then load the page again", asset=name)
+        raise NotFound(
+            "the console is not built: run `make console`, then load the page again", asset=name
+        )
     return found
 
 
-def _answer(found: tuple[bytes, bytes], asked: dict[bytes, bytes], media: bytes, headers: Headers) -> Answer:
+def _answer(
+    found: tuple[bytes, bytes], asked: dict[bytes, bytes], media: bytes, headers: Headers
+) -> HttpResponse:
     plain, packed = found
     varies = (*headers, (b"vary", b"accept-encoding"))
     if b"gzip" in asked.get(b"accept-encoding", b""):
-        return Answer(200, packed, media, (*varies, (b"content-encoding", b"gzip")))
-    return Answer(200, plain, media, varies)
+        return HttpResponse(200, packed, media, (*varies, (b"content-encoding", b"gzip")))
+    return HttpResponse(200, plain, media, varies)
 
 
 CONSOLE: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/", summary="the console, or a page that says how to build it", handler=page, scope=None,
-          gives=(Gives(200, media=HTML),)),
-    Route(method="GET", path="/assets/{asset}", summary="a file of the console", handler=asset, scope=None,
-          gives=(Gives(200, media=b"*/*"),)),
-    Route(method="GET", path="/manifest.webmanifest", summary="the console as an app to install", handler=manifest, scope=None,
-          gives=(Gives(200, media=b"*/*"),), errors=(404,)),
-    Route(method="GET", path="/worker.js", summary="keeps the console's own files for when the daemon is away", handler=worker,
-          scope=None, gives=(Gives(200, media=b"text/javascript"),), errors=(404,)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/",
+        summary="the console, or a page that says how to build it",
+        handler=page,
+        scope=None,
+        gives=(Gives(200, media=HTML),),
+    ),
+    Route(
+        method="GET",
+        path="/assets/{asset}",
+        summary="a file of the console",
+        handler=asset,
+        scope=None,
+        gives=(Gives(200, media=b"*/*"),),
+    ),
+    Route(
+        method="GET",
+        path="/manifest.webmanifest",
+        summary="the console as an app to install",
+        handler=manifest,
+        scope=None,
+        gives=(Gives(200, media=b"*/*"),),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/worker.js",
+        summary="keeps the console's own files for when the daemon is away",
+        handler=worker,
+        scope=None,
+        gives=(Gives(200, media=b"text/javascript"),),
+        errors=(404,),
+    ),
+)

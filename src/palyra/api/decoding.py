@@ -1,4 +1,6 @@
-"""Reading requests: query and body into typed values. Nothing that is malformed, too large or too slow gets further than this."""
+"""Reading requests: query and body into typed values. Nothing that is malformed, too large or too
+slow gets further than this.
+"""
 
 import asyncio
 from typing import Any
@@ -9,15 +11,16 @@ import msgspec
 from palyra.api.calls import Receive, Upload
 from palyra.api.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
 from palyra.api.intake import Pool
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.api.routes import PATTERNS, Endpoint, Takes
 from palyra.core import input_checks
 from palyra.core.errors import InvalidInput
 from palyra.system.thread_pool import everyday
 
 _MOST_PARAMETERS = 32
-# A client that is still sending when it is refused may never read why; so much more is taken in and thrown away first, and it has
-# half of the time that a body has: on a busy machine sixteen megabytes take seconds.
+# A client that is still sending when it is refused may never read why; so much more is taken in and
+# thrown away first, and it has half of the time that a body has: on a busy machine sixteen
+# megabytes take seconds.
 _DRAINED = 8
 _DRAIN_S = 10.0
 
@@ -32,7 +35,10 @@ class Gone(Exception):
 def check_path(values: dict[str, str]) -> None:
     for name, value in values.items():
         if not PATTERNS[name].match(value):
-            raise InvalidInput(f"{name} in the address is not valid: it must match {PATTERNS[name].pattern}", value=value[:64])
+            raise InvalidInput(
+                f"{name} in the address is not valid: it must match {PATTERNS[name].pattern}",
+                value=value[:64],
+            )
 
 
 def query(endpoint: Endpoint, raw: bytes) -> Any:
@@ -40,7 +46,12 @@ def query(endpoint: Endpoint, raw: bytes) -> Any:
     if not raw and endpoint.default_query is not None:
         return endpoint.default_query
     try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
+        pairs = parse_qsl(
+            raw.decode("ascii"),
+            keep_blank_values=True,
+            max_num_fields=_MOST_PARAMETERS,
+            errors="strict",
+        )
     except ValueError as error:
         raise InvalidInput(f"the query string cannot be read: {error}") from error
     values = dict(pairs)
@@ -65,7 +76,10 @@ async def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> An
     if not raw and endpoint.default_body is not None:
         return endpoint.default_body
     assert endpoint.decode is not None
-    if content_type is not None and content_type.partition(b";")[0].strip().lower() != b"application/json":
+    if (
+        content_type is not None
+        and content_type.partition(b";")[0].strip().lower() != b"application/json"
+    ):
         raise WrongMediaType("the body must be JSON: send it with Content-Type: application/json")
     await check_json(raw)
     try:
@@ -78,7 +92,9 @@ async def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> An
 
 def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:
     media = takes.media.decode()
-    if media != "*/*" and (content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media):
+    if media != "*/*" and (
+        content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media
+    ):
         raise WrongMediaType(f"the body must be {media}: send it with Content-Type: {media}")
     return Upload(raw)
 
@@ -86,13 +102,22 @@ def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:
 def invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
     problem, _, where = str(error).partition(" - at `")
     path = where.removesuffix("`") or "$"
-    return InvalidInput(f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path)
+    return InvalidInput(
+        f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path
+    )
 
 
 async def read_body(
-    receive: Receive, headers: dict[bytes, bytes], limits: Limits, *, most: int = 0, pool: Pool | None = None
+    receive: Receive,
+    headers: dict[bytes, bytes],
+    limits: ApiLimits,
+    *,
+    most: int = 0,
+    pool: Pool | None = None,
 ) -> bytes:
-    """The whole body, of at most `most` bytes if that is given, else as many as every route takes. `pool`: for a stranger's."""
+    """The whole body, of at most `most` bytes if that is given, else as many as every route takes.
+    `pool`: for a stranger's.
+    """
     if most:
         limits = msgspec.structs.replace(limits, body_bytes=most)
     declared = headers.get(b"content-length", b"")
@@ -108,7 +133,7 @@ async def read_body(
         raise BodyTooSlow(f"the body did not arrive within {limits.body_s:g} s") from None
 
 
-async def _read(receive: Receive, limits: Limits, pool: Pool | None) -> bytes:
+async def _read(receive: Receive, limits: ApiLimits, pool: Pool | None) -> bytes:
     # One growing buffer: a list of a million pieces of one byte each would be fifty times as large.
     body = bytearray()
     held = 0
@@ -135,13 +160,13 @@ async def _read(receive: Receive, limits: Limits, pool: Pool | None) -> bytes:
             pool.give_back(held)
 
 
-def _fitting(body: bytes, limits: Limits) -> bytes:
+def _fitting(body: bytes, limits: ApiLimits) -> bytes:
     if len(body) > limits.body_bytes:
         raise _too_large(limits)
     return body
 
 
-async def _drain(receive: Receive, limits: Limits) -> None:
+async def _drain(receive: Receive, limits: ApiLimits) -> None:
     size = 0
     try:
         async with asyncio.timeout(_DRAIN_S):
@@ -156,5 +181,8 @@ async def _drain(receive: Receive, limits: Limits) -> None:
         return
 
 
-def _too_large(limits: Limits) -> BodyTooLarge:
-    return BodyTooLarge(f"the body is larger than {limits.body_bytes} bytes (limits.body_bytes)", limit=limits.body_bytes)
+def _too_large(limits: ApiLimits) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"the body is larger than {limits.body_bytes} bytes (limits.body_bytes)",
+        limit=limits.body_bytes,
+    )

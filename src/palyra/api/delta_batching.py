@@ -1,4 +1,5 @@
-"""Text that came in small pieces, put together: a message costs more than its bytes, on both sides of a connection.
+"""Text that came in small pieces, put together: a message costs more than its bytes, on both sides
+of a connection.
 
 The first piece of a model's turn leaves at once; what comes in the moment after it goes out as one.
 """
@@ -25,7 +26,9 @@ def wires(batch: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         if number or len(items) == 1:
             yield from items
         else:
-            yield from ((0, _encode(event)) for event in joined([decode_live(wire) for _, wire in items]))
+            yield from (
+                (0, _encode(event)) for event in joined([decode_live(wire) for _, wire in items])
+            )
 
 
 def joined(values: list[Any]) -> Iterator[Any]:
@@ -48,7 +51,12 @@ def joined(values: list[Any]) -> Iterator[Any]:
 
 
 def _continues(first: ModelDelta, value: ModelDelta) -> bool:
-    same = first.run_id == value.run_id and first.turn == value.turn and not value.whole and not value.call
+    same = (
+        first.run_id == value.run_id
+        and first.turn == value.turn
+        and not value.whole
+        and not value.call
+    )
     return same and bool(first.text) != bool(first.reasoning) and _said(first) == _said(value)
 
 

@@ -1,4 +1,5 @@
-"""Acting while watching, over one open connection: what a caller may say on it and how it is answered, whatever carries it.
+"""Acting while watching, over one open connection: what a caller may say on it and how it is
+answered, whatever carries it.
 
 It offers nothing that requests do not: the same verbs, the same scopes and limits, the same errors.
 """
@@ -34,17 +35,21 @@ class AnswerApproval(Answer, frozen=True, kw_only=True, tag_field="type", tag="a
     id: str = ""
 
 
-class Cancel(Struct, frozen=True, kw_only=True, tag_field="type", tag="cancel", forbid_unknown_fields=True):
+class CancelRun(
+    Struct, frozen=True, kw_only=True, tag_field="type", tag="cancel", forbid_unknown_fields=True
+):
     run_id: str
     reason: str = ""
     id: str = ""
 
 
-class Ping(Struct, frozen=True, kw_only=True, tag_field="type", tag="ping", forbid_unknown_fields=True):
+class Ping(
+    Struct, frozen=True, kw_only=True, tag_field="type", tag="ping", forbid_unknown_fields=True
+):
     id: str = ""
 
 
-Act = Submit | AnswerApproval | Cancel
+Act = Submit | AnswerApproval | CancelRun
 Said = Act | Ping
 
 
@@ -55,7 +60,7 @@ class Ack(Struct, frozen=True, tag_field="type", tag="ack"):
     result: Submitted | Approval | RunRow
 
 
-class Refused(Struct, frozen=True, tag_field="type", tag="error"):
+class RefusedCommand(Struct, frozen=True, tag_field="type", tag="error"):
     id: str
     error: Problem
 
@@ -70,14 +75,18 @@ _decoder: msgspec.json.Decoder[Said] = msgspec.json.Decoder(Said)
 class Conversing:
     """One caller in one session. `surface` says where an approval was answered."""
 
-    def __init__(self, parts: Parts, guard: Guard, token: Token, session_id: str, surface: str) -> None:
+    def __init__(
+        self, parts: Parts, guard: Guard, token: Token, session_id: str, surface: str
+    ) -> None:
         self._parts = parts
         self._guard = guard
         self._token = token
         self._session_id = session_id
         self._surface = surface
 
-    async def reply(self, read: Callable[[], Said | Awaitable[Said]]) -> Ack | Refused | Pong:
+    async def reply(
+        self, read: Callable[[], Said | Awaitable[Said]]
+    ) -> Ack | RefusedCommand | Pong:
         """Answer what `read` makes of the bytes that came; what it refuses is an answer too."""
         message_id = ""
         try:
@@ -89,26 +98,37 @@ class Conversing:
                 return Pong(message_id)
             return Ack(message_id, await self._act(message))
         except PalyraError as error:
-            return Refused(message_id, problem_of(error))
+            return RefusedCommand(message_id, problem_of(error))
         except Exception:
             reference = self._parts.clock.new_id()
             log.exception("a message over %s failed (%s)", self._surface, reference)
-            return Refused(message_id, problem_of(internal(reference)))
+            return RefusedCommand(message_id, problem_of(internal(reference)))
 
     async def _act(self, message: Act) -> Submitted | Approval | RunRow:
         token, parts = self._token, self._parts
-        if not allows(token.scope, "operator") and (token.scope != "client" or isinstance(message, AnswerApproval)):
-            raise Forbidden(f"a token with scope {token.scope} may not do this: it needs operator", scope=token.scope)
+        if not allows(token.scope, "operator") and (
+            token.scope != "client" or isinstance(message, AnswerApproval)
+        ):
+            raise Forbidden(
+                f"a token with scope {token.scope} may not do this: it needs operator",
+                scope=token.scope,
+            )
         match message:
             case Submit():
                 origin = client_tokens.origin_of(token, attended=message.attended)
-                return await parts.gateway.submit(token.principal, self._session_id, message, origin=origin)
+                return await parts.gateway.submit(
+                    token.principal, self._session_id, message, origin=origin
+                )
             case AnswerApproval():
                 check_standing(token, message)
-                return await parts.answers.answer(token.principal, message.approval_id, message, self._surface)
-            case Cancel():
+                return await parts.answers.answer(
+                    token.principal, message.approval_id, message, self._surface
+                )
+            case CancelRun():
                 await client_tokens.check(parts.db, token, {"run_id": message.run_id})
-                return await parts.gateway.cancel(token.principal, message.run_id, message.reason or "cancelled by the user")
+                return await parts.gateway.cancel(
+                    token.principal, message.run_id, message.reason or "cancelled by the user"
+                )
 
 
 async def from_json(raw: bytes) -> Said:

@@ -1,4 +1,6 @@
-"""Errors become statuses here and nowhere else. One shape for all of them: code, message, retryable, details."""
+"""Errors become statuses here and nowhere else. One shape for all of them: code, message,
+retryable, details.
+"""
 
 from typing import Any
 
@@ -41,7 +43,9 @@ class WrongMediaType(InvalidInput):
 
 
 class WrongHost(Forbidden):
-    """The Host header names somebody else: a page elsewhere may be pretending that this is its own server."""
+    """The Host header names somebody else: a page elsewhere may be pretending that this is its own
+    server.
+    """
 
 
 class UpgradeRequired(InvalidInput):
@@ -96,7 +100,9 @@ def status_of(error: PalyraError) -> int:
 
 
 def problem_of(error: PalyraError) -> Problem:
-    return Problem(code=error.code, message=error.message, retryable=error.retryable, details=error.details)
+    return Problem(
+        code=error.code, message=error.message, retryable=error.retryable, details=error.details
+    )
 
 
 def body_of(error: PalyraError) -> bytes:
@@ -105,5 +111,7 @@ def body_of(error: PalyraError) -> bytes:
 
 def internal(reference: str) -> PalyraError:
     return PalyraError(
-        f"something went wrong inside the daemon; its log says what, at {reference}: please report it", reference=reference
+        f"something went wrong inside the daemon; its log says what, at {reference}: please"
+        " report it",
+        reference=reference,
     )

@@ -1,6 +1,8 @@
-"""Who can reach the daemon: this machine alone, or others. Others need TLS and a token that somebody made for them.
+"""Who can reach the daemon: this machine alone, or others. Others need TLS and a token that
+somebody made for them.
 
-What the daemon is called is decided here once: the same names stand in its certificate and are accepted as Host headers.
+What the daemon is called is decided here once: the same names stand in its certificate and are
+accepted as Host headers.
 """
 
 import fcntl
@@ -26,7 +28,9 @@ _GET_ADDRESS = 0x8915
 
 
 class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What others can reach, as far as the owner chose it. Ports are not part of it: they may be another at every start."""
+    """What others can reach, as far as the owner chose it. Ports are not part of it: they may be
+    another at every start.
+    """
 
     host: str = "127.0.0.1"
     tls: bool = False
@@ -69,15 +73,16 @@ def address_of(host: str, *, tls: bool) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         raise ConfigInvalid(
-            f"server.host is {host!r}, which is no address: write one of this machine, 0.0.0.0 for all of them, or 127.0.0.1; "
-            "names by which others call it go into server.tls.names",
+            f"server.host is {host!r}, which is no address: write one of this machine, 0.0.0.0 for"
+            " all of them, or 127.0.0.1; names by which others call it go into server.tls.names",
             key="server.host",
         ) from None
     if not address.is_loopback and not tls:
         raise ConfigInvalid(
-            f"server.host is {host}, so other machines could read every word: turn TLS on with `palyra config set "
-            'server.tls.enabled true`, or keep server.host = "127.0.0.1" and let something with TLS (a reverse proxy, an ssh '
-            "tunnel) forward to it; a proxy's name goes into server.allowed_hosts",
+            f"server.host is {host}, so other machines could read every word: turn TLS on with"
+            ' `palyra config set server.tls.enabled true`, or keep server.host = "127.0.0.1" and'
+            " let something with TLS (a reverse proxy, an ssh tunnel) forward to it; a proxy's"
+            " name goes into server.allowed_hosts",
             key="server.tls.enabled",
         )
     return host
@@ -87,15 +92,18 @@ def check_tokens(exposure: Exposure, *, others: bool) -> None:
     """`others`: somebody made a token, beside the one that the command line here has by itself."""
     if exposure.beyond and not others:
         raise ConfigInvalid(
-            f"server.host is {exposure.host}, but no token was made for anybody: start the daemon on this machine alone with "
-            "`PALYRA_SERVER__HOST=127.0.0.1 palyra up --detach`, make one with `palyra token create NAME --scope operator`, end it "
-            "with `palyra stop --daemon`, and start it again",
+            f"server.host is {exposure.host}, but no token was made for anybody: start the daemon"
+            " on this machine alone with `PALYRA_SERVER__HOST=127.0.0.1 palyra up --detach`, make"
+            " one with `palyra token create NAME --scope operator`, end it with `palyra stop"
+            " --daemon`, and start it again",
             key="server.host",
         )
 
 
 def names_of(host: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Every name and address by which the daemon is called: this machine's own, and what the owner added."""
+    """Every name and address by which the daemon is called: this machine's own, and what the owner
+    added.
+    """
     found = list(given)
     if host in _EVERYWHERE:
         found += [socket.gethostname(), *_addresses(with_6=host == "::")]
@@ -112,7 +120,12 @@ def called(host: str) -> str:
 async def record(db: Database, exposure: Exposure) -> None:
     """On the tape, if it is another than when the daemon last ran."""
     wire = msgspec.json.encode(exposure).decode()
-    event = AdminChanged(what="listening", action="changed", subject=exposure.host, details=msgspec.to_builtins(exposure))
+    event = AdminChanged(
+        what="listening",
+        action="changed",
+        subject=exposure.host,
+        details=msgspec.to_builtins(exposure),
+    )
     before = await db.read(listen_addresses.told)
     if wire == before or (not before and exposure == Exposure()):
         return

@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: uvicorn's protocol behind the intake budget.
 
-uvicorn reads headers, and queues requests that are sent before the last one was answered, without end. Here the parser gets the
-next slice only when nothing is queued, and what is wrong before there is a request is answered in the usual shape.
+uvicorn reads headers, and queues requests that are sent before the last one was answered, without
+end. Here the parser gets the next slice only when nothing is queued, and what is wrong before there
+is a request is answered in the usual shape.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from palyra.api.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
 from palyra.api.intake import BUDGET, Feed, Pool
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.api.streams import headers_of
 from palyra.api.unauthenticated_limits import Doorstep, Waiting
 from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError, Unavailable
@@ -45,9 +46,12 @@ class _Flow(FlowControl):
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection. `_in_head`, `_in_body`: where the parser is; `_overhead`: what a body in pieces brings beside its bytes."""
+    """One connection. `_in_head`, `_in_body`: where the parser is; `_overhead`: what a body in
+    pieces brings beside its bytes.
+    """
 
-    # Beyond what uvicorn's own has: more names than Python shares between objects would cost each connection a dictionary.
+    # Beyond what uvicorn's own has: more names than Python shares between objects would cost each
+    # connection a dictionary.
     __slots__ = (
         "_body_left",
         "_cost",
@@ -64,7 +68,7 @@ class Protocol(HttpToolsProtocol):
     )
 
     # Set for all connections of a server.
-    limits = Limits()
+    limits = ApiLimits()
     budget = BUDGET
     silent = Doorstep(from_one_place=BUDGET.silent_from_one_place, in_all=BUDGET.silent)
     strangers = Pool()
@@ -78,10 +82,14 @@ class Protocol(HttpToolsProtocol):
         self._in_head = True
         self._in_body = self._refused = False
         self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
-        self._waiting: Waiting | None = self.silent.enter(self.client[0] if self.client else "", transport.abort)
+        self._waiting: Waiting | None = self.silent.enter(
+            self.client[0] if self.client else "", transport.abort
+        )
         most = 2 * self.limits.exchanges
         if len(self.connections) > most:
-            self._refuse(Unavailable(f"{most} connections are open: try again when some have ended"))
+            self._refuse(
+                Unavailable(f"{most} connections are open: try again when some have ended")
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()
@@ -89,18 +97,20 @@ class Protocol(HttpToolsProtocol):
         self._known()
         super().connection_lost(exc)
 
-    # --- what comes in ------------------------------------------------------------------------------------------------
-
     def data_received(self, data: bytes) -> None:
         if not self._refused:
             self._feed.take(data)
 
     def _wants(self) -> bool:
-        """Whether the parser may have more: not while a request is queued, or a body waits to be read."""
+        """Whether the parser may have more: not while a request is queued, or a body waits to be
+        read.
+        """
         return not self.pipeline and not self.flow.read_paused
 
     def _reads(self) -> bool:
-        """Whether the connection may be read: not before the application has what came, or the client's end would come first."""
+        """Whether the connection may be read: not before the application has what came, or the
+        client's end would come first.
+        """
         cycle = self.cycle
         return self._wants() and (cycle is None or cycle.response_complete or not cycle.body)
 
@@ -131,9 +141,12 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Some more than the application allows, so that it can say so itself to anybody who is merely over the limit.
+        # Some more than the application allows, so that it can say so itself to anybody who is
+        # merely over the limit.
         if len(self.headers) > 4 * self.limits.headers:
-            self._refuse(TooManyHeaders(f"a request may have {self.limits.headers} headers (limits.headers)"))
+            self._refuse(
+                TooManyHeaders(f"a request may have {self.limits.headers} headers (limits.headers)")
+            )
             raise InvalidInput("too many headers")
         super().on_header(name, value)
         if len(name) == 14 and name.lower() == b"content-length" and value.isdigit():
@@ -166,11 +179,10 @@ class Protocol(HttpToolsProtocol):
         super().on_response_complete()
         if not self.pipeline:
             if self._in_body:
-                # It was answered before it was whole. The rest is thrown away, but not waited for without end.
+                # It was answered before it was whole. The rest is thrown away, but not waited for
+                # without end.
                 self._deadline = self.loop.call_later(self.limits.body_s, self.transport.close)
             self._feed.wake()
-
-    # --- what is too much ---------------------------------------------------------------------------------------------
 
     def _count(self, size: int) -> None:
         if self._refused:
@@ -178,7 +190,9 @@ class Protocol(HttpToolsProtocol):
         self._header_bytes += size
         most = self.budget.header_bytes
         if self._header_bytes > most:
-            self._refuse(TooManyHeaders(f"the headers of a request may have {most} bytes", limit=most))
+            self._refuse(
+                TooManyHeaders(f"the headers of a request may have {most} bytes", limit=most)
+            )
         elif self._header_bytes > _FREE_HEADER_BYTES:
             try:
                 self.strangers.take(size)
@@ -188,17 +202,25 @@ class Protocol(HttpToolsProtocol):
                 self._counted += size
 
     def _check_target(self) -> None:
-        """A target with a host of its own names the same one as the Host header, or two programs would see two servers."""
+        """A target with a host of its own names the same one as the Host header, or two programs
+        would see two servers.
+        """
         url: bytes = self.url
         if url[:1] in (b"/", b"*") or b"://" not in url:
             return
         named = _AUTHORITY_END.split(url.partition(b"://")[2], maxsplit=1)[0].lower()
         if [value.lower() for name, value in self.headers if name == b"host"] != [named]:
-            self._refuse(InvalidInput("the target names another host than the Host header: send the path alone"))
+            self._refuse(
+                InvalidInput(
+                    "the target names another host than the Host header: send the path alone"
+                )
+            )
             raise InvalidInput("another host")
 
     def _known(self) -> None:
-        """It has sent a request, or is gone: it stands on no doorstep any more, and its headers are no stranger's."""
+        """It has sent a request, or is gone: it stands on no doorstep any more, and its headers are
+        no stranger's.
+        """
         if self._waiting is not None:
             self.silent.leave(self._waiting)
             self._waiting = None
@@ -209,11 +231,20 @@ class Protocol(HttpToolsProtocol):
     def _check_pieces(self) -> None:
         most = self.budget.header_bytes
         if self._overhead > most and not self._refused:
-            self._refuse(LimitExceeded(f"the pieces of the body are too small: {most} bytes beside them are taken", limit=most))
+            self._refuse(
+                LimitExceeded(
+                    f"the pieces of the body are too small: {most} bytes beside them are taken",
+                    limit=most,
+                )
+            )
 
     def _too_slow(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
-            self._refuse(BodyTooSlow(f"the headers of the request did not arrive within {self.limits.header_s:g} s"))
+            self._refuse(
+                BodyTooSlow(
+                    f"the headers of the request did not arrive within {self.limits.header_s:g} s"
+                )
+            )
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(InvalidInput("this is not a valid HTTP request"))
@@ -225,7 +256,8 @@ class Protocol(HttpToolsProtocol):
         self._feed.stop()
         cycle = self.cycle
         if cycle is not None and (self._in_body or not cycle.response_complete):
-            # The application has a request: to it the client is gone. Whoever has an answer already gets no second one.
+            # The application has a request: to it the client is gone. Whoever has an answer already
+            # gets no second one.
             cycle.disconnected = True
             cycle.message_event.set()
             if cycle.response_started or self.pipeline:
@@ -233,10 +265,15 @@ class Protocol(HttpToolsProtocol):
                 return
         body = body_of(error)
         lines = [STATUS_LINE[status_of(error)]]
-        for name, value in (*headers_of(()), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))):
+        for name, value in (
+            *headers_of(()),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+        ):
             lines += [name, b": ", value, b"\r\n"]
         self.transport.write(b"".join((*lines, b"connection: close\r\n\r\n", body)))
-        # Closing with unread data resets the connection, and the client never learns why: what still comes is thrown away.
+        # Closing with unread data resets the connection, and the client never learns why: what
+        # still comes is thrown away.
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(_LINGER_S, self.transport.close)

@@ -1,7 +1,7 @@
 """uvicorn as our HTTP server: its protocol behind the intake budget, and a shutdown that is ours.
 
-uvicorn also looks ten times a second whether it is to end and what time it is: ours is told the one, and looks at the other when
-asked.
+uvicorn also looks ten times a second whether it is to end and what time it is: ours is told the
+one, and looks at the other when asked.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from uvicorn.server import Server
 from palyra.api.app import App
 from palyra.api.http_connection import Protocol
 from palyra.api.intake import budget_for
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.api.listen_sockets import BACKLOG
 from palyra.api.unauthenticated_limits import Doorstep, TlsListener
 
@@ -32,7 +32,7 @@ _SHAKING_HANDS = 256
 class HttpServer(Server):
     """Serves an App on a socket until it is told to stop. Signals are not its business."""
 
-    def __init__(self, app: App, limits: Limits, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, app: App, limits: ApiLimits, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(_config(app, limits))
         self._app = app
         self._tls = tls
@@ -42,11 +42,20 @@ class HttpServer(Server):
     async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
         if self._tls is None:
-            server: Any = await asyncio.get_running_loop().create_server(self._protocol, sock=listener, backlog=BACKLOG)
+            server: Any = await asyncio.get_running_loop().create_server(
+                self._protocol, sock=listener, backlog=BACKLOG
+            )
         else:
             doorstep = Doorstep(from_one_place=_SHAKING_HANDS_FROM_ONE_PLACE, in_all=_SHAKING_HANDS)
             # Who does not say goodbye is not waited for.
-            server = TlsListener(listener, self._tls, self._protocol, doorstep, handshake_s=self._header_s, shutdown_s=_LINGER_S)
+            server = TlsListener(
+                listener,
+                self._tls,
+                self._protocol,
+                doorstep,
+                handshake_s=self._header_s,
+                shutdown_s=_LINGER_S,
+            )
             server.open()
         self.servers, self.started = [server], True
         on_ready()
@@ -55,7 +64,9 @@ class HttpServer(Server):
         await self.shutdown(sockets=[listener])
 
     def _protocol(self) -> asyncio.Protocol:
-        return self.config.http_protocol_class(config=self.config, server_state=self.server_state, app_state={})  # type: ignore[call-arg]
+        return self.config.http_protocol_class(
+            config=self.config, server_state=self.server_state, app_state={}
+        )  # type: ignore[call-arg]
 
     def stop(self) -> None:
         """Stop accepting, end streams, answer what is being asked; asked twice, drop everything."""
@@ -69,7 +80,7 @@ class HttpServer(Server):
         yield
 
 
-def _config(app: App, limits: Limits) -> Config:
+def _config(app: App, limits: ApiLimits) -> Config:
     config = Config(
         app,
         http=type("LimitedProtocol", (Protocol,), _shared(app, limits)),
@@ -90,7 +101,7 @@ def _config(app: App, limits: Limits) -> Config:
     return config
 
 
-def _shared(app: App, limits: Limits) -> dict[str, Any]:
+def _shared(app: App, limits: ApiLimits) -> dict[str, Any]:
     """What all connections of a server have in common."""
     budget = budget_for(limits)
     silent = Doorstep(from_one_place=budget.silent_from_one_place, in_all=budget.silent)

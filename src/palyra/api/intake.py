@@ -1,7 +1,9 @@
-"""One intake budget for every door: how much a connection may bring, in bytes, frames, queued requests and work.
+"""One intake budget for every door: how much a connection may bring, in bytes, frames, queued
+requests and work.
 
-A door parses what came slice by slice and pays for it from the connection's own meter before anything is done with it. A
-connection that has spent its meter is not read until it has earned more, so that the sender waits and nobody else does.
+A door parses what came slice by slice and pays for it from the connection's own meter before
+anything is done with it. A connection that has spent its meter is not read until it has earned
+more, so that the sender waits and nobody else does.
 """
 
 import asyncio
@@ -11,16 +13,18 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.core.errors import Unavailable
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """What one connection may bring. Work is counted in units of about ten microseconds of the event loop.
+    """What one connection may bring. Work is counted in units of about ten microseconds of the
+    event loop.
 
-    `per_second`, `burst`: units a connection earns, and has at first. `per_turn`: units in one turn of the event loop; then others
-    have theirs. `slice_bytes`: bytes that a parser gets at once while anything may follow, so at most 57 pipelined requests wait.
-    `share`: for doors whose work is measured by the clock (QUIC), the part of the event loop's time that one connection may take.
+    `per_second`, `burst`: units a connection earns, and has at first. `per_turn`: units in one turn
+    of the event loop; then others have theirs. `slice_bytes`: bytes that a parser gets at once
+    while anything may follow, so at most 57 pipelined requests wait. `share`: for doors whose work
+    is measured by the clock (QUIC), the part of the event loop's time that one connection may take.
     """
 
     per_second: int = 5_000
@@ -29,7 +33,8 @@ class Budget(Struct, frozen=True, kw_only=True):
     slice_bytes: int = 1_024
     share: float = 0.5
 
-    # Units. A piece of a body costs next to nothing, but a megabyte of one-byte pieces is a million of them.
+    # Units. A piece of a body costs next to nothing, but a megabyte of one-byte pieces is a million
+    # of them.
     request: float = 15.0
     message: float = 10.0
     frame: float = 2.0
@@ -46,8 +51,9 @@ class Budget(Struct, frozen=True, kw_only=True):
     fragments: int = 1_024
     # Larger ones are no QUIC packets of anybody who means it: paths carry 1,500 bytes.
     datagram_bytes: int = 2_048
-    # gRPC: calls under way on one connection, those that come with one read, those that are being cleared away,
-    # bytes that wait to be parsed, calls that wait to be taken up, metadata, and pings nobody asked for.
+    # gRPC: calls under way on one connection, those that come with one read, those that are being
+    # cleared away, bytes that wait to be parsed, calls that wait to be taken up, metadata, and
+    # pings nobody asked for.
     calls: int = 256
     calls_at_once: int = 2
     calls_ending: int = 64
@@ -60,8 +66,10 @@ class Budget(Struct, frozen=True, kw_only=True):
 BUDGET = Budget()
 
 
-def budget_for(limits: Limits) -> Budget:
-    """The budget where an owner lets callers ask more often: four times of what is allowed, so that nobody waits who may ask."""
+def budget_for(limits: ApiLimits) -> Budget:
+    """The budget where an owner lets callers ask more often: four times of what is allowed, so that
+    nobody waits who may ask.
+    """
     wanted = int(4 * BUDGET.request * limits.requests_per_second)
     if wanted <= BUDGET.per_second:
         return BUDGET
@@ -79,7 +87,9 @@ class Meter:
         self._full_at = 0.0
 
     def spend(self, units: float) -> float:
-        """Count it, and return how many seconds the connection has to wait before it may bring more; 0.0 for not at all."""
+        """Count it, and return how many seconds the connection has to wait before it may bring
+        more; 0.0 for not at all.
+        """
         now = time.monotonic()
         per_second = self._budget.per_second
         self._full_at = max(self._full_at, now) + units / per_second
@@ -87,7 +97,9 @@ class Meter:
 
 
 class Share:
-    """The same by the clock, where units cannot be counted: the part of the event loop's time that somebody takes."""
+    """The same by the clock, where units cannot be counted: the part of the event loop's time that
+    somebody takes.
+    """
 
     __slots__ = ("_budget", "_full_at")
 
@@ -121,7 +133,8 @@ class Pool:
         """Count them, or raise Unavailable."""
         if self.held + size > self._most:
             raise Unavailable(
-                f"requests without a token hold {self._most >> 20} MB already: try again in a moment, or send a token first",
+                f"requests without a token hold {self._most >> 20} MB already: try again in a"
+                " moment, or send a token first",
                 limit=self._most,
             )
         self.held += size
@@ -131,9 +144,11 @@ class Pool:
 
 
 class Feed:
-    """Between a connection and its parser: hands over what came in slices, while the door wants more and the meter lasts.
+    """Between a connection and its parser: hands over what came in slices, while the door wants
+    more and the meter lasts.
 
-    What the parser has not seen yet stays here and the connection is not read meanwhile, so it is one read of the socket at most.
+    What the parser has not seen yet stays here and the connection is not read meanwhile, so it is
+    one read of the socket at most.
     """
 
     __slots__ = (
@@ -159,7 +174,9 @@ class Feed:
         budget: Budget,
         reads: Callable[[], bool] | None = None,
     ) -> None:
-        """`parse` takes a slice and returns its cost. `wants`: the door takes more of what is here; `reads`: more may come then."""
+        """`parse` takes a slice and returns its cost. `wants`: the door takes more of what is here;
+        `reads`: more may come then.
+        """
         self._transport = transport
         self._parse = parse
         self._wants = wants
@@ -187,7 +204,9 @@ class Feed:
             self.run()
 
     def wake(self) -> None:
-        """The door wants more, or may want more: go on in the next turn, unless it has to wait longer anyway."""
+        """The door wants more, or may want more: go on in the next turn, unless it has to wait
+        longer anyway.
+        """
         if self._later is None and (self._paused or self._at < len(self._data)):
             self._later = self._loop.call_soon(self.run)
 

@@ -1,4 +1,6 @@
-"""The journal over HTTP: one entry, verify, export. Long work happens on threads and stops when nobody waits for it."""
+"""The journal over HTTP: one entry, verify, export. Long work happens on threads and stops when
+nobody waits for it.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
@@ -7,18 +9,31 @@ from pathlib import Path
 from msgspec import Struct
 
 from palyra.api import long_work
-from palyra.api.calls import NDJSON, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
+from palyra.api.calls import (
+    NDJSON,
+    ApiCall,
+    Count,
+    HttpResponse,
+    Input,
+    Nothing,
+    Parts,
+    StreamingResponse,
+    Ulid,
+    ok,
+)
 from palyra.core.errors import Unavailable
 from palyra.store import sqlite_files, tape
 from palyra.store.database import Tx
-from palyra.store.tape import Stored
+from palyra.store.tape import StoredEntry
 from palyra.store.verify import Bad
 
 _PAGE = 1_000
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """`bad` is the first bad entry; `pages` is what the database says of its file; `guards` are append-only rules that are gone."""
+    """`bad` is the first bad entry; `pages` is what the database says of its file; `guards` are
+    append-only rules that are gone.
+    """
 
     ok: bool
     entries: int
@@ -28,7 +43,7 @@ class Verified(Struct, frozen=True, kw_only=True):
     guards: list[str]
 
 
-class Progress(Struct, frozen=True):
+class JournalProgress(Struct, frozen=True):
     entries: int
 
 
@@ -39,15 +54,14 @@ class Export(Input, frozen=True, kw_only=True):
     after: Count = 0
 
 
-async def entry(call: Call[Nothing, Nothing]) -> Answer:
+async def entry(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.db.read(lambda tx: tape.entry_at(tx, int(call.path["position"]))))
 
 
-# --- verify -----------------------------------------------------------------------------------------------------------
-
-
-async def verify(call: Call[Nothing, Nothing]) -> Answer | Streaming:
-    return await long_work.told(call.headers, partial(verified, call.parts.journal_path), Progress)
+async def verify(call: ApiCall[Nothing, Nothing]) -> HttpResponse | StreamingResponse:
+    return await long_work.told(
+        call.headers, partial(verified, call.parts.journal_path), JournalProgress
+    )
 
 
 def verified(path: Path, progress: Callable[[int], None]) -> Verified:
@@ -57,7 +71,9 @@ def verified(path: Path, progress: Callable[[int], None]) -> Verified:
         guards = sqlite_files.missing_guards(path)
     except Unavailable as error:
         # A file that cannot be read to its end is an answer, not a failure to give one.
-        return Verified(ok=False, entries=0, tapes=0, bad=None, pages=[*pages, error.message], guards=[])
+        return Verified(
+            ok=False, entries=0, tapes=0, bad=None, pages=[*pages, error.message], guards=[]
+        )
     return Verified(
         ok=report.ok and not pages and not guards,
         entries=report.entries,
@@ -68,16 +84,19 @@ def verified(path: Path, progress: Callable[[int], None]) -> Verified:
     )
 
 
-# --- export ----------------------------------------------------------------------------------------------------------
-
-
-async def export(call: Call[Export, Nothing]) -> Streaming:
+async def export(call: ApiCall[Export, Nothing]) -> StreamingResponse:
     query = call.query
     if query.session_id:
         await call.parts.sessions.get(call.principal, query.session_id)
-    last = await call.parts.db.read(lambda tx: tape.head(tx, query.session_id) if query.session_id else tape.last_position(tx))
-    disposition = b'attachment; filename="palyra-%b.ndjson"' % (query.session_id or "journal").encode()
-    return Streaming(NDJSON, _lines(call.parts, query, last), headers=((b"content-disposition", disposition),))
+    last = await call.parts.db.read(
+        lambda tx: tape.head(tx, query.session_id) if query.session_id else tape.last_position(tx)
+    )
+    disposition = (
+        b'attachment; filename="palyra-%b.ndjson"' % (query.session_id or "journal").encode()
+    )
+    return StreamingResponse(
+        NDJSON, _lines(call.parts, query, last), headers=((b"content-disposition", disposition),)
+    )
 
 
 async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes, None]:
@@ -86,8 +105,12 @@ async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes
     while cursor < last:
         at, most = cursor, min(_PAGE, last - cursor)
 
-        def page(tx: Tx, at: int = at, most: int = most) -> list[Stored]:
-            return tape.after(tx, query.session_id, at, most) if query.session_id else tape.everything_after(tx, at, most)
+        def page(tx: Tx, at: int = at, most: int = most) -> list[StoredEntry]:
+            return (
+                tape.after(tx, query.session_id, at, most)
+                if query.session_id
+                else tape.everything_after(tx, at, most)
+            )
 
         stored = await parts.db.read(page)
         if not stored:

@@ -1,4 +1,6 @@
-"""How much one caller may ask for: requests per second, wrong tokens, open streams. Every limit is kept per caller and bounded."""
+"""How much one caller may ask for: requests per second, wrong tokens, open streams. Every limit is
+kept per caller and bounded.
+"""
 
 import asyncio
 import ipaddress
@@ -27,14 +29,18 @@ def _seat_6(address: str) -> str:
 
 
 def seat(address: str) -> str:
-    """Where a caller sits, for counting: whoever has an IPv6 address has a whole network of them."""
+    """Where a caller sits, for counting: whoever has an IPv6 address has a whole network of
+    them.
+    """
     return _seat_6(address) if ":" in address else address
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """`header_s`, `body_s`: how long the parts of a request may take to arrive. `heartbeat_s`: the longest silence of a stream.
+class ApiLimits(Struct, frozen=True, kw_only=True):
+    """`header_s`, `body_s`: how long the parts of a request may take to arrive. `heartbeat_s`: the
+    longest silence of a stream.
 
-    `answer_s`: how long an answer that is no stream may take; programs that wait usually give up after ten minutes.
+    `answer_s`: how long an answer that is no stream may take; programs that wait usually give up
+    after ten minutes.
     """
 
     body_bytes: int = 4 << 20
@@ -61,11 +67,13 @@ class Rates:
         """Count one request, or LimitExceeded with the time to wait."""
         now = time.monotonic()
         full_at = max(self._full_at.get(caller, now), now)
-        # Two seconds' worth of requests may be owed; sums of floats come out a little to either side.
+        # Two seconds' worth of requests may be owed; sums of floats come out a little to either
+        # side.
         wait = full_at - now + self._interval - 2.0
         if wait > 1e-6:
             raise LimitExceeded(
-                f"too many requests: {self._limit} a second are allowed (limits.requests_per_second); wait and try again",
+                f"too many requests: {self._limit} a second are allowed"
+                " (limits.requests_per_second); wait and try again",
                 retry_after_ms=int(wait * 1000) + 1,
             )
         self._full_at[caller] = full_at + self._interval
@@ -74,10 +82,12 @@ class Rates:
 
 
 class Failures:
-    """Wrong tokens and login codes by address: after too many in a minute, the address is told to wait.
+    """Wrong tokens and login codes by address: after too many in a minute, the address is told to
+    wait.
 
-    Only wrong ones are ever refused here: somebody else's guessing must not lock out a caller who has a good token. The same
-    wrong one again is not a guess: it is a program that has not noticed that its token was revoked, and should be told.
+    Only wrong ones are ever refused here: somebody else's guessing must not lock out a caller who
+    has a good token. The same wrong one again is not a guess: it is a program that has not noticed
+    that its token was revoked, and should be told.
     """
 
     def __init__(self, most: int = 10, window_s: float = 60.0) -> None:
@@ -93,7 +103,11 @@ class Failures:
             since, tried = now, set()
         self._by_address[address] = (since, tried)
         if len(self._by_address) > _MOST_CALLERS:
-            self._by_address = {key: value for key, value in self._by_address.items() if now - value[0] <= self._window_s}
+            self._by_address = {
+                key: value
+                for key, value in self._by_address.items()
+                if now - value[0] <= self._window_s
+            }
             # All of them within the same minute: who came first has been counted for longest.
             while len(self._by_address) > _MOST_CALLERS:
                 del self._by_address[next(iter(self._by_address))]
@@ -102,14 +116,17 @@ class Failures:
         if len(tried) >= self._most:
             wait_ms = int((since + self._window_s - now) * 1000) + 1
             raise LimitExceeded(
-                f"too many attempts with wrong credentials: wait {wait_ms // 1000 + 1} s and use a valid token",
+                f"too many attempts with wrong credentials: wait {wait_ms // 1000 + 1} s and use a"
+                " valid token",
                 retry_after_ms=wait_ms,
             )
         tried.add(digest)
 
 
-class Ending:
-    """Set when a stream must end. A future, because a task that waits would cost every idle watcher more than that."""
+class StreamEnd:
+    """Set when a stream must end. A future, because a task that waits would cost every idle watcher
+    more than that.
+    """
 
     __slots__ = ("future",)
 
@@ -127,16 +144,18 @@ class Ending:
         await self.future
 
 
-class Streams:
-    """Open streams by token, so that there are not too many, and so that a revoked token or a shutdown ends them at once."""
+class OpenStreams:
+    """Open streams by token, so that there are not too many, and so that a revoked token or a
+    shutdown ends them at once.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._by_token: dict[str, set[Ending]] = {}
+        self._by_token: dict[str, set[StreamEnd]] = {}
         self._closing = False
 
     @contextmanager
-    def open(self, token_id: str) -> Iterator[Ending]:
+    def open(self, token_id: str) -> Iterator[StreamEnd]:
         """Hold a place for a stream. What it gives is set when the stream must end."""
         ended = self.enter(token_id)
         try:
@@ -144,17 +163,20 @@ class Streams:
         finally:
             self.leave(token_id, ended)
 
-    def enter(self, token_id: str) -> Ending:
-        ended = Ending()
+    def enter(self, token_id: str) -> StreamEnd:
+        ended = StreamEnd()
         held = self._by_token.setdefault(token_id, set())
         if len(held) >= self._most:
-            raise LimitExceeded(f"this token has {self._most} streams open (limits.streams): close one first", limit=self._most)
+            raise LimitExceeded(
+                f"this token has {self._most} streams open (limits.streams): close one first",
+                limit=self._most,
+            )
         if self._closing:
             ended.set()
         held.add(ended)
         return ended
 
-    def leave(self, token_id: str, ended: Ending) -> None:
+    def leave(self, token_id: str, ended: StreamEnd) -> None:
         held = self._by_token[token_id]
         held.discard(ended)
         if not held:

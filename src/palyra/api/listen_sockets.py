@@ -1,4 +1,6 @@
-"""Sockets to listen on. A port that is taken is an error that names who has it; who may be let in, `exposure` decides."""
+"""Sockets to listen on. A port that is taken is an error that names who has it; who may be let in,
+`exposure` decides.
+"""
 
 import errno
 import os
@@ -15,7 +17,9 @@ _UNCONNECTED = "07"
 
 
 def bind(host: str, port: int, *, tls: bool = False, setting: str = "--port") -> socket.socket:
-    """A listening socket, or an error that says what to do; `setting` is where the port was chosen."""
+    """A listening socket, or an error that says what to do; `setting` is where the port was
+    chosen.
+    """
     listener = _bound(host, port, socket.SOCK_STREAM, setting, tls=tls)
     listener.listen(BACKLOG)
     return listener
@@ -26,7 +30,9 @@ def bind_udp(host: str, port: int) -> socket.socket:
     return _bound(host, port, socket.SOCK_DGRAM, "server.quic_port", tls=True)
 
 
-def _bound(host: str, port: int, kind: socket.SocketKind, setting: str, *, tls: bool) -> socket.socket:
+def _bound(
+    host: str, port: int, kind: socket.SocketKind, setting: str, *, tls: bool
+) -> socket.socket:
     address = exposure.address_of(host, tls=tls)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bound = socket.socket(family, kind)
@@ -41,20 +47,27 @@ def _bound(host: str, port: int, kind: socket.SocketKind, setting: str, *, tls: 
     return bound
 
 
-def _explained(error: OSError, host: str, port: int, kind: socket.SocketKind, setting: str) -> Exception:
+def _explained(
+    error: OSError, host: str, port: int, kind: socket.SocketKind, setting: str
+) -> Exception:
     udp = kind == socket.SOCK_DGRAM
     if error.errno == errno.EADDRINUSE:
         holder = holder_of(port, udp=udp)
         who = f"{holder[1]} (process {holder[0]})" if holder else "another process"
         return Conflict(
-            f"{'UDP ' if udp else ''}port {port} on {host} is taken by {who}: stop it, or choose another with {setting} "
-            "(0 picks a free one)",
+            f"{'UDP ' if udp else ''}port {port} on {host} is taken by {who}: stop it, or choose"
+            f" another with {setting} (0 picks a free one)",
             port=port,
             pid=holder[0] if holder else 0,
         )
     if error.errno == errno.EACCES:
-        return ConfigInvalid(f"port {port} may not be used by this user: choose one above 1023 with {setting}", port=port)
-    return ConfigInvalid(f"the daemon cannot listen on {host} port {port}: {error.strerror}", port=port)
+        return ConfigInvalid(
+            f"port {port} may not be used by this user: choose one above 1023 with {setting}",
+            port=port,
+        )
+    return ConfigInvalid(
+        f"the daemon cannot listen on {host} port {port}: {error.strerror}", port=port
+    )
 
 
 def holder_of(port: int, *, udp: bool = False) -> tuple[int, str] | None:
@@ -76,7 +89,10 @@ def holder_of(port: int, *, udp: bool = False) -> tuple[int, str] | None:
 def _name(process: Path) -> str:
     """Its command line, as far as that is useful to somebody who looks for it."""
     words = (process / "cmdline").read_bytes().split(b"\0")
-    return b" ".join(words).decode("utf-8", "replace").strip()[:80] or (process / "comm").read_text().strip()
+    return (
+        b" ".join(words).decode("utf-8", "replace").strip()[:80]
+        or (process / "comm").read_text().strip()
+    )
 
 
 def _listening_inodes(port: int, *, udp: bool) -> set[str]:

@@ -1,10 +1,12 @@
-"""Long work on a thread, told over server-sent events: `progress` now and then, `report` at the end. It stops when nobody waits."""
+"""Long work on a thread, told over server-sent events: `progress` now and then, `report` at the
+end. It stops when nobody waits.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
-from palyra.api.calls import SSE, Answer, Streaming, encode, ok
+from palyra.api.calls import SSE, HttpResponse, StreamingResponse, encode, ok
 from palyra.api.watch import HEARTBEAT
 
 # Work that says from time to time how far it is.
@@ -15,10 +17,14 @@ class _Abandoned(Exception):
     """Nobody waits for this any more."""
 
 
-async def told(headers: Mapping[bytes, bytes], work: Work, progress: Callable[[int], Any]) -> Answer | Streaming:
-    """The result as JSON, or as a stream if the caller asks for one; `progress` makes an event of how far the work is."""
+async def told(
+    headers: Mapping[bytes, bytes], work: Work, progress: Callable[[int], Any]
+) -> HttpResponse | StreamingResponse:
+    """The result as JSON, or as a stream if the caller asks for one; `progress` makes an event of
+    how far the work is.
+    """
     if SSE in headers.get(b"accept", b""):
-        return Streaming(SSE, _events(work, progress), HEARTBEAT)
+        return StreamingResponse(SSE, _events(work, progress), HEARTBEAT)
     return ok(await asyncio.to_thread(work, lambda count: None))
 
 

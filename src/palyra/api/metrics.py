@@ -1,4 +1,6 @@
-"""What the daemon counts, as Prometheus text. Counters start at zero with the process; a scrape reads only what is new."""
+"""What the daemon counts, as Prometheus text. Counters start at zero with the process; a scrape
+reads only what is new.
+"""
 
 import asyncio
 import os
@@ -9,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from palyra.agent.broadcast import Hub
+from palyra.agent.broadcast import Broadcast
 from palyra.agent.runs import Runs
-from palyra.api.limits import Streams
+from palyra.api.limits import OpenStreams
 from palyra.features.health import rows as health_rows
 from palyra.features.tasks.worker import Tasks
 from palyra.features.workers.service import Workers
@@ -35,7 +37,14 @@ class _Latency:
 
 class Metrics:
     def __init__(
-        self, db: Database, hub: Hub, runs_: Runs, streams: Streams, journal: Path, worker: Tasks, machines: Workers
+        self,
+        db: Database,
+        hub: Broadcast,
+        runs_: Runs,
+        streams: OpenStreams,
+        journal: Path,
+        worker: Tasks,
+        machines: Workers,
     ) -> None:
         self._db = db
         self._hub = hub
@@ -70,11 +79,25 @@ class Metrics:
 
             def query(
                 tx: Tx,
-            ) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse], list[tuple[str, str, int]], dict[str, int]]:
+            ) -> tuple[
+                int,
+                dict[str, int],
+                dict[str, int],
+                list[ModelUse],
+                list[tuple[str, str, int]],
+                dict[str, int],
+            ]:
                 # What is committed while this is being read belongs to the next scrape.
                 last = tape.last_position(tx)
                 kinds, used = tape.kinds_between(tx, after, last), usage.between(tx, after, last)
-                return last, runs.unfinished_by_state(tx), kinds, used, tasks.unfinished(tx), health_rows.open_by_domain(tx)
+                return (
+                    last,
+                    runs.unfinished_by_state(tx),
+                    kinds,
+                    used,
+                    tasks.unfinished(tx),
+                    health_rows.open_by_domain(tx),
+                )
 
             head, unfinished, kinds, used, waiting, wrong = await self._db.read(query)
             self._add(head, kinds, used)
@@ -95,8 +118,16 @@ class Metrics:
             self._ended[state] += kinds.get(kind, 0)
         for use in used:
             sums = self._models.setdefault((use.provider, use.model), [0, 0, 0, 0, 0])
-            numbers = (use.calls, use.input_tokens, use.output_tokens, use.cached_tokens, use.cost_microusd)
-            self._models[use.provider, use.model] = [a + b for a, b in zip(sums, numbers, strict=True)]
+            numbers = (
+                use.calls,
+                use.input_tokens,
+                use.output_tokens,
+                use.cached_tokens,
+                use.cost_microusd,
+            )
+            self._models[use.provider, use.model] = [
+                a + b for a, b in zip(sums, numbers, strict=True)
+            ]
 
     def _of_runs(self, head: int, unfinished: dict[str, int]) -> Iterable[str]:
         yield from _family("palyra_runs", "gauge", "runs that have not ended, by state")
@@ -105,23 +136,44 @@ class Metrics:
         yield from _family("palyra_runs_ended_total", "counter", "runs that ended, by state")
         for state in _ENDS.values():
             yield f"palyra_runs_ended_total{_labels(state=state)} {self._ended[state]}"
-        yield from _single("palyra_runs_working", "gauge", "runs that are being worked on", self._runs.working)
-        yield from _single("palyra_watchers", "gauge", "open subscriptions to sessions", self._hub.watchers)
+        yield from _single(
+            "palyra_runs_working", "gauge", "runs that are being worked on", self._runs.working
+        )
+        yield from _single(
+            "palyra_watchers", "gauge", "open subscriptions to sessions", self._hub.watchers
+        )
         yield from _single("palyra_streams", "gauge", "open streams over HTTP", self._streams.count)
         yield from _single("palyra_journal_entries", "gauge", "entries in the journal", head)
-        yield from _single("palyra_journal_commits_total", "counter", "transactions committed to the journal", self._db.commits)
-        yield from _single("palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps)
-        yield from _single("palyra_journal_bytes", "gauge", "size of the journal's files", _size(self._journal))
+        yield from _single(
+            "palyra_journal_commits_total",
+            "counter",
+            "transactions committed to the journal",
+            self._db.commits,
+        )
+        yield from _single(
+            "palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps
+        )
+        yield from _single(
+            "palyra_journal_bytes", "gauge", "size of the journal's files", _size(self._journal)
+        )
 
     def _of_tasks(self, waiting: list[tuple[str, str, int]]) -> Iterable[str]:
         counts = self._worker.counts
-        yield from _family("palyra_tasks", "gauge", "background tasks that have not ended, by kind and state")
+        yield from _family(
+            "palyra_tasks", "gauge", "background tasks that have not ended, by kind and state"
+        )
         for kind, state, count in waiting:
             yield f"palyra_tasks{_labels(kind=kind, state=state)} {count}"
-        yield from _family("palyra_tasks_attempts_total", "counter", "attempts at background tasks, by kind and how they ended")
+        yield from _family(
+            "palyra_tasks_attempts_total",
+            "counter",
+            "attempts at background tasks, by kind and how they ended",
+        )
         for (kind, outcome), count in sorted(counts.ended.items()):
             yield f"palyra_tasks_attempts_total{_labels(kind=kind, outcome=outcome)} {count}"
-        yield from _single("palyra_tasks_wakes_total", "counter", "times the queue's worker woke up", counts.wakes)
+        yield from _single(
+            "palyra_tasks_wakes_total", "counter", "times the queue's worker woke up", counts.wakes
+        )
 
     def _of_models(self) -> Iterable[str]:
         names = (
@@ -137,10 +189,14 @@ class Metrics:
                 yield f"{name}{_labels(provider=provider, model=model)} {sums[at]}"
 
     def _of_requests(self) -> Iterable[str]:
-        yield from _family("palyra_http_requests_total", "counter", "HTTP requests, by route and status")
+        yield from _family(
+            "palyra_http_requests_total", "counter", "HTTP requests, by route and status"
+        )
         for (label, status), count in sorted(self._requests.items()):
             yield f"palyra_http_requests_total{_labels(route=label, status=str(status))} {count}"
-        yield from _family("palyra_http_request_seconds", "histogram", "time to answer HTTP requests, by route")
+        yield from _family(
+            "palyra_http_request_seconds", "histogram", "time to answer HTTP requests, by route"
+        )
         for label, latency in sorted(self._latency.items()):
             seen = 0
             for bound, count in zip((*map(str, _BUCKETS), "+Inf"), latency.counts, strict=True):
@@ -151,13 +207,32 @@ class Metrics:
 
     def _of_workers(self) -> Iterable[str]:
         machines = self._machines
-        yield from _single("palyra_workers_connected", "gauge", "workers that are connected", machines.connected)
-        yield from _single("palyra_workers_calls", "gauge", "calls that workers hold", machines.held)
-        yield from _single("palyra_workers_lost_calls_total", "counter", "calls whose worker was lost", machines.presence.lost)
-        yield from _single("palyra_workers_refused_total", "counter", "workers and words turned away", machines.refusals.total)
+        yield from _single(
+            "palyra_workers_connected", "gauge", "workers that are connected", machines.connected
+        )
+        yield from _single(
+            "palyra_workers_calls", "gauge", "calls that workers hold", machines.held
+        )
+        yield from _single(
+            "palyra_workers_lost_calls_total",
+            "counter",
+            "calls whose worker was lost",
+            machines.presence.lost,
+        )
+        yield from _single(
+            "palyra_workers_refused_total",
+            "counter",
+            "workers and words turned away",
+            machines.refusals.total,
+        )
 
     def _of_process(self) -> Iterable[str]:
-        yield from _single("process_cpu_seconds_total", "counter", "user and system time", f"{time.process_time():.3f}")
+        yield from _single(
+            "process_cpu_seconds_total",
+            "counter",
+            "user and system time",
+            f"{time.process_time():.3f}",
+        )
         yield from _single("process_resident_memory_bytes", "gauge", "resident memory", _resident())
 
 

@@ -1,4 +1,6 @@
-"""The OpenAPI 3.1 document, made from the route table and the types themselves, so that it cannot say anything else."""
+"""The OpenAPI 3.1 document, made from the route table and the types themselves, so that it cannot
+say anything else.
+"""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -34,7 +36,9 @@ def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
     components["Entry"]["properties"]["event"] = schema_of[AnyEvent]
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of, components)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
+            route, schema_of, components
+        )
     bodies = {route.body for route in routes}
     for query in {route.query for route in routes} - bodies:
         # Query types stand in the document as parameters, not as schemas.
@@ -54,11 +58,15 @@ def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
 
 
 def _component(schema: dict[str, Any]) -> str:
-    """The name that a type has in the document: longer than its own where two are called the same."""
+    """The name that a type has in the document: longer than its own where two are called the
+    same.
+    """
     return str(schema["$ref"]).rpartition("/")[2]
 
 
-def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
+def _operation(
+    route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]
+) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": _name(route),
         "summary": route.summary,
@@ -67,7 +75,11 @@ def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: di
     }
     if route.scope is not None:
         operation["description"] = f"Needs a token with scope {route.scope} or more."
-    parameters = [*_path_parameters(route), *_query_parameters(route, schema_of, components), *_header_parameters(route)]
+    parameters = [
+        *_path_parameters(route),
+        *_query_parameters(route, schema_of, components),
+        *_header_parameters(route),
+    ]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
@@ -75,29 +87,48 @@ def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: di
         operation["requestBody"] = {"required": route.body_required, "content": content}
     elif route.takes is not None:
         binary = {"schema": {"type": "string", "format": "binary"}}
-        operation["requestBody"] = {"required": True, "content": {route.takes.media.decode(): binary}}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {route.takes.media.decode(): binary},
+        }
     return operation
 
 
 def _name(route: Route[Any, Any]) -> str:
-    words = [part.strip("{}").replace(".", "_").replace("-", "_") for part in route.path.split("/") if part not in ("", "v1")]
+    words = [
+        part.strip("{}").replace(".", "_").replace("-", "_")
+        for part in route.path.split("/")
+        if part not in ("", "v1")
+    ]
     return "_".join([route.method.lower(), *words])
 
 
 def _path_parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": PARAMETERS[name]}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "pattern": PARAMETERS[name]},
+        }
         for name in route.parameters
     ]
 
 
-def _query_parameters(route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]) -> list[dict[str, Any]]:
+def _query_parameters(
+    route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]
+) -> list[dict[str, Any]]:
     if route.query is Nothing:
         return []
     schema = components[_component(schema_of[route.query])]
     required = schema.get("required", [])
     return [
-        {"name": name, "in": "query", "required": name in required, "schema": _without_empty_default(each)}
+        {
+            "name": name,
+            "in": "query",
+            "required": name in required,
+            "schema": _without_empty_default(each),
+        }
         for name, each in schema["properties"].items()
     ]
 
@@ -108,7 +139,8 @@ def _without_empty_default(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _header_parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
-    # OpenAPI ignores parameters named Accept: there it is the media types of the answer that say it.
+    # OpenAPI ignores parameters named Accept: there it is the media types of the answer that say
+    # it.
     return [
         {
             "name": name,
@@ -136,7 +168,8 @@ def _responses(route: Route[Any, Any], schema_of: dict[Any, Any]) -> dict[str, A
         statuses.update(_WITH_BODY)
     error = {"application/json": {"schema": schema_of[route.problem]}}
     responses: dict[str, Any] = {
-        str(status): {"description": _phrase(status), "content": dict(error)} for status in sorted(statuses)
+        str(status): {"description": _phrase(status), "content": dict(error)}
+        for status in sorted(statuses)
     }
     for give in route.gives:
         _add(responses, give, schema_of)
@@ -149,11 +182,16 @@ def _add(responses: dict[str, Any], give: Gives, schema_of: dict[Any, Any]) -> N
         schema = schema_of[give.type]
         content = response.setdefault("content", {})
         known = content.get("application/json")
-        # The same status may carry an error or an answer of its own, as when the daemon says that it is not ready.
-        content["application/json"] = {"schema": {"anyOf": [schema, known["schema"]]} if known else schema}
+        # The same status may carry an error or an answer of its own, as when the daemon says that
+        # it is not ready.
+        content["application/json"] = {
+            "schema": {"anyOf": [schema, known["schema"]]} if known else schema
+        }
     elif give.status == 200:
         media = give.media.decode().partition(";")[0]
-        response.setdefault("content", {})[media] = {"schema": {"type": "string"}} if media != "*/*" else {}
+        response.setdefault("content", {})[media] = (
+            {"schema": {"type": "string"}} if media != "*/*" else {}
+        )
 
 
 def _phrase(status: int) -> str:

@@ -1,4 +1,5 @@
-"""Policies over HTTP as somebody edits them: the files, whether a text would load, what it would change, and who can do what.
+"""Policies over HTTP as somebody edits them: the files, whether a text would load, what it would
+change, and who can do what.
 
 Saving is the owner's: it is recorded, and what would not load never replaces what is in force.
 """
@@ -14,8 +15,18 @@ from msgspec import Meta, Struct
 from palyra.agent.authorize import complete
 from palyra.api import long_work
 from palyra.api.admin import Rule
-from palyra.api.calls import SSE, Answer, Call, Count, Input, Nothing, Parts, Streaming, ok
-from palyra.api.policy_tools import Decided
+from palyra.api.calls import (
+    SSE,
+    ApiCall,
+    Count,
+    HttpResponse,
+    Input,
+    Nothing,
+    Parts,
+    StreamingResponse,
+    ok,
+)
+from palyra.api.policy_tools import DecidedCall
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput
 from palyra.core.events import AdminChanged
@@ -27,7 +38,7 @@ from palyra.policy import access_matrix, backtest, change_log, files, policy_set
 from palyra.policy.access_matrix import SITUATIONS, Situation, ToolRow
 from palyra.policy.files import PolicyFile
 from palyra.policy.reports import Report
-from palyra.policy.sources import Problem
+from palyra.policy.sources import PolicyProblem
 from palyra.policy.store import Reloaded
 from palyra.store import tape
 
@@ -46,7 +57,7 @@ class PolicyFiles(Struct, frozen=True):
     files: list[PolicyFile]
 
 
-class Draft(Input, frozen=True, kw_only=True):
+class PolicyDraft(Input, frozen=True, kw_only=True):
     """A text that is not saved."""
 
     name: FileName
@@ -58,12 +69,14 @@ class Validated(Struct, frozen=True):
     """`policies` are those of the text, if everything would load with it."""
 
     ok: bool
-    problems: list[Problem]
+    problems: list[PolicyProblem]
     policies: list[Rule]
 
 
 class DraftTest(Input, frozen=True, kw_only=True):
-    """Recorded calls, decided again: under another preset, with a text in place of a file, or both."""
+    """Recorded calls, decided again: under another preset, with a text in place of a file, or
+    both.
+    """
 
     name: FileName | None = None
     text: Text = ""
@@ -103,21 +116,27 @@ class WhoCan(Struct, frozen=True):
     tools: list[ToolRow]
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     store = call.parts.policy
     found = await asyncio.to_thread(files.listing, store.folder, store.preset)
     return ok(PolicyFiles(str(store.folder or ""), store.preset, policy_set.PRESETS, found))
 
 
-async def validate(call: Call[Nothing, Draft]) -> Answer:
+async def validate(call: ApiCall[Nothing, PolicyDraft]) -> HttpResponse:
     store, body = call.parts.policy, call.body
-    found, problems = await asyncio.to_thread(files.tried, store.folder, body.preset or store.preset, body.name, body.text)
-    own = [rule for rule in found.rules if rule.file == str((store.folder or Path()) / body.name)] if found else []
+    found, problems = await asyncio.to_thread(
+        files.tried, store.folder, body.preset or store.preset, body.name, body.text
+    )
+    own = (
+        [rule for rule in found.rules if rule.file == str((store.folder or Path()) / body.name)]
+        if found
+        else []
+    )
     shown = [Rule(rule.id, rule.effect, rule.reason, body.name, rule.line) for rule in own]
     return ok(Validated(found is not None, problems, shown))
 
 
-async def test(call: Call[Nothing, DraftTest]) -> Answer | Streaming:
+async def test(call: ApiCall[Nothing, DraftTest]) -> HttpResponse | StreamingResponse:
     store, body = call.parts.policy, call.body
     preset = body.preset or store.preset
     edits = {} if body.name is None else {body.name: body.text}
@@ -128,10 +147,10 @@ async def test(call: Call[Nothing, DraftTest]) -> Answer | Streaming:
     def work(progress: Callable[[int], None]) -> Report:
         return backtest.retest(call.parts.db.read_from_thread, found, body.since_ms, progress)
 
-    return await long_work.told(call.headers, work, Decided)
+    return await long_work.told(call.headers, work, DecidedCall)
 
 
-async def save(call: Call[Nothing, SavedFile]) -> Answer:
+async def save(call: ApiCall[Nothing, SavedFile]) -> HttpResponse:
     parts, body = call.parts, call.body
     act = partial(files.save, _folder(parts), parts.policy.preset, body.name, body.text, body.was)
     saved, reloaded = await asyncio.to_thread(parts.policy.change, act)
@@ -139,7 +158,7 @@ async def save(call: Call[Nothing, SavedFile]) -> Answer:
     return ok(Saved(saved, reloaded))
 
 
-async def remove(call: Call[RemovedFile, Nothing]) -> Answer:
+async def remove(call: ApiCall[RemovedFile, Nothing]) -> HttpResponse:
     parts, query = call.parts, call.query
     act = partial(files.remove, _folder(parts), parts.policy.preset, query.name, query.was)
     _, reloaded = await asyncio.to_thread(parts.policy.change, act)
@@ -153,13 +172,15 @@ def _folder(parts: Parts) -> Path:
     return parts.policy.folder
 
 
-async def _record(parts: Parts, by: str, action: str, name: str, digest: str, reloaded: Reloaded) -> None:
+async def _record(
+    parts: Parts, by: str, action: str, name: str, digest: str, reloaded: Reloaded
+) -> None:
     event = AdminChanged(what="policy", action=action, subject=name, details={"digest": digest})
     await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
     await change_log.record(parts.db, by, reloaded)
 
 
-async def who_can(call: Call[WhoQuery, Nothing]) -> Answer:
+async def who_can(call: ApiCall[WhoQuery, Nothing]) -> HttpResponse:
     parts = call.parts
     principal = check_principal(call.query.principal)
     workspace = parts.sessions.default_workspace or "/workspace"
@@ -178,7 +199,9 @@ async def who_can(call: Call[WhoQuery, Nothing]) -> Answer:
             )
         )
 
-    rows = await asyncio.to_thread(access_matrix.table, parts.policy.judge, list(parts.catalogue.specs()), workspace, question)
+    rows = await asyncio.to_thread(
+        access_matrix.table, parts.policy.judge, list(parts.catalogue.specs()), workspace, question
+    )
     tokens = {token.principal for token in await parts.access.listing()}
     known = sorted({OWNER, *tokens, *parts.policy.current.grouped_principals})
     return ok(WhoCan(principal, known, SITUATIONS, rows))
@@ -186,17 +209,61 @@ async def who_can(call: Call[WhoQuery, Nothing]) -> Answer:
 
 _FILES = "/v1/policy/files"
 POLICY_FILES: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path=_FILES, summary="the policy files, with their texts", handler=listing, scope="owner",
-          gives=(Gives(200, PolicyFiles),)),
-    Route(method="POST", path=_FILES, summary="save a policy file, if everything loads with it", handler=save, scope="owner",
-          body=SavedFile, gives=(Gives(200, Saved),), errors=(409,)),
-    Route(method="DELETE", path=_FILES, summary="remove a policy file, if everything loads without it", handler=remove,
-          scope="owner", query=RemovedFile, gives=(Gives(200, Saved),), errors=(404, 409)),
-    Route(method="POST", path="/v1/policy/validate", summary="whether a text would load as a policy file; nothing is saved",
-          handler=validate, scope="owner", body=Draft, gives=(Gives(200, Validated),)),
-    Route(method="POST", path="/v1/policy/test", summary="decide every recorded call again with a text that is not saved",
-          handler=test, scope="owner", body=DraftTest, gives=(Gives(200, Report), Gives(200, media=SSE)),
-          headers=(("Accept", "`text/event-stream` for events `progress` and, at the end, `report`"),)),
-    Route(method="GET", path="/v1/policy/who", summary="who can do what: every tool in a few plain situations", handler=who_can,
-          query=WhoQuery, gives=(Gives(200, WhoCan),)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path=_FILES,
+        summary="the policy files, with their texts",
+        handler=listing,
+        scope="owner",
+        gives=(Gives(200, PolicyFiles),),
+    ),
+    Route(
+        method="POST",
+        path=_FILES,
+        summary="save a policy file, if everything loads with it",
+        handler=save,
+        scope="owner",
+        body=SavedFile,
+        gives=(Gives(200, Saved),),
+        errors=(409,),
+    ),
+    Route(
+        method="DELETE",
+        path=_FILES,
+        summary="remove a policy file, if everything loads without it",
+        handler=remove,
+        scope="owner",
+        query=RemovedFile,
+        gives=(Gives(200, Saved),),
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/v1/policy/validate",
+        summary="whether a text would load as a policy file; nothing is saved",
+        handler=validate,
+        scope="owner",
+        body=PolicyDraft,
+        gives=(Gives(200, Validated),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/policy/test",
+        summary="decide every recorded call again with a text that is not saved",
+        handler=test,
+        scope="owner",
+        body=DraftTest,
+        gives=(Gives(200, Report), Gives(200, media=SSE)),
+        headers=(
+            ("Accept", "`text/event-stream` for events `progress` and, at the end, `report`"),
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/v1/policy/who",
+        summary="who can do what: every tool in a few plain situations",
+        handler=who_can,
+        query=WhoQuery,
+        gives=(Gives(200, WhoCan),),
+    ),
+)

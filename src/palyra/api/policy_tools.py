@@ -1,4 +1,6 @@
-"""Session rules and the tools over recorded decisions, over HTTP. Rules are a person's: no tool leads here."""
+"""Session rules and the tools over recorded decisions, over HTTP. Rules are a person's: no tool
+leads here.
+"""
 
 import asyncio
 import os
@@ -10,7 +12,17 @@ from msgspec import Meta, Struct
 
 from palyra.agent.session_rules import ShownRule
 from palyra.api import long_work
-from palyra.api.calls import Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
+from palyra.api.calls import (
+    ApiCall,
+    Count,
+    HttpResponse,
+    Input,
+    Nothing,
+    Parts,
+    StreamingResponse,
+    Ulid,
+    ok,
+)
 from palyra.core.errors import Forbidden, InvalidInput
 from palyra.core.events import ToolDecided
 from palyra.policy import backtest, store, suggest
@@ -32,23 +44,26 @@ class RuleList(Struct, frozen=True):
     rules: list[ShownRule]
 
 
-async def list_rules(call: Call[Nothing, Nothing]) -> Answer:
+async def list_rules(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(RuleList(await call.parts.rules.listing(call.principal, call.path["session_id"])))
 
 
-async def add_rule(call: Call[Nothing, NewRule]) -> Answer:
-    return ok(await call.parts.rules.add(call.principal, call.path["session_id"], call.body.words), 201)
+async def add_rule(call: ApiCall[Nothing, NewRule]) -> HttpResponse:
+    return ok(
+        await call.parts.rules.add(call.principal, call.path["session_id"], call.body.words), 201
+    )
 
 
-async def remove_rule(call: Call[WhichRule, Nothing]) -> Answer:
-    return ok(await call.parts.rules.remove(call.principal, call.path["session_id"], call.query.rule_id))
-
-
-# --- recorded decisions -------------------------------------------------------------------------------------------------
+async def remove_rule(call: ApiCall[WhichRule, Nothing]) -> HttpResponse:
+    return ok(
+        await call.parts.rules.remove(call.principal, call.path["session_id"], call.query.rule_id)
+    )
 
 
 class Against(Input, frozen=True, kw_only=True):
-    """Another set of policies: a preset, a folder on the daemon's machine, or both; what is not given is the one in force."""
+    """Another set of policies: a preset, a folder on the daemon's machine, or both; what is not
+    given is the one in force.
+    """
 
     preset: str = ""
     folder: str = ""
@@ -63,12 +78,14 @@ class WhichCall(Input, frozen=True, kw_only=True):
     call_id: Ulid
 
 
-class Decided(Struct, frozen=True):
+class DecidedCall(Struct, frozen=True):
     calls: int
 
 
 class ExplainedCall(Struct, frozen=True, kw_only=True):
-    """`decided` is what the tape says; `now` is how the policies in force decide the same question."""
+    """`decided` is what the tape says; `now` is how the policies in force decide the same
+    question.
+    """
 
     call_id: str
     session_id: str
@@ -79,32 +96,48 @@ class ExplainedCall(Struct, frozen=True, kw_only=True):
     now: Explanation
 
 
-async def test(call: Call[Against, Nothing]) -> Answer | Streaming:
+async def test(call: ApiCall[Against, Nothing]) -> HttpResponse | StreamingResponse:
     policies = await asyncio.to_thread(_other, call.parts, call.query)
 
     def work(progress: Callable[[int], None]) -> Report:
-        return backtest.retest(call.parts.db.read_from_thread, policies, call.query.since_ms, progress)
+        return backtest.retest(
+            call.parts.db.read_from_thread, policies, call.query.since_ms, progress
+        )
 
-    return await long_work.told(call.headers, work, Decided)
+    return await long_work.told(call.headers, work, DecidedCall)
 
 
 def _other(parts: Parts, wanted: Against) -> PolicySet:
     if wanted.folder and not os.path.isabs(wanted.folder):
-        raise InvalidInput("the policy folder must be an absolute path on the daemon's machine", folder=wanted.folder)
-    return store.load(Path(wanted.folder) if wanted.folder else parts.policy.folder, wanted.preset or parts.policy.preset)
+        raise InvalidInput(
+            "the policy folder must be an absolute path on the daemon's machine",
+            folder=wanted.folder,
+        )
+    return store.load(
+        Path(wanted.folder) if wanted.folder else parts.policy.folder,
+        wanted.preset or parts.policy.preset,
+    )
 
 
-async def suggested(call: Call[Since, Nothing]) -> Answer:
+async def suggested(call: ApiCall[Since, Nothing]) -> HttpResponse:
     parts, since_ms = call.parts, call.query.since_ms
-    return ok(await asyncio.to_thread(suggest.suggest, parts.db.read_from_thread, parts.policy.current, since_ms))
+    return ok(
+        await asyncio.to_thread(
+            suggest.suggest, parts.db.read_from_thread, parts.policy.current, since_ms
+        )
+    )
 
 
-async def shadowed(call: Call[Since, Nothing]) -> Answer:
+async def shadowed(call: ApiCall[Since, Nothing]) -> HttpResponse:
     parts = call.parts
-    return ok(await asyncio.to_thread(backtest.shadowed, parts.db.read_from_thread, call.query.since_ms, parts.shadow))
+    return ok(
+        await asyncio.to_thread(
+            backtest.shadowed, parts.db.read_from_thread, call.query.since_ms, parts.shadow
+        )
+    )
 
 
-async def explain_call(call: Call[WhichCall, Nothing]) -> Answer:
+async def explain_call(call: ApiCall[WhichCall, Nothing]) -> HttpResponse:
     found = await call.parts.db.read(lambda tx: decisions.find(tx, call.query.call_id))
     if found.principal != call.principal:
         raise Forbidden("this call was made for someone else", call_id=call.query.call_id)

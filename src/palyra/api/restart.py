@@ -1,11 +1,12 @@
-"""Restarting the daemon over HTTP, the hard way: it ends at once, as in a power cut, and starts again in the same place.
+"""Restarting the daemon over HTTP, the hard way: it ends at once, as in a power cut, and starts
+again in the same place.
 
 What was under way goes on from the journal. That it was asked for is recorded before.
 """
 
 from typing import Any
 
-from palyra.api.calls import Answer, Call, Count, Input, Nothing
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import Conflict
 from palyra.core.events import AdminChanged
@@ -14,23 +15,34 @@ from palyra.store import tape
 
 
 class Restart(Input, frozen=True, kw_only=True):
-    """`started_ms`: when the daemon that shall end was started, as its status says. Asking twice then restarts it once."""
+    """`started_ms`: when the daemon that shall end was started, as its status says. Asking twice
+    then restarts it once.
+    """
 
     started_ms: Count
 
 
-async def restart(call: Call[Nothing, Restart]) -> Answer:
+async def restart(call: ApiCall[Nothing, Restart]) -> HttpResponse:
     if call.body.started_ms != call.parts.started_ms:
         raise Conflict(
-            "this is not the daemon that was to be restarted: look at its status again", started_ms=call.parts.started_ms
+            "this is not the daemon that was to be restarted: look at its status again",
+            started_ms=call.parts.started_ms,
         )
     asked = AdminChanged(what="config", action="restarted", details={"hard": True})
     await call.parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [asked]))
     call.parts.restart()
-    return Answer(202, b"{}")
+    return HttpResponse(202, b"{}")
 
 
 RESTARTING: tuple[Route[Any, Any], ...] = (
-    Route(method="POST", path="/v1/restart", summary="end at once, as in a power cut, and start again; what runs goes on",
-          handler=restart, scope="owner", body=Restart, gives=(Gives(202, Nothing),), errors=(409,)),
-)  # fmt: skip
+    Route(
+        method="POST",
+        path="/v1/restart",
+        summary="end at once, as in a power cut, and start again; what runs goes on",
+        handler=restart,
+        scope="owner",
+        body=Restart,
+        gives=(Gives(202, Nothing),),
+        errors=(409,),
+    ),
+)

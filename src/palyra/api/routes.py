@@ -1,4 +1,6 @@
-"""The route table: one row says everything about an endpoint. Dispatch and the OpenAPI document are made from the same rows."""
+"""The route table: one row says everything about an endpoint. Dispatch and the OpenAPI document are
+made from the same rows.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +10,16 @@ from typing import Any, Generic
 import msgspec
 from msgspec import Struct
 
-from palyra.api.calls import JSON, ULID_PATTERN, Answer, B, Call, Nothing, Q, Streaming
+from palyra.api.calls import (
+    JSON,
+    ULID_PATTERN,
+    ApiCall,
+    B,
+    HttpResponse,
+    Nothing,
+    Q,
+    StreamingResponse,
+)
 from palyra.api.errors import ErrorBody, body_of
 from palyra.core.errors import PalyraError
 from palyra.store.tokens import TokenScope
@@ -55,7 +66,9 @@ class Gives:
 
 @dataclass(frozen=True)
 class Takes:
-    """A body that is not JSON: its media type, and how large it may be. The handler gets it as an Upload."""
+    """A body that is not JSON: its media type, and how large it may be. The handler gets it as an
+    Upload.
+    """
 
     media: bytes
     most: int
@@ -63,14 +76,15 @@ class Takes:
 
 @dataclass(frozen=True, kw_only=True)
 class Route(Generic[Q, B]):
-    """`scope` None: no token is needed. `counted`: requests count towards limits.requests_per_second. `errors` are statuses beyond
-    those that follow from the rest of the row.
+    """`scope` None: no token is needed. `counted`: requests count towards
+    limits.requests_per_second. `errors` are statuses beyond those that follow from the rest of the
+    row.
     """
 
     method: str
     path: str
     summary: str
-    handler: Callable[[Call[Q, B]], Awaitable[Answer | Streaming]]
+    handler: Callable[[ApiCall[Q, B]], Awaitable[HttpResponse | StreamingResponse]]
     gives: tuple[Gives, ...]
     scope: TokenScope | None = "viewer"
     # Whether answering uses something up, though it is a GET.
@@ -100,7 +114,9 @@ class Route(Generic[Q, B]):
 
     @property
     def body_required(self) -> bool:
-        return self.body is not None and any(field.required for field in msgspec.structs.fields(self.body))
+        return self.body is not None and any(
+            field.required for field in msgspec.structs.fields(self.body)
+        )
 
     @property
     def query_required(self) -> bool:
@@ -116,7 +132,9 @@ class Endpoint:
         self.route = route
         self.label = f"{route.method} {route.path}"
         self.decode = msgspec.json.Decoder(route.body).decode if route.body is not None else None
-        self.default_body = Nothing() if route.body is None else None if route.body_required else route.body()
+        self.default_body = (
+            Nothing() if route.body is None else None if route.body_required else route.body()
+        )
         self.default_query = None if route.query_required else route.query()
 
 
@@ -138,7 +156,9 @@ class Table:
             node = self._root
             for part in route.path.split("/")[1:]:
                 node = _following(node, part)
-            assert route.method not in node.endpoints, f"{route.method} {route.path} is in the table twice"
+            assert route.method not in node.endpoints, (
+                f"{route.method} {route.path} is in the table twice"
+            )
             node.endpoints[route.method] = Endpoint(route)
 
     def find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]] | None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from palyra.agent.approvals import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft
 from palyra.api.auth import check_standing
-from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.verdicts import Grant
@@ -24,7 +24,9 @@ class Cancel(Input, frozen=True, kw_only=True):
 
 
 class ApprovalsQuery(Input, frozen=True, kw_only=True):
-    """`pending`: true, false (those that were answered) or any. `before`: the id of the last approval of the page before."""
+    """`pending`: true, false (those that were answered) or any. `before`: the id of the last
+    approval of the page before.
+    """
 
     pending: Literal["true", "false", "any"] = "true"
     before: Ulid = ""
@@ -44,54 +46,70 @@ class TokenBill(Struct, frozen=True):
     turns: list[BilledTurn]
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
+async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.gateway.run(call.principal, call.path["run_id"]))
 
 
-async def tokens(call: Call[Nothing, Nothing]) -> Answer:
+async def tokens(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     run = await call.parts.gateway.run(call.principal, call.path["run_id"])
-    return ok(TokenBill(await call.parts.db.read(lambda tx: prompt_breakdown.of_run(tx, run.run_id))))
+    return ok(
+        TokenBill(await call.parts.db.read(lambda tx: prompt_breakdown.of_run(tx, run.run_id)))
+    )
 
 
-async def cancel(call: Call[Nothing, Cancel]) -> Answer:
+async def cancel(call: ApiCall[Nothing, Cancel]) -> HttpResponse:
     reason = call.body.reason or "cancelled by the user"
     return ok(await call.parts.gateway.cancel(call.principal, call.path["run_id"], reason))
 
 
-async def stop(call: Call[Nothing, Nothing]) -> Answer:
+async def stop(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.gateway.stop(call.principal))
 
 
-async def listing(call: Call[ApprovalsQuery, Nothing]) -> Answer:
+async def listing(call: ApiCall[ApprovalsQuery, Nothing]) -> HttpResponse:
     query = call.query
 
     def page(tx: Tx) -> list[Approval]:
-        before = approvals.position_of(tx, query.before, call.principal) if query.before else 1 << 62
-        return approvals.listing(tx, call.principal, pending=_PENDING[query.pending], before=before, limit=query.limit)
+        before = (
+            approvals.position_of(tx, query.before, call.principal) if query.before else 1 << 62
+        )
+        return approvals.listing(
+            tx, call.principal, pending=_PENDING[query.pending], before=before, limit=query.limit
+        )
 
     found = await call.parts.db.read(page)
     return ok(ApprovalPage(found, found[-1].approval_id if len(found) == query.limit else None))
 
 
-async def approval(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(await call.parts.db.read(lambda tx: approvals.get(tx, call.path["approval_id"], call.principal)))
+async def approval(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(
+        await call.parts.db.read(
+            lambda tx: approvals.get(tx, call.path["approval_id"], call.principal)
+        )
+    )
 
 
-async def answer(call: Call[Nothing, ApprovalAnswer]) -> Answer:
+async def answer(call: ApiCall[Nothing, ApprovalAnswer]) -> HttpResponse:
     check_standing(call.token, call.body)
     surface = "console" if call.by_cookie else f"api:{call.token.name}"
-    return ok(await call.parts.answers.answer(call.principal, call.path["approval_id"], call.body, surface))
+    return ok(
+        await call.parts.answers.answer(
+            call.principal, call.path["approval_id"], call.body, surface
+        )
+    )
 
 
-async def preview(call: Call[Nothing, ApprovalDraft]) -> Answer:
+async def preview(call: ApiCall[Nothing, ApprovalDraft]) -> HttpResponse:
     return ok(await call.parts.answers.preview(call.principal, call.path["approval_id"], call.body))
 
 
-async def grants(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(GrantList(await call.parts.db.read(lambda tx: approvals.grants_of(tx, call.principal))))
+async def grants(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(
+        GrantList(await call.parts.db.read(lambda tx: approvals.grants_of(tx, call.principal)))
+    )
 
 
-async def remove_grant(call: Call[Nothing, Nothing]) -> Answer:
+async def remove_grant(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     approval_id = call.path["approval_id"]
 
     def step(tx: Tx) -> None:
@@ -100,4 +118,4 @@ async def remove_grant(call: Call[Nothing, Nothing]) -> Answer:
         tape.append(tx, SYSTEM_TAPE, call.principal, [removed])
 
     await call.parts.db.write(step)
-    return Answer(204)
+    return HttpResponse(204)

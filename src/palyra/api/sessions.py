@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from palyra.agent import client_tokens
 from palyra.agent.gateway import Submission
 from palyra.agent.sessions import Resolve
-from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import NotFound
 from palyra.core.events import Entry
 from palyra.features.time_travel.undo import Undo
@@ -19,10 +19,10 @@ from palyra.store.artifacts import Artifact
 from palyra.store.database import Tx
 from palyra.store.runs import RunRow
 from palyra.store.sessions import Session
-from palyra.store.tape import Stored
+from palyra.store.tape import StoredEntry
 
 
-class Listing(Input, frozen=True, kw_only=True):
+class SessionListQuery(Input, frozen=True, kw_only=True):
     """`before`: the id of the last session of the page before."""
 
     archived: bool = False
@@ -35,7 +35,7 @@ class SessionPage(Struct, frozen=True):
     next: str | None
 
 
-class Search(Input, frozen=True, kw_only=True):
+class SessionSearchQuery(Input, frozen=True, kw_only=True):
     """`semantic`: by meaning too, not by words alone."""
 
     q: Annotated[str, Meta(min_length=1, max_length=500)]
@@ -43,7 +43,7 @@ class Search(Input, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
 
-class Change(Input, frozen=True, kw_only=True):
+class SessionChange(Input, frozen=True, kw_only=True):
     """`kept`: it stays in the journal however old it gets."""
 
     title: str | None = None
@@ -95,47 +95,62 @@ class RunPage(Struct, frozen=True):
     next: str | None
 
 
-async def resolve(call: Call[Nothing, Resolve]) -> Answer:
-    session, is_new = await call.parts.sessions.find_or_create(call.principal, client_tokens.resolved(call.token, call.body))
+async def resolve(call: ApiCall[Nothing, Resolve]) -> HttpResponse:
+    session, is_new = await call.parts.sessions.find_or_create(
+        call.principal, client_tokens.resolved(call.token, call.body)
+    )
     return ok(session, 201 if is_new else 200)
 
 
-async def listing(call: Call[Listing, Nothing]) -> Answer:
+async def listing(call: ApiCall[SessionListQuery, Nothing]) -> HttpResponse:
     query = call.query
     page = await call.parts.sessions.listing(
-        call.principal, archived=query.archived, before=query.before, limit=query.limit, device=call.token.device
+        call.principal,
+        archived=query.archived,
+        before=query.before,
+        limit=query.limit,
+        device=call.token.device,
     )
     return ok(SessionPage(page, page[-1].session_id if len(page) == query.limit else None))
 
 
-async def search(call: Call[Search, Nothing]) -> Answer:
+async def search(call: ApiCall[SessionSearchQuery, Nothing]) -> HttpResponse:
     query = call.query
-    return ok(await call.parts.transcripts.search(call.principal, query.q, query.limit, semantic=query.semantic))
+    return ok(
+        await call.parts.transcripts.search(
+            call.principal, query.q, query.limit, semantic=query.semantic
+        )
+    )
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
+async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.sessions.get(call.principal, call.path["session_id"]))
 
 
-async def change(call: Call[Nothing, Change]) -> Answer:
+async def change(call: ApiCall[Nothing, SessionChange]) -> HttpResponse:
     body = call.body
     change = partial(call.parts.sessions.change, call.principal, call.path["session_id"])
     return ok(await change(title=body.title, archived=body.archived, kept=body.kept))
 
 
-async def reset(call: Call[Nothing, Nothing]) -> Answer:
+async def reset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.sessions.reset(call.principal, call.path["session_id"]))
 
 
-async def branch(call: Call[Nothing, Branch]) -> Answer:
+async def branch(call: ApiCall[Nothing, Branch]) -> HttpResponse:
     body = call.body
-    return ok(await call.parts.sessions.branch(call.principal, call.path["session_id"], body.at, body.title), 201)
+    return ok(
+        await call.parts.sessions.branch(
+            call.principal, call.path["session_id"], body.at, body.title
+        ),
+        201,
+    )
 
 
-async def entries(call: Call[EntriesQuery, Nothing]) -> Answer:
+async def entries(call: ApiCall[EntriesQuery, Nothing]) -> HttpResponse:
     session_id, query = call.path["session_id"], call.query
 
-    def page(tx: Tx) -> list[Stored]:
+    def page(tx: Tx) -> list[StoredEntry]:
         sessions.get(tx, session_id, call.principal)
         return tape.after(tx, session_id, query.after, query.limit)
 
@@ -144,12 +159,17 @@ async def entries(call: Call[EntriesQuery, Nothing]) -> Answer:
     return ok(_EntryPage([msgspec.Raw(entry.wire) for entry in stored], following))
 
 
-async def messages(call: Call[Nothing, Submission]) -> Answer:
+async def messages(call: ApiCall[Nothing, Submission]) -> HttpResponse:
     origin = client_tokens.origin_of(call.token, attended=call.body.attended)
-    return ok(await call.parts.gateway.submit(call.principal, call.path["session_id"], call.body, origin=origin), 202)
+    return ok(
+        await call.parts.gateway.submit(
+            call.principal, call.path["session_id"], call.body, origin=origin
+        ),
+        202,
+    )
 
 
-async def runs_of(call: Call[RunsQuery, Nothing]) -> Answer:
+async def runs_of(call: ApiCall[RunsQuery, Nothing]) -> HttpResponse:
     session_id, query = call.path["session_id"], call.query
 
     def page(tx: Tx) -> list[RunRow]:
@@ -161,11 +181,11 @@ async def runs_of(call: Call[RunsQuery, Nothing]) -> Answer:
     return ok(RunPage(found, found[-1].run_id if len(found) == query.limit else None))
 
 
-async def undo(call: Call[Nothing, Undo]) -> Answer:
+async def undo(call: ApiCall[Nothing, Undo]) -> HttpResponse:
     return ok(await call.parts.undoing.undo(call.principal, call.path["session_id"], call.body))
 
 
-async def artifact(call: Call[ArtifactName, Nothing]) -> Answer:
+async def artifact(call: ApiCall[ArtifactName, Nothing]) -> HttpResponse:
     session_id, artifact_id = call.path["session_id"], call.path["artifact_id"]
 
     def query(tx: Tx) -> Artifact | None:
@@ -176,8 +196,13 @@ async def artifact(call: Call[ArtifactName, Nothing]) -> Answer:
     if found is None:
         raise NotFound(f"this session has no artifact {artifact_id}", artifact_id=artifact_id)
     # What a tool fetched is never shown as a page of ours, whatever it says it is.
-    disposition = b"attachment; filename*=UTF-8''%b" % quote(call.query.name or artifact_id[:16], safe="").encode()
-    return Answer(200, found.body, _media(found.media_type), ((b"content-disposition", disposition),))
+    disposition = (
+        b"attachment; filename*=UTF-8''%b"
+        % quote(call.query.name or artifact_id[:16], safe="").encode()
+    )
+    return HttpResponse(
+        200, found.body, _media(found.media_type), ((b"content-disposition", disposition),)
+    )
 
 
 def _media(stored: str) -> bytes:

@@ -1,10 +1,12 @@
-"""Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon does."""
+"""Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon
+does.
+"""
 
 import asyncio
 from contextlib import aclosing
 
-from palyra.api.calls import Answer, Headers, Parts, Receive, Send, Streaming
-from palyra.api.limits import Ending
+from palyra.api.calls import Headers, HttpResponse, Parts, Receive, Send, StreamingResponse
+from palyra.api.limits import StreamEnd
 from palyra.store.tokens import Token
 
 _SECURITY: Headers = (
@@ -15,20 +17,25 @@ _SECURITY: Headers = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-_CSP = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+_CSP = (
+    b"content-security-policy",
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+)
 _ALL = [*_SECURITY, _CSP]
 _REPLACEABLE = {b"content-security-policy", b"cache-control"}
 
 
 def headers_of(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """The security headers of every answer, and the answer's own, which may replace the content policy and how long it is kept."""
+    """The security headers of every answer, and the answer's own, which may replace the content
+    policy and how long it is kept.
+    """
     if not headers:
         return [*_ALL]
     own = {name for name, _ in headers} & _REPLACEABLE
     return [*(each for each in _ALL if each[0] not in own), *headers]
 
 
-async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
+async def send_answer(send: Send, answer: HttpResponse, extra: Headers = ()) -> None:
     headers = headers_of((*answer.headers, *extra))
     if answer.status != 204:
         headers.append((b"content-type", answer.media))
@@ -38,7 +45,9 @@ async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
 
 
 class place:
-    """A place for a stream, which ends with the token. A class, because a generator would weigh more, for as long as it lasts."""
+    """A place for a stream, which ends with the token. A class, because a generator would weigh
+    more, for as long as it lasts.
+    """
 
     __slots__ = ("_ended", "_parts", "_timer", "_token")
 
@@ -47,7 +56,7 @@ class place:
         self._token = token
         self._timer: asyncio.TimerHandle | None = None
 
-    def __enter__(self) -> Ending:
+    def __enter__(self) -> StreamEnd:
         token = self._token
         self._ended = ended = self._parts.streams.enter(token.token_id)
         if token.expires_ms:
@@ -62,7 +71,13 @@ class place:
 
 
 async def send_stream(
-    streaming: Streaming, receive: Receive, send: Send, *, ended: Ending, heartbeat_s: float, extra: Headers = ()
+    streaming: StreamingResponse,
+    receive: Receive,
+    send: Send,
+    *,
+    ended: StreamEnd,
+    heartbeat_s: float,
+    extra: Headers = (),
 ) -> None:
     """Pass pieces on until there are no more, the client goes away, or `ended` is set."""
     headers = [*headers_of((*streaming.headers, *extra)), (b"content-type", streaming.media)]
@@ -71,11 +86,15 @@ async def send_stream(
     left = asyncio.create_task(gone(receive))
     try:
         while True:
-            done, _ = await asyncio.wait({pump, left, ended.future}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {pump, left, ended.future}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED
+            )
             if done:
                 break
             if streaming.heartbeat:
-                await send({"type": "http.response.body", "body": streaming.heartbeat, "more_body": True})
+                await send(
+                    {"type": "http.response.body", "body": streaming.heartbeat, "more_body": True}
+                )
     finally:
         for task in (pump, left):
             task.cancel()
@@ -83,13 +102,14 @@ async def send_stream(
     if not left.cancelled() and pump.cancelled() and streaming.left is not None:
         await streaming.left()
     if not pump.cancelled():
-        # Whatever went wrong in the middle of a stream is seen by the client as a stream that breaks off.
+        # Whatever went wrong in the middle of a stream is seen by the client as a stream that
+        # breaks off.
         pump.result()
     if not left.done() or left.cancelled():
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _pump(streaming: Streaming, send: Send) -> None:
+async def _pump(streaming: StreamingResponse, send: Send) -> None:
     async with aclosing(streaming.chunks) as chunks:
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})

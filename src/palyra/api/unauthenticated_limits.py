@@ -1,7 +1,9 @@
-"""Connections that have not shown yet who they are: only so many from one place, and so many in all.
+"""Connections that have not shown yet who they are: only so many from one place, and so many in
+all.
 
-The rule: when there is no room, the one that has waited longest has to go, and the newest is let in. Who means it is through in a
-moment; who only holds places is always among the oldest, and so keeps nobody out.
+The rule: when there is no room, the one that has waited longest has to go, and the newest is let
+in. Who means it is through in a moment; who only holds places is always among the oldest, and so
+keeps nobody out.
 """
 
 import asyncio
@@ -68,7 +70,9 @@ class Doorstep:
 
 
 class TlsListener:
-    """Takes connections and has them shake hands on a doorstep; then they are their protocol's, as with the loop's own server."""
+    """Takes connections and has them shake hands on a doorstep; then they are their protocol's, as
+    with the loop's own server.
+    """
 
     def __init__(
         self,

@@ -1,6 +1,8 @@
-"""Watching over server-sent events. Everything a batch holds goes out as one piece, so that many deltas cost one write.
+"""Watching over server-sent events. Everything a batch holds goes out as one piece, so that many
+deltas cost one write.
 
-The cursor is the client's: `Last-Event-ID`, or `after`. Connecting and reconnecting are the same thing.
+The cursor is the client's: `Last-Event-ID`, or `after`. Connecting and reconnecting are the same
+thing.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -11,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.api.auth import allows
-from palyra.api.calls import SSE, Call, Count, Input, Nothing, Parts, Streaming, Ulid
+from palyra.api.calls import SSE, ApiCall, Count, Input, Nothing, Parts, StreamingResponse, Ulid
 from palyra.core.conversation import Conversation
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import Topic
@@ -50,22 +52,26 @@ class WatchAll(Input, frozen=True, kw_only=True):
     after: Count = 0
 
 
-class Cursor(Struct, frozen=True):
-    """Where watching begins. `last` is set when the run to wait for has ended already: there is nothing to wait for then."""
+class WatchQuery(Struct, frozen=True):
+    """Where watching begins. `last` is set when the run to wait for has ended already: there is
+    nothing to wait for then.
+    """
 
     after: int
     last: int | None = None
 
 
-async def session_events(call: Call[Watch, Nothing]) -> Streaming:
-    return Streaming(SSE, await session_watched(call, _frames), HEARTBEAT)
+async def session_events(call: ApiCall[Watch, Nothing]) -> StreamingResponse:
+    return StreamingResponse(SSE, await session_watched(call, _frames), HEARTBEAT)
 
 
-async def session_watched(call: Call[Watch, Nothing], pack: Callable[[Batch], T]) -> AsyncGenerator[T, None]:
+async def session_watched(
+    call: ApiCall[Watch, Nothing], pack: Callable[[Batch], T]
+) -> AsyncGenerator[T, None]:
     """What a session's watcher gets, batch by batch, in whatever shape a transport makes of one."""
     session_id, until = call.path["session_id"], call.query.until
     after = last_event_id(call.headers, call.query.after)
-    found: list[Cursor] = []
+    found: list[WatchQuery] = []
 
     def look(tx: Tx) -> None:
         found.append(_cursor(tx, call.principal, session_id, after, until))
@@ -74,7 +80,7 @@ async def session_watched(call: Call[Watch, Nothing], pack: Callable[[Batch], T]
         _check_cursor(after, conversation.seq)
         if until and until not in conversation.runs:
             return False  # It has ended, or is none of this session: the store knows.
-        found.append(Cursor(after))
+        found.append(WatchQuery(after))
         return True
 
     batches = call.parts.gateway.watch(call.principal, session_id, after, look, glance)
@@ -83,19 +89,22 @@ async def session_watched(call: Call[Watch, Nothing], pack: Callable[[Batch], T]
     return _packed(batches, pack, until, found[0], first)
 
 
-async def all_events(call: Call[WatchAll, Nothing]) -> Streaming:
-    return Streaming(SSE, await all_watched(call, _frames), HEARTBEAT)
+async def all_events(call: ApiCall[WatchAll, Nothing]) -> StreamingResponse:
+    return StreamingResponse(SSE, await all_watched(call, _frames), HEARTBEAT)
 
 
-async def all_watched(call: Call[WatchAll, Nothing], pack: Callable[[Batch], T]) -> AsyncGenerator[T, None]:
+async def all_watched(
+    call: ApiCall[WatchAll, Nothing], pack: Callable[[Batch], T]
+) -> AsyncGenerator[T, None]:
     after = last_event_id(call.headers, call.query.after)
     head = await call.parts.db.read(tape.last_position)
     _check_cursor(after, head)
     topics = [topic for topic, needed in NEEDED.items() if allows(call.token.scope, needed)]
     batches = call.parts.gateway.watch_all(call.principal, after, topics)
-    # Whoever sees the stream begin is told of everything from then on: what they ask for then is not out of date unheard.
+    # Whoever sees the stream begin is told of everything from then on: what they ask for then is
+    # not out of date unheard.
     first = await anext(batches)
-    return _packed(batches, pack, "", Cursor(after), first)
+    return _packed(batches, pack, "", WatchQuery(after), first)
 
 
 def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
@@ -103,17 +112,23 @@ def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
     if not given:
         return after
     if not given.isdigit() or len(given) > 15:
-        raise InvalidInput("Last-Event-ID is not a number: send the id of the last event that arrived, or none")
+        raise InvalidInput(
+            "Last-Event-ID is not a number: send the id of the last event that arrived, or none"
+        )
     return int(given)
 
 
-async def cursor_for(parts: Parts, principal: str, session_id: str, after: int, until: str = "") -> Cursor:
-    """Check that the session may be watched from here, before the stream begins and an error has nowhere to go."""
+async def cursor_for(
+    parts: Parts, principal: str, session_id: str, after: int, until: str = ""
+) -> WatchQuery:
+    """Check that the session may be watched from here, before the stream begins and an error has
+    nowhere to go.
+    """
 
     return await parts.db.read(lambda tx: _cursor(tx, principal, session_id, after, until))
 
 
-def _cursor(tx: Tx, principal: str, session_id: str, after: int, until: str) -> Cursor:
+def _cursor(tx: Tx, principal: str, session_id: str, after: int, until: str) -> WatchQuery:
     sessions.get(tx, session_id, principal)
     run = runs.get(tx, until, principal) if until else None
     if run is not None and run.session_id != session_id:
@@ -121,18 +136,20 @@ def _cursor(tx: Tx, principal: str, session_id: str, after: int, until: str) -> 
     # Read after the run: if that has ended, its end is not behind this.
     head = tape.head(tx, session_id)
     _check_cursor(after, head)
-    return Cursor(after, head if run is not None and run.state in TERMINAL else None)
+    return WatchQuery(after, head if run is not None and run.state in TERMINAL else None)
 
 
 def _check_cursor(after: int, head: int) -> None:
     if after > head:
         raise InvalidInput(
-            f"the cursor {after} lies behind the end, which is {head}: start again from an entry you have", head=head
+            f"the cursor {after} lies behind the end, which is {head}: start again from an entry"
+            " you have",
+            head=head,
         )
 
 
 async def _packed(
-    batches: Batches, pack: Callable[[Batch], T], until: str, cursor: Cursor, first: Batch = ()
+    batches: Batches, pack: Callable[[Batch], T], until: str, cursor: WatchQuery, first: Batch = ()
 ) -> AsyncGenerator[T, None]:
     wanted = until.encode()
     async with aclosing(cast("AsyncGenerator[Batch, None]", batches)) as source:

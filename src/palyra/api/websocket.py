@@ -1,4 +1,5 @@
-"""Watching and acting over one WebSocket: entries and live events go out, submissions, answers and cancels come in.
+"""Watching and acting over one WebSocket: entries and live events go out, submissions, answers and
+cancels come in.
 
 It offers nothing that HTTP does not: the same cursor, the same verbs, the same errors.
 """
@@ -12,12 +13,12 @@ from typing import Any, cast
 import msgspec
 
 from palyra.api import delta_batching
-from palyra.api.calls import Answer as HttpAnswer
-from palyra.api.calls import Call, Nothing, Parts, Receive, Send, Streaming
+from palyra.api.calls import ApiCall, Nothing, Parts, Receive, Send, StreamingResponse
+from palyra.api.calls import HttpResponse as HttpAnswer
 from palyra.api.duplex import Conversing, from_json
 from palyra.api.errors import UpgradeRequired
 from palyra.api.guard import Guard
-from palyra.api.limits import Ending
+from palyra.api.limits import StreamEnd
 from palyra.api.watch import WatchAll
 from palyra.store.tokens import Token
 
@@ -28,14 +29,24 @@ _GOING_AWAY, _INTERNAL = 1001, 1011
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-async def not_upgraded(call: Call[WatchAll, Nothing]) -> HttpAnswer | Streaming:
-    raise UpgradeRequired("this address speaks WebSocket: connect with an upgrade, or watch /events instead")
+async def not_upgraded(call: ApiCall[WatchAll, Nothing]) -> HttpAnswer | StreamingResponse:
+    raise UpgradeRequired(
+        "this address speaks WebSocket: connect with an upgrade, or watch /events instead"
+    )
 
 
-class Conversation:
+class WebSocketSession:
     """One open WebSocket of one session."""
 
-    def __init__(self, parts: Parts, guard: Guard, token: Token, session_id: str, receive: Receive, send: Send) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        guard: Guard,
+        token: Token,
+        session_id: str,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         self._parts = parts
         self._conversing = Conversing(parts, guard, token, session_id, "websocket")
         self._token = token
@@ -43,7 +54,7 @@ class Conversation:
         self._receive = receive
         self._send = send
 
-    async def run(self, after: int, ended: Ending) -> None:
+    async def run(self, after: int, ended: StreamEnd) -> None:
         """Until the client leaves, or `ended` is set because the token or the daemon ends."""
         out = asyncio.create_task(self._watch(after))
         into = asyncio.create_task(self._listen())
@@ -54,7 +65,11 @@ class Conversation:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        errors = [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]
+        errors = [
+            error
+            for task in tasks
+            if not task.cancelled() and (error := task.exception()) is not None
+        ]
         if any(isinstance(error, OSError) for error in errors):
             return  # The client went away while something was being sent to it.
         if errors:

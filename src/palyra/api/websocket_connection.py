@@ -1,7 +1,8 @@
 """One WebSocket: uvicorn's protocol behind the intake budget.
 
-uvicorn parses every frame of a read at once, and keeps every piece of a message. Here frames come slice by slice, a message has so
-many pieces and no more, and nothing is read while the application has a message to take or the client does not read its answers.
+uvicorn parses every frame of a read at once, and keeps every piece of a message. Here frames come
+slice by slice, a message has so many pieces and no more, and nothing is read while the application
+has a message to take or the client does not read its answers.
 """
 
 from asyncio import BaseTransport, Transport
@@ -34,7 +35,9 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self._feed.take(data)
 
     def _wants(self) -> bool:
-        """One message at a time; none before the upgrade is answered, none while answers pile up."""
+        """One message at a time; none before the upgrade is answered, none while answers pile
+        up.
+        """
         answered = self.handshake_complete or not self.handshake_initiated
         return answered and not self.read_paused and self.writable.is_set()
 

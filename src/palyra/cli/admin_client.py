@@ -1,4 +1,6 @@
-"""The daemon's verbs for its owner: status, usage, journal, policy and tokens over HTTP. Shapes as in `client`."""
+"""The daemon's verbs for its owner: status, usage, journal, policy and tokens over HTTP. Shapes as
+in `client`.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from palyra.cli.client import Model, checked
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
-from palyra.client.http import Api, Message
+from palyra.client.http import Api, ServerSentEvent
 from palyra.core.errors import Unavailable
 from palyra.core.events import Entry
 from palyra.store.tokens import Token
@@ -136,12 +138,13 @@ def status(api: Api) -> Status:
     return api.get("/v1/status", Status)
 
 
-def usage(api: Api, by: str, *, since_ms: int = 0, session_id: str = "", limit: int = 100) -> list[UsageRow]:
+def usage(
+    api: Api, by: str, *, since_ms: int = 0, session_id: str = "", limit: int = 100
+) -> list[UsageRow]:
     given = checked(session_id) if session_id else ""
-    return api.get("/v1/usage", _Usage, by=by, since_ms=since_ms, session_id=given, limit=limit).usage
-
-
-# --- journal ----------------------------------------------------------------------------------------------------------
+    return api.get(
+        "/v1/usage", _Usage, by=by, since_ms=since_ms, session_id=given, limit=limit
+    ).usage
 
 
 def entry(api: Api, position: int) -> Entry:
@@ -151,19 +154,24 @@ def entry(api: Api, position: int) -> Entry:
 def verify(api: Api) -> Iterator[int | Verified]:
     """Numbers of entries seen so far, then the report."""
     for message in api.messages("/v1/journal/verify"):
-        if not isinstance(message, Message):
+        if not isinstance(message, ServerSentEvent):
             continue
         if message.event == "progress":
             yield msgspec.json.decode(message.data, type=_Progress).entries
         elif message.event == "report":
             yield msgspec.json.decode(message.data, type=Verified)
             return
-    raise Unavailable("the daemon ended before the journal was verified: try again, or stop it and verify the file")
+    raise Unavailable(
+        "the daemon ended before the journal was verified: try again, or stop it and verify the"
+        " file"
+    )
 
 
 def export(api: Api, session_id: str, after: int) -> Iterator[bytes]:
     """Entries as they stand on the tape, one a line."""
-    path = f"/v1/journal/export?after={after}" + (f"&session_id={checked(session_id)}" if session_id else "")
+    path = f"/v1/journal/export?after={after}" + (
+        f"&session_id={checked(session_id)}" if session_id else ""
+    )
     with api.open(path, accept="application/x-ndjson") as response:
         while piece := response.read(1 << 16):
             yield piece
@@ -173,14 +181,13 @@ def backup(api: Api, name: str) -> BackedUp:
     return api.post("/v1/journal/backup", BackedUp, {"name": name} if name else {}, timeout_s=3_600)
 
 
-# --- policy and tokens ------------------------------------------------------------------------------------------------
-
-
 def policy(api: Api) -> PolicyInForce:
     return api.get("/v1/policy", PolicyInForce)
 
 
-def explain(api: Api, tool: str, arguments: dict[str, Any], *, session_id: str = "", origin: str = "") -> Explanation:
+def explain(
+    api: Api, tool: str, arguments: dict[str, Any], *, session_id: str = "", origin: str = ""
+) -> Explanation:
     body: dict[str, Any] = {"tool": tool, "arguments": arguments}
     if session_id:
         body["session_id"] = checked(session_id)
@@ -198,7 +205,7 @@ def reload_config(api: Api) -> ConfigReloaded:
     return api.post("/v1/config/reload", ConfigReloaded)
 
 
-def reload_if_running(state: State) -> bool:
+def reload_if_running(state: CliState) -> bool:
     """Make a running daemon read the settings again; whether there is one."""
     if discovery.running(state.home) is None:
         return False
@@ -214,7 +221,9 @@ def tokens(api: Api) -> list[Token]:
     return api.get("/v1/tokens", _Tokens).tokens
 
 
-def create_token(api: Api, name: str, scope: str, expires_ms: int, workspace: str = "") -> MadeToken:
+def create_token(
+    api: Api, name: str, scope: str, expires_ms: int, workspace: str = ""
+) -> MadeToken:
     body = {"name": name, "scope": scope, "expires_ms": expires_ms, "workspace": workspace}
     return api.post("/v1/tokens", MadeToken, {key: value for key, value in body.items() if value})
 

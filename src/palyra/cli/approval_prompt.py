@@ -1,7 +1,8 @@
 """One approval being answered, line by line. Knows no terminal.
 
-Only a bare word is an answer: a sentence that begins with yes may go on with but, so it is asked about again. Enter alone
-decides nothing, and what a wider yes covers is chosen by its number, never by default.
+Only a bare word is an answer: a sentence that begins with yes may go on with but, so it is asked
+about again. Enter alone decides nothing, and what a wider yes covers is chosen by its number, never
+by default.
 """
 
 from typing import Any
@@ -17,11 +18,18 @@ from palyra.core.tools import Subject
 _TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
 _HIDDEN = "[v]iew all · [e]dit · [n]o · [q]uit"
 _DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
-_SCOPES = {"s": "session", "session": "session", "t": "timed", "timed": "timed", "a": "always", "always": "always"}
+_SCOPES = {
+    "s": "session",
+    "session": "session",
+    "t": "timed",
+    "timed": "timed",
+    "a": "always",
+    "always": "always",
+}
 _HOW = "answer with one letter and Enter; to tell the agent what to do instead: n and your words"
 
 
-class Decided(Struct, frozen=True, kw_only=True):
+class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """What to answer."""
 
     decision: str
@@ -40,11 +48,11 @@ class Say(Struct, frozen=True):
     text: str = ""
 
 
-class Edit(Struct, frozen=True):
+class EditRequested(Struct, frozen=True):
     """The person wants to change the arguments."""
 
 
-class View(Struct, frozen=True):
+class ViewRequested(Struct, frozen=True):
     """The person wants to see all of what would run."""
 
 
@@ -52,12 +60,14 @@ class Leave(Struct, frozen=True):
     """Leave it pending."""
 
 
-Step = Decided | Say | Edit | View | Leave
+Step = ApprovalDecision | Say | EditRequested | ViewRequested | Leave
 
 
-class Deciding:
+class ApprovalPrompt:
     def __init__(self, request: ApprovalRequested, *, hidden: bool = False) -> None:
-        """`hidden`: only a part of what would run was shown, so a yes needs a look at the rest first."""
+        """`hidden`: only a part of what would run was shown, so a yes needs a look at the rest
+        first.
+        """
         self.request = request
         self._hidden = hidden
         self._seen = ""
@@ -89,7 +99,7 @@ class Deciding:
             case "subject":
                 return self._chosen(given)
             case "reason":
-                return Decided(decision="deny", reason=given)
+                return ApprovalDecision(decision="deny", reason=given)
             case "edited":
                 return self._confirmed(given)
             case _:
@@ -117,14 +127,17 @@ class Deciding:
         if word in ("t", "timed") and rest:
             return self._wider("timed", rest)
         if rest:
-            return Say(f"nothing was decided: {one_line(given, 60)!r} says more than one of the answers does; {_HOW}")
+            return Say(
+                f"nothing was decided: {one_line(given, 60)!r} says more than one of the answers"
+                f" does; {_HOW}"
+            )
         match word:
             case "y" | "yes":
-                return Decided(decision="allow", seen=self._seen)
+                return ApprovalDecision(decision="allow", seen=self._seen)
             case "v" | "view":
-                return View()
+                return ViewRequested()
             case "e" | "edit":
-                return Edit()
+                return EditRequested()
             case "q" | "quit":
                 return Leave()
             case "":
@@ -136,22 +149,24 @@ class Deciding:
 
     def _denied(self, reason: str) -> Step:
         if reason:
-            return Decided(decision="deny", reason=reason)
+            return ApprovalDecision(decision="deny", reason=reason)
         self._step = "reason"
         return Say()
 
     def _in_doubt(self, word: str) -> Step:
         match word:
             case "h" | "happened":
-                return Decided(decision="happened")
+                return ApprovalDecision(decision="happened")
             case "r" | "run" | "again" | "run again":
-                return Decided(decision="again")
+                return ApprovalDecision(decision="again")
             case "s" | "skip":
-                return Decided(decision="skip")
+                return ApprovalDecision(decision="skip")
             case "q" | "quit":
                 return Leave()
             case _:
-                return Say("nothing was decided; did it happen, should it run again, or be skipped?")
+                return Say(
+                    "nothing was decided; did it happen, should it run again, or be skipped?"
+                )
 
     def _wider(self, scope: str, rest: str) -> Step:
         if not self.request.subjects:
@@ -173,7 +188,11 @@ class Deciding:
     def _ask_subject(self) -> Step:
         subjects = self.request.subjects
         self._step = "subject"
-        return Say("\n".join(f"  {number}. {subject_words(each)}" for number, each in enumerate(subjects, 1)))
+        return Say(
+            "\n".join(
+                f"  {number}. {subject_words(each)}" for number, each in enumerate(subjects, 1)
+            )
+        )
 
     def _chosen(self, given: str) -> Step:
         subjects = self.request.subjects
@@ -181,16 +200,23 @@ class Deciding:
         if given.isdecimal() and 1 <= int(given) <= len(subjects):
             return self._allow(subjects[int(given) - 1])
         return Say(
-            f"nothing was decided: {f'{one_line(given, 20)!r} is not one of the numbers' if given else 'no number was given'}"
+            "nothing was decided:"
+            f" {f'{one_line(given, 20)!r} is not one of the numbers' if given else 'no number was given'}"
         )
 
-    def _allow(self, subject: Subject) -> Decided:
-        return Decided(decision="allow", scope=self._scope, subject=subject, for_ms=self._for_ms, seen=self._seen)
+    def _allow(self, subject: Subject) -> ApprovalDecision:
+        return ApprovalDecision(
+            decision="allow",
+            scope=self._scope,
+            subject=subject,
+            for_ms=self._for_ms,
+            seen=self._seen,
+        )
 
     def _confirmed(self, given: str) -> Step:
         self._step = "choice"
         if given.lower() in ("y", "yes"):
-            return Decided(decision="allow", arguments=self._arguments)
+            return ApprovalDecision(decision="allow", arguments=self._arguments)
         return Say("nothing was decided")
 
 

@@ -1,4 +1,6 @@
-"""`palyra approvals`: what waits for an answer, answering it, and taking a wider yes back. One answer is for one approval."""
+"""`palyra approvals`: what waits for an answer, answering it, and taking a wider yes back. One
+answer is for one approval.
+"""
 
 import sys
 from typing import Any
@@ -11,9 +13,9 @@ from palyra.cli.approval_prompt import subject_words
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
-from palyra.client.http import Stopped
+from palyra.client.http import StopSignal
 from palyra.client.stream import decode
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import Entry
@@ -28,7 +30,7 @@ approvals = group("approvals", "What the agent asks for, and your answers.", def
 @verb(approvals, "list", help="List what waits for an answer.")
 @click.option("--all", "everything", is_flag=True, help="Also those that were answered.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500))
-def list_(state: State, everything: bool, limit: int) -> None:
+def list_(state: CliState, everything: bool, limit: int) -> None:
     found = client.approvals(state.api, pending="any" if everything else "true", limit=limit)
     if state.out.as_json:
         state.out.json({"approvals": found})
@@ -55,18 +57,22 @@ _which = click.argument("approval_id", default="", metavar="[ID]")
 
 @verb(approvals, "show", help="Show one approval with everything that is known about it.")
 @_which
-def show(state: State, approval_id: str) -> None:
+def show(state: CliState, approval_id: str) -> None:
     found = short_ids.approval(state.api, approval_id)
     if state.out.as_json:
         state.out.json(found)
         return
-    for line in entries.approval_lines(state.out.style, found.request, preview=False, width=_width(state)):
+    for line in entries.approval_lines(
+        state.out.style, found.request, preview=False, width=_width(state)
+    ):
         state.out.line(line)
     shown = _shown(state, found)
     for line in entries.preview_lines(state.out.style, shown, whole=True):
         state.out.line(line)
     if shown.digest:
-        state.out.line(f"  SHA-256 of what {'ran' if found.decision else 'will run'}: {shown.digest}")
+        state.out.line(
+            f"  SHA-256 of what {'ran' if found.decision else 'will run'}: {shown.digest}"
+        )
     for number, subject in enumerate(found.request.subjects, 1):
         state.out.line(f"  a wider yes can cover {number}. {subject_words(subject)}")
     state.out.line(f"  session {found.session_id}, asked {formatting.when(found.requested_ms)}")
@@ -75,16 +81,27 @@ def show(state: State, approval_id: str) -> None:
 
 @verb(approvals, "allow", help="Allow a call: once, or wider with --session, --for or --always.")
 @_which
-@click.option("--session", "for_session", is_flag=True, help="Allow the like for the rest of the session.")
+@click.option(
+    "--session", "for_session", is_flag=True, help="Allow the like for the rest of the session."
+)
 @click.option("--for", "period", metavar="TIME", help="Allow the like for a time: 10m, 2h, 1d.")
 @click.option("--always", is_flag=True, help="Allow the like from now on; this writes a policy.")
-@click.option("--subject", "number", type=int, metavar="N", help="What a wider yes covers, by its number in `show`.  [default: 1]")
+@click.option(
+    "--subject",
+    "number",
+    type=int,
+    metavar="N",
+    help="What a wider yes covers, by its number in `show`.  [default: 1]",
+)
 @click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
 @click.option(
-    "--seen", default="", metavar="SHA256", help="The digest that `show` prints; needed for what is too long for one look."
+    "--seen",
+    default="",
+    metavar="SHA256",
+    help="The digest that `show` prints; needed for what is too long for one look.",
 )
 def allow(
-    state: State,
+    state: CliState,
     approval_id: str,
     for_session: bool,
     period: str | None,
@@ -117,14 +134,16 @@ def allow(
 @verb(approvals, "deny", help="Deny a call, with a reason for the agent.")
 @_which
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
-def deny(state: State, approval_id: str, reason: str) -> None:
+def deny(state: CliState, approval_id: str, reason: str) -> None:
     found = short_ids.approval(state.api, approval_id)
     _answered(state, client.answer(state.api, found.approval_id, "deny", reason=reason))
 
 
-@verb(approvals, "settle", help="Say what became of a call that was running when the daemon stopped.")
+@verb(
+    approvals, "settle", help="Say what became of a call that was running when the daemon stopped."
+)
 @click.argument("given", nargs=-1, required=True, metavar="[ID] happened|again|skip")
-def settle(state: State, given: tuple[str, ...]) -> None:
+def settle(state: CliState, given: tuple[str, ...]) -> None:
     *approval_id, outcome = given
     if outcome not in _OUTCOMES or len(approval_id) > 1:
         raise InvalidInput(f"settle it how? with {', '.join(_OUTCOMES)}, behind the id")
@@ -133,7 +152,7 @@ def settle(state: State, given: tuple[str, ...]) -> None:
 
 
 @verb(approvals, "grants", help="List what you have allowed beyond one call, and until when.")
-def grants(state: State) -> None:
+def grants(state: CliState) -> None:
     found = client.grants(state.api)
     if state.out.as_json:
         state.out.json({"grants": found})
@@ -143,7 +162,11 @@ def grants(state: State) -> None:
             each.approval_id,
             subject_words(each.subject),
             f"session {each.session_id}" if each.session_id else "every session",
-            f"until {formatting.when(each.until_ms)}" if each.until_ms else "until the session ends",
+            (
+                f"until {formatting.when(each.until_ms)}"
+                if each.until_ms
+                else "until the session ends"
+            ),
         ]
         for each in found
     ]
@@ -151,12 +174,15 @@ def grants(state: State) -> None:
         state.out.table(["grant", "allows", "in", "how long"], rows)
     else:
         state.out.line("no grants: nothing is allowed beyond what the policy allows")
-    state.out.note("what was answered with `always` is in the policy: `palyra policy show` lists it, always.cedar holds it")
+    state.out.note(
+        "what was answered with `always` is in the policy: `palyra policy show` lists it,"
+        " always.cedar holds it"
+    )
 
 
 @verb(approvals, "revoke", help="Take back a grant: the like is asked about again.")
 @click.argument("grant_id", metavar="ID")
-def revoke(state: State, grant_id: str) -> None:
+def revoke(state: CliState, grant_id: str) -> None:
     whole = short_ids.grant(state.api, grant_id)
     client.revoke(state.api, whole)
     if state.out.as_json:
@@ -166,7 +192,7 @@ def revoke(state: State, grant_id: str) -> None:
 
 
 @verb(approvals, "watch", help="Wait for approvals; on a terminal, answer them as they come.")
-def watch(state: State) -> None:
+def watch(state: CliState) -> None:
     interactive = sys.stdin.isatty() and sys.stderr.isatty() and not state.out.as_json
     known: set[str] = set()
 
@@ -177,23 +203,26 @@ def watch(state: State) -> None:
             known.add(approval.approval_id)
             if interactive:
                 try:
-                    _answered(state, answer_at_terminal(state, approval.session_id, approval.request))
+                    _answered(
+                        state, answer_at_terminal(state, approval.session_id, approval.request)
+                    )
                 except Conflict as error:
                     state.out.note(error.message)
             else:
                 _tell(state, approval)
 
-    # From where the history ends before we look at what is pending: what is asked for meanwhile is told once, and not missed.
+    # From where the history ends before we look at what is pending: what is asked for meanwhile is
+    # told once, and not missed.
     after = client.last_position(state.api)
     tell()
     state.out.note("waiting for approvals; Ctrl-C ends")
-    for message in state.api.watch("/v1/events", after, Stopped(), patience_s=60):
+    for message in state.api.watch("/v1/events", after, StopSignal(), patience_s=60):
         item = decode(message)
         if isinstance(item, Entry) and item.kind == "approval.requested":
             tell()
 
 
-def _tell(state: State, approval: Approval) -> None:
+def _tell(state: CliState, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json_line(approval)
         return
@@ -203,7 +232,7 @@ def _tell(state: State, approval: Approval) -> None:
     sys.stdout.flush()
 
 
-def _shown(state: State, approval: Approval) -> Preview:
+def _shown(state: CliState, approval: Approval) -> Preview:
     """Return what ran, or all of what would run: an edit counts, and what was cut is asked for."""
     if approval.resolution is not None and approval.resolution.preview is not None:
         return approval.resolution.preview
@@ -212,7 +241,7 @@ def _shown(state: State, approval: Approval) -> Preview:
     return approval.request.preview
 
 
-def _width(state: State) -> int:
+def _width(state: CliState) -> int:
     """Lines are broken for a terminal; a program gets them whole."""
     return state.out.width if state.out.is_terminal else 0
 
@@ -234,15 +263,26 @@ def _arguments(text: str) -> dict[str, Any]:
 def _state(approval: Approval) -> str:
     if not approval.decision:
         return "pending"
-    reason = f": {one_line(approval.resolution.reason, 200)}" if approval.resolution and approval.resolution.reason else ""
+    reason = (
+        f": {one_line(approval.resolution.reason, 200)}"
+        if approval.resolution and approval.resolution.reason
+        else ""
+    )
     given = approval.resolution
-    covers = f", and {subject_words(given.subject)} ({given.scope})" if given and given.subject else ""
-    return f"{approval.decision}{covers} by {clean(approval.resolved_by)} {formatting.when(approval.resolved_ms)}{reason}"
+    covers = (
+        f", and {subject_words(given.subject)} ({given.scope})" if given and given.subject else ""
+    )
+    return (
+        f"{approval.decision}{covers} by {clean(approval.resolved_by)}"
+        f" {formatting.when(approval.resolved_ms)}{reason}"
+    )
 
 
-def _answered(state: State, approval: Approval) -> None:
+def _answered(state: CliState, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json(approval)
     else:
         request = approval.request
-        state.out.line(f"{one_line(request.tool)}, {one_line(request.preview.title, 80)}: {_state(approval)}")
+        state.out.line(
+            f"{one_line(request.tool)}, {one_line(request.preview.title, 80)}: {_state(approval)}"
+        )

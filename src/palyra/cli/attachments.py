@@ -1,4 +1,6 @@
-"""What goes with a message, from the command line: files are sent before it, references are completed while it is written."""
+"""What goes with a message, from the command line: files are sent before it, references are
+completed while it is written.
+"""
 
 import os
 from pathlib import Path
@@ -19,7 +21,7 @@ _WITH_PATHS = ("file", "folder", "diff", "staged")
 _MOST_SHOWN = 200
 
 
-class Kept(Struct, frozen=True):
+class UploadedFile(Struct, frozen=True):
     """A file that the daemon has; as the API's StoredFile."""
 
     artifact: str
@@ -58,21 +60,21 @@ def find(given: str) -> Path:
     return path
 
 
-def send(api: Api, session_id: str, given: str) -> Kept:
+def send(api: Api, session_id: str, given: str) -> UploadedFile:
     """Hand a file over."""
     path = find(given)
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise InvalidInput(f"{given!r} is larger than {MOST_BYTES >> 20} MiB: put it into the workspace and name it with @file:")
+        raise InvalidInput(
+            f"{given!r} is larger than {MOST_BYTES >> 20} MiB: put it into the workspace and name"
+            " it with @file:"
+        )
     where = f"/v1/sessions/{checked(session_id)}/files"
-    return api.upload(where, Kept, data, _MEDIA, timeout_s=_READING_S, name=path.name[:200])
+    return api.upload(where, UploadedFile, data, _MEDIA, timeout_s=_READING_S, name=path.name[:200])
 
 
-# --- references -------------------------------------------------------------------------------------------------------
-
-
-class PreviewedReference(Struct, frozen=True):
+class ReferencePreview(Struct, frozen=True):
     reference: str
     kind: str
     target: str = ""
@@ -86,19 +88,19 @@ class PreviewedReference(Struct, frozen=True):
     policies: tuple[str, ...] = ()
 
 
-class Preview(Struct, frozen=True):
-    references: tuple[PreviewedReference, ...]
+class ReferencePreviews(Struct, frozen=True):
+    references: tuple[ReferencePreview, ...]
     characters: int
     tokens: int
     errors: tuple[str, ...] = ()
 
 
-def preview(api: Api, session_id: str, text: str) -> Preview:
+def preview(api: Api, session_id: str, text: str) -> ReferencePreviews:
     where = f"/v1/sessions/{checked(session_id)}/references/preview"
-    return api.post(where, Preview, {"text": text}, timeout_s=_READING_S)
+    return api.post(where, ReferencePreviews, {"text": text}, timeout_s=_READING_S)
 
 
-def shown(found: PreviewedReference) -> str:
+def shown(found: ReferencePreview) -> str:
     if found.error:
         return clean(found.error)
     part = f", the first {found.characters:,} characters" if found.truncated else ""
@@ -116,15 +118,24 @@ def complete(text: str, workspace: str) -> list[str]:
         return []
     kind, colon, target = word[1:].partition(":")
     if not colon:
-        found = [f"@{each}" if each in ("diff", "staged") else f"@{each}:" for each in _KINDS if each.startswith(kind)]
+        found = [
+            f"@{each}" if each in ("diff", "staged") else f"@{each}:"
+            for each in _KINDS
+            if each.startswith(kind)
+        ]
         return [before + each for each in found]
     if kind not in _WITH_PATHS or target[:1] in ("'", '"') or not workspace:
         return []
-    return [f"{before}@{kind}:{path}" for path in _paths(target.replace("\\", ""), workspace, folders=kind == "folder")]
+    return [
+        f"{before}@{kind}:{path}"
+        for path in _paths(target.replace("\\", ""), workspace, folders=kind == "folder")
+    ]
 
 
 def _paths(begun: str, workspace: str, *, folders: bool) -> list[str]:
-    """Names below the folder that is being written, as far as they begin like it; hidden ones if that was asked for."""
+    """Names below the folder that is being written, as far as they begin like it; hidden ones if
+    that was asked for.
+    """
     folder, slash, name = begun.rpartition("/")
     if begun.startswith(("/", "~")) or ".." in folder.split("/"):
         return []
@@ -132,9 +143,13 @@ def _paths(begun: str, workspace: str, *, folders: bool) -> list[str]:
     try:
         with os.scandir(os.path.join(workspace, folder)) as listing:
             for entry in listing:
-                wanted = entry.name.startswith(name) and (name.startswith(".") or not entry.name.startswith("."))
+                wanted = entry.name.startswith(name) and (
+                    name.startswith(".") or not entry.name.startswith(".")
+                )
                 if wanted and entry.name.isprintable() and (entry.is_dir() or not folders):
-                    found.append(_escaped(f"{folder}{slash}{entry.name}") + ("/" if entry.is_dir() else ""))
+                    found.append(
+                        _escaped(f"{folder}{slash}{entry.name}") + ("/" if entry.is_dir() else "")
+                    )
     except OSError:
         return []
     return sorted(found)[:_MOST_SHOWN]

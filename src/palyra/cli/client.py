@@ -1,7 +1,9 @@
-"""The daemon's verbs as typed functions over HTTP. The one module of the command line that knows paths.
+"""The daemon's verbs as typed functions over HTTP. The one module of the command line that knows
+paths.
 
-Types of the journal are the daemon's own. The three answers of the runtime are named again here, because importing it would
-cost every command more time than it needs; a test holds them to the originals.
+Types of the journal are the daemon's own. The three answers of the runtime are named again here,
+because importing it would cost every command more time than it needs; a test holds them to the
+originals.
 """
 
 import os
@@ -11,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from palyra.client.http import Api, Link, Message, Stopped
+from palyra.client.http import Api, LinkState, ServerSentEvent, StopSignal
 from palyra.core import ids
 from palyra.core.errors import PalyraError
 from palyra.core.events import Entry, FileChange, InputMode
@@ -111,9 +113,6 @@ def new_id() -> str:
     return ids.make(int(time.time() * 1000), os.urandom(10))
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
-
-
 def resolve(api: Api, **wanted: Any) -> Session:
     """Find or make a session; see the API's Resolve for what can be wanted."""
     return api.post("/v1/sessions", Session, {key: value for key, value in wanted.items() if value})
@@ -133,7 +132,13 @@ def sessions(api: Api, *, archived: bool = False, limit: int = 50) -> list[Sessi
     found: list[Session] = []
     before: str | None = None
     while len(found) < limit:
-        page = api.get("/v1/sessions", _Sessions, archived=archived, before=before, limit=min(PAGE, limit - len(found)))
+        page = api.get(
+            "/v1/sessions",
+            _Sessions,
+            archived=archived,
+            before=before,
+            limit=min(PAGE, limit - len(found)),
+        )
         found += page.sessions
         before = page.next
         if not before:
@@ -156,7 +161,12 @@ def search(api: Api, words: str, limit: int, *, semantic: bool) -> SaidPage:
 
 
 def change(
-    api: Api, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
+    api: Api,
+    session_id: str,
+    *,
+    title: str | None = None,
+    archived: bool | None = None,
+    kept: bool | None = None,
 ) -> Session:
     given = (("title", title), ("archived", archived), ("kept", kept))
     body = {key: value for key, value in given if value is not None}
@@ -176,7 +186,9 @@ def entries(api: Api, session_id: str, after: int = 0, limit: int | None = None)
     """Stored entries behind a cursor, oldest first."""
     while limit is None or limit > 0:
         size = PAGE if limit is None else min(PAGE, limit)
-        page = api.get(f"/v1/sessions/{checked(session_id)}/entries", _Entries, after=after, limit=size)
+        page = api.get(
+            f"/v1/sessions/{checked(session_id)}/entries", _Entries, after=after, limit=size
+        )
         yield from page.entries
         if page.next is None or not page.entries:
             return
@@ -185,7 +197,9 @@ def entries(api: Api, session_id: str, after: int = 0, limit: int | None = None)
 
 
 def head(api: Api, session_: Session) -> int:
-    """How long a session's tape is. Where the session does not say, it is found in few requests, however long it is."""
+    """How long a session's tape is. Where the session does not say, it is found in few requests,
+    however long it is.
+    """
     if session_.head_seq:
         return session_.head_seq
 
@@ -201,12 +215,21 @@ def head(api: Api, session_: Session) -> int:
     return low
 
 
-def undo(api: Api, session_id: str, *, call_id: str = "", run_id: str = "", dry_run: bool = False, force: bool = False) -> Undone:
+def undo(
+    api: Api,
+    session_id: str,
+    *,
+    call_id: str = "",
+    run_id: str = "",
+    dry_run: bool = False,
+    force: bool = False,
+) -> Undone:
     wanted = {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force}
-    return api.post(f"/v1/sessions/{checked(session_id)}/undo", Undone, {key: value for key, value in wanted.items() if value})
-
-
-# --- runs -------------------------------------------------------------------------------------------------------------
+    return api.post(
+        f"/v1/sessions/{checked(session_id)}/undo",
+        Undone,
+        {key: value for key, value in wanted.items() if value},
+    )
 
 
 def submit(
@@ -220,10 +243,19 @@ def submit(
     attended: bool = True,
     attachments: Sequence[dict[str, str]] = (),
 ) -> Submitted:
-    """Hand over an input. The id is ours, so that saying it again after a broken connection is the same submission."""
-    wanted: dict[str, Any] = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model}
+    """Hand over an input. The id is ours, so that saying it again after a broken connection is the
+    same submission.
+    """
+    wanted: dict[str, Any] = {
+        "text": text,
+        "run_id": run_id or new_id(),
+        "mode": mode,
+        "model": model,
+    }
     wanted["attachments"] = list(attachments)
-    body = {key: value for key, value in wanted.items() if value} | ({} if attended else {"attended": False})
+    body = {key: value for key, value in wanted.items() if value} | (
+        {} if attended else {"attended": False}
+    )
     patience = _READING_S if attachments or "@" in text else _PATIENCE_S
     return api.post(f"/v1/sessions/{session_id}/messages", Submitted, body, timeout_s=patience)
 
@@ -242,7 +274,11 @@ def cancel(api: Api, run_id: str, reason: str = "") -> RunRow:
 
 def fork(api: Api, run_id: str, gives: type[T], **wanted: int | str) -> T:
     """Take a run up again. The one command that needs this brings the type of the answer."""
-    return api.post(f"/v1/runs/{checked(run_id)}/fork", gives, {key: value for key, value in wanted.items() if value})
+    return api.post(
+        f"/v1/runs/{checked(run_id)}/fork",
+        gives,
+        {key: value for key, value in wanted.items() if value},
+    )
 
 
 def stop(api: Api) -> Cancelled:
@@ -250,16 +286,23 @@ def stop(api: Api) -> Cancelled:
 
 
 def watch(
-    api: Api, session_id: str, after: int, stopped: Stopped, *, until: str = "", patience_s: float | None = None
-) -> Iterator[Message | Link]:
+    api: Api,
+    session_id: str,
+    after: int,
+    stopped: StopSignal,
+    *,
+    until: str = "",
+    patience_s: float | None = None,
+) -> Iterator[ServerSentEvent | LinkState]:
     tail = f"?until={until}" if until else ""
-    return api.watch(f"/v1/sessions/{session_id}/events{tail}", after, stopped, overlap=1, patience_s=patience_s)
+    return api.watch(
+        f"/v1/sessions/{session_id}/events{tail}", after, stopped, overlap=1, patience_s=patience_s
+    )
 
 
-# --- approvals --------------------------------------------------------------------------------------------------------
-
-
-def approvals(api: Api, *, pending: Literal["true", "false", "any"] = "true", limit: int = 100) -> list[Approval]:
+def approvals(
+    api: Api, *, pending: Literal["true", "false", "any"] = "true", limit: int = 100
+) -> list[Approval]:
     return api.get("/v1/approvals", _Approvals, pending=pending, limit=limit).approvals
 
 
@@ -287,7 +330,13 @@ def answer(
     reason: str = "",
     seen: str = "",
 ) -> Approval:
-    body: dict[str, Any] = {"decision": decision, "scope": scope, "for_ms": for_ms, "reason": reason, "seen": seen}
+    body: dict[str, Any] = {
+        "decision": decision,
+        "scope": scope,
+        "for_ms": for_ms,
+        "reason": reason,
+        "seen": seen,
+    }
     body = {key: value for key, value in body.items() if value}
     if subject is not None:
         body["subject"] = subject
@@ -302,7 +351,9 @@ class ApprovalPreview(Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def approval_preview(api: Api, approval_id: str, arguments: dict[str, Any] | None = None) -> ApprovalPreview:
+def approval_preview(
+    api: Api, approval_id: str, arguments: dict[str, Any] | None = None
+) -> ApprovalPreview:
     """Return all of what a pending call would do, with its own arguments or edited ones."""
     body = {"arguments": arguments} if arguments is not None else {}
     return api.post(f"/v1/approvals/{checked(approval_id)}/preview", ApprovalPreview, body)

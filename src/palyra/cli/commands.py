@@ -1,4 +1,6 @@
-"""Command and group types of this command line: `--json`, `--home` and `--no-color` work everywhere, before or after the verb."""
+"""Command and group types of this command line: `--json`, `--home` and `--no-color` work
+everywhere, before or after the verb.
+"""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -7,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.exceptions import NoSuchCommand
 
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Longer than any sentence.
@@ -17,7 +19,7 @@ _WHOLE = 400
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value:
-            setattr(context.ensure_object(State), name, value)
+            setattr(context.ensure_object(CliState), name, value)
 
     return callback
 
@@ -51,16 +53,16 @@ def _common() -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params += _common()
 
 
-class Group(click.Group):
+class CliGroup(click.Group):
     """A group of verbs. With a default, the verb may be left out: `palyra sessions` lists."""
 
-    command_class = Command
+    command_class = CliCommand
 
     def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,12 +78,19 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The first sentence of each verb, whole: one that breaks off tells nobody what the verb is for."""
+        """The first sentence of each verb, whole: one that breaks off tells nobody what the verb is
+        for.
+        """
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.list_commands(ctx)])
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(_WHOLE))
+                    for name in self.list_commands(ctx)
+                ]
+            )
 
 
-class LazyGroup(Group):
+class LazyGroup(CliGroup):
     """The root. Knows each command's name and summary, and imports its module when it is called."""
 
     def __init__(self, *args: Any, table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
@@ -91,8 +100,15 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self._table and not args[0].startswith("-") and not ctx.resilient_parsing:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (
+            args
+            and args[0] not in self._table
+            and not args[0].startswith("-")
+            and not ctx.resilient_parsing
+        ):
             raise NoSuchCommand(args[0], possibilities=self._table, ctx=ctx)
         return super().resolve_command(ctx, args)
 
@@ -109,25 +125,25 @@ class LazyGroup(Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in self._table.items()])
 
 
-def command(name: str, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, **options: Any) -> Callable[[Callable[..., Any]], CliCommand]:
     """A command of its own, given the state."""
 
-    def decorate(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=Command, **options)(click.pass_obj(function))
-        assert isinstance(made, Command)
+    def decorate(function: Callable[..., Any]) -> CliCommand:
+        made = click.command(name, cls=CliCommand, **options)(click.pass_obj(function))
+        assert isinstance(made, CliCommand)
         return made
 
     return decorate
 
 
-def group(name: str, summary: str, default: str = "") -> Group:
-    return Group(name, help=summary, default=default)
+def group(name: str, summary: str, default: str = "") -> CliGroup:
+    return CliGroup(name, help=summary, default=default)
 
 
-def verb(of: Group, name: str, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+def verb(of: CliGroup, name: str, **options: Any) -> Callable[[Callable[..., Any]], CliCommand]:
     """A command of a group, given the state."""
 
-    def decorate(function: Callable[..., Any]) -> Command:
+    def decorate(function: Callable[..., Any]) -> CliCommand:
         made = command(name, **options)(function)
         of.add_command(made)
         return made

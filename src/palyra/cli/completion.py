@@ -4,7 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from palyra.cli.commands import command
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 
 _HOW = {
     "bash": 'add to ~/.bashrc:  eval "$(palyra completion bash)"',
@@ -15,7 +15,7 @@ _HOW = {
 
 @command("completion", help="Print a completion script for your shell.")
 @click.argument("shell", type=click.Choice(list(_HOW)))
-def completion(state: State, shell: str) -> None:
+def completion(state: CliState, shell: str) -> None:
     from palyra.cli.root import root
 
     found = get_completion_class(shell)

@@ -1,10 +1,12 @@
-"""One question before something that matters. Anything but a yes is a no, and a no says that nothing was done."""
+"""One question before something that matters. Anything but a yes is a no, and a no says that
+nothing was done.
+"""
 
 import sys
 
 import click
 
-from palyra.cli.exit_codes import Interrupted
+from palyra.cli.exit_codes import InterruptedCommand
 from palyra.core.errors import InvalidInput
 
 
@@ -16,5 +18,7 @@ def confirm(question: str) -> None:
         # The input ended, or Ctrl-C: the question's line is still open.
         click.echo(err=True)
         if not sys.stdin.isatty():
-            raise InvalidInput("nobody is here to ask: nothing was done; --yes says yes beforehand") from None
-    raise Interrupted("nothing was done")
+            raise InvalidInput(
+                "nobody is here to ask: nothing was done; --yes says yes beforehand"
+            ) from None
+    raise InterruptedCommand("nothing was done")

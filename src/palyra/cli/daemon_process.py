@@ -1,4 +1,6 @@
-"""The daemon as a process: start one, wait until it answers, end one, and be sure that none runs."""
+"""The daemon as a process: start one, wait until it answers, end one, and be sure that none
+runs.
+"""
 
 import fcntl
 import os
@@ -13,7 +15,7 @@ from pathlib import Path
 from palyra.cli import exit_codes
 from palyra.cli.safe_text import clean
 from palyra.client import discovery
-from palyra.client.discovery import Endpoint, Unreachable
+from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.client.http import Api
 from palyra.core.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
 
@@ -43,13 +45,22 @@ def make_home(home: Path) -> None:
 def unusable(home: Path, error: OSError) -> ConfigInvalid:
     a_file = isinstance(error, FileExistsError | NotADirectoryError)
     why = "a file stands in its place" if a_file else (error.strerror or str(error)).lower()
-    return ConfigInvalid(f"the home folder {home} cannot be used: {why}; name another one with --home or PALYRA_HOME")
+    return ConfigInvalid(
+        f"the home folder {home} cannot be used: {why}; name another one with --home or PALYRA_HOME"
+    )
 
 
 def start(
-    home: Path, port: int | None, *, quic: bool = False, lifeline: bool, env: Mapping[str, str] | None = None
+    home: Path,
+    port: int | None,
+    *,
+    quic: bool = False,
+    lifeline: bool,
+    env: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Start a daemon. With `lifeline` it ends when this process does, however that ends. `env` is ours, if none is given."""
+    """Start a daemon. With `lifeline` it ends when this process does, however that ends. `env` is
+    ours, if none is given.
+    """
     make_home(home)
     logs = home / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
@@ -57,7 +68,9 @@ def start(
     command += ["--port", str(port)] if port is not None else []
     command += ["--quic"] if quic else []
     command += ["--lifeline"] if lifeline else []
-    with open(logs / "start.log", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
+    with open(
+        logs / "start.log", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)
+    ) as output:
         return subprocess.Popen(
             command,
             env=env,
@@ -75,7 +88,11 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
     while time.monotonic() < deadline:
         if process.poll() is not None:
             said = f"the daemon ended while starting: {_last_words(home)}"
-            raise ConfigInvalid(said) if process.returncode == exit_codes.CONFIG else Unreachable(said)
+            raise (
+                ConfigInvalid(said)
+                if process.returncode == exit_codes.CONFIG
+                else Unreachable(said)
+            )
         found = discovery.running(home)
         if found is not None and found.pid == process.pid and _ready(found):
             return
@@ -83,9 +100,11 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
     raise Unreachable(f"the daemon was not ready after {_START_S:.0f} s: see {home / 'logs'}")
 
 
-def _ready(found: discovery.Running) -> bool:
+def _ready(found: discovery.RunningDaemon) -> bool:
     try:
-        Api(lambda: Endpoint(found.url, "", "", certificate=found.certificate)).request("GET", "/readyz", timeout_s=5)
+        Api(lambda: DaemonAddress(found.url, "", "", certificate=found.certificate)).request(
+            "GET", "/readyz", timeout_s=5
+        )
     except PalyraError:
         return False
     return True
@@ -94,8 +113,13 @@ def _ready(found: discovery.Running) -> bool:
 def _last_words(home: Path) -> str:
     text = (home / "logs" / "start.log").read_text(encoding="utf-8", errors="replace").strip()
     lines = text.splitlines()
-    first = next((at for at, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
-    return clean("\n".join(lines[max(0, first) :]).removeprefix("error: ")) or f"it said nothing; see {home / 'logs'}"
+    first = next(
+        (at for at, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1
+    )
+    return (
+        clean("\n".join(lines[max(0, first) :]).removeprefix("error: "))
+        or f"it said nothing; see {home / 'logs'}"
+    )
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
@@ -113,16 +137,22 @@ def stop(home: Path) -> int:
     found = discovery.running(home)
     if found is None or not held(home):
         raise Unreachable(f"no daemon is running for {home}")
-    # What a daemon that died left behind may name a process that is somebody else's by now: the lock must name it too.
+    # What a daemon that died left behind may name a process that is somebody else's by now: the
+    # lock must name it too.
     if (home / LOCK).read_text(encoding="ascii", errors="replace").strip() != str(found.pid):
-        raise Unavailable("the daemon is just starting, or its journal is being restored: try again in a moment")
+        raise Unavailable(
+            "the daemon is just starting, or its journal is being restored: try again in a moment"
+        )
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_S
     while time.monotonic() < deadline:
         if not held(home):
             return found.pid
         time.sleep(_POLL_S)
-    raise Unavailable(f"the daemon (pid {found.pid}) did not end within {_STOP_S:.0f} s: see {home / 'logs' / 'daemon.log'}")
+    raise Unavailable(
+        f"the daemon (pid {found.pid}) did not end within {_STOP_S:.0f} s: see"
+        f" {home / 'logs' / 'daemon.log'}"
+    )
 
 
 @contextmanager
@@ -137,7 +167,9 @@ def exclusive(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Conflict("the daemon is running: stop it first with `palyra stop --daemon`") from None
+            raise Conflict(
+                "the daemon is running: stop it first with `palyra stop --daemon`"
+            ) from None
         os.ftruncate(descriptor, 0)
         yield
     finally:

@@ -1,4 +1,6 @@
-"""Arguments of a call in the person's own editor. What is not changed, or not valid, decides nothing."""
+"""Arguments of a call in the person's own editor. What is not changed, or not valid, decides
+nothing.
+"""
 
 import os
 import shlex
@@ -29,7 +31,9 @@ def edit(arguments: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
         try:
             done = subprocess.run([*shlex.split(editor), name], check=False)
         except (OSError, ValueError) as error:
-            raise InvalidInput(f"the editor {editor!r} cannot be started ({error}): set EDITOR") from error
+            raise InvalidInput(
+                f"the editor {editor!r} cannot be started ({error}): set EDITOR"
+            ) from error
         after = path.read_bytes()
     finally:
         path.unlink(missing_ok=True)
@@ -40,7 +44,9 @@ def edit(arguments: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     try:
         return msgspec.json.decode(after, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"what was saved is not a JSON object ({error}): nothing was decided") from error
+        raise InvalidInput(
+            f"what was saved is not a JSON object ({error}): nothing was decided"
+        ) from error
 
 
 def proposed(api: Api, session_id: str, call_id: str) -> dict[str, Any]:

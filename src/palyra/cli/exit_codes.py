@@ -1,4 +1,6 @@
-"""Exit codes: a script can tell what happened without reading a sentence. Documented in docs/reference/cli.md; never renumbered."""
+"""Exit codes: a script can tell what happened without reading a sentence. Documented in
+docs/reference/cli.md; never renumbered.
+"""
 
 from palyra.client.discovery import Unreachable
 from palyra.core.errors import PalyraError
@@ -24,13 +26,13 @@ _BY_CODE = {
 }
 
 
-class Interrupted(PalyraError):
+class InterruptedCommand(PalyraError):
     code = "interrupted"
 
 
 def code_of(error: PalyraError) -> int:
     if isinstance(error, Unreachable):
         return UNREACHABLE
-    if isinstance(error, Interrupted):
+    if isinstance(error, InterruptedCommand):
         return INTERRUPTED
     return _BY_CODE.get(error.code, FAILED)

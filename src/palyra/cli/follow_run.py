@@ -1,7 +1,7 @@
 """One run from its question to its end. Its words appear as they come, on a terminal and in a pipe.
 
-A pipe gets the model's own text and nothing else: no colours, no line breaks of ours but one behind each reply. Everything else is
-said beside it, on standard error.
+A pipe gets the model's own text and nothing else: no colours, no line breaks of ours but one behind
+each reply. Everything else is said beside it, on standard error.
 """
 
 import os
@@ -17,11 +17,11 @@ from palyra.cli import attachments, client, exit_codes, formatting
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.render.reply import ReplyText
-from palyra.cli.render.tool_calls import Calls
+from palyra.cli.render.tool_calls import ToolCallLines
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
-from palyra.client.http import Link, Stopped
+from palyra.client.http import LinkState, StopSignal
 from palyra.client.stream import decode
 from palyra.core.errors import NotFound, PalyraError
 from palyra.core.events import (
@@ -47,8 +47,10 @@ _ON_ITS_WAY_S = 2.0
 _LOOK_S = 0.05
 
 
-class Asking:
-    def __init__(self, state: State, session: Session, approve: str, *, final: bool = False) -> None:
+class RunFollower:
+    def __init__(
+        self, state: CliState, session: Session, approve: str, *, final: bool = False
+    ) -> None:
         """`final`: print the final answer alone, when the run has ended."""
         self._state = state
         self._session = session
@@ -56,7 +58,7 @@ class Asking:
         self._run_id = client.new_id()
         self._submitted = False
         self._style = partial(state.out.style, color=state.out.error_color)
-        self._calls = Calls(lambda approval_id: client.answered_ms(state.api, approval_id))
+        self._calls = ToolCallLines(lambda approval_id: client.answered_ms(state.api, approval_id))
         self._pending: dict[str, ApprovalRequested] = {}
         self._failures: set[str] = set()
         # What became of the calls that do more than look.
@@ -75,26 +77,40 @@ class Asking:
 
     def run(self, question: str, model: str, files: Sequence[str] = ()) -> int:
         """Listen first, then ask: so no word of the answer can be missed."""
-        self._attachments = [attachments.send(self._state.api, self._session.session_id, each).attaching for each in files]
-        stopped = Stopped()
+        self._attachments = [
+            attachments.send(self._state.api, self._session.session_id, each).attaching
+            for each in files
+        ]
+        stopped = StopSignal()
         with _listening(stopped) as interrupted:
             return self._watch(question, model, stopped, interrupted)
 
-    def _watch(self, question: str, model: str, stopped: Stopped, interrupted: Callable[[], bool]) -> int:
+    def _watch(
+        self, question: str, model: str, stopped: StopSignal, interrupted: Callable[[], bool]
+    ) -> int:
         api, lost = self._state.api, False
         head = client.head(api, self._session)
-        for message in client.watch(api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S):
+        for message in client.watch(
+            api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S
+        ):
             item = decode(message)
             if interrupted():
                 raise KeyboardInterrupt
-            if isinstance(item, Link):
+            if isinstance(item, LinkState):
                 if item.state == "lost" and not lost:
                     self._note("the connection was lost, trying again")
                 lost = item.state == "lost"
                 if not lost:
                     self._connected(question, model)
-            elif isinstance(item, ModelDelta) and item.run_id == self._run_id and item.text and self._streams:
-                (self._reply.so_far if item.whole else self._reply.piece)(item.run_id, item.turn, item.text)
+            elif (
+                isinstance(item, ModelDelta)
+                and item.run_id == self._run_id
+                and item.text
+                and self._streams
+            ):
+                (self._reply.so_far if item.whole else self._reply.piece)(
+                    item.run_id, item.turn, item.text
+                )
             elif isinstance(item, Entry) and item.run_id == self._run_id:
                 code = self._follow(item)
                 if code is not None:
@@ -122,7 +138,9 @@ class Asking:
         )
 
     def cancel(self) -> None:
-        """Stop the run, also if the question is still on its way and overtaken by this. What it has said is printed by now."""
+        """Stop the run, also if the question is still on its way and overtaken by this. What it has
+        said is printed by now.
+        """
         self._end_line()
         deadline = time.monotonic() + _ON_ITS_WAY_S
         while self._submitted:
@@ -158,7 +176,9 @@ class Asking:
             case RunCompleted():
                 return self._end("done", event.text, "")
             case RunFailed():
-                return self._end("failed", "", formatting.without_noise(event.message), event.reason)
+                return self._end(
+                    "failed", "", formatting.without_noise(event.message), event.reason
+                )
             case RunCancelled():
                 return self._end("cancelled", "", event.reason)
         return None
@@ -186,7 +206,11 @@ class Asking:
         said = f"{one_line(event.provider)}: {event.failure}: {formatting.failure(event.message)}"
         if said not in self._failures:
             self._failures.add(said)
-            again = f"; the next try is in {formatting.duration(event.wait_ms)}" if event.will_retry else ""
+            again = (
+                f"; the next try is in {formatting.duration(event.wait_ms)}"
+                if event.will_retry
+                else ""
+            )
             self._note(said + again)
 
     def _answer_pending(self) -> None:
@@ -206,7 +230,11 @@ class Asking:
     def _deny(self, request: ApprovalRequested) -> None:
         self._note(f"denied, because nobody is here to ask: {one_line(request.preview.title, 200)}")
         decision = "skip" if request.about == "in_doubt" else "deny"
-        reason = "" if decision == "skip" else "nobody is there to approve it; say what you would have done"
+        reason = (
+            ""
+            if decision == "skip"
+            else "nobody is there to approve it; say what you would have done"
+        )
         client.answer(self._state.api, request.approval_id, decision, reason=reason)
 
     def _end(self, state: str, text: str, message: str, reason: str = "") -> int:
@@ -214,7 +242,12 @@ class Asking:
         code = exit_codes.OK if state == "done" and not refused else exit_codes.FAILED
         self._end_line()
         if self._state.as_json:
-            shown = {"state": state, "text": text, "session_id": self._session.session_id, "run_id": self._run_id}
+            shown = {
+                "state": state,
+                "text": text,
+                "session_id": self._session.session_id,
+                "run_id": self._run_id,
+            }
             shown |= {"message": message, "reason": reason} if state != "done" else {}
             self._state.out.json(shown | ({"denied": self._denied} if self._denied else {}))
         elif state != "done":
@@ -228,13 +261,11 @@ class Asking:
         if refused:
             session_id = self._session.session_id
             self._note(
-                f"nothing was changed, because every change was denied: say yes in `palyra chat --session {session_id}`, "
-                "or write a rule that allows it (see `palyra policy`)"
+                "nothing was changed, because every change was denied: say yes in `palyra chat"
+                f" --session {session_id}`, or write a rule that allows it (see `palyra policy`)"
             )
         elif self._undoable:
             self._note("`palyra undo` takes the newest change back")
-
-    # --- printing -------------------------------------------------------------------------------------------------------
 
     def _stream(self, text: str) -> None:
         shown = self._prose.feed(text) if self._live else text
@@ -247,7 +278,8 @@ class Asking:
             sys.stdout.write(text)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader left, as `head` does. The run goes on: it was asked to do something, not only to say it.
+            # The reader left, as `head` does. The run goes on: it was asked to do something, not
+            # only to say it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _end_line(self) -> None:
@@ -274,10 +306,11 @@ class Asking:
 
 
 @contextmanager
-def _listening(stopped: Stopped) -> Iterator[Callable[[], bool]]:
+def _listening(stopped: StopSignal) -> Iterator[Callable[[], bool]]:
     """Listen for Ctrl-C; what is given says whether it came.
 
-    The exception alone can get lost, in the middle of an import for one: then the connection that is cut makes us look.
+    The exception alone can get lost, in the middle of an import for one: then the connection that
+    is cut makes us look.
     """
     came = False
 

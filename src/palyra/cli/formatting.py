@@ -1,4 +1,6 @@
-"""How values are said to a person: times, durations, sizes, money, tool calls. Cleaned, and short enough for a line."""
+"""How values are said to a person: times, durations, sizes, money, tool calls. Cleaned, and short
+enough for a line.
+"""
 
 import re
 import time
@@ -9,7 +11,10 @@ from palyra.cli.safe_text import one_line
 from palyra.core.errors import InvalidInput
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-_DURATION = re.compile(r"(\d{1,6})\s*(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)", re.ASCII)
+_DURATION = re.compile(
+    r"(\d{1,6})\s*(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)",
+    re.ASCII,
+)
 _FILE = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
 _NOISE = re.compile(r" ssl:\w+")
 # What a call is about, of the arguments that tools have.
@@ -98,7 +103,11 @@ def about(arguments: Mapping[str, Any], width: int = 60) -> str:
 def _changed(arguments: Mapping[str, Any]) -> list[str]:
     """The files that a patch names, each once."""
     edits, diff = arguments.get("edits"), arguments.get("diff")
-    named = [each.get("path") for each in edits if isinstance(each, dict)] if isinstance(edits, list) else []
+    named = (
+        [each.get("path") for each in edits if isinstance(each, dict)]
+        if isinstance(edits, list)
+        else []
+    )
     if isinstance(diff, str):
         named += _FILE.findall(diff)
     return list(dict.fromkeys(str(each) for each in named if each))

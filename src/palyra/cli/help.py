@@ -4,13 +4,13 @@ import click
 
 import palyra
 from palyra.cli.commands import command
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import InvalidInput
 
 
 @command("help", help="Say what a command does and takes.")
 @click.argument("names", nargs=-1, metavar="[COMMAND]...")
-def help_(state: State, names: tuple[str, ...]) -> None:
+def help_(state: CliState, names: tuple[str, ...]) -> None:
     context = click.get_current_context().find_root()
     for name in names:
         group = context.command
@@ -24,7 +24,7 @@ def help_(state: State, names: tuple[str, ...]) -> None:
 
 
 @command("version", help="Print the version.")
-def version(state: State) -> None:
+def version(state: CliState) -> None:
     if state.out.as_json:
         state.out.json({"version": palyra.__version__})
     else:

@@ -1,4 +1,6 @@
-"""`palyra journal`: the history itself. Verifying and restoring also work on the file alone, when no daemon runs."""
+"""`palyra journal`: the history itself. Verifying and restoring also work on the file alone, when
+no daemon runs.
+"""
 
 import os
 import re
@@ -9,14 +11,22 @@ from pathlib import Path
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, exit_codes, formatting, retention_client, short_ids
+from palyra.cli import (
+    admin_client,
+    client,
+    daemon_process,
+    exit_codes,
+    formatting,
+    retention_client,
+    short_ids,
+)
 from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
-from palyra.client.http import Message, Stopped
+from palyra.client.http import ServerSentEvent, StopSignal
 from palyra.client.stream import decode
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import Entry
@@ -26,12 +36,14 @@ _BACKUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,96}", re.ASCII)
 journal = group("journal", "The history: show, verify, export, back up, restore, clean up.")
 
 
-@verb(journal, "show", help="Show entries of a session, or one entry by its position in the journal.")
+@verb(
+    journal, "show", help="Show entries of a session, or one entry by its position in the journal."
+)
 @click.argument("what", metavar="SESSION|POSITION")
 @click.option("--after", default=0, metavar="SEQ", help="Only entries behind this one.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @click.option("--follow", is_flag=True, help="Go on with what comes.")
-def show(state: State, what: str, after: int, limit: int | None, follow: bool) -> None:
+def show(state: CliState, what: str, after: int, limit: int | None, follow: bool) -> None:
     if what.isdecimal() and len(what) < 10:
         state.out.json(admin_client.entry(state.api, int(what)))
         return
@@ -41,19 +53,23 @@ def show(state: State, what: str, after: int, limit: int | None, follow: bool) -
         _tell(state, entry)
         seq = entry.seq
     if follow:
-        for message in client.watch(state.api, session_id, seq, Stopped(), patience_s=60):
-            item = decode(message) if isinstance(message, Message) else None
+        for message in client.watch(state.api, session_id, seq, StopSignal(), patience_s=60):
+            item = decode(message) if isinstance(message, ServerSentEvent) else None
             if isinstance(item, Entry):
                 _tell(state, item)
                 sys.stdout.flush()
 
 
-def _no_daemon(state: State) -> bool:
-    """Whether no daemon runs on this home. One that was killed has left its address behind, but not the lock."""
-    return not state.env.get("PALYRA_URL") and (discovery.running(state.home) is None or not daemon_process.held(state.home))
+def _no_daemon(state: CliState) -> bool:
+    """Whether no daemon runs on this home. One that was killed has left its address behind, but not
+    the lock.
+    """
+    return not state.env.get("PALYRA_URL") and (
+        discovery.running(state.home) is None or not daemon_process.held(state.home)
+    )
 
 
-def _tell(state: State, entry: Entry) -> None:
+def _tell(state: CliState, entry: Entry) -> None:
     if state.out.as_json:
         state.out.json_line(entry)
         return
@@ -63,12 +79,18 @@ def _tell(state: State, entry: Entry) -> None:
     state.out.line(state.out.style(head, "dim") + entries.summary(entry, room))
 
 
-@verb(journal, "verify", help="Check every entry. Names the first bad one. Works on the file when no daemon runs.")
+@verb(
+    journal,
+    "verify",
+    help="Check every entry. Names the first bad one. Works on the file when no daemon runs.",
+)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
-def verify(state: State, file: Path | None, offline: bool) -> int:
+def verify(state: CliState, file: Path | None, offline: bool) -> int:
     alone = file is not None or offline or _no_daemon(state)
-    source = verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
+    source = (
+        verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
+    )
     report: Verified | None = None
     progress = sys.stderr.isatty() and not state.out.as_json
     for step in source:
@@ -88,7 +110,7 @@ def verify(state: State, file: Path | None, offline: bool) -> int:
 
 
 @verb(journal, "segments", help="List the sealed files that hold sessions which were put away.")
-def segments(state: State) -> None:
+def segments(state: CliState) -> None:
     found = retention_client.segments(state.api)
     if state.out.as_json:
         state.out.json({"segments": found})
@@ -97,25 +119,46 @@ def segments(state: State) -> None:
         state.out.line("nothing was put away yet: `palyra sessions archive-old` does it")
         return
     rows = [
-        [each.segment_id[:16], formatting.ago(each.created_ms), str(each.tapes), str(each.entries), formatting.size(each.bytes)]
+        [
+            each.segment_id[:16],
+            formatting.ago(each.created_ms),
+            str(each.tapes),
+            str(each.entries),
+            formatting.size(each.bytes),
+        ]
         for each in found
     ]
-    state.out.table(["segment", "sealed", "sessions", "entries", "size"], rows, right=["sessions", "entries", "size"])
+    state.out.table(
+        ["segment", "sealed", "sessions", "entries", "size"],
+        rows,
+        right=["sessions", "entries", "size"],
+    )
 
 
-@verb(journal, "clean", help="Remove stored files that nothing names, and look after the database file, without stopping.")
+@verb(
+    journal,
+    "clean",
+    help=(
+        "Remove stored files that nothing names, and look after the database file, without"
+        " stopping."
+    ),
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-def clean_up(state: State, dry_run: bool) -> None:
+def clean_up(state: CliState, dry_run: bool) -> None:
     done = retention_client.clean(state.api, dry_run=dry_run)
     if state.out.as_json:
         state.out.json(done)
         return
     gone = "would be removed" if dry_run else "removed"
-    state.out.line(f"{done.artifacts.artifacts} stored files that nothing names {gone}, {formatting.size(done.artifacts.bytes)}")
+    state.out.line(
+        f"{done.artifacts.artifacts} stored files that nothing names {gone},"
+        f" {formatting.size(done.artifacts.bytes)}"
+    )
     if done.file is not None:
         state.out.line(
-            f"{formatting.size(done.file.released_bytes)} given back to the disk, {formatting.size(done.file.free_bytes)} free in the file, "
-            f"{formatting.size(done.file.log_bytes)} in its log"
+            f"{formatting.size(done.file.released_bytes)} given back to the disk,"
+            f" {formatting.size(done.file.free_bytes)} free in the file,"
+            f" {formatting.size(done.file.log_bytes)} in its log"
         )
 
 
@@ -136,7 +179,16 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
             steps.put(error)
             return
         good = report.ok and not pages and not guards
-        steps.put(Verified(ok=good, entries=report.entries, tapes=report.tapes, bad=report.bad, pages=pages, guards=guards))
+        steps.put(
+            Verified(
+                ok=good,
+                entries=report.entries,
+                tapes=report.tapes,
+                bad=report.bad,
+                pages=pages,
+                guards=guards,
+            )
+        )
 
     Thread(target=work, daemon=True).start()
     while True:
@@ -148,30 +200,50 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
             return
 
 
-def _report(state: State, report: Verified) -> None:
-    counted = f"{formatting.count(report.entries)} entries on {formatting.count(report.tapes)} tapes"
+def _report(state: CliState, report: Verified) -> None:
+    counted = (
+        f"{formatting.count(report.entries)} entries on {formatting.count(report.tapes)} tapes"
+    )
     if report.ok:
         state.out.line(state.out.style("✓ ", "green") + f"the journal is whole: {counted}")
         return
-    state.out.line(state.out.style("✗ the journal is not as it was written", "red") + f" ({counted} are good)")
+    state.out.line(
+        state.out.style("✗ the journal is not as it was written", "red") + f" ({counted} are good)"
+    )
     if report.bad:
         bad = report.bad
         state.out.line(
-            f"  first bad entry: position {bad.position}, tape {clean(bad.tape)}, number {bad.seq}: {clean(bad.problem)}"
+            f"  first bad entry: position {bad.position}, tape {clean(bad.tape)}, number {bad.seq}:"
+            f" {clean(bad.problem)}"
         )
     for problem in report.pages:
         state.out.line(f"  the file: {clean(problem)}")
     for guard in report.guards:
         state.out.line(f"  a guard against changes was removed: {clean(guard)}")
-    state.out.line("  what to do: stop the daemon, keep the file, and `palyra journal restore` the newest backup that verifies")
+    state.out.line(
+        "  what to do: stop the daemon, keep the file, and `palyra journal restore` the newest"
+        " backup that verifies"
+    )
 
 
 @verb(journal, "export", help="Write entries as they stand on the tape, one JSON object a line.")
 @click.option("--session", "session_id", default="", metavar="ID", help="Only this session.")
-@click.option("--after", default=0, metavar="N", help="Only behind this position, or number on the session's tape.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Into this new file.  [default: standard output]")
-def export(state: State, session_id: str, after: int, output: Path | None) -> None:
-    pieces = admin_client.export(state.api, short_ids.session(state.api, session_id) if session_id else "", after)
+@click.option(
+    "--after",
+    default=0,
+    metavar="N",
+    help="Only behind this position, or number on the session's tape.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Into this new file.  [default: standard output]",
+)
+def export(state: CliState, session_id: str, after: int, output: Path | None) -> None:
+    pieces = admin_client.export(
+        state.api, short_ids.session(state.api, session_id) if session_id else "", after
+    )
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
@@ -193,36 +265,56 @@ def export(state: State, session_id: str, after: int, output: Path | None) -> No
         state.out.line(f"{formatting.count(lines)} entries written to {output}")
 
 
-@verb(journal, "backup", help="Make a verified copy in the backups folder of the home folder. Needs no daemon.")
+@verb(
+    journal,
+    "backup",
+    help="Make a verified copy in the backups folder of the home folder. Needs no daemon.",
+)
 @click.argument("name", default="")
-def backup(state: State, name: str) -> None:
+def backup(state: CliState, name: str) -> None:
     if name and not _BACKUP.fullmatch(name):
-        rule = "a name has letters, digits, dots, dashes and underscores, begins with a letter or digit, and names no folder"
-        raise InvalidInput(f"{name!r} cannot name a backup, which goes into {state.home / 'backups'}: {rule}")
+        rule = (
+            "a name has letters, digits, dots, dashes and underscores, begins with a letter or"
+            " digit, and names no folder"
+        )
+        raise InvalidInput(
+            f"{name!r} cannot name a backup, which goes into {state.home / 'backups'}: {rule}"
+        )
     name = name if not name or name.endswith(".db") else f"{name}.db"
     made = _backup_file(state, name) if _no_daemon(state) else admin_client.backup(state.api, name)
     if state.out.as_json:
         state.out.json(made)
     else:
-        state.out.line(f"{formatting.count(made.entries)} entries backed up and verified: {clean(made.path)}")
+        state.out.line(
+            f"{formatting.count(made.entries)} entries backed up and verified: {clean(made.path)}"
+        )
 
 
-def _backup_file(state: State, name: str) -> BackedUp:
+def _backup_file(state: CliState, name: str) -> BackedUp:
     """A backup without a daemon."""
     from palyra.store import sqlite_files
 
     journal_ = state.home / "journal.db"
     if not journal_.exists():
         raise NotFound(f"there is no journal at {journal_} to back up")
-    target = state.home / "backups" / (name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime()))
+    target = (
+        state.home / "backups" / (name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime()))
+    )
     with daemon_process.exclusive(state.home):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return BackedUp(str(target), sqlite_files.backup(journal_, target).entries)
 
 
-@verb(journal, "restore", help="Put a verified backup in the journal's place. The daemon must not run; the old journal is kept.")
+@verb(
+    journal,
+    "restore",
+    help=(
+        "Put a verified backup in the journal's place. The daemon must not run; the old journal is"
+        " kept."
+    ),
+)
 @click.argument("file", type=click.Path(path_type=Path))
-def restore(state: State, file: Path) -> None:
+def restore(state: CliState, file: Path) -> None:
     from palyra.store import sqlite_files
 
     with daemon_process.exclusive(state.home):
@@ -231,7 +323,13 @@ def restore(state: State, file: Path) -> None:
         had_one = (state.home / "journal.db").exists()
         report = sqlite_files.restore(file, state.home / "journal.db", aside)
     if state.out.as_json:
-        state.out.json({"entries": report.entries, "tapes": report.tapes, "set_aside": str(aside) if had_one else ""})
+        state.out.json(
+            {
+                "entries": report.entries,
+                "tapes": report.tapes,
+                "set_aside": str(aside) if had_one else "",
+            }
+        )
         return
     kept = f"; the journal before it is at {aside}" if had_one else ""
     state.out.line(f"{formatting.count(report.entries)} entries restored from {file}{kept}")

@@ -1,4 +1,6 @@
-"""The door of the command line. It imports nothing that `--version` does not need, so that asking costs a few milliseconds."""
+"""The door of the command line. It imports nothing that `--version` does not need, so that asking
+costs a few milliseconds.
+"""
 
 import sys
 

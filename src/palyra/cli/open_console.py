@@ -1,4 +1,5 @@
-"""Showing the way to the console: a link that logs in, and the browser of whoever sits here, if there is one to open.
+"""Showing the way to the console: a link that logs in, and the browser of whoever sits here, if
+there is one to open.
 
 Nothing is opened where nobody could see it: without a screen, over ssh, or in a build.
 """
@@ -9,10 +10,10 @@ import webbrowser
 from collections.abc import Mapping
 
 from palyra.cli import admin_client
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 
 
-def console(state: State, *, browser: bool) -> None:
+def console(state: CliState, *, browser: bool) -> None:
     link = admin_client.login_link(state.api)
     state.out.note(f"the console, logged in once within ten minutes: {link}")
     if browser and has_screen(state.env, sys.platform):

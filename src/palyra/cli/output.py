@@ -1,4 +1,6 @@
-"""Printing: colours and tables for people at a terminal, plain columns for pipes, JSON for programs. What is shown is clean."""
+"""Printing: colours and tables for people at a terminal, plain columns for pipes, JSON for
+programs. What is shown is clean.
+"""
 
 import os
 import re
@@ -11,7 +13,16 @@ from typing import Any
 from palyra.cli.safe_text import clean, width_of
 
 _ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+_STYLES = {
+    "bold": 1,
+    "dim": 2,
+    "red": 31,
+    "green": 32,
+    "yellow": 33,
+    "blue": 34,
+    "magenta": 35,
+    "cyan": 36,
+}
 
 
 class Output:
@@ -59,7 +70,9 @@ class Output:
     def json(self, value: Any) -> None:
         import msgspec
 
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+        sys.stdout.write(
+            msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n"
+        )
 
     def result(self, value: Any, text: str) -> None:
         """What came of a command: for a program, or in words."""
@@ -74,7 +87,9 @@ class Output:
         sys.stdout.write(msgspec.json.encode(value, enc_hook=str).decode() + "\n")
         sys.stdout.flush()
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+    ) -> None:
         cells = [[clean(cell) for cell in row] for row in rows]
         if self.color:
             self._rich_table(columns, cells, right)
@@ -82,12 +97,18 @@ class Output:
         widths = [max(map(width_of, column)) for column in zip(columns, *cells, strict=True)]
         for row in (list(columns), *cells):
             padded = [
-                (" " * (size - width_of(cell)) + cell) if name in right else (cell + " " * (size - width_of(cell)))
+                (
+                    (" " * (size - width_of(cell)) + cell)
+                    if name in right
+                    else (cell + " " * (size - width_of(cell)))
+                )
                 for name, cell, size in zip(columns, row, widths, strict=True)
             ]
             self.line("  ".join(padded).rstrip())
 
-    def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    def _rich_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]
+    ) -> None:
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -97,7 +118,9 @@ class Output:
         for at, name in enumerate(columns):
             # An id that is broken in two cannot be copied.
             whole = any(_ID.fullmatch(row[at]) for row in rows)
-            table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole)
+            table.add_column(
+                name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole
+            )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console(width=self.width).print(table)

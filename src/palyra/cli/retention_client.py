@@ -42,7 +42,12 @@ class _Segments(Struct):
 
 
 def archive_old(api: Api, days: int | None, *, dry_run: bool) -> Archived:
-    return api.post("/v1/journal/archive", Archived, {"dry_run": dry_run} | ({"days": days} if days else {}), timeout_s=_LONG_S)
+    return api.post(
+        "/v1/journal/archive",
+        Archived,
+        {"dry_run": dry_run} | ({"days": days} if days else {}),
+        timeout_s=_LONG_S,
+    )
 
 
 def clean(api: Api, *, dry_run: bool) -> CleanedUp:

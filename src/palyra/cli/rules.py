@@ -1,4 +1,6 @@
-"""`palyra rules`, and `/rule` in a chat: what a person lays down for a session. Both speak to the same endpoint."""
+"""`palyra rules`, and `/rule` in a chat: what a person lays down for a session. Both speak to the
+same endpoint.
+"""
 
 import click
 from msgspec import Struct
@@ -6,14 +8,14 @@ from msgspec import Struct
 from palyra.cli import client
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.http import Api
 from palyra.core.errors import InvalidInput, NotFound
 
 rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")
 
 
-class Rule(Struct, frozen=True):
+class ListedRule(Struct, frozen=True):
     rule_id: str
     words: str
     means: str
@@ -22,15 +24,15 @@ class Rule(Struct, frozen=True):
 
 
 class _Rules(Struct):
-    rules: list[Rule]
+    rules: list[ListedRule]
 
 
-def of_session(api: Api, session_id: str) -> list[Rule]:
+def of_session(api: Api, session_id: str) -> list[ListedRule]:
     return api.get(_path(session_id), _Rules).rules
 
 
-def lay_down(api: Api, session_id: str, words: str) -> Rule:
-    return api.post(_path(session_id), Rule, {"words": words})
+def lay_down(api: Api, session_id: str, words: str) -> ListedRule:
+    return api.post(_path(session_id), ListedRule, {"words": words})
 
 
 def lift(api: Api, session_id: str, rule_id: str) -> None:
@@ -51,7 +53,7 @@ _session = click.option("--session", "session_id", default="", metavar="ID", hel
 _last = click.option("--last", is_flag=True, help="The session that was used last.")
 
 
-def _chosen(state: State, session_id: str, last: bool) -> str:
+def _chosen(state: CliState, session_id: str, last: bool) -> str:
     if session_id:
         return client.checked(session_id)
     if not last:
@@ -66,7 +68,7 @@ def _chosen(state: State, session_id: str, last: bool) -> str:
 @_session
 @_last
 @click.option("--cedar", is_flag=True, help="Show the policies they mean, too.")
-def list_(state: State, session_id: str, last: bool, cedar: bool) -> None:
+def list_(state: CliState, session_id: str, last: bool, cedar: bool) -> None:
     # Looking is harmless, so the last session is meant if none is named.
     found = of_session(state.api, _chosen(state, session_id, last or not session_id))
     if state.out.as_json:
@@ -78,11 +80,15 @@ def list_(state: State, session_id: str, last: bool, cedar: bool) -> None:
         _show(state, rule, cedar=cedar)
 
 
-@verb(rules, "add", help="Lay a rule down, like “never touch ./secrets”. What cannot be kept exactly is refused.")
+@verb(
+    rules,
+    "add",
+    help="Lay a rule down, like “never touch ./secrets”. What cannot be kept exactly is refused.",
+)
 @click.argument("words", nargs=-1, required=True)
 @_session
 @_last
-def add(state: State, words: tuple[str, ...], session_id: str, last: bool) -> None:
+def add(state: CliState, words: tuple[str, ...], session_id: str, last: bool) -> None:
     made = lay_down(state.api, _chosen(state, session_id, last), " ".join(words))
     if state.out.as_json:
         state.out.json(made)
@@ -94,7 +100,7 @@ def add(state: State, words: tuple[str, ...], session_id: str, last: bool) -> No
 @click.argument("rule_id")
 @_session
 @_last
-def remove(state: State, rule_id: str, session_id: str, last: bool) -> None:
+def remove(state: CliState, rule_id: str, session_id: str, last: bool) -> None:
     lift(state.api, _chosen(state, session_id, last), rule_id)
     if state.out.as_json:
         state.out.json({"removed": rule_id})
@@ -102,7 +108,7 @@ def remove(state: State, rule_id: str, session_id: str, last: bool) -> None:
         state.out.line("removed")
 
 
-def _show(state: State, rule: Rule, *, cedar: bool = False) -> None:
+def _show(state: CliState, rule: ListedRule, *, cedar: bool = False) -> None:
     state.out.line(f"{clean(rule.rule_id)}  {state.out.style(clean(rule.words), 'bold')}")
     state.out.line(state.out.style(f"  {clean(rule.means)}", "dim"))
     for line in rule.cedar.splitlines() if cedar else ():

@@ -5,9 +5,9 @@ import click
 from palyra.cli import client, formatting, retention_client, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
-from palyra.cli.render.tool_calls import Calls
+from palyra.cli.render.tool_calls import ToolCallLines
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.events import (
     InputReceived,
     ModelFailed,
@@ -28,7 +28,7 @@ sessions = group("sessions", "The conversations: list, show, search, change.", d
 @verb(sessions, "list", help="List sessions, last used first.")
 @click.option("--archived", is_flag=True, help="Those that were archived instead.")
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1, 10_000))
-def list_(state: State, archived: bool, limit: int) -> None:
+def list_(state: CliState, archived: bool, limit: int) -> None:
     found = client.sessions(state.api, archived=archived, limit=limit)
     if state.out.as_json:
         state.out.json({"sessions": found})
@@ -37,7 +37,13 @@ def list_(state: State, archived: bool, limit: int) -> None:
         state.out.line("there are no sessions yet: begin one with `palyra chat`")
         return
     rows = [
-        [each.session_id, one_line(each.title, 50), formatting.ago(each.updated_ms), each.active, one_line(each.workspace, 40)]
+        [
+            each.session_id,
+            one_line(each.title, 50),
+            formatting.ago(each.updated_ms),
+            each.active,
+            one_line(each.workspace, 40),
+        ]
         for each in found
     ]
     state.out.table(["session", "title", "used", "run", "folder"], rows)
@@ -45,17 +51,27 @@ def list_(state: State, archived: bool, limit: int) -> None:
 
 @verb(sessions, "show", help="Show what was said and done in a session.")
 @click.argument("session_id")
-@click.option("--limit", default=200, show_default=True, type=click.IntRange(1), help="How many entries, from the end.")
-def show(state: State, session_id: str, limit: int) -> None:
+@click.option(
+    "--limit",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many entries, from the end.",
+)
+def show(state: CliState, session_id: str, limit: int) -> None:
     session = client.session(state.api, short_ids.session(state.api, session_id))
-    stored = list(client.entries(state.api, session.session_id, max(0, client.head(state.api, session) - limit)))
+    stored = list(
+        client.entries(
+            state.api, session.session_id, max(0, client.head(state.api, session) - limit)
+        )
+    )
     below = client.agents(state.api, session.session_id)
     if state.out.as_json:
         state.out.json({"session": session, "entries": stored, "agents": below})
         return
     style = state.out.style
     _tell(state, session)
-    calls = Calls(lambda approval_id: client.answered_ms(state.api, approval_id))
+    calls = ToolCallLines(lambda approval_id: client.answered_ms(state.api, approval_id))
     for entry in stored:
         event = entries.read(entry)
         calls.follow(entry, event)
@@ -64,7 +80,10 @@ def show(state: State, session_id: str, limit: int) -> None:
                 state.out.line(style("> ", "bold", "blue") + clean(text))
             case RunCompleted(text=text):
                 state.out.line(clean(text))
-            case ModelReplied(stop="interrupted", text=text) | ModelFailed(will_retry=False, text=text) if text:
+            case (
+                ModelReplied(stop="interrupted", text=text)
+                | ModelFailed(will_retry=False, text=text)
+            ) if text:
                 state.out.line(f"{clean(text)} {style('(incomplete)', 'yellow')}")
             case ToolFinished():
                 for line in calls.lines(style, event):
@@ -80,7 +99,7 @@ def show(state: State, session_id: str, limit: int) -> None:
 @click.argument("words_", metavar="WORDS", nargs=-1, required=True)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
 @click.option("--words", "words_only", is_flag=True, help="By words alone.")
-def search(state: State, words_: tuple[str, ...], limit: int, words_only: bool) -> int:
+def search(state: CliState, words_: tuple[str, ...], limit: int, words_only: bool) -> int:
     page = client.search(state.api, " ".join(words_), limit, semantic=not words_only)
     if state.out.as_json:
         state.out.json({"found": page.found})
@@ -89,10 +108,18 @@ def search(state: State, words_: tuple[str, ...], limit: int, words_only: bool) 
         state.out.line("nothing was found")
     else:
         rows = [
-            [each.session_id, str(each.seq), f"{each.score:.2f}", one_line(each.title, 32), one_line(each.snippet, 80)]
+            [
+                each.session_id,
+                str(each.seq),
+                f"{each.score:.2f}",
+                one_line(each.title, 32),
+                one_line(each.snippet, 80),
+            ]
             for each in page.found
         ]
-        state.out.table(["session", "entry", "score", "title", "said"], rows, right=["entry", "score"])
+        state.out.table(
+            ["session", "entry", "score", "title", "said"], rows, right=["entry", "score"]
+        )
     if page.words_only:
         state.out.note(f"searched by words only: {page.words_only}")
     if page.not_searched:
@@ -102,27 +129,35 @@ def search(state: State, words_: tuple[str, ...], limit: int, words_only: bool) 
 
 @verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
 @click.argument("session_id")
-def archive(state: State, session_id: str) -> None:
+def archive(state: CliState, session_id: str) -> None:
     _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=True))
 
 
 @verb(sessions, "unarchive", help="Bring a session back.")
 @click.argument("session_id")
-def unarchive(state: State, session_id: str) -> None:
+def unarchive(state: CliState, session_id: str) -> None:
     _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=False))
 
 
 @verb(sessions, "keep", help="Never put a session away, however old it gets.")
 @click.argument("session_id")
 @click.option("--remove", is_flag=True, help="Treat it like the others again.")
-def keep(state: State, session_id: str, remove: bool) -> None:
-    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), kept=not remove))
+def keep(state: CliState, session_id: str, remove: bool) -> None:
+    _tell(
+        state, client.change(state.api, short_ids.session(state.api, session_id), kept=not remove)
+    )
 
 
-@verb(sessions, "archive-old", help="Put sessions that were not used for long into sealed segments.")
-@click.option("--days", type=click.IntRange(1, 36_500), help="Not used for so many.  [default: retention.sessions_after_days]")
+@verb(
+    sessions, "archive-old", help="Put sessions that were not used for long into sealed segments."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 36_500),
+    help="Not used for so many.  [default: retention.sessions_after_days]",
+)
 @click.option("--dry-run", is_flag=True, help="Only show which that would be.")
-def archive_old(state: State, days: int | None, dry_run: bool) -> None:
+def archive_old(state: CliState, days: int | None, dry_run: bool) -> None:
     report = retention_client.archive_old(state.api, days, dry_run=dry_run)
     if state.out.as_json:
         state.out.json(report)
@@ -132,49 +167,77 @@ def archive_old(state: State, days: int | None, dry_run: bool) -> None:
         return
     if report.sessions:
         rows = [
-            [each.session_id, one_line(each.title, 50), formatting.ago(each.updated_ms), str(each.entries)]
+            [
+                each.session_id,
+                one_line(each.title, 50),
+                formatting.ago(each.updated_ms),
+                str(each.entries),
+            ]
             for each in report.sessions
         ]
         state.out.table(["session", "title", "used", "entries"], rows, right=["entries"])
-    what = f"{len(report.sessions)} sessions with {report.entries} entries, {formatting.size(report.bytes)}"
+    what = (
+        f"{len(report.sessions)} sessions with {report.entries} entries,"
+        f" {formatting.size(report.bytes)}"
+    )
     if dry_run:
         state.out.line(f"{what}, would be put away")
     else:
-        state.out.line(f"{what}, put away into {len(report.segments)} segments of {formatting.size(report.sealed_bytes)}")
+        state.out.line(
+            f"{what}, put away into {len(report.segments)} segments of"
+            f" {formatting.size(report.sealed_bytes)}"
+        )
 
 
 @verb(sessions, "restore", help="Bring a session back that was put away.")
 @click.argument("session_id")
-def restore(state: State, session_id: str) -> None:
+def restore(state: CliState, session_id: str) -> None:
     _tell(state, retention_client.restore(state.api, client.checked(session_id)))
 
 
 @verb(sessions, "title", help="Name a session.")
 @click.argument("session_id")
 @click.argument("title")
-def title(state: State, session_id: str, title: str) -> None:
+def title(state: CliState, session_id: str, title: str) -> None:
     _tell(state, client.change(state.api, short_ids.session(state.api, session_id), title=title))
 
 
 @verb(sessions, "branch", help="A new session that continues from an entry of another one.")
 @click.argument("session_id")
-@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="The last entry that both share.  [default: the newest]")
+@click.option(
+    "--at",
+    type=click.IntRange(1),
+    metavar="SEQ",
+    help="The last entry that both share.  [default: the newest]",
+)
 @click.option("--title", default="", help="Its title.")
-def branch(state: State, session_id: str, at: int | None, title: str) -> None:
+def branch(state: CliState, session_id: str, at: int | None, title: str) -> None:
     _tell(state, client.branch(state.api, short_ids.session(state.api, session_id), at, title))
 
 
-@verb(sessions, "reset", help="Begin the conversation anew. What runs is cancelled; the history stays.")
+@verb(
+    sessions,
+    "reset",
+    help="Begin the conversation anew. What runs is cancelled; the history stays.",
+)
 @click.argument("session_id")
-def reset(state: State, session_id: str) -> None:
+def reset(state: CliState, session_id: str) -> None:
     _tell(state, client.reset(state.api, short_ids.session(state.api, session_id)))
 
 
-@verb(sessions, "compact", help="Condense the older turns of a session. The history stays whole; uncompact takes it back.")
+@verb(
+    sessions,
+    "compact",
+    help="Condense the older turns of a session. The history stays whole; uncompact takes it back.",
+)
 @click.argument("session_id")
-@click.option("--preview", is_flag=True, help="Show the summary that it would get, and change nothing.")
-def compact(state: State, session_id: str, preview: bool) -> None:
-    made = compaction_cli.compact(state.api, short_ids.session(state.api, session_id), preview=preview)
+@click.option(
+    "--preview", is_flag=True, help="Show the summary that it would get, and change nothing."
+)
+def compact(state: CliState, session_id: str, preview: bool) -> None:
+    made = compaction_cli.compact(
+        state.api, short_ids.session(state.api, session_id), preview=preview
+    )
     if state.out.as_json:
         state.out.json(made)
         return
@@ -184,7 +247,7 @@ def compact(state: State, session_id: str, preview: bool) -> None:
 
 @verb(sessions, "compactions", help="List the compactions of a session.")
 @click.argument("session_id")
-def compactions(state: State, session_id: str) -> None:
+def compactions(state: CliState, session_id: str) -> None:
     found = compaction_cli.of_session(state.api, short_ids.session(state.api, session_id))
     if state.out.as_json:
         state.out.json({"compactions": found})
@@ -193,38 +256,56 @@ def compactions(state: State, session_id: str) -> None:
         state.out.line("this session was never condensed")
         return
     rows = [
-        [str(each.seq), formatting.ago(each.time_ms), str(each.turns), f"{each.tokens_before} → {each.tokens_after}",
-         each.written_by, "stands" if each.stands else "taken back"]
+        [
+            str(each.seq),
+            formatting.ago(each.time_ms),
+            str(each.turns),
+            f"{each.tokens_before} → {each.tokens_after}",
+            each.written_by,
+            "stands" if each.stands else "taken back",
+        ]
         for each in found
-    ]  # fmt: skip
-    state.out.table(["entry", "when", "turns", "tokens", "written by", ""], rows, right=["entry", "turns"])
+    ]
+    state.out.table(
+        ["entry", "when", "turns", "tokens", "written by", ""], rows, right=["entry", "turns"]
+    )
 
 
-@verb(sessions, "uncompact", help="Take back the newest compaction, or the one of an entry with those built on it.")
+@verb(
+    sessions,
+    "uncompact",
+    help="Take back the newest compaction, or the one of an entry with those built on it.",
+)
 @click.argument("session_id")
 @click.argument("seq", required=False, type=click.IntRange(1))
-def uncompact(state: State, session_id: str, seq: int | None) -> None:
+def uncompact(state: CliState, session_id: str, seq: int | None) -> None:
     undone = compaction_cli.undo(state.api, short_ids.session(state.api, session_id), seq)
     if state.out.as_json:
         state.out.json(undone)
         return
-    state.out.line(f"taken back: {', '.join(map(str, undone.compactions))}; the conversation goes on in full")
+    state.out.line(
+        f"taken back: {', '.join(map(str, undone.compactions))}; the conversation goes on in full"
+    )
 
 
 @verb(sessions, "pin", help="Keep the exchange that an entry belongs to out of every compaction.")
 @click.argument("session_id")
 @click.argument("seq", type=click.IntRange(1))
 @click.option("--remove", is_flag=True, help="Do not keep it any longer.")
-def pin(state: State, session_id: str, seq: int, remove: bool) -> None:
-    pinned = compaction_cli.pin(state.api, short_ids.session(state.api, session_id), seq, removed=remove)
+def pin(state: CliState, session_id: str, seq: int, remove: bool) -> None:
+    pinned = compaction_cli.pin(
+        state.api, short_ids.session(state.api, session_id), seq, removed=remove
+    )
     if state.out.as_json:
         state.out.json(pinned)
         return
     kept = ", ".join(map(str, pinned.pins))
-    state.out.line(f"kept whole: the exchanges that begin at {kept}" if kept else "no exchange is pinned")
+    state.out.line(
+        f"kept whole: the exchanges that begin at {kept}" if kept else "no exchange is pinned"
+    )
 
 
-def _tell_agents(state: State, agents: list[Agent]) -> None:
+def _tell_agents(state: CliState, agents: list[Agent]) -> None:
     """Who worked for the session, as a tree; each has a session of its own to look into."""
     if agents:
         state.out.line(state.out.style("subagents:", "dim"))
@@ -233,11 +314,13 @@ def _tell_agents(state: State, agents: list[Agent]) -> None:
         state.out.line(f"{'  ' * each.depth}{each.session_id}  {how}  {one_line(each.task, 80)}")
 
 
-def _tell(state: State, session: Session) -> None:
+def _tell(state: CliState, session: Session) -> None:
     if state.out.as_json:
         state.out.json(session)
         return
-    state.out.line(f"{state.out.style(session.session_id, 'bold')}  {one_line(session.title)}".rstrip())
+    state.out.line(
+        f"{state.out.style(session.session_id, 'bold')}  {one_line(session.title)}".rstrip()
+    )
     facts = [
         f"in {one_line(session.workspace)}" if session.workspace else "",
         f"used {formatting.ago(session.updated_ms)}",

@@ -1,4 +1,6 @@
-"""Ids as a person types them: in any case, and as few of their first characters as name one thing. Never a guess between two."""
+"""Ids as a person types them: in any case, and as few of their first characters as name one thing.
+Never a guess between two.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -25,34 +27,49 @@ def session(api: Api, given: str) -> str:
 
 
 def _sessions(api: Api, *, archived: bool) -> Iterable[str]:
-    return (each.session_id for each in client.sessions(api, archived=archived, limit=_MOST_SESSIONS))
+    return (
+        each.session_id for each in client.sessions(api, archived=archived, limit=_MOST_SESSIONS)
+    )
 
 
 def approval(api: Api, given: str) -> Approval:
     """An approval. Without an id, the one that is pending, if there is exactly one."""
     if given:
         places = (lambda: _approvals(api, "true"), lambda: _approvals(api, "any"))
-        return client.approval(api, _whole(given, "approval", "palyra approvals list --all", places))
+        return client.approval(
+            api, _whole(given, "approval", "palyra approvals list --all", places)
+        )
     pending = client.approvals(api)
     if not pending:
         raise NotFound("nothing waits for an answer")
     if len(pending) > 1:
-        raise InvalidInput(f"{len(pending)} approvals wait for an answer: say which; `palyra approvals` lists them")
+        raise InvalidInput(
+            f"{len(pending)} approvals wait for an answer: say which; `palyra approvals` lists them"
+        )
     return pending[0]
 
 
 def _approvals(api: Api, pending: str) -> Iterable[str]:
-    found = client.approvals(api, pending="any" if pending == "any" else "true", limit=_MOST_APPROVALS)
+    found = client.approvals(
+        api, pending="any" if pending == "any" else "true", limit=_MOST_APPROVALS
+    )
     return (each.approval_id for each in found)
 
 
 def grant(api: Api, given: str) -> str:
     """The id of a grant, which is that of the approval it was given in."""
-    return _whole(given, "grant", "palyra approvals grants", (lambda: (each.approval_id for each in client.grants(api)),))
+    return _whole(
+        given,
+        "grant",
+        "palyra approvals grants",
+        (lambda: (each.approval_id for each in client.grants(api)),),
+    )
 
 
 def run(api: Api, given: str) -> str:
-    """The id of a run. One in which no model was asked has no usage, and is known by its whole id only."""
+    """The id of a run. One in which no model was asked has no usage, and is known by its whole id
+    only.
+    """
     used = partial(admin_client.usage, api, "run", limit=_MOST_RUNS)
     return _whole(given, "run", "palyra usage --by run", (lambda: (each.group for each in used()),))
 
@@ -84,7 +101,9 @@ def notice(given: str, listed: Callable[[], Iterable[str]]) -> str:
     return _whole(given, "notice", "palyra notices", (listed,))
 
 
-def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]) -> str:
+def _whole(
+    given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]
+) -> str:
     """The whole id; places are looked at in their order until one holds it."""
     part = given.strip().upper()
     if len(part) == 26:
@@ -92,7 +111,8 @@ def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Ite
     if not _PART.fullmatch(part):
         one = f"an {what}" if what[0] in "aeiou" else f"a {what}"
         raise InvalidInput(
-            f"{given!r} is not the id of {one}: give its 26 characters, or at least the first {_SHORTEST}; `{lister}` shows them"
+            f"{given!r} is not the id of {one}: give its 26 characters, or at least the first"
+            f" {_SHORTEST}; `{lister}` shows them"
         )
     for place in places:
         found = list(dict.fromkeys(each for each in place() if each.startswith(part)))

@@ -121,7 +121,9 @@ def _send(api: Api, source: Path, type: type[T], **more: Any) -> T:
     if not source.exists():
         raise InvalidInput(f"there is no folder or zip file {str(source)!r}")
     if source.is_dir():
-        return api.post("/v1/skills", type, {"path": str(source.absolute()), **more}, timeout_s=_COMPILING_S)
+        return api.post(
+            "/v1/skills", type, {"path": str(source.absolute()), **more}, timeout_s=_COMPILING_S
+        )
     if not source.is_file():
         raise InvalidInput(f"{str(source)!r} is neither a folder nor a zip file")
     with source.open("rb") as file:

@@ -1,4 +1,6 @@
-"""What every command shares: the home folder, how to print, and the way to the daemon. Made from the options, once."""
+"""What every command shares: the home folder, how to print, and the way to the daemon. Made from
+the options, once.
+"""
 
 import os
 from dataclasses import dataclass, field
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class State:
+class CliState:
     home_argument: str | None = None
     as_json: bool = False
     no_color: bool = False

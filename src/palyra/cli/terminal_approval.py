@@ -1,28 +1,37 @@
-"""Putting an approval to a person on a plain terminal, outside a chat. Reads the terminal itself: standard input may be a pipe."""
+"""Putting an approval to a person on a plain terminal, outside a chat. Reads the terminal itself:
+standard input may be a pipe.
+"""
 
 import os
 import sys
 from collections.abc import Callable
 
 from palyra.cli import client, edit_arguments
-from palyra.cli.approval_prompt import Decided, Deciding, Edit, Leave, Say, View
-from palyra.cli.exit_codes import Interrupted
+from palyra.cli.approval_prompt import (
+    ApprovalDecision,
+    ApprovalPrompt,
+    EditRequested,
+    Leave,
+    Say,
+    ViewRequested,
+)
+from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.http import Api
 from palyra.core.errors import PalyraError
 from palyra.core.events import ApprovalRequested
 from palyra.store.approvals import Approval
 
 
-def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested) -> Approval:
+def answer_at_terminal(state: CliState, session_id: str, request: ApprovalRequested) -> Approval:
     """Ask until there is an answer. Leaving it pending is an Interrupted."""
 
     def style(text: str, *styles: str) -> str:
         return state.out.style(text, *styles, color=state.out.error_color)
 
-    deciding = Deciding(request, hidden=entries.hides(request.preview))
+    deciding = ApprovalPrompt(request, hidden=entries.hides(request.preview))
     with open("/dev/tty", encoding="utf-8", errors="replace") as terminal:
         width = os.get_terminal_size(terminal.fileno()).columns
         for line in entries.approval_lines(style, request, width=width):
@@ -37,9 +46,11 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
                 sys.stderr.write("\n")
                 raise
             step = deciding.enter(line) if line else Leave()
-            if isinstance(step, View):
-                step = viewed(state.api, deciding, style, lambda line: sys.stderr.write(line + "\n"))
-            if isinstance(step, Edit):
+            if isinstance(step, ViewRequested):
+                step = viewed(
+                    state.api, deciding, style, lambda line: sys.stderr.write(line + "\n")
+                )
+            if isinstance(step, EditRequested):
                 try:
                     proposed = edit_arguments.proposed(state.api, session_id, request.call_id)
                     changed = edit_arguments.edit(proposed, state.env)
@@ -49,16 +60,19 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
                 except PalyraError as error:
                     step = Say(error.message)
             match step:
-                case Decided():
+                case ApprovalDecision():
                     return send(state.api, request.approval_id, step)
                 case Say(text=text):
                     said = entries.wrapped(style, clean(text), width) if text else []
                     sys.stderr.write("".join(f"{line}\n" for line in said))
                 case Leave():
-                    raise Interrupted(f"the approval stays pending: answer it with `palyra approvals allow {request.approval_id}`")
+                    raise InterruptedCommand(
+                        "the approval stays pending: answer it with `palyra approvals allow"
+                        f" {request.approval_id}`"
+                    )
 
 
-def send(api: Api, approval_id: str, step: Decided) -> Approval:
+def send(api: Api, approval_id: str, step: ApprovalDecision) -> Approval:
     return client.answer(
         api,
         approval_id,
@@ -72,7 +86,9 @@ def send(api: Api, approval_id: str, step: Decided) -> Approval:
     )
 
 
-def viewed(api: Api, deciding: Deciding, style: entries.Style, write: Callable[[str], object]) -> Say:
+def viewed(
+    api: Api, deciding: ApprovalPrompt, style: entries.Style, write: Callable[[str], object]
+) -> Say:
     """Show all of what would run, and let it be answered if that was all."""
     try:
         shown = client.approval_preview(api, deciding.request.approval_id).preview
@@ -81,6 +97,8 @@ def viewed(api: Api, deciding: Deciding, style: entries.Style, write: Callable[[
     for line in entries.preview_lines(style, shown, whole=True):
         write(line)
     if shown.length:
-        return Say("this is too long to be shown whole anywhere: deny it, and ask for it in smaller parts")
+        return Say(
+            "this is too long to be shown whole anywhere: deny it, and ask for it in smaller parts"
+        )
     deciding.viewed(shown.digest)
     return Say(f"that is all of it ({len(shown.body):,} characters)")

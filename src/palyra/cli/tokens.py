@@ -1,4 +1,6 @@
-"""`palyra token` and `palyra login`: who may talk to the daemon. A token is shown once, when it is made."""
+"""`palyra token` and `palyra login`: who may talk to the daemon. A token is shown once, when it is
+made.
+"""
 
 import os
 import time
@@ -8,20 +10,27 @@ import click
 from palyra.cli import admin_client, formatting
 from palyra.cli.commands import command, group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.store.tokens import Token
 
 token = group("token", "Access tokens: list, create, revoke.", default="list")
 
 
 @verb(token, "list", help="List tokens. The tokens themselves are kept nowhere.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = admin_client.tokens(state.api)
     if state.out.as_json:
         state.out.json({"tokens": found})
         return
     rows = [
-        [each.token_id, one_line(each.name, 40), each.scope, formatting.when(each.created_ms), _use(each), _state(each)]
+        [
+            each.token_id,
+            one_line(each.name, 40),
+            each.scope,
+            formatting.when(each.created_ms),
+            _use(each),
+            _state(each),
+        ]
         for each in found
     ]
     state.out.table(["token", "name", "scope", "made", "used", "state"], rows)
@@ -34,11 +43,25 @@ def list_(state: State) -> None:
     type=click.Choice(["owner", "operator", "viewer", "client", "connector", "worker"]),
     default="viewer",
     show_default=True,
-    help="client: asks in its own sessions, approves nothing. viewer: reads every session, the journal and memory.",
+    help=(
+        "client: asks in its own sessions, approves nothing. viewer: reads every session, the"
+        " journal and memory."
+    ),
 )
-@click.option("--workspace", metavar="FOLDER", help="The only folder of a client.  [default: the daemon's workspace]")
-@click.option("--for", "period", metavar="TIME", help="Good for this long: 12h, 30d.  [default: until it is revoked]")
-def create(state: State, name: str, scope: str, workspace: str | None, period: str | None) -> None:
+@click.option(
+    "--workspace",
+    metavar="FOLDER",
+    help="The only folder of a client.  [default: the daemon's workspace]",
+)
+@click.option(
+    "--for",
+    "period",
+    metavar="TIME",
+    help="Good for this long: 12h, 30d.  [default: until it is revoked]",
+)
+def create(
+    state: CliState, name: str, scope: str, workspace: str | None, period: str | None
+) -> None:
     expires_ms = int(time.time() * 1000) + formatting.parse_duration(period) if period else 0
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
     made = admin_client.create_token(state.api, name, scope, expires_ms, folder)
@@ -46,12 +69,15 @@ def create(state: State, name: str, scope: str, workspace: str | None, period: s
         state.out.json(made)
         return
     state.out.line(made.token)
-    state.out.note(f"this is the only time it is shown; revoke it with `palyra token revoke {made.info.token_id}`")
+    state.out.note(
+        "this is the only time it is shown; revoke it with `palyra token revoke"
+        f" {made.info.token_id}`"
+    )
 
 
 @verb(token, "revoke", help="Revoke a token, at once.")
 @click.argument("token_id")
-def revoke(state: State, token_id: str) -> None:
+def revoke(state: CliState, token_id: str) -> None:
     revoked = admin_client.revoke_token(state.api, token_id)
     if state.out.as_json:
         state.out.json(revoked)
@@ -60,7 +86,7 @@ def revoke(state: State, token_id: str) -> None:
 
 
 @command("login", help="Print a link that logs a browser in, once, within ten minutes.")
-def login(state: State) -> None:
+def login(state: CliState) -> None:
     link = admin_client.login_link(state.api)
     if state.out.as_json:
         state.out.json({"url": link})

@@ -1,4 +1,6 @@
-"""Time travel over HTTP, typed. The daemon's answers are named again here, as in `client`; a test holds them equal."""
+"""Time travel over HTTP, typed. The daemon's answers are named again here, as in `client`; a test
+holds them equal.
+"""
 
 from typing import Any, Literal
 
@@ -73,4 +75,6 @@ def at(api: Api, session_id: str, seq: int, turns: int) -> Moment:
 
 
 def rewind(api: Api, session_id: str, **wanted: Any) -> Rewound:
-    return api.post(f"/v1/sessions/{client.checked(session_id)}/rewind", Rewound, wanted, timeout_s=120)
+    return api.post(
+        f"/v1/sessions/{client.checked(session_id)}/rewind", Rewound, wanted, timeout_s=120
+    )

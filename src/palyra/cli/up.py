@@ -1,4 +1,6 @@
-"""`palyra up`, `serve`, `stop` and `status`: the daemon's life. Only `serve` is the daemon; all other commands call it."""
+"""`palyra up`, `serve`, `stop` and `status`: the daemon's life. Only `serve` is the daemon; all
+other commands call it.
+"""
 
 import os
 import signal
@@ -11,19 +13,42 @@ from palyra.cli import admin_client, client, daemon_process, formatting, open_co
 from palyra.cli.chat import command as chat_command
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import InvalidInput
 
 
-@command("up", help="Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the foreground.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@command(
+    "up",
+    help=(
+        "Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the"
+        " foreground."
+    ),
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one."
+)
 @click.option("--quic", is_flag=True, help="Serve HTTP/3 as well, on UDP port server.quic_port.")
 @click.option("--grpc", is_flag=True, help="Serve gRPC as well, on port server.grpc_port.")
-@click.option("--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat.")
-@click.option("--workspace", default="", metavar="FOLDER", help="Chat in this folder instead of the current one.")
+@click.option(
+    "--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat."
+)
+@click.option(
+    "--workspace",
+    default="",
+    metavar="FOLDER",
+    help="Chat in this folder instead of the current one.",
+)
 @click.option("--no-open", is_flag=True, help="Do not open the console in a browser.")
-def up(state: State, port: int | None, quic: bool, grpc: bool, detach: bool, workspace: str, no_open: bool) -> int:
+def up(
+    state: CliState,
+    port: int | None,
+    quic: bool,
+    grpc: bool,
+    detach: bool,
+    workspace: str,
+    no_open: bool,
+) -> int:
     _with_grpc(grpc)
     running = daemon_process.is_up(state.home, state.env)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -48,40 +73,48 @@ def up(state: State, port: int | None, quic: bool, grpc: bool, detach: bool, wor
         chat_command.talk(
             state,
             chat_command.session_for(state, workspace),
-            farewell="the daemon ends with the chat; what is unfinished goes on when it starts again",
+            farewell=(
+                "the daemon ends with the chat; what is unfinished goes on when it starts again"
+            ),
         )
     finally:
         daemon_process.end(process)
     return 0
 
 
-def _detach(state: State, port: int | None, quic: bool, running: bool) -> int:
+def _detach(state: CliState, port: int | None, quic: bool, running: bool) -> int:
     if not running:
-        daemon_process.wait_ready(daemon_process.start(state.home, port, quic=quic, lifeline=False), state.home, state.env)
+        daemon_process.wait_ready(
+            daemon_process.start(state.home, port, quic=quic, lifeline=False), state.home, state.env
+        )
         _notes(state)
     return _tell_where(state)
 
 
-def _tell_where(state: State) -> int:
+def _tell_where(state: CliState) -> int:
     found = discovery.running(state.home)
     if state.out.as_json:
         state.out.json(found)
     elif found is not None:
-        state.out.line(f"the daemon runs at {found.url} (pid {found.pid}); end it with `palyra stop --daemon`")
+        state.out.line(
+            f"the daemon runs at {found.url} (pid {found.pid}); end it with `palyra stop --daemon`"
+        )
     return 0
 
 
-def _notes(state: State) -> None:
+def _notes(state: CliState) -> None:
     for note in admin_client.status(state.api).notes:
         state.out.note(clean(note))
 
 
 @command("serve", help="Run the daemon in the foreground until it is told to end.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one."
+)
 @click.option("--quic", is_flag=True, help="Serve HTTP/3 as well, on UDP port server.quic_port.")
 @click.option("--grpc", is_flag=True, help="Serve gRPC as well, on port server.grpc_port.")
 @click.option("--lifeline", is_flag=True, hidden=True, help="End when standard input ends.")
-def serve(state: State, port: int | None, quic: bool, grpc: bool, lifeline: bool) -> int:
+def serve(state: CliState, port: int | None, quic: bool, grpc: bool, lifeline: bool) -> int:
     _with_grpc(grpc)
     if lifeline:
         # Whoever started us holds the other end: when they go, however they go, it closes.
@@ -101,19 +134,27 @@ def _follow_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _serve(state: State, port: int | None, quic: bool) -> int:
+def _serve(state: CliState, port: int | None, quic: bool) -> int:
     from palyra.serve.process import serve as run
 
     run(state.home, port=port, quic=quic)
     return 0
 
 
-@command("stop", help="STOP: cancel everything that runs or waits. With --daemon, end the daemon itself.")
-@click.option("--daemon", is_flag=True, help="End the daemon; what is unfinished goes on when it starts again.")
-def stop(state: State, daemon: bool) -> None:
+@command(
+    "stop", help="STOP: cancel everything that runs or waits. With --daemon, end the daemon itself."
+)
+@click.option(
+    "--daemon",
+    is_flag=True,
+    help="End the daemon; what is unfinished goes on when it starts again.",
+)
+def stop(state: CliState, daemon: bool) -> None:
     if daemon:
         if state.env.get("PALYRA_URL"):
-            raise InvalidInput("PALYRA_URL names a daemon that may be elsewhere: end it where it runs")
+            raise InvalidInput(
+                "PALYRA_URL names a daemon that may be elsewhere: end it where it runs"
+            )
         pid = daemon_process.stop(state.home)
         if state.out.as_json:
             state.out.json({"ended": pid})
@@ -125,13 +166,17 @@ def stop(state: State, daemon: bool) -> None:
         state.out.json(stopped)
     else:
         count = len(stopped.cancelled)
-        state.out.line(f"stopped {count} run{'' if count == 1 else 's'}" if count else "nothing was running")
+        state.out.line(
+            f"stopped {count} run{'' if count == 1 else 's'}" if count else "nothing was running"
+        )
         if not stopped.recorded:
-            state.out.line("not recorded yet: the journal's disk is slow or refuses; `palyra doctor` says more")
+            state.out.line(
+                "not recorded yet: the journal's disk is slow or refuses; `palyra doctor` says more"
+            )
 
 
 @command("status", help="What the daemon is and does now.")
-def status(state: State) -> None:
+def status(state: CliState) -> None:
     found = admin_client.status(state.api)
     if state.out.as_json:
         state.out.json(found)
@@ -155,12 +200,23 @@ def status(state: State) -> None:
     for name, value in rows:
         state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")
     for problem in admin_client.policy(state.api).problems:
-        shown = f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}: {problem.message}"
+        shown = (
+            f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}:"
+            f" {problem.message}"
+        )
         state.out.line(state.out.style(clean(shown), "yellow"))
     if found.incidents:
-        shown = f"{formatting.counted(found.incidents, 'incident is', 'incidents are')} open: palyra incidents --open"
+        shown = (
+            f"{formatting.counted(found.incidents, 'incident is', 'incidents are')} open: palyra"
+            " incidents --open"
+        )
         state.out.line(state.out.style(shown, "yellow"))
     if found.unread:
-        state.out.line(state.out.style(f"{formatting.counted(found.unread, 'notice', 'notices')} unread: palyra notices", "dim"))
+        state.out.line(
+            state.out.style(
+                f"{formatting.counted(found.unread, 'notice', 'notices')} unread: palyra notices",
+                "dim",
+            )
+        )
     for note in found.notes:
         state.out.line(state.out.style(clean(note), "dim"))

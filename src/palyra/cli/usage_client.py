@@ -48,10 +48,20 @@ class Forecast(Struct, frozen=True, kw_only=True):
     basis: str = ""
 
 
-def used(api: Api, by: str, *, since_ms: int = 0, session_id: str = "", everybody: bool = False, limit: int = 100) -> Used:
+def used(
+    api: Api,
+    by: str,
+    *,
+    since_ms: int = 0,
+    session_id: str = "",
+    everybody: bool = False,
+    limit: int = 100,
+) -> Used:
     given = checked(session_id) if session_id else ""
     everyone = {"everybody": "true"} if everybody else {}
-    return api.get("/v1/usage", Used, by=by, since_ms=since_ms, session_id=given, limit=limit, **everyone)
+    return api.get(
+        "/v1/usage", Used, by=by, since_ms=since_ms, session_id=given, limit=limit, **everyone
+    )
 
 
 def budgets(api: Api) -> Budgets:

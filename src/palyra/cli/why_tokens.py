@@ -1,4 +1,6 @@
-"""`palyra why-tokens`: what the prompts of a run were made of, part by part, with a bar for each."""
+"""`palyra why-tokens`: what the prompts of a run were made of, part by part, with a bar for
+each.
+"""
 
 import click
 from msgspec import Struct
@@ -6,7 +8,7 @@ from msgspec import Struct
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.http import Api
 from palyra.features.budgets.cli import bar
 from palyra.store.prompt_breakdown import BilledTurn
@@ -16,10 +18,15 @@ class _Bill(Struct, frozen=True):
     turns: list[BilledTurn]
 
 
-@command("why-tokens", help="What the prompts of a run were made of, turn by turn. `palyra usage --by run` lists runs.")
+@command(
+    "why-tokens",
+    help=(
+        "What the prompts of a run were made of, turn by turn. `palyra usage --by run` lists runs."
+    ),
+)
 @click.argument("run_id", metavar="RUN")
 @click.option("--all", "every", is_flag=True, help="Every turn.  [default: the first and the last]")
-def why_tokens(state: State, run_id: str, every: bool) -> None:
+def why_tokens(state: CliState, run_id: str, every: bool) -> None:
     turns = _bill(state.api, run_id)
     if state.out.as_json:
         state.out.json({"turns": turns})
@@ -34,7 +41,9 @@ def why_tokens(state: State, run_id: str, every: bool) -> None:
         _show(state, turn)
     if len(shown) < len(turns):
         state.out.line(
-            f"\nleft out between them: {formatting.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows everything"
+            "\nleft out between them:"
+            f" {formatting.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows"
+            " everything"
         )
 
 
@@ -42,10 +51,27 @@ def _bill(api: Api, run_id: str) -> list[BilledTurn]:
     return api.get(f"/v1/runs/{short_ids.run(api, run_id)}/tokens", _Bill).turns
 
 
-def _show(state: State, turn: BilledTurn) -> None:
-    reported = f", {turn.model} counted {formatting.count(turn.input_tokens)}" if turn.input_tokens else ""
-    cached = f" of which {formatting.count(turn.cached_tokens)} were cached" if turn.cached_tokens else ""
-    state.out.line(f"turn {turn.turn}: {formatting.count(turn.tokens)} of {formatting.count(turn.budget)} tokens{reported}{cached}")
+def _show(state: CliState, turn: BilledTurn) -> None:
+    reported = (
+        f", {turn.model} counted {formatting.count(turn.input_tokens)}" if turn.input_tokens else ""
+    )
+    cached = (
+        f" of which {formatting.count(turn.cached_tokens)} were cached"
+        if turn.cached_tokens
+        else ""
+    )
+    state.out.line(
+        f"turn {turn.turn}: {formatting.count(turn.tokens)} of {formatting.count(turn.budget)}"
+        f" tokens{reported}{cached}"
+    )
     most = max((part.tokens for part in turn.parts), default=0)
-    rows = [[part.source, formatting.count(part.tokens), bar(part.tokens, most), one_line(part.note, 60)] for part in turn.parts]
+    rows = [
+        [
+            part.source,
+            formatting.count(part.tokens),
+            bar(part.tokens, most),
+            one_line(part.note, 60),
+        ]
+        for part in turn.parts
+    ]
     state.out.table(["part", "tokens", "", "note"], rows, right=["tokens"])

@@ -1,4 +1,5 @@
-"""The daemon from Python: `Client` waits, `AsyncClient` is awaited. Documented in docs/reference/clients.md.
+"""The daemon from Python: `Client` waits, `AsyncClient` is awaited. Documented in
+docs/reference/clients.md.
 
 with Client() as palyra:
     print(palyra.ask("what is in this folder?").text)
@@ -13,11 +14,18 @@ if TYPE_CHECKING:
     from palyra.client.sync import Answered, Client
 
 __all__ = ["Answered", "AsyncClient", "Client", "RunBroke", "Unreachable", "event_of"]
-_PLACES = {"AsyncClient": "aio", "Unreachable": "discovery", "RunBroke": "stream", "event_of": "stream"}
+_PLACES = {
+    "AsyncClient": "aio",
+    "Unreachable": "discovery",
+    "RunBroke": "stream",
+    "event_of": "stream",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when it is wanted: the command line uses parts of this package and starts in no time."""
+    """Loaded when it is wanted: the command line uses parts of this package and starts in no
+    time.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -10,8 +10,16 @@ import msgspec
 
 from palyra.client.async_verbs import AsyncVerbs
 from palyra.client.calling import address, read
-from palyra.client.discovery import Endpoint
-from palyra.client.http import Message, check, headers_for, parse, trust, unreachable, with_query
+from palyra.client.discovery import DaemonAddress
+from palyra.client.http import (
+    ServerSentEvent,
+    check,
+    headers_for,
+    parse,
+    trust,
+    unreachable,
+    with_query,
+)
 from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
 from palyra.core.errors import LimitExceeded, Unavailable
@@ -28,9 +36,13 @@ _TRIES = 5
 
 
 class AsyncClient(AsyncVerbs):
-    """For one event loop; as many calls and watches at once as are wanted. Arguments as those of `Client`."""
+    """For one event loop; as many calls and watches at once as are wanted. Arguments as those of
+    `Client`.
+    """
 
-    def __init__(self, url: str = "", token: str = "", *, home: str | Path = "", authority: str = "") -> None:
+    def __init__(
+        self, url: str = "", token: str = "", *, home: str | Path = "", authority: str = ""
+    ) -> None:
         self._find = finder(url, token, home, authority)
         self._http: aiohttp.ClientSession | None = None
 
@@ -65,16 +77,29 @@ class AsyncClient(AsyncVerbs):
         raise AssertionError("the last try returns or raises")
 
     def _send(
-        self, endpoint: Endpoint, method: str, path: str, data: bytes | None, timeout: aiohttp.ClientTimeout, **headers: str
+        self,
+        endpoint: DaemonAddress,
+        method: str,
+        path: str,
+        data: bytes | None,
+        timeout: aiohttp.ClientTimeout,
+        **headers: str,
     ) -> Any:
         if self._http is None:
             self._http = aiohttp.ClientSession()
         sent = headers_for(endpoint, data) | headers
         secure = trust(endpoint) if endpoint.url.startswith("https:") else True
-        return self._http.request(method, f"{endpoint.url}{path}", data=data, headers=sent, timeout=timeout, ssl=secure)
+        return self._http.request(
+            method, f"{endpoint.url}{path}", data=data, headers=sent, timeout=timeout, ssl=secure
+        )
 
     async def watch(
-        self, session_id: str, after: int = 0, *, until: str = "", patience_s: float | None = _PATIENCE_S
+        self,
+        session_id: str,
+        after: int = 0,
+        *,
+        until: str = "",
+        patience_s: float | None = _PATIENCE_S,
     ) -> AsyncIterator[Entry | LiveEvent]:
         """As `Client.watch`."""
         path = f"/v1/sessions/{session_id}/events" + (f"?until={until}" if until else "")
@@ -97,7 +122,7 @@ class AsyncClient(AsyncVerbs):
             await asyncio.sleep(wait)
             waited, wait = waited + wait, min(wait * 2, _LONGEST_WAIT_S)
 
-    async def _messages(self, path: str, cursor: int) -> AsyncIterator[Message]:
+    async def _messages(self, path: str, cursor: int) -> AsyncIterator[ServerSentEvent]:
         """The events of one connection, until it ends, however it ends."""
         endpoint = self._find()
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor)}
@@ -115,7 +140,12 @@ class AsyncClient(AsyncVerbs):
             raise unreachable(endpoint, error) from error
 
     async def ask(
-        self, text: str, session_id: str = "", *, on: Callable[[Entry | LiveEvent], object] | None = None, **more: Any
+        self,
+        text: str,
+        session_id: str = "",
+        *,
+        on: Callable[[Entry | LiveEvent], object] | None = None,
+        **more: Any,
     ) -> Answered:
         """As `Client.ask`."""
         session_id = session_id or (await self.resolve_session()).session_id

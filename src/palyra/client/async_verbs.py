@@ -1,6 +1,7 @@
 """Written by scripts/clients.py from the route table: the daemon's verbs, to be awaited.
 
-What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs nothing.
+What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs
+nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -76,12 +77,17 @@ class AsyncVerbs(AsyncCalling):
             "palyra.store.sessions:Session",
         )
 
-    async def list_sessions(self, *, archived: bool = False, before: str = "", limit: int = 50) -> SessionPage:
+    async def list_sessions(
+        self, *, archived: bool = False, before: str = "", limit: int = 50
+    ) -> SessionPage:
         """Sessions, last used first."""
         return await self.call(
             "GET",
             "/v1/sessions",
-            sent({"archived": archived, "before": before, "limit": limit}, {"archived": False, "before": "", "limit": 50}),
+            sent(
+                {"archived": archived, "before": before, "limit": limit},
+                {"archived": False, "before": "", "limit": 50},
+            ),
             "palyra.api.sessions:SessionPage",
         )
 
@@ -96,24 +102,38 @@ class AsyncVerbs(AsyncCalling):
 
     async def get_session(self, session_id: str) -> Session:
         """One session."""
-        return await self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session")
+        return await self.call(
+            "GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session"
+        )
 
     async def change_session(
-        self, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        archived: bool | None = None,
+        kept: bool | None = None,
     ) -> Session:
         """Rename, archive, unarchive."""
         return await self.call(
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
-            sent({"title": title, "archived": archived, "kept": kept}, {"title": None, "archived": None, "kept": None}),
+            sent(
+                {"title": title, "archived": archived, "kept": kept},
+                {"title": None, "archived": None, "kept": None},
+            ),
             "palyra.store.sessions:Session",
         )
 
     async def reset_session(self, session_id: str) -> Session:
         """Begin the conversation anew; the tape stays."""
-        return await self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session")
+        return await self.call(
+            "POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session"
+        )
 
-    async def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
+    async def branch_session(
+        self, session_id: str, *, at: int | None = None, title: str = ""
+    ) -> Session:
         """A new session that continues from an entry of this one."""
         return await self.call(
             "POST",
@@ -164,13 +184,25 @@ class AsyncVerbs(AsyncCalling):
                     "attended": attended,
                     "attachments": attachments,
                 },
-                {"run_id": "", "mode": "followup", "model": "", "attended": True, "attachments": ()},
+                {
+                    "run_id": "",
+                    "mode": "followup",
+                    "model": "",
+                    "attended": True,
+                    "attachments": (),
+                },
             ),
             "palyra.agent.gateway:Submitted",
         )
 
     async def undo(
-        self, session_id: str, *, call_id: str = "", run_id: str = "", dry_run: bool = False, force: bool = False
+        self,
+        session_id: str,
+        *,
+        call_id: str = "",
+        run_id: str = "",
+        dry_run: bool = False,
+        force: bool = False,
     ) -> Undone:
         """Take effects back."""
         return await self.call(
@@ -186,12 +218,20 @@ class AsyncVerbs(AsyncCalling):
     async def add_rule(self, session_id: str, *, words: str) -> ShownRule:
         """Lay a rule down, in plain words."""
         return await self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.agent.session_rules:ShownRule"
+            "POST",
+            f"/v1/sessions/{part(session_id)}/rules",
+            sent({"words": words}, {}),
+            "palyra.agent.session_rules:ShownRule",
         )
 
     async def list_rules(self, session_id: str) -> RuleList:
         """The rules of a session."""
-        return await self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.api.policy_tools:RuleList")
+        return await self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/rules",
+            None,
+            "palyra.api.policy_tools:RuleList",
+        )
 
     async def get_run(self, run_id: str) -> RunRow:
         """One run."""
@@ -200,7 +240,10 @@ class AsyncVerbs(AsyncCalling):
     async def cancel(self, run_id: str, *, reason: str = "") -> RunRow:
         """End a run, in whatever state it is."""
         return await self.call(
-            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.store.runs:RunRow"
+            "POST",
+            f"/v1/runs/{part(run_id)}/cancel",
+            sent({"reason": reason}, {"reason": ""}),
+            "palyra.store.runs:RunRow",
         )
 
     async def stop(self) -> Stopped:
@@ -208,19 +251,28 @@ class AsyncVerbs(AsyncCalling):
         return await self.call("POST", "/v1/stop", {}, "palyra.agent.gateway:Stopped")
 
     async def list_approvals(
-        self, *, pending: Literal["any", "false", "true"] = "true", before: str = "", limit: int = 100
+        self,
+        *,
+        pending: Literal["any", "false", "true"] = "true",
+        before: str = "",
+        limit: int = 100,
     ) -> ApprovalPage:
         """What waits for an answer, and what was answered."""
         return await self.call(
             "GET",
             "/v1/approvals",
-            sent({"pending": pending, "before": before, "limit": limit}, {"pending": "true", "before": "", "limit": 100}),
+            sent(
+                {"pending": pending, "before": before, "limit": limit},
+                {"pending": "true", "before": "", "limit": 100},
+            ),
             "palyra.api.runs:ApprovalPage",
         )
 
     async def get_approval(self, approval_id: str) -> Approval:
         """One approval."""
-        return await self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval")
+        return await self.call(
+            "GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval"
+        )
 
     async def answer(
         self,
@@ -248,7 +300,14 @@ class AsyncVerbs(AsyncCalling):
                     "reason": reason,
                     "seen": seen,
                 },
-                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
+                {
+                    "scope": "once",
+                    "subject": None,
+                    "for_ms": 0,
+                    "arguments": None,
+                    "reason": "",
+                    "seen": "",
+                },
             ),
             "palyra.store.approvals:Approval",
         )
@@ -272,7 +331,10 @@ class AsyncVerbs(AsyncCalling):
         return await self.call(
             "GET",
             "/v1/memory",
-            sent({"state": state, "before": before, "limit": limit}, {"state": "active", "before": "", "limit": 100}),
+            sent(
+                {"state": state, "before": before, "limit": limit},
+                {"state": "active", "before": "", "limit": 100},
+            ),
             "palyra.features.memory.http:ItemPage",
         )
 
@@ -330,18 +392,35 @@ class AsyncVerbs(AsyncCalling):
         return await self.call(
             "GET",
             "/v1/memory/search",
-            sent({"text": text, "session_id": session_id, "limit": limit}, {"session_id": "", "limit": 10}),
+            sent(
+                {"text": text, "session_id": session_id, "limit": limit},
+                {"session_id": "", "limit": 10},
+            ),
             "palyra.features.memory.service:Searched",
         )
 
     async def list_schedules(self) -> ScheduleList:
         """Schedules, with their next times and what they may cost."""
-        return await self.call("GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList")
+        return await self.call(
+            "GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList"
+        )
 
     async def usage(
         self,
         *,
-        by: Literal["call", "day", "hour", "model", "month", "origin", "principal", "run", "schedule", "session", "task"] = "day",
+        by: Literal[
+            "call",
+            "day",
+            "hour",
+            "model",
+            "month",
+            "origin",
+            "principal",
+            "run",
+            "schedule",
+            "session",
+            "task",
+        ] = "day",
         since_ms: int = 0,
         until_ms: int = 9007199254740991,
         session_id: str = "",
@@ -381,7 +460,9 @@ class AsyncVerbs(AsyncCalling):
 
     async def list_models(self) -> ModelList:
         """Models that can be asked for."""
-        return await self.call("GET", "/v1/models", None, "palyra.features.openai_api.models:ModelList")
+        return await self.call(
+            "GET", "/v1/models", None, "palyra.features.openai_api.models:ModelList"
+        )
 
     async def list_tools(self) -> ToolList:
         """Tools the agent has."""

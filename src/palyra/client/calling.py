@@ -13,7 +13,9 @@ from palyra.core import ids
 
 class Calling(Protocol):
     def call(self, method: str, path: str, given: Any, gives: str) -> Any:
-        """Ask for a verb. `given` is its query or its body; `gives` names the type of the answer, as module:name."""
+        """Ask for a verb. `given` is its query or its body; `gives` names the type of the answer,
+        as module:name.
+        """
         ...
 
 
@@ -28,11 +30,17 @@ def part(text: str) -> str:
 
 def sent(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """What was said; what is as it would be anyway is left out."""
-    return {name: value for name, value in given.items() if name not in defaults or value != defaults[name]}
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in defaults or value != defaults[name]
+    }
 
 
 def address(method: str, path: str, given: Any) -> tuple[str, Any]:
-    """Where a request goes and what it carries: what has no effects says everything in its address."""
+    """Where a request goes and what it carries: what has no effects says everything in its
+    address.
+    """
     return (with_query(path, given or {}), None) if method in ("GET", "DELETE") else (path, given)
 
 

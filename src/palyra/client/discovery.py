@@ -1,4 +1,6 @@
-"""Where the daemon is and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the daemon left in the home folder."""
+"""Where the daemon is and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the daemon
+left in the home folder.
+"""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ class Unreachable(Unavailable):
     """No daemon answers. Different from a daemon that answers that it is unavailable."""
 
 
-class Running(Struct, frozen=True):
+class RunningDaemon(Struct, frozen=True):
     """What a daemon says about itself in the home folder while it runs."""
 
     pid: int
@@ -28,38 +30,51 @@ class Running(Struct, frozen=True):
     certificate: str = ""
 
 
-class Endpoint(Struct, frozen=True):
+class DaemonAddress(Struct, frozen=True):
     url: str
     token: str
     # For the sentence when nobody answers there.
     advice: str
-    # Exactly this certificate is trusted, under any name; or those that this authority signed; else what the system trusts.
+    # Exactly this certificate is trusted, under any name; or those that this authority signed; else
+    # what the system trusts.
     certificate: str = ""
     authority: str = ""
 
 
-def running(home: Path) -> Running | None:
+def running(home: Path) -> RunningDaemon | None:
     """The daemon of this home as it last described itself; it may have died since."""
     try:
-        return msgspec.json.decode((home / DAEMON).read_bytes(), type=Running)
+        return msgspec.json.decode((home / DAEMON).read_bytes(), type=RunningDaemon)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigInvalid(f"{home / DAEMON} cannot be read: {error.strerror}") from error
     except msgspec.DecodeError as error:
-        raise ConfigInvalid(f"{home / DAEMON} is damaged ({error}): remove it and start the daemon again") from error
+        raise ConfigInvalid(
+            f"{home / DAEMON} is damaged ({error}): remove it and start the daemon again"
+        ) from error
 
 
-def discover(home: Path, env: Mapping[str, str]) -> Endpoint:
+def discover(home: Path, env: Mapping[str, str]) -> DaemonAddress:
     url = env.get("PALYRA_URL", "")
     if url:
         token, authority = env.get("PALYRA_TOKEN") or _token(home), env.get("PALYRA_CA", "")
-        return Endpoint(url.rstrip("/"), token, "check PALYRA_URL, or unset it", authority=authority)
+        return DaemonAddress(
+            url.rstrip("/"), token, "check PALYRA_URL, or unset it", authority=authority
+        )
     found = running(home)
     if found is None:
-        raise Unreachable(f"no daemon is running for {home}: start it with `palyra up`, or name another home with --home")
+        raise Unreachable(
+            f"no daemon is running for {home}: start it with `palyra up`, or name another home with"
+            " --home"
+        )
     advice = f"the daemon (pid {found.pid}) may have ended badly; start it with `palyra up`"
-    return Endpoint(found.url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), advice, certificate=found.certificate)
+    return DaemonAddress(
+        found.url.rstrip("/"),
+        env.get("PALYRA_TOKEN") or _token(home),
+        advice,
+        certificate=found.certificate,
+    )
 
 
 def _token(home: Path) -> str:
@@ -70,7 +85,8 @@ def _token(home: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise Unauthenticated(
-            f"the token in {path} cannot be read: {error}; set PALYRA_TOKEN, or use the daemon's own user"
+            f"the token in {path} cannot be read: {error}; set PALYRA_TOKEN, or use the daemon's"
+            " own user"
         ) from error
 
 

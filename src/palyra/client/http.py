@@ -1,6 +1,8 @@
-"""HTTP to the daemon and nothing else: one request, or a stream of events that goes on behind its cursor when a connection breaks.
+"""HTTP to the daemon and nothing else: one request, or a stream of events that goes on behind its
+cursor when a connection breaks.
 
-Small on purpose: the standard client starts in milliseconds where a full one takes longer than the whole command.
+Small on purpose: the standard client starts in milliseconds where a full one takes longer than the
+whole command.
 """
 
 import http.client
@@ -16,13 +18,15 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
-from palyra.client.discovery import Endpoint, Unreachable
+from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.core import errors
 from palyra.core.errors import PalyraError
 
 T = TypeVar("T")
 _BROKEN = (OSError, http.client.HTTPException)
-_FAMILY = {each.code: each for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__}
+_FAMILY = {
+    each.code: each for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__
+}
 _CONNECT_S = 5.0
 # The daemon sends a heartbeat every 15 seconds: three missed ones are a dead connection.
 _SILENCE_S = 45.0
@@ -32,7 +36,7 @@ _TRIES = 5
 _JSON = "application/json"
 
 
-class Message(Struct, frozen=True):
+class ServerSentEvent(Struct, frozen=True):
     """One server-sent event."""
 
     event: str
@@ -40,7 +44,7 @@ class Message(Struct, frozen=True):
     id: str = ""
 
 
-class Link(Struct, frozen=True):
+class LinkState(Struct, frozen=True):
     """Said between messages: the connection is up, or was lost and is being made again."""
 
     state: Literal["up", "lost"]
@@ -58,9 +62,11 @@ class _Refusal(Struct):
 
 
 class Api:
-    """The daemon as seen over HTTP. `find` is asked again for each connection: a restarted daemon may have another port."""
+    """The daemon as seen over HTTP. `find` is asked again for each connection: a restarted daemon
+    may have another port.
+    """
 
-    def __init__(self, find: Callable[[], Endpoint]) -> None:
+    def __init__(self, find: Callable[[], DaemonAddress]) -> None:
         self._find = find
         self._kept: http.client.HTTPConnection | None = None
 
@@ -68,11 +74,25 @@ class Api:
         return decoded(self.request("GET", with_query(path, query)), type)
 
     def post(self, path: str, type: type[T], body: Any = None, *, timeout_s: float = 30.0) -> T:
-        return decoded(self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type)
+        return decoded(
+            self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type
+        )
 
-    def upload(self, path: str, type: type[T], data: bytes, media: str, *, timeout_s: float = 30.0, **query: Any) -> T:
+    def upload(
+        self,
+        path: str,
+        type: type[T],
+        data: bytes,
+        media: str,
+        *,
+        timeout_s: float = 30.0,
+        **query: Any,
+    ) -> T:
         """Send what is not JSON."""
-        return decoded(self.request("POST", with_query(path, query), data, timeout_s=timeout_s, media=media), type)
+        return decoded(
+            self.request("POST", with_query(path, query), data, timeout_s=timeout_s, media=media),
+            type,
+        )
 
     def patch(self, path: str, type: type[T], body: Any) -> T:
         return decoded(self.request("PATCH", path, body), type)
@@ -81,9 +101,18 @@ class Api:
         return self.request("DELETE", path)
 
     def request(
-        self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0, tries: int = _TRIES, media: str = _JSON
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        timeout_s: float = 30.0,
+        tries: int = _TRIES,
+        media: str = _JSON,
     ) -> bytes:
-        """The answer's body, or the daemon's error as one of the family. With another `media` the body is bytes."""
+        """The answer's body, or the daemon's error as one of the family. With another `media` the
+        body is bytes.
+        """
         endpoint = self._find()
         data = None if body is None else msgspec.json.encode(body) if media == _JSON else body
         reused = self._kept is not None
@@ -99,7 +128,9 @@ class Api:
             connection.close()
             if reused and not isinstance(error, TimeoutError):
                 # A kept connection may have been closed meanwhile; only a fresh one can tell.
-                return self.request(method, path, body, timeout_s=timeout_s, tries=tries, media=media)
+                return self.request(
+                    method, path, body, timeout_s=timeout_s, tries=tries, media=media
+                )
             raise unreachable(endpoint, error) from error
         if response.will_close:
             connection.close()
@@ -113,7 +144,9 @@ class Api:
             if not pause_ms or not tries:
                 raise
             time.sleep(pause_ms / 1000)
-            return self.request(method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media)
+            return self.request(
+                method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media
+            )
         return answer
 
     def close(self) -> None:
@@ -133,7 +166,9 @@ class Api:
         headers: Mapping[str, str] | None = None,
         checked: bool = True,
     ) -> Iterator[Any]:
-        """A response that is read while it comes. With `data`, that is posted. Not `checked`: refusals are the caller's to read."""
+        """A response that is read while it comes. With `data`, that is posted. Not `checked`:
+        refusals are the caller's to read.
+        """
         endpoint = self._find()
         connection = _connect(endpoint, _CONNECT_S)
         try:
@@ -154,40 +189,56 @@ class Api:
             try:
                 yield response
             except http.client.HTTPException as error:
-                # It was cut off while it was read. Other errors may be the caller's own, such as those of a pipe it writes to.
+                # It was cut off while it was read. Other errors may be the caller's own, such as
+                # those of a pipe it writes to.
                 raise unreachable(endpoint, error) from error
         finally:
             connection.close()
 
     def messages(
-        self, path: str, *, last_id: str = "", on_socket: Callable[[socket.socket], None] | None = None
-    ) -> Iterator[Message | Link]:
+        self,
+        path: str,
+        *,
+        last_id: str = "",
+        on_socket: Callable[[socket.socket], None] | None = None,
+    ) -> Iterator[ServerSentEvent | LinkState]:
         """The events of one connection, until it ends, however it ends."""
-        with self.open(path, accept="text/event-stream", last_id=last_id, on_socket=on_socket) as response:
-            yield Link("up")
+        with self.open(
+            path, accept="text/event-stream", last_id=last_id, on_socket=on_socket
+        ) as response:
+            yield LinkState("up")
             try:
                 yield from parse(iter(response.readline, b""))
             except _BROKEN as error:
-                yield Link("lost", str(error) or type(error).__name__)
+                yield LinkState("lost", str(error) or type(error).__name__)
 
     def watch(
-        self, path: str, after: int, stopped: "Stopped", *, overlap: int = 0, patience_s: float | None = None
-    ) -> Iterator[Message | Link]:
-        """Events behind a cursor for ever: no gap and no duplicate, however often the connection breaks.
+        self,
+        path: str,
+        after: int,
+        stopped: "StopSignal",
+        *,
+        overlap: int = 0,
+        patience_s: float | None = None,
+    ) -> Iterator[ServerSentEvent | LinkState]:
+        """Events behind a cursor for ever: no gap and no duplicate, however often the connection
+        breaks.
 
-        `patience_s` is how long to try while nobody answers, or only that it cannot now; None is until `stopped`. With an
-        `overlap`, events that we have are asked for again: when one of them comes we know that the daemon listens for us, and
-        only then is the link up.
+        `patience_s` is how long to try while nobody answers, or only that it cannot now; None is
+        until `stopped`. With an `overlap`, events that we have are asked for again: when one of
+        them comes we know that the daemon listens for us, and only then is the link up.
         """
         cursor, waited, wait = after, 0.0, _FIRST_WAIT_S
         while not stopped.is_set():
             again, up = max(0, cursor - overlap), False
             try:
                 for message in self.messages(path, last_id=str(again), on_socket=stopped.holds):
-                    if not up and (again == cursor or isinstance(message, Message)):
+                    if not up and (again == cursor or isinstance(message, ServerSentEvent)):
                         waited, wait, up = 0.0, _FIRST_WAIT_S, True
-                        yield Link("up")
-                    if isinstance(message, Message) and not (message.id and int(message.id) <= cursor):
+                        yield LinkState("up")
+                    if isinstance(message, ServerSentEvent) and not (
+                        message.id and int(message.id) <= cursor
+                    ):
                         cursor = int(message.id) if message.id else cursor
                         yield message
                 why = "the connection ended"
@@ -197,12 +248,12 @@ class Api:
                     raise
             if stopped.is_set():
                 return
-            yield Link("lost", why)
+            yield LinkState("lost", why)
             stopped.wait(wait)
             waited, wait = waited + wait, min(wait * 2, _LONGEST_WAIT_S)
 
 
-class Stopped(threading.Event):
+class StopSignal(threading.Event):
     """Ends a watch from another thread, also one that waits in a read."""
 
     def __init__(self) -> None:
@@ -219,7 +270,9 @@ class Stopped(threading.Event):
         self.cut()
 
     def cut(self) -> None:
-        """End the connection that is being read, not the watch. Takes no lock: a signal's handler may call it."""
+        """End the connection that is being read, not the watch. Takes no lock: a signal's handler
+        may call it.
+        """
         if self._socket is not None:
             try:
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -227,14 +280,14 @@ class Stopped(threading.Event):
                 return  # It was closed already, which is what we want.
 
 
-def parse(lines: Iterator[bytes]) -> Iterator[Message]:
+def parse(lines: Iterator[bytes]) -> Iterator[ServerSentEvent]:
     """Server-sent events from their lines. An event that was cut off is not yielded."""
     event, identifier, data = "message", "", list[bytes]()
     for raw in lines:
         line = raw.rstrip(b"\r\n")
         if not line:
             if data:
-                yield Message(event, b"\n".join(data), identifier)
+                yield ServerSentEvent(event, b"\n".join(data), identifier)
             event, identifier, data = "message", "", []
             continue
         name, _, value = line.partition(b":")
@@ -248,45 +301,61 @@ def parse(lines: Iterator[bytes]) -> Iterator[Message]:
                 data.append(value)
 
 
-def _connect(endpoint: Endpoint, timeout_s: float) -> http.client.HTTPConnection:
+def _connect(endpoint: DaemonAddress, timeout_s: float) -> http.client.HTTPConnection:
     parts = urlsplit(endpoint.url)
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise errors.ConfigInvalid(f"{endpoint.url} is not an address: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise errors.ConfigInvalid(f"{endpoint.url} is not an address such as http://127.0.0.1:7142")
+        raise errors.ConfigInvalid(
+            f"{endpoint.url} is not an address such as http://127.0.0.1:7142"
+        )
     if parts.scheme == "https":
         return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=trust(endpoint))
     return http.client.HTTPConnection(host, port, timeout=timeout_s)
 
 
-def trust(endpoint: Endpoint) -> ssl.SSLContext:
-    """The certificates we accept there. The daemon of this home names its own in a file that only its user can write."""
+def trust(endpoint: DaemonAddress) -> ssl.SSLContext:
+    """The certificates we accept there. The daemon of this home names its own in a file that only
+    its user can write.
+    """
     pinned = endpoint.certificate
     try:
         context = ssl.create_default_context(cafile=pinned or endpoint.authority or None)
     except (OSError, ssl.SSLError) as error:
         advice = (
-            "restart the daemon" if pinned else "PALYRA_CA names the PEM file of the daemon's authority: see `palyra tls export-ca`"
+            "restart the daemon"
+            if pinned
+            else (
+                "PALYRA_CA names the PEM file of the daemon's authority: see `palyra tls export-ca`"
+            )
         )
-        raise errors.ConfigInvalid(f"{pinned or endpoint.authority} holds no certificate that can be read: {advice}") from error
+        raise errors.ConfigInvalid(
+            f"{pinned or endpoint.authority} holds no certificate that can be read: {advice}"
+        ) from error
     if pinned:
         context.check_hostname = False
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
 
-def headers_for(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict[str, str]:
+def headers_for(endpoint: DaemonAddress, data: bytes | None, media: str = _JSON) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
     return headers if data is None else headers | {"Content-Type": media}
 
 
-def unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
+def unreachable(endpoint: DaemonAddress, error: Exception) -> Unreachable:
     why = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, ssl.SSLCertVerificationError) and not endpoint.certificate:
-        advice = "get its authority with `palyra tls export-ca` on its machine and name the file in PALYRA_CA"
-        return Unreachable(f"the certificate of {endpoint.url} is not trusted ({error.verify_message.lower()}): {advice}")
+        advice = (
+            "get its authority with `palyra tls export-ca` on its machine and name the file in"
+            " PALYRA_CA"
+        )
+        return Unreachable(
+            f"the certificate of {endpoint.url} is not trusted ({error.verify_message.lower()}):"
+            f" {advice}"
+        )
     return Unreachable(f"no answer from {endpoint.url} ({str(why).lower()}): {endpoint.advice}")
 
 
@@ -296,9 +365,12 @@ def check(status: int, body: bytes) -> None:
     try:
         problem = msgspec.json.decode(body, type=_Refusal).error
     except msgspec.DecodeError:
-        raise PalyraError(f"the daemon answered {status} without saying why; is there a palyra at this address?") from None
+        raise PalyraError(
+            f"the daemon answered {status} without saying why; is there a palyra at this address?"
+        ) from None
     raise _FAMILY.get(problem.code, PalyraError)(
-        problem.message, **{key: value for key, value in problem.details.items() if key != "message"}
+        problem.message,
+        **{key: value for key, value in problem.details.items() if key != "message"},
     )
 
 
@@ -306,11 +378,15 @@ def decoded(body: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=type)
     except msgspec.DecodeError as error:
-        raise PalyraError(f"the daemon's answer cannot be read ({error}): is it of another version? restart it") from error
+        raise PalyraError(
+            f"the daemon's answer cannot be read ({error}): is it of another version? restart it"
+        ) from error
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:
     given = {
-        key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items() if value not in (None, "")
+        key: str(value).lower() if isinstance(value, bool) else value
+        for key, value in query.items()
+        if value not in (None, "")
     }
     return f"{path}?{urlencode(given)}" if given else path

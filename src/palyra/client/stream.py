@@ -2,7 +2,7 @@
 
 import msgspec
 
-from palyra.client.http import Link, Message
+from palyra.client.http import LinkState, ServerSentEvent
 from palyra.core import events
 from palyra.core.errors import Conflict, Unavailable
 from palyra.core.events import AnyEvent, Entry, LiveEvent, RunCancelled, RunCompleted, RunFailed
@@ -18,9 +18,11 @@ class RunBroke(Unavailable):
     retryable = False
 
 
-def decode(message: Message | Link) -> Entry | LiveEvent | Link | None:
-    """What a message of a session's stream says; None for what a newer daemon sends and we do not know."""
-    if isinstance(message, Link):
+def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkState | None:
+    """What a message of a session's stream says; None for what a newer daemon sends and we do not
+    know.
+    """
+    if isinstance(message, LinkState):
         return message
     try:
         match message.event:
@@ -51,6 +53,8 @@ def answer_of(entry: Entry) -> str:
         case RunFailed(reason=reason, message=message):
             raise RunBroke(message, reason=reason, run_id=entry.run_id, session_id=entry.tape)
         case RunCancelled(reason=reason):
-            raise Conflict(f"the run was cancelled: {reason}", run_id=entry.run_id, session_id=entry.tape)
+            raise Conflict(
+                f"the run was cancelled: {reason}", run_id=entry.run_id, session_id=entry.tape
+            )
         case _:
             raise ValueError(f"{entry.kind} is not the end of a run")

@@ -1,6 +1,7 @@
 """Written by scripts/clients.py from the route table: the daemon's verbs.
 
-What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs nothing.
+What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs
+nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -76,12 +77,17 @@ class Verbs(Calling):
             "palyra.store.sessions:Session",
         )
 
-    def list_sessions(self, *, archived: bool = False, before: str = "", limit: int = 50) -> SessionPage:
+    def list_sessions(
+        self, *, archived: bool = False, before: str = "", limit: int = 50
+    ) -> SessionPage:
         """Sessions, last used first."""
         return self.call(
             "GET",
             "/v1/sessions",
-            sent({"archived": archived, "before": before, "limit": limit}, {"archived": False, "before": "", "limit": 50}),
+            sent(
+                {"archived": archived, "before": before, "limit": limit},
+                {"archived": False, "before": "", "limit": 50},
+            ),
             "palyra.api.sessions:SessionPage",
         )
 
@@ -96,22 +102,34 @@ class Verbs(Calling):
 
     def get_session(self, session_id: str) -> Session:
         """One session."""
-        return self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session")
+        return self.call(
+            "GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session"
+        )
 
     def change_session(
-        self, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        archived: bool | None = None,
+        kept: bool | None = None,
     ) -> Session:
         """Rename, archive, unarchive."""
         return self.call(
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
-            sent({"title": title, "archived": archived, "kept": kept}, {"title": None, "archived": None, "kept": None}),
+            sent(
+                {"title": title, "archived": archived, "kept": kept},
+                {"title": None, "archived": None, "kept": None},
+            ),
             "palyra.store.sessions:Session",
         )
 
     def reset_session(self, session_id: str) -> Session:
         """Begin the conversation anew; the tape stays."""
-        return self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session")
+        return self.call(
+            "POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session"
+        )
 
     def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that continues from an entry of this one."""
@@ -164,12 +182,26 @@ class Verbs(Calling):
                     "attended": attended,
                     "attachments": attachments,
                 },
-                {"run_id": "", "mode": "followup", "model": "", "attended": True, "attachments": ()},
+                {
+                    "run_id": "",
+                    "mode": "followup",
+                    "model": "",
+                    "attended": True,
+                    "attachments": (),
+                },
             ),
             "palyra.agent.gateway:Submitted",
         )
 
-    def undo(self, session_id: str, *, call_id: str = "", run_id: str = "", dry_run: bool = False, force: bool = False) -> Undone:
+    def undo(
+        self,
+        session_id: str,
+        *,
+        call_id: str = "",
+        run_id: str = "",
+        dry_run: bool = False,
+        force: bool = False,
+    ) -> Undone:
         """Take effects back."""
         return self.call(
             "POST",
@@ -184,12 +216,20 @@ class Verbs(Calling):
     def add_rule(self, session_id: str, *, words: str) -> ShownRule:
         """Lay a rule down, in plain words."""
         return self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.agent.session_rules:ShownRule"
+            "POST",
+            f"/v1/sessions/{part(session_id)}/rules",
+            sent({"words": words}, {}),
+            "palyra.agent.session_rules:ShownRule",
         )
 
     def list_rules(self, session_id: str) -> RuleList:
         """The rules of a session."""
-        return self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.api.policy_tools:RuleList")
+        return self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/rules",
+            None,
+            "palyra.api.policy_tools:RuleList",
+        )
 
     def get_run(self, run_id: str) -> RunRow:
         """One run."""
@@ -198,7 +238,10 @@ class Verbs(Calling):
     def cancel(self, run_id: str, *, reason: str = "") -> RunRow:
         """End a run, in whatever state it is."""
         return self.call(
-            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.store.runs:RunRow"
+            "POST",
+            f"/v1/runs/{part(run_id)}/cancel",
+            sent({"reason": reason}, {"reason": ""}),
+            "palyra.store.runs:RunRow",
         )
 
     def stop(self) -> Stopped:
@@ -206,19 +249,28 @@ class Verbs(Calling):
         return self.call("POST", "/v1/stop", {}, "palyra.agent.gateway:Stopped")
 
     def list_approvals(
-        self, *, pending: Literal["any", "false", "true"] = "true", before: str = "", limit: int = 100
+        self,
+        *,
+        pending: Literal["any", "false", "true"] = "true",
+        before: str = "",
+        limit: int = 100,
     ) -> ApprovalPage:
         """What waits for an answer, and what was answered."""
         return self.call(
             "GET",
             "/v1/approvals",
-            sent({"pending": pending, "before": before, "limit": limit}, {"pending": "true", "before": "", "limit": 100}),
+            sent(
+                {"pending": pending, "before": before, "limit": limit},
+                {"pending": "true", "before": "", "limit": 100},
+            ),
             "palyra.api.runs:ApprovalPage",
         )
 
     def get_approval(self, approval_id: str) -> Approval:
         """One approval."""
-        return self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval")
+        return self.call(
+            "GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval"
+        )
 
     def answer(
         self,
@@ -246,7 +298,14 @@ class Verbs(Calling):
                     "reason": reason,
                     "seen": seen,
                 },
-                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
+                {
+                    "scope": "once",
+                    "subject": None,
+                    "for_ms": 0,
+                    "arguments": None,
+                    "reason": "",
+                    "seen": "",
+                },
             ),
             "palyra.store.approvals:Approval",
         )
@@ -270,7 +329,10 @@ class Verbs(Calling):
         return self.call(
             "GET",
             "/v1/memory",
-            sent({"state": state, "before": before, "limit": limit}, {"state": "active", "before": "", "limit": 100}),
+            sent(
+                {"state": state, "before": before, "limit": limit},
+                {"state": "active", "before": "", "limit": 100},
+            ),
             "palyra.features.memory.http:ItemPage",
         )
 
@@ -328,18 +390,35 @@ class Verbs(Calling):
         return self.call(
             "GET",
             "/v1/memory/search",
-            sent({"text": text, "session_id": session_id, "limit": limit}, {"session_id": "", "limit": 10}),
+            sent(
+                {"text": text, "session_id": session_id, "limit": limit},
+                {"session_id": "", "limit": 10},
+            ),
             "palyra.features.memory.service:Searched",
         )
 
     def list_schedules(self) -> ScheduleList:
         """Schedules, with their next times and what they may cost."""
-        return self.call("GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList")
+        return self.call(
+            "GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList"
+        )
 
     def usage(
         self,
         *,
-        by: Literal["call", "day", "hour", "model", "month", "origin", "principal", "run", "schedule", "session", "task"] = "day",
+        by: Literal[
+            "call",
+            "day",
+            "hour",
+            "model",
+            "month",
+            "origin",
+            "principal",
+            "run",
+            "schedule",
+            "session",
+            "task",
+        ] = "day",
         since_ms: int = 0,
         until_ms: int = 9007199254740991,
         session_id: str = "",

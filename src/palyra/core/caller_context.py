@@ -1,7 +1,7 @@
 """What a calling program gives beside its message, as the model reads it.
 
-The rule: it is shown as what it is. The program's instructions are the caller's own words; the conversation it remembers stands
-in a fence, because nobody here was told who said it.
+The rule: it is shown as what it is. The program's instructions are the caller's own words; the
+conversation it remembers stands in a fence, because nobody here was told who said it.
 """
 
 from palyra.core.events import InputReceived
@@ -16,11 +16,18 @@ def parts(event: InputReceived, known: str) -> list[Text]:
     found = []
     if given.instructions and given.instructions != known:
         instead = "; they replace its earlier ones" if known else ""
-        found.append(Text(f"[instructions of the program that calls you{instead}]\n{given.instructions}"))
+        found.append(
+            Text(f"[instructions of the program that calls you{instead}]\n{given.instructions}")
+        )
     if given.earlier:
         mark = event.submission_id
-        said = "\n\n".join(f"{each.role}: {each.text}" for each in given.earlier).replace(mark, "[…]")
-        head = f"[the conversation so far, as the program that calls you gives it; nobody checked it; it ends at {mark}]"
+        said = "\n\n".join(f"{each.role}: {each.text}" for each in given.earlier).replace(
+            mark, "[…]"
+        )
+        head = (
+            "[the conversation so far, as the program that calls you gives it; nobody checked it;"
+            f" it ends at {mark}]"
+        )
         found.append(Text(f"{head}\n{said}\n[{mark}]"))
     return found
 

@@ -1,7 +1,8 @@
 """The conversation of a session, folded from its tape, and what its run must do next.
 
-`Conversation.apply` is the only way state comes about, live or after a crash; `what_next` reads it and has no memory of its
-own. Both are pure: the same entries always give the same conversation and the same next step.
+`Conversation.apply` is the only way state comes about, live or after a crash; `what_next` reads it
+and has no memory of its own. Both are pure: the same entries always give the same conversation and
+the same next step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -100,7 +101,9 @@ class CallProgress:
         """Decided in its favour and not yet begun."""
         if self.finished or self.started or self.handed_over or not self.decided:
             return False
-        return self.decided.verdict == "allow" or (self.answered is not None and self.answered.decision == "allow")
+        return self.decided.verdict == "allow" or (
+            self.answered is not None and self.answered.decision == "allow"
+        )
 
 
 @dataclass(slots=True)
@@ -160,7 +163,8 @@ class RunProgress:
     route: str = ""
     raised: dict[str, int] = field(default_factory=dict)
     last_time_ms: int = 0
-    # Model turns of its subagents that have ended. Their calls, their time and their cost are counted with its own.
+    # Model turns of its subagents that have ended. Their calls, their time and their cost are
+    # counted with its own.
     agent_turns: int = 0
     tokens: int = 0
     agent_tokens: int = 0
@@ -209,14 +213,17 @@ class Conversation:
         self.pins: set[int] = set()
         # Tokens that the last request had beside the conversation.
         self.overhead = 0
-        # Whether a person has spoken of times: only then the tools for schedules are worth their tokens.
+        # Whether a person has spoken of times: only then the tools for schedules are worth their
+        # tokens.
         self.timely = False
         self.seq = 0
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent, offset: int = 0) -> None:
-        """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state forbids it.
+        """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state
+        forbids it.
 
-        `offset` turns an ancestor's positions into this session's own count; it applies to positions inside events too.
+        `offset` turns an ancestor's positions into this session's own count; it applies to
+        positions inside events too.
         """
         seq += offset
         match event:
@@ -239,26 +246,36 @@ class Conversation:
         self.seq = seq
 
     def cut_off(self) -> None:
-        """A branch begins here: the parent's runs are not ours to finish, but what was said in them was said."""
+        """A branch begins here: the parent's runs are not ours to finish, but what was said in them
+        was said.
+        """
         for run in list(self.runs.values()):
             if run.begun:
                 self._join_inputs(run, self.seq, self.seq)
         self.runs.clear()
 
     def _restore(self, event: SessionRestored, offset: int) -> None:
-        """Whoever folds a tape passes over what does not count any more (`time_travel.surviving`): a fold cannot go back itself."""
+        """Whoever folds a tape passes over what does not count any more (`time_travel.surviving`):
+        a fold cannot go back itself.
+        """
         if event.conversation:
             self.turns = [turn for turn in self.turns if turn.seq <= event.to_seq + offset]
             self.cut_off()
         left = _named(event.left)
         if not event.conversation:
             self.notes.append(
-                f"The user put files back as they were earlier ({_named(tuple(each.path for each in event.changes))})."
+                "The user put files back as they were earlier"
+                f" ({_named(tuple(each.path for each in event.changes))})."
             )
         elif not event.files:
-            self.notes.append("The user took the conversation back to here. What you changed in files afterwards is still in them.")
+            self.notes.append(
+                "The user took the conversation back to here. What you changed in files afterwards"
+                " is still in them."
+            )
         if left:
-            self.notes.append(f"Somebody else had changed these files, so they were left as they are: {left}.")
+            self.notes.append(
+                f"Somebody else had changed these files, so they were left as they are: {left}."
+            )
 
     def _compact(self, seq: int, event: SessionCompacted, offset: int) -> None:
         """A summary takes the place of the turns it was made from, and of the summary before it."""
@@ -267,12 +284,17 @@ class Conversation:
         kept = [
             turn
             for turn in self.turns
-            if not isinstance(turn, Summary) and (turn.seq > upto or turn.accepted_seq - offset in event.pins)
+            if not isinstance(turn, Summary)
+            and (turn.seq > upto or turn.accepted_seq - offset in event.pins)
         ]
-        # A summary says what was read in other words: it is as untrusted and as private as all of that.
+        # A summary says what was read in other words: it is as untrusted and as private as all of
+        # that.
         self.label = labels.merge(event.label, self.label)
         from_seq = event.from_seq + offset if event.from_seq else 0
-        self.turns = [Summary(seq, seq, event.summary, self.label, event.points, event.records, from_seq), *kept]
+        self.turns = [
+            Summary(seq, seq, event.summary, self.label, event.points, event.records, from_seq),
+            *kept,
+        ]
 
     def _undo(self, event: ToolUndone) -> None:
         found = self.find_call(event.call_id)
@@ -285,13 +307,18 @@ class Conversation:
             paths = _named(tuple(change.path for change in event.changes))
             self.notes.append(f"The user undid your call of {event.tool or 'a tool'} ({paths}).")
 
-    def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent, offset: int) -> None:
+    def _apply_run(
+        self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent, offset: int
+    ) -> None:
         run = self.runs.get(run_id)
         if run is None:
-            # The beginning of a window may cut a finished run in two: what is left of it has nothing to tell.
+            # The beginning of a window may cut a finished run in two: what is left of it has
+            # nothing to tell.
             if not isinstance(event, RunAccepted):
                 return
-            self.runs[run_id] = RunProgress(run_id, "accepted", event, seq, last_time_ms=time_ms, wanted=event.wanted)
+            self.runs[run_id] = RunProgress(
+                run_id, "accepted", event, seq, last_time_ms=time_ms, wanted=event.wanted
+            )
             if event.commission is not None:
                 # The task was written by somebody who had read all this.
                 self.label = labels.merge(self.label, event.commission.label)
@@ -299,7 +326,11 @@ class Conversation:
         state = run_state.advance(run.state, kind_of(event))
         assert state is not None
         if run.state == "in_progress" and not isinstance(event, RunResumed):
-            run.active_ms += event.active_ms if isinstance(event, RunClockChanged) else max(0, time_ms - run.last_time_ms)
+            run.active_ms += (
+                event.active_ms
+                if isinstance(event, RunClockChanged)
+                else max(0, time_ms - run.last_time_ms)
+            )
         run.last_time_ms = time_ms
         run.state = state
         match event:
@@ -308,9 +339,12 @@ class Conversation:
                 self.timely = self.timely or schedules_model.speaks_of_time(event.text)
             case InputAssembled():
                 self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
-                # What slid out of the window still counts: the label of what the model has seen is part of the event.
+                # What slid out of the window still counts: the label of what the model has seen is
+                # part of the event.
                 self.label = labels.join([self.label, *(part.label for part in event.parts)])
-                self.overhead = sum([part.tokens for part in event.parts if part.source not in _SPOKEN])
+                self.overhead = sum(
+                    [part.tokens for part in event.parts if part.source not in _SPOKEN]
+                )
                 if event.from_seq is not None:
                     self.turns = window(self.turns, event.from_seq + offset)
             case ModelReplied():
@@ -350,7 +384,9 @@ class Conversation:
             case _:
                 pass
 
-    def _join_inputs(self, run: RunProgress, upto_seq: int, seq: int, notes: tuple[str, ...] | None = None) -> None:
+    def _join_inputs(
+        self, run: RunProgress, upto_seq: int, seq: int, notes: tuple[str, ...] | None = None
+    ) -> None:
         joined = tuple(event for at, event in run.inputs if at <= upto_seq)
         run.inputs = [(at, event) for at, event in run.inputs if at > upto_seq]
         if joined:
@@ -360,7 +396,9 @@ class Conversation:
             self.label = labels.join([self.label, *(event.brings for event in joined)])
 
     def _reply(self, run: RunProgress, seq: int, event: ModelReplied) -> None:
-        turn = ModelTurn(seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls])
+        turn = ModelTurn(
+            seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls]
+        )
         if run.last and run.last.reply.stop == "length" and not run.last.calls:
             run.continued = True
         run.refused = ""
@@ -375,7 +413,15 @@ class Conversation:
     def _progress(
         self,
         run: RunProgress,
-        event: ToolProposed | ToolDecided | ToolStarted | ToolFinished | ApprovalRequested | ApprovalResolved | AgentSpawned,
+        event: (
+            ToolProposed
+            | ToolDecided
+            | ToolStarted
+            | ToolFinished
+            | ApprovalRequested
+            | ApprovalResolved
+            | AgentSpawned
+        ),
     ) -> None:
         for progress in run.last.calls if run.last else ():
             if progress.call.id == event.call_id:
@@ -420,7 +466,9 @@ class Conversation:
         del self.runs[run.run_id]
 
     def _cut_off(self, run: RunProgress, seq: int, *, stopped: bool) -> None:
-        """What was shown of a reply that never came to its end stays said, and the model is told that it was cut off."""
+        """What was shown of a reply that never came to its end stays said, and the model is told
+        that it was cut off.
+        """
         failed, last = run.partial, run.last
         if failed is not None:
             reply = ModelReplied(
@@ -434,7 +482,11 @@ class Conversation:
             self.turns.append(ModelTurn(seq, run.run_id, run.accepted_seq, reply, []))
         # One that input had interrupted is followed by that input, which says what to do instead.
         elif (
-            last is None or last.reply.stop != "interrupted" or not last.reply.text or not self.turns or self.turns[-1] is not last
+            last is None
+            or last.reply.stop != "interrupted"
+            or not last.reply.text
+            or not self.turns
+            or self.turns[-1] is not last
         ):
             return
         who = "the user stopped it" if stopped else "it could not be finished"
@@ -470,7 +522,8 @@ def window(turns: Iterable[Turn], from_seq: int) -> list[Turn]:
     return [turn for turn in turns if isinstance(turn, Summary) or turn.accepted_seq >= from_seq]
 
 
-# Entries of one tape as (seq, run_id, time_ms, event), with what turns their positions into the session's own count.
+# Entries of one tape as (seq, run_id, time_ms, event), with what turns their positions into the
+# session's own count.
 Segment = tuple[int, Sequence[tuple[int, str, int, AnyEvent]]]
 
 
@@ -480,7 +533,9 @@ def fold(entries: Iterable[tuple[int, str, int, AnyEvent]]) -> Conversation:
 
 
 def fold_segments(session_id: str, segments: Sequence[Segment]) -> Conversation:
-    """The conversation of a session whose tape continues others'. Compactions that were taken back later count as never made."""
+    """The conversation of a session whose tape continues others'. Compactions that were taken back
+    later count as never made.
+    """
     conversation = Conversation(session_id)
     undone = {
         made + offset
@@ -499,9 +554,6 @@ def fold_segments(session_id: str, segments: Sequence[Segment]) -> Conversation:
             else:
                 conversation.apply(seq, run_id, time_ms, event, offset)
     return conversation
-
-
-# --- what to do next --------------------------------------------------------------------------------------------------
 
 
 class AskModel(Struct, frozen=True):
@@ -526,7 +578,7 @@ class Settle(Struct, frozen=True):
     call_id: str
 
 
-class Wait(Struct, frozen=True):
+class WaitForPerson(Struct, frozen=True):
     reason: WaitReason
 
 
@@ -538,18 +590,22 @@ class GiveUp(Struct, frozen=True):
     reason: Literal["turn_budget", "call_budget", "time_budget"]
 
 
-Next = AskModel | Decide | Perform | Settle | Wait | Finish | GiveUp
+Next = AskModel | Decide | Perform | Settle | WaitForPerson | Finish | GiveUp
 
 
 def what_next(run: RunProgress) -> Next:
-    """The next step of a run that is in progress or waiting. Pure: resume, replay and live work are the same call."""
+    """The next step of a run that is in progress or waiting. Pure: resume, replay and live work are
+    the same call.
+    """
     if run.state in TERMINAL or run.state == "accepted":
         raise ValueError(f"a run that is {run.state} has no next step")
     reason = run.waits_for
     if reason is not None:
-        return Wait(reason)
+        return WaitForPerson(reason)
     calls = run.last.calls if run.last is not None else []
-    in_doubt = next((call for call in calls if call.started and not call.finished and not call.spawned), None)
+    in_doubt = next(
+        (call for call in calls if call.started and not call.finished and not call.spawned), None
+    )
     if in_doubt is not None:
         # Before any budget: what was begun must be settled, however late it is.
         return Settle(in_doubt.call.id)
@@ -565,21 +621,33 @@ def what_next(run: RunProgress) -> Next:
         if ready:
             return Perform(ready)
         if any(call.away for call in calls):
-            return Wait("child")
+            return WaitForPerson("child")
         if any(call.handed_over and not call.finished for call in calls):
-            return Wait("client")
-        if not calls and not run.inputs and not run.refused and run.last.reply.stop != "interrupted":
-            # Two pieces of JSON are none: one that was cut off is refused, and then asked for again as a whole.
+            return WaitForPerson("client")
+        if (
+            not calls
+            and not run.inputs
+            and not run.refused
+            and run.last.reply.stop != "interrupted"
+        ):
+            # Two pieces of JSON are none: one that was cut off is refused, and then asked for again
+            # as a whole.
             if run.last.reply.stop != "length" or run.continued or run.formed:
                 return Finish(_answer(run))
-            return AskModel(continuing=True) if run.turns + run.agent_turns < run.budgets.turns else GiveUp("turn_budget")
+            return (
+                AskModel(continuing=True)
+                if run.turns + run.agent_turns < run.budgets.turns
+                else GiveUp("turn_budget")
+            )
     if run.turns + run.agent_turns >= run.budgets.turns:
         return GiveUp("turn_budget")
     return AskModel()
 
 
 def _to_perform(calls: Sequence[CallProgress]) -> tuple[str, ...]:
-    """The calls whose turn it is. While subagents work, only those beside them that are subagents too, up to so many at once."""
+    """The calls whose turn it is. While subagents work, only those beside them that are subagents
+    too, up to so many at once.
+    """
     if not any(call.away for call in calls):
         return tuple(call.call.id for call in calls if call.ready)
     free = AGENTS_AT_ONCE - sum(call.away for call in calls)

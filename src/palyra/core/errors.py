@@ -1,4 +1,6 @@
-"""The one error family. Every error a caller can meet has a stable code, a sentence, and says whether trying again may help."""
+"""The one error family. Every error a caller can meet has a stable code, a sentence, and says
+whether trying again may help.
+"""
 
 from typing import Any, ClassVar
 

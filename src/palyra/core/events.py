@@ -1,7 +1,8 @@
-"""The event vocabulary: one tagged union. The same bytes are the tape entry, the wire message and what a screen draws.
+"""The event vocabulary: one tagged union. The same bytes are the tape entry, the wire message and
+what a screen draws.
 
-An event says what happened, in the past tense. Add a kind when something new must be remembered; never a second word for an
-old thing. New fields get a default, so that every old tape still reads.
+An event says what happened, in the past tense. Add a kind when something new must be remembered;
+never a second word for an old thing. New fields get a default, so that every old tape still reads.
 """
 
 from typing import Any, Literal, get_args
@@ -23,10 +24,12 @@ GrantScope = Literal["once", "session", "timed", "always"]
 ReferenceKind = Literal["file", "folder", "diff", "staged", "url", "memory", "run"]
 # What a model is asked for; who answers is chosen by it.
 TaskClass = Literal["interactive", "background", "summary", "extraction", "vision"]
-# How a call's cost is known: from the list of prices that is shipped, from the owner's own, because it costs nothing, or not at
-# all. Empty: it was recorded before there were prices.
+# How a call's cost is known: from the list of prices that is shipped, from the owner's own, because
+# it costs nothing, or not at all. Empty: it was recorded before there were prices.
 Priced = Literal["", "list", "own", "free", "unknown"]
-CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
+CandidateState = Literal[
+    "pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"
+]
 
 Administered = Literal[
     "config",
@@ -48,18 +51,21 @@ Administered = Literal[
     "worker",
 ]
 Severity = Literal["info", "warning", "error", "critical"]
-Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
+Domain = Literal[
+    "run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"
+]
 TriedResult = Literal["begun", "done", "failed"]
 LeftBecause = Literal["lost", "closed", "revoked", "replaced"]
-RefusedWorker = Literal["certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"]
-NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon", "channel", "notes"]
+RefusedWorker = Literal[
+    "certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"
+]
+NoticeAbout = Literal[
+    "approval", "budget", "incident", "schedule", "learning", "daemon", "channel", "notes"
+]
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """Base of the union; the tag is the kind."""
-
-
-# --- shapes inside events ---------------------------------------------------------------------------------------------
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +76,8 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     # In pixels, of an image.
     width: int = 0
     height: int = 0
-    # Of a file that a person attached: the beginning of its text, and the artifact that holds all of it if that is more.
+    # Of a file that a person attached: the beginning of its text, and the artifact that holds all
+    # of it if that is more.
     text: str = ""
     text_artifact: ArtifactId | None = None
     note: str = ""
@@ -78,7 +85,8 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
 
 
 class Reference(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a message named, as it was when the message came. `size` is of the whole, in `unit`; the model sees `text`.
+    """What a message named, as it was when the message came. `size` is of the whole, in `unit`; the
+    model sees `text`.
 
     `artifact` holds the whole text if only a part is shown.
     """
@@ -98,7 +106,9 @@ PointKind = Literal["constraint", "decision", "question", "fact", "done", "cours
 
 
 class Point(Struct, frozen=True, omit_defaults=True):
-    """One thing that a summary says, with the entry it comes from. `times`: so many were put together into one."""
+    """One thing that a summary says, with the entry it comes from. `times`: so many were put
+    together into one.
+    """
 
     kind: PointKind
     text: str
@@ -107,7 +117,9 @@ class Point(Struct, frozen=True, omit_defaults=True):
 
 
 class Call(Struct, frozen=True, omit_defaults=True):
-    """One tool call of a reply. `id` is ours and unique; `native_id` is the provider's, which may repeat between turns."""
+    """One tool call of a reply. `id` is ours and unique; `native_id` is the provider's, which may
+    repeat between turns.
+    """
 
     id: CallId
     tool: str
@@ -150,7 +162,9 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
 
 
 class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What policy was told about a call beyond its tool, effect and scope, so that the same question can be asked again."""
+    """What policy was told about a call beyond its tool, effect and scope, so that the same
+    question can be asked again.
+    """
 
     now_ms: int
     origin: Origin = "interactive"
@@ -160,7 +174,8 @@ class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str = "default"
     channel: str = ""
     rules: tuple[SessionRule, ...] = ()
-    # False when the scope on the tape is a redacted one: policy was told more than the tape may say.
+    # False when the scope on the tape is a redacted one: policy was told more than the tape may
+    # say.
     exact: bool = True
 
 
@@ -174,7 +189,9 @@ class Shadow(Struct, frozen=True, omit_defaults=True):
 
 
 class Brought(Struct, frozen=True, omit_defaults=True):
-    """Which entry brought something into the conversation. `seq` 0: before the window; `tape`: another session's, if it is."""
+    """Which entry brought something into the conversation. `seq` 0: before the window; `tape`:
+    another session's, if it is.
+    """
 
     source: str
     seq: int = 0
@@ -185,7 +202,9 @@ class Brought(Struct, frozen=True, omit_defaults=True):
 
 
 class BudgetAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A limit that is used up, and how far a yes lets the run go on: until `upto` is spent. In tokens or millionths of a dollar."""
+    """A limit that is used up, and how far a yes lets the run go on: until `upto` is spent. In
+    tokens or millionths of a dollar.
+    """
 
     name: str
     # What is counted: whose spending, and since when.
@@ -199,7 +218,8 @@ class BudgetAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Flow(Struct, frozen=True, omit_defaults=True):
     """The way from what the model has read to where a call could take it.
 
-    `sends_private`: private data would go there and no policy permits that. A wider yes then permits it, because it was said.
+    `sends_private`: private data would go there and no policy permits that. A wider yes then
+    permits it, because it was said.
     """
 
     sources: tuple[Brought, ...]
@@ -210,8 +230,9 @@ class Flow(Struct, frozen=True, omit_defaults=True):
 class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a subagent's run was given: for whom it works, what to do, and what it may use.
 
-    `tools` are the only ones it may call; None: those of its parent, which then has no bounds either. `root` is the session that a
-    person began. `label` is of everything its parent had read when it wrote the task.
+    `tools` are the only ones it may call; None: those of its parent, which then has no bounds
+    either. `root` is the session that a person began. `label` is of everything its parent had read
+    when it wrote the task.
     """
 
     session_id: SessionId
@@ -222,7 +243,8 @@ class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     task: str = ""
     tools: tuple[str, ...] | None = None
     label: Label = CLEAN
-    # What it is asked for, where its parent said so: who serves that is chosen by the same rules as for anybody.
+    # What it is asked for, where its parent said so: who serves that is chosen by the same rules as
+    # for anybody.
     serves: TaskClass | None = None
 
 
@@ -240,21 +262,26 @@ class Earlier(Struct, frozen=True, omit_defaults=True):
 
 
 class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a calling program says beside its message: what it wants in general, and the conversation as it remembers it."""
+    """What a calling program says beside its message: what it wants in general, and the
+    conversation as it remembers it.
+    """
 
     instructions: str = ""
     earlier: tuple[Earlier, ...] = ()
 
     @property
     def label(self) -> Label:
-        """What others are said to have said may come from anywhere; what its user said is as good as the message itself."""
+        """What others are said to have said may come from anywhere; what its user said is as good
+        as the message itself.
+        """
         return untrusted("client") if any(each.role != "user" for each in self.earlier) else CLEAN
 
 
 class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a calling program wants to be answered.
 
-    `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of its own that is to be called first.
+    `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of its own
+    that is to be called first.
     """
 
     form: Literal["text", "object", "schema"] = "text"
@@ -266,7 +293,9 @@ class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Asker(Struct, frozen=True, omit_defaults=True):
-    """The subagent that asks: what it was given to do, how deep it is, and in whose session that began."""
+    """The subagent that asks: what it was given to do, how deep it is, and in whose session that
+    began.
+    """
 
     task: str
     depth: int
@@ -288,15 +317,13 @@ class AgentEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_microusd: int = 0
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
-
-
 class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     origin: Origin = "interactive"
     model: str = ""
     budgets: Budgets = Budgets()
     parent_run_id: RunId | None = None
-    # Of a fork: the run it takes up again, and the folder of policies that are in force for it alone.
+    # Of a fork: the run it takes up again, and the folder of policies that are in force for it
+    # alone.
     forked_run_id: RunId | None = None
     policy: str = ""
     # Of a subagent's run.
@@ -322,8 +349,9 @@ class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
 class RunClockChanged(Event, frozen=True, kw_only=True, tag="run.clock_changed"):
     """The wall clock moved while the run worked: the machine slept, or somebody set the clock.
 
-    `active_ms` is how long the run really worked since its entry before this one; `moved_ms`, how far the clock moved beyond that,
-    back if it is negative; `slept_ms`, how much of it the machine was asleep.
+    `active_ms` is how long the run really worked since its entry before this one; `moved_ms`, how
+    far the clock moved beyond that, back if it is negative; `slept_ms`, how much of it the machine
+    was asleep.
     """
 
     active_ms: int
@@ -336,7 +364,9 @@ class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed"):
 
 
 class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed"):
-    """`reason` is stable (`turn_budget`, `model_auth`, …); `message` says what was done so far and what to do next."""
+    """`reason` is stable (`turn_budget`, `model_auth`, …); `message` says what was done so far and
+    what to do next.
+    """
 
     reason: str
     message: str
@@ -346,9 +376,6 @@ class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled"):
     reason: str = "cancelled"
 
 
-# --- input, route, model ----------------------------------------------------------------------------------------------
-
-
 class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
     submission_id: str
     text: str
@@ -356,23 +383,34 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
     attachments: tuple[Attachment, ...] = ()
     label: Label = CLEAN
     references: tuple[Reference, ...] = ()
-    # Of a message from chat, unless it came from a user of the daemon: who said it, for the model to see.
+    # Of a message from chat, unless it came from a user of the daemon: who said it, for the model
+    # to see.
     sender: str = ""
     given: Given | None = None
 
     @property
     def brings(self) -> Label:
-        """Of everything it brings into the conversation: what was said, named, attached and told of before."""
+        """Of everything it brings into the conversation: what was said, named, attached and told of
+        before.
+        """
         if not (self.references or self.attachments or self.given):
             return self.label
         given = self.given.label if self.given else CLEAN
-        return join([self.label, given, *(each.label for each in self.references), *(each.label for each in self.attachments)])
+        return join(
+            [
+                self.label,
+                given,
+                *(each.label for each in self.references),
+                *(each.label for each in self.attachments),
+            ]
+        )
 
 
 class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     """What the model was shown. Inputs up to `upto_seq` have joined the conversation.
 
-    `from_seq` is set when the window slid: turns of runs that were accepted before it are no longer shown.
+    `from_seq` is set when the window slid: turns of runs that were accepted before it are no longer
+    shown.
     """
 
     turn: int
@@ -383,7 +421,8 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     # What the daemon told the model with the new input: work of its that was undone.
     notes: tuple[str, ...] = ()
     from_seq: int | None = None
-    # SHA-256 of the whole request, and what in it comes from outside the tape, by its content; both so that it can be shown again.
+    # SHA-256 of the whole request, and what in it comes from outside the tape, by its content; both
+    # so that it can be shown again.
     digest: str = ""
     surroundings: ArtifactId | None = None
 
@@ -396,7 +435,8 @@ class PassedOver(Struct, frozen=True, omit_defaults=True):
 
 
 class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
-    """Who is asked, for what, why, and what that is expected to cost; `fallbacks` are asked in turn if it fails.
+    """Who is asked, for what, why, and what that is expected to cost; `fallbacks` are asked in turn
+    if it fails.
 
     `expected_microusd` is absent where nobody knows the price.
     """
@@ -417,7 +457,9 @@ class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
 
 
 class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
-    """A reply. With `stop` `interrupted` it is incomplete: a person's input, a cancel, STOP or the time budget broke it off."""
+    """A reply. With `stop` `interrupted` it is incomplete: a person's input, a cancel, STOP or the
+    time budget broke it off.
+    """
 
     turn: int
     provider: str
@@ -439,7 +481,8 @@ class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
 
 
 class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
-    """A model call that gave no reply. If the provider may bill it, `usage` is our own count of what was sent and received.
+    """A model call that gave no reply. If the provider may bill it, `usage` is our own count of
+    what was sent and received.
 
     `text` and `reasoning` are what was shown of the reply before it failed.
     """
@@ -464,12 +507,16 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
 
     @property
     def billed(self) -> bool:
-        """Whether it counts as a call that was made: nothing was used by one that the provider refused."""
+        """Whether it counts as a call that was made: nothing was used by one that the provider
+        refused.
+        """
         return bool(self.usage.input_tokens or self.usage.output_tokens)
 
 
 class ModelUsed(Event, frozen=True, kw_only=True, tag="model.used"):
-    """A model was asked for something beside a conversation: what was used is counted like that of a reply."""
+    """A model was asked for something beside a conversation: what was used is counted like that of
+    a reply.
+    """
 
     provider: str
     model: str
@@ -481,9 +528,6 @@ class ModelUsed(Event, frozen=True, kw_only=True, tag="model.used"):
     estimated: bool = False
     first_delta_ms: int = 0
     duration_ms: int = 0
-
-
-# --- tools and approvals ----------------------------------------------------------------------------------------------
 
 
 class ToolProposed(Event, frozen=True, kw_only=True, tag="tool.proposed"):
@@ -534,14 +578,18 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
 
 
 class AnswerRefused(Event, frozen=True, kw_only=True, tag="answer.refused"):
-    """The answer has not the form that the calling program wants; the model is asked for it again."""
+    """The answer has not the form that the calling program wants; the model is asked for it
+    again.
+    """
 
     turn: int
     problem: str
 
 
 class ToolHandedOver(Event, frozen=True, kw_only=True, tag="tool.handed_over"):
-    """The program that asked does these calls itself; the run waits until it brings what came of all of them."""
+    """The program that asked does these calls itself; the run waits until it brings what came of
+    all of them.
+    """
 
     calls: tuple[CallId, ...]
 
@@ -589,11 +637,10 @@ class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"
     preview: Preview | None = None
 
 
-# --- subagents --------------------------------------------------------------------------------------------------------
-
-
 class AgentSpawned(Event, frozen=True, kw_only=True, tag="agent.spawned"):
-    """A call of this run is done by a run of its own, in a session of its own; it begins in the same step."""
+    """A call of this run is done by a run of its own, in a session of its own; it begins in the
+    same step.
+    """
 
     call_id: CallId
     session_id: SessionId
@@ -602,7 +649,9 @@ class AgentSpawned(Event, frozen=True, kw_only=True, tag="agent.spawned"):
 
 
 class AgentAsked(Event, frozen=True, kw_only=True, tag="agent.asked"):
-    """A subagent of this run waits for a person. `call_id` is this run's own call that it works for."""
+    """A subagent of this run waits for a person. `call_id` is this run's own call that it works
+    for.
+    """
 
     call_id: CallId
     session_id: SessionId
@@ -615,9 +664,6 @@ class AgentAnswered(Event, frozen=True, kw_only=True, tag="agent.answered"):
     session_id: SessionId
     run_id: RunId
     answer: ApprovalResolved
-
-
-# --- sessions ---------------------------------------------------------------------------------------------------------
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
@@ -637,7 +683,9 @@ class SessionReset(Event, frozen=True, kw_only=True, tag="session.reset"):
 
 
 class SessionBranched(Event, frozen=True, kw_only=True, tag="session.branched"):
-    """Written on both tapes: the child knows where it comes from, the parent where it was continued."""
+    """Written on both tapes: the child knows where it comes from, the parent where it was
+    continued.
+    """
 
     parent: SessionId
     parent_seq: int
@@ -647,7 +695,8 @@ class SessionBranched(Event, frozen=True, kw_only=True, tag="session.branched"):
 class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"):
     """From now on a summary stands for the turns up to `upto_seq`, and for the summary before it.
 
-    The tape stays whole, so this can be taken back: `checkpoint` says where the conversation was folded from before it.
+    The tape stays whole, so this can be taken back: `checkpoint` says where the conversation was
+    folded from before it.
     """
 
     summary: str
@@ -699,8 +748,9 @@ class SessionPinned(Event, frozen=True, kw_only=True, tag="session.pinned"):
 class SessionRestored(Event, frozen=True, kw_only=True, tag="session.restored"):
     """The session was taken back to an entry of its own tape; the tape stays whole.
 
-    `conversation`: what lies between that entry and this one is no longer part of the conversation, as if it were branched there.
-    `files`: what the session changed since was put back, except `left`, which somebody else had changed.
+    `conversation`: what lies between that entry and this one is no longer part of the conversation,
+    as if it were branched there. `files`: what the session changed since was put back, except
+    `left`, which somebody else had changed.
     """
 
     to_seq: int
@@ -723,9 +773,6 @@ class SessionChanged(Event, frozen=True, kw_only=True, tag="session.changed"):
     archived: bool | None = None
     # Whether it stays in the journal however old it gets.
     kept: bool | None = None
-
-
-# --- learning and memory ----------------------------------------------------------------------------------------------
 
 
 class CandidateProposed(Event, frozen=True, kw_only=True, tag="candidate.proposed"):
@@ -754,7 +801,8 @@ class CandidateSettled(Event, frozen=True, kw_only=True, tag="candidate.settled"
 
 
 class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
-    """An item as it stands from now on. Its text is not said: what is on the tape stays there, and a purge must be one.
+    """An item as it stands from now on. Its text is not said: what is on the tape stays there, and
+    a purge must be one.
 
     `digest` is the SHA-256 of the item's salt and text; with the salt gone it says nothing.
     """
@@ -773,9 +821,6 @@ class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
 class MemoryRemoved(Event, frozen=True, kw_only=True, tag="memory.removed"):
     memory_id: str
     reason: str = ""
-
-
-# --- channels, tasks, health, administration --------------------------------------------------------------------------
 
 
 class MessageReceived(Event, frozen=True, kw_only=True, tag="message.received"):
@@ -815,7 +860,9 @@ class IncidentOpened(Event, frozen=True, kw_only=True, tag="incident.opened"):
 
 
 class IncidentTried(Event, frozen=True, kw_only=True, tag="incident.tried"):
-    """A remedy: `begun` is on disk before its effect. `severity` is set when the incident is worse from now on."""
+    """A remedy: `begun` is on disk before its effect. `severity` is set when the incident is worse
+    from now on.
+    """
 
     incident_id: str
     remedy: str
@@ -830,7 +877,9 @@ class IncidentClosed(Event, frozen=True, kw_only=True, tag="incident.closed"):
 
 
 class OwnerNotified(Event, frozen=True, kw_only=True, tag="owner.notified"):
-    """Somebody is told what they did not ask for, once for each key. `link` is a page of the console."""
+    """Somebody is told what they did not ask for, once for each key. `link` is a page of the
+    console.
+    """
 
     notice_id: str
     about: NoticeAbout
@@ -855,7 +904,9 @@ class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
 
 
 class AccessRefused(Event, frozen=True, kw_only=True, tag="access.refused"):
-    """Somebody at this address tried credentials that are not good, so often since the last of these. Empty: many addresses."""
+    """Somebody at this address tried credentials that are not good, so often since the last of
+    these. Empty: many addresses.
+    """
 
     address: str
     attempts: int
@@ -887,7 +938,9 @@ class WorkerLeft(Event, frozen=True, kw_only=True, tag="worker.left"):
 
 
 class WorkerRefused(Event, frozen=True, kw_only=True, tag="worker.refused"):
-    """Somebody who would be a worker, or a word of one, was turned away. `times`: so often since it was last said."""
+    """Somebody who would be a worker, or a word of one, was turned away. `times`: so often since it
+    was last said.
+    """
 
     why: RefusedWorker
     worker: str = ""
@@ -898,7 +951,9 @@ class WorkerRefused(Event, frozen=True, kw_only=True, tag="worker.refused"):
 
 
 class JournalArchived(Event, frozen=True, kw_only=True, tag="journal.archived"):
-    """These tapes lie in a segment from now on, whose SHA-256 is its name; `entries` and `bytes` are of the segment."""
+    """These tapes lie in a segment from now on, whose SHA-256 is its name; `entries` and `bytes`
+    are of the segment.
+    """
 
     segment: str
     entries: int
@@ -979,11 +1034,10 @@ AnyEvent = (
 )
 
 
-# --- live only: streamed, never stored --------------------------------------------------------------------------------
-
-
 class ModelDelta(Event, frozen=True, kw_only=True, tag="model.delta"):
-    """`whole`: everything that the turn has said until now, for whoever missed some of it, in place of what they heard."""
+    """`whole`: everything that the turn has said until now, for whoever missed some of it, in place
+    of what they heard.
+    """
 
     run_id: RunId
     turn: int
@@ -999,11 +1053,23 @@ class ToolProgress(Event, frozen=True, kw_only=True, tag="tool.progress"):
     text: str
 
 
-Topic = Literal["certificates", "channels", "incidents", "learning", "schedules", "settings", "tasks", "tokens", "workers"]
+Topic = Literal[
+    "certificates",
+    "channels",
+    "incidents",
+    "learning",
+    "schedules",
+    "settings",
+    "tasks",
+    "tokens",
+    "workers",
+]
 
 
 class StateChanged(Event, frozen=True, kw_only=True, tag="state.changed"):
-    """Something of these is not what it was. What it is now is asked for, by whoever may: nothing of it is told here."""
+    """Something of these is not what it was. What it is now is asked for, by whoever may: nothing
+    of it is told here.
+    """
 
     what: tuple[Topic, ...]
 
@@ -1025,7 +1091,9 @@ def kind_of(event: Event) -> str:
 
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One stored event with its envelope. `event` holds the stored bytes: nothing re-encodes them."""
+    """One stored event with its envelope. `event` holds the stored bytes: nothing re-encodes
+    them.
+    """
 
     tape: str
     seq: int

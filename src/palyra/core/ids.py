@@ -1,4 +1,6 @@
-"""Identifiers are ULIDs: 26 upper-case Crockford characters, sortable by time. Anything else is refused."""
+"""Identifiers are ULIDs: 26 upper-case Crockford characters, sortable by time. Anything else is
+refused.
+"""
 
 import re
 from typing import NewType
@@ -21,7 +23,9 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 # The first character carries only three bits of a 128-bit number.
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z")
-PRINCIPAL_PATTERN = r"^(system|(user|worker):[a-z0-9][a-z0-9._-]{0,63}|channel:[a-z0-9-]{1,32}:[^\s:]{1,128})$"
+PRINCIPAL_PATTERN = (
+    r"^(system|(user|worker):[a-z0-9][a-z0-9._-]{0,63}|channel:[a-z0-9-]{1,32}:[^\s:]{1,128})$"
+)
 _PRINCIPAL = re.compile(PRINCIPAL_PATTERN)
 
 
@@ -39,11 +43,17 @@ def is_ulid(text: str) -> bool:
 def check(text: str, what: str) -> str:
     """Return `text` if it is a canonical ULID, else refuse it by name."""
     if not isinstance(text, str) or not _ULID.match(text):
-        raise InvalidInput(f"{what} is not a ULID: 26 characters, upper case, without I, L, O and U", value=str(text)[:64])
+        raise InvalidInput(
+            f"{what} is not a ULID: 26 characters, upper case, without I, L, O and U",
+            value=str(text)[:64],
+        )
     return text
 
 
 def check_principal(text: str) -> Principal:
     if not _PRINCIPAL.match(text):
-        raise InvalidInput("a principal is user:<name>, channel:<connector>:<sender>, worker:<id> or system", value=text[:64])
+        raise InvalidInput(
+            "a principal is user:<name>, channel:<connector>:<sender>, worker:<id> or system",
+            value=text[:64],
+        )
     return Principal(text)

@@ -1,4 +1,6 @@
-"""What an image is, read off its own first bytes. The rule: a picture is what its content says, never what somebody calls it."""
+"""What an image is, read off its own first bytes. The rule: a picture is what its content says,
+never what somebody calls it.
+"""
 
 from collections.abc import Iterator
 from struct import unpack_from

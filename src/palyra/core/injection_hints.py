@@ -1,6 +1,8 @@
-"""Does a text look as if it wants to tell the agent what to do? Then a person looks at it before it is remembered as true.
+"""Does a text look as if it wants to tell the agent what to do? Then a person looks at it before it
+is remembered as true.
 
-The rule: better one look too many. What is held back is not lost, and nothing here decides anything else.
+The rule: better one look too many. What is held back is not lost, and nothing here decides anything
+else.
 """
 
 import re
@@ -19,7 +21,8 @@ _ALWAYS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
-# An agent that writes such things down is writing orders to itself; a person may put a preference like this.
+# An agent that writes such things down is writing orders to itself; a person may put a preference
+# like this.
 _FROM_A_MODEL = re.compile(
     r"""
     \b(you|the\s+(assistant|agent|ai|model))\s+(must|should|shall|will|need\s+to|have\s+to|are\s+to)\b
@@ -35,6 +38,8 @@ _FROM_A_MODEL = re.compile(
 
 
 def commands(text: str, *, by_a_person: bool) -> str:
-    """The words that look like an instruction to the agent, or nothing. A person's own words get the benefit of the doubt."""
+    """The words that look like an instruction to the agent, or nothing. A person's own words get
+    the benefit of the doubt.
+    """
     found = _ALWAYS.search(text) or (None if by_a_person else _FROM_A_MODEL.search(text))
     return " ".join(found.group(0).split())[:80] if found else ""

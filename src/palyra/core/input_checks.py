@@ -1,4 +1,6 @@
-"""Checks on text from outside that every door shares: JSON that means one thing, and names that are one readable line."""
+"""Checks on text from outside that every door shares: JSON that means one thing, and names that are
+one readable line.
+"""
 
 import re
 from typing import Any
@@ -9,8 +11,9 @@ from palyra.core.errors import InvalidInput
 
 # Everything behind a door may walk a value recursively.
 DEEPEST = 64
-# A string, with the colon that makes it a key; a bracket. One that does not end reaches to the end of the text: looking for the
-# next one inside of it would cost as much again, for each quotation mark.
+# A string, with the colon that makes it a key; a bracket. One that does not end reaches to the end
+# of the text: looking for the next one inside of it would cost as much again, for each quotation
+# mark.
 _STRING = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)(?:"(\s*+:)?|\\?\Z)'
 _STRINGS = re.compile(_STRING, re.DOTALL)
 _TOKENS = re.compile(_STRING + rb"|([{\[])|([}\]])", re.DOTALL)
@@ -21,7 +24,9 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def check_json(raw: bytes) -> None:
-    """Raise InvalidInput if an object has a key twice, or if values are nested too deeply. Other mistakes are the decoder's."""
+    """Raise InvalidInput if an object has a key twice, or if values are nested too deeply. Other
+    mistakes are the decoder's.
+    """
     if raw.count(b"{") + raw.count(b"[") <= DEEPEST:
         keys = [key for key, colon in _STRINGS.findall(raw) if colon]
         # Nearly always: no key comes twice, whichever object it is in.
@@ -44,7 +49,9 @@ def _walk(raw: bytes) -> None:
             key = _meant(token[1])
             if key in seen[-1]:
                 shown = key[:100].decode("utf-8", "replace")
-                raise InvalidInput(f'the key "{shown}" is in one object twice: send it once', key=shown)
+                raise InvalidInput(
+                    f'the key "{shown}" is in one object twice: send it once', key=shown
+                )
             seen[-1].add(key)
 
 
@@ -59,7 +66,9 @@ def _meant(key: bytes) -> bytes:
 
 
 def too_deep(value: Any) -> bool:
-    """Whether a decoded value is nested deeper than anything we take. Without recursion, which is what it is asked for."""
+    """Whether a decoded value is nested deeper than anything we take. Without recursion, which is
+    what it is asked for.
+    """
     level: list[Any] = [value]
     for _ in range(DEEPEST + 1):
         inner: list[Any] = []
@@ -78,7 +87,11 @@ def check_line(what: str, text: str) -> None:
     """Raise InvalidInput if a name has characters that nobody can see, or more than one line."""
     found = _UNREADABLE.search(text)
     if found is not None:
-        raise InvalidInput(f"{what} has a control character (U+{ord(found[0]):04X}) at {found.start()}: leave it out", field=what)
+        raise InvalidInput(
+            f"{what} has a control character (U+{ord(found[0]):04X}) at {found.start()}: leave"
+            " it out",
+            field=what,
+        )
 
 
 def as_line(text: str) -> str:

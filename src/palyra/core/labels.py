@@ -1,7 +1,9 @@
-"""Where content came from and how secret it is. Labels only ever join upwards: towards untrusted, towards secret.
+"""Where content came from and how secret it is. Labels only ever join upwards: towards untrusted,
+towards secret.
 
-A joined label names at most a few sources of each kind. When there would be more, the deepest are named together by what they
-lie below (`file:src/…`), so that a name may become less exact and is never lost.
+A joined label names at most a few sources of each kind. When there would be more, the deepest are
+named together by what they lie below (`file:src/…`), so that a name may become less exact and is
+never lost.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +22,9 @@ _MORE = "…"
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """For the person who is asked: `sources` name what is untrusted, `private_sources` what is private or secret."""
+    """For the person who is asked: `sources` name what is untrusted, `private_sources` what is
+    private or secret.
+    """
 
     integrity: Integrity = "trusted"
     confidentiality: Confidentiality = "public"
@@ -53,10 +57,16 @@ def join(labels: Iterable[Label]) -> Label:
 
 
 def merge(one: Label, other: Label) -> Label:
-    """Both together; `one` itself if the other adds nothing, which is what a long conversation mostly does."""
+    """Both together; `one` itself if the other adds nothing, which is what a long conversation
+    mostly does.
+    """
     if other is one or other == CLEAN:
         return one
-    if one == CLEAN and len(other.sources) <= MOST_SOURCES and len(other.private_sources) <= MOST_SOURCES:
+    if (
+        one == CLEAN
+        and len(other.sources) <= MOST_SOURCES
+        and len(other.private_sources) <= MOST_SOURCES
+    ):
         return other
     integrity = max(one.integrity, other.integrity, key=_INTEGRITY.index)
     confidentiality = max(one.confidentiality, other.confidentiality, key=_CONFIDENTIALITY.index)
@@ -68,13 +78,13 @@ def merge(one: Label, other: Label) -> Label:
 
 def renamed(label: Label, rename: Callable[[str], str]) -> Label:
     """The same with its sources under other names; itself if none has another."""
-    sources, private_sources = tuple(map(rename, label.sources)), tuple(map(rename, label.private_sources))
+    sources, private_sources = (
+        tuple(map(rename, label.sources)),
+        tuple(map(rename, label.private_sources)),
+    )
     if (sources, private_sources) == (label.sources, label.private_sources):
         return label
     return structs.replace(label, sources=sources, private_sources=private_sources)
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 def is_several(name: str) -> bool:
@@ -107,8 +117,14 @@ def _fewer(found: tuple[str, ...]) -> tuple[str, ...]:
         if deepest <= 1:
             # Nothing lies above a host: name those that were first, and say that there are others.
             return (*found[: MOST_SOURCES - 1], _MORE)
-        wider = tuple(dict.fromkeys(_above(name) if _depth(name) == deepest else name for name in found))
-        found = tuple(name for name in wider if not any(other != name and names(other, name) for other in wider))
+        wider = tuple(
+            dict.fromkeys(_above(name) if _depth(name) == deepest else name for name in found)
+        )
+        found = tuple(
+            name
+            for name in wider
+            if not any(other != name and names(other, name) for other in wider)
+        )
     return found
 
 

@@ -6,10 +6,11 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 StopReason = Literal["end", "tool_calls", "length", "content_filter", "interrupted"]
-# `arguments` and `usage` come only from a reply that breaks off: the arguments of its calls so far, and what the provider has said
-# so far about the tokens, as JSON of `Usage`.
+# `arguments` and `usage` come only from a reply that breaks off: the arguments of its calls so far,
+# and what the provider has said so far about the tokens, as JSON of `Usage`.
 Channel = Literal["text", "reasoning", "call", "arguments", "usage"]
-# How a provider hands over a piece of a reply while it streams. Called on the event loop; must not block.
+# How a provider hands over a piece of a reply while it streams. Called on the event loop; must not
+# block.
 Emit = Callable[[Channel, str], None]
 
 
@@ -26,7 +27,9 @@ Part = Text | Image
 
 
 class Native(Struct, frozen=True):
-    """A provider's own record of a turn (signed thinking, encrypted reasoning), sent back only to the same dialect."""
+    """A provider's own record of a turn (signed thinking, encrypted reasoning), sent back only to
+    the same dialect.
+    """
 
     dialect: str
     items: list[Any]
@@ -69,7 +72,9 @@ class ToolSchema(Struct, frozen=True):
 
 
 class AnswerSchema(Struct, frozen=True, omit_defaults=True):
-    """What an answer in JSON is to fit. `strict`: the provider may be told to hold the model to it by force."""
+    """What an answer in JSON is to fit. `strict`: the provider may be told to hold the model to it
+    by force.
+    """
 
     name: str
     schema: dict[str, Any]
@@ -97,7 +102,9 @@ class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """`input_tokens` counts everything sent, cached parts included; `output_tokens` everything produced, reasoning included."""
+    """`input_tokens` counts everything sent, cached parts included; `output_tokens` everything
+    produced, reasoning included.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -106,7 +113,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     reasoning_tokens: int = 0
 
 
-class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ModelReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A finished model turn."""
 
     text: str = ""
@@ -138,10 +145,18 @@ FailureClass = Literal[
 class ModelFailure(Exception):
     """A provider call that gave no reply. Raised by adapters, translated once by the model turn.
 
-    `sent`: the request has left and the provider did not refuse it, so it may be billed. A status other than 2xx is a refusal.
+    `sent`: the request has left and the provider did not refuse it, so it may be billed. A status
+    other than 2xx is a refusal.
     """
 
-    def __init__(self, failure: FailureClass, message: str, *, retry_after_ms: int | None = None, sent: bool = False) -> None:
+    def __init__(
+        self,
+        failure: FailureClass,
+        message: str,
+        *,
+        retry_after_ms: int | None = None,
+        sent: bool = False,
+    ) -> None:
         super().__init__(f"{failure}: {message}")
         self.failure = failure
         self.message = message

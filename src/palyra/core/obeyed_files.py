@@ -1,8 +1,10 @@
-"""One table of everything in a workspace that a program on the host executes or obeys without being asked again.
+"""One table of everything in a workspace that a program on the host executes or obeys without being
+asked again.
 
-The sandbox, the write rule of the policies, workers' results and `palyra doctor --attack` all read this table and no other. A
-pattern matches at any depth, because any folder can be somebody's project. `a/**` stands for everything below a folder `a`; a star
-in a name stands for any characters of that name. Names are compared as the most forgiving file system would.
+The sandbox, the write rule of the policies, workers' results and `palyra doctor --attack` all read
+this table and no other. A pattern matches at any depth, because any folder can be somebody's
+project. `a/**` stands for everything below a folder `a`; a star in a name stands for any characters
+of that name. Names are compared as the most forgiving file system would.
 """
 
 from collections.abc import Iterator
@@ -15,17 +17,19 @@ from msgspec import Struct
 from palyra.core.file_names import fold
 
 Kind = Literal["git", "editor", "packages", "tasks", "ci", "agents", "startup", "programs"]
-# guarded: read-only in the sandbox, but for the names below. told: a command may change it, and the result names it.
-# untold: as told, but so many change together (installed packages) that naming them would say nothing.
+# guarded: read-only in the sandbox, but for the names below. told: a command may change it, and the
+# result names it. untold: as told, but so many change together (installed packages) that naming
+# them would say nothing.
 Treatment = Literal["guarded", "told", "untold"]
 
-# All that a sandboxed command may change in a repository's own folder. Git renames `index.lock` to `index`, so locks belong to it.
+# All that a sandboxed command may change in a repository's own folder. Git renames `index.lock` to
+# `index`, so locks belong to it.
 GIT_FOLDERS = frozenset({"objects", "refs", "logs"})
 GIT_FILES = frozenset({"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "packed-refs"})
 GIT_LOCKS = frozenset(f"{name}.lock" for name in GIT_FILES)
 
 
-class Row(Struct, frozen=True):
+class ObeyedFiles(Struct, frozen=True):
     """`who` obeys the files that match one of the patterns."""
 
     kind: Kind
@@ -34,8 +38,8 @@ class Row(Struct, frozen=True):
     sandbox: Treatment
 
 
-# Each row: kind, who obeys it, treatment in the sandbox; below it the patterns. Installed programs stand before the names that are
-# found among them by the thousand.
+# Each row: kind, who obeys it, treatment in the sandbox; below it the patterns. Installed programs
+# stand before the names that are found among them by the thousand.
 _ROWS = """
 git | git | guarded
   .git .git/**
@@ -217,7 +221,7 @@ startup | other programs | told
 """
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[ObeyedFiles]:
     heading, patterns = "", list[str]()
     for line in [*text.strip().splitlines(), ""]:
         if line.startswith(" "):
@@ -225,25 +229,31 @@ def _rows(text: str) -> Iterator[Row]:
             continue
         if heading:
             kind, who, sandbox = heading.split(" | ")
-            yield msgspec.convert({"kind": kind, "who": who, "patterns": patterns, "sandbox": sandbox}, Row)
+            yield msgspec.convert(
+                {"kind": kind, "who": who, "patterns": patterns, "sandbox": sandbox}, ObeyedFiles
+            )
         heading, patterns = line, []
 
 
-TABLE: tuple[Row, ...] = tuple(_rows(_ROWS))
+TABLE: tuple[ObeyedFiles, ...] = tuple(_rows(_ROWS))
 
 
 class _Index(Struct, frozen=True):
-    """The table for one look: by the last name, by a folder above, by how a name ends, and the other stars by how it begins."""
+    """The table for one look: by the last name, by a folder above, by how a name ends, and the
+    other stars by how it begins.
+    """
 
-    names: dict[str, list[tuple[tuple[str, ...], Row]]]
-    folders: dict[str, list[tuple[tuple[str, ...], Row]]]
-    endings: dict[str, Row]
+    names: dict[str, list[tuple[tuple[str, ...], ObeyedFiles]]]
+    folders: dict[str, list[tuple[tuple[str, ...], ObeyedFiles]]]
+    endings: dict[str, ObeyedFiles]
     beginnings: tuple[str, ...]
-    stars: list[tuple[str, Row]]
+    stars: list[tuple[str, ObeyedFiles]]
 
 
-def obeyed(path: str) -> Row | None:
-    """Return the row that names a file, if a program obeys it. The path may be absolute or relative; folders count as well."""
+def obeyed(path: str) -> ObeyedFiles | None:
+    """Return the row that names a file, if a program obeys it. The path may be absolute or
+    relative; folders count as well.
+    """
     parts = [fold(part) for part in path.split("/") if part not in ("", ".")]
     if not parts:
         return None
@@ -257,19 +267,22 @@ def obeyed(path: str) -> Row | None:
     return _starred(parts[-1])
 
 
-def by_path(paths: "tuple[str, ...] | list[str]") -> dict[str, Row]:
+def by_path(paths: "tuple[str, ...] | list[str]") -> dict[str, ObeyedFiles]:
     """Return those of the paths that a program obeys, each with its row."""
     return {path: row for path in paths if (row := obeyed(path)) is not None}
 
 
-def patterns() -> Iterator[tuple[str, Row]]:
+def patterns() -> Iterator[tuple[str, ObeyedFiles]]:
     """Yield every pattern of the table with its row; `y*ml` stands for both endings of YAML."""
     for row in TABLE:
         for pattern in row.patterns:
-            yield from ((pattern.replace("y*ml", ending), row) for ending in (("yml", "yaml") if "y*ml" in pattern else ("",)))
+            yield from (
+                (pattern.replace("y*ml", ending), row)
+                for ending in (("yml", "yaml") if "y*ml" in pattern else ("",))
+            )
 
 
-def _starred(name: str) -> Row | None:
+def _starred(name: str) -> ObeyedFiles | None:
     at = name.find(".")
     while at >= 0:
         if (row := _INDEX.endings.get(name[at:])) is not None:

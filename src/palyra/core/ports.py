@@ -1,26 +1,29 @@
-"""The seams with more than one real implementation behind them. Each has one contract test suite."""
+"""The seams with more than one real implementation behind them. Each has one contract test
+suite.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
-from palyra.core.messages import Emit, ModelRequest, Reply
+from palyra.core.messages import Emit, ModelReply, ModelRequest
 from palyra.core.tools import Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.core.verdicts import Question, Verdict
 
 
 class ModelProvider(Protocol):
-    """One configured provider. `stream` hands pieces to `emit` as they arrive and returns the finished turn.
+    """One configured provider. `stream` hands pieces to `emit` as they arrive and returns the
+    finished turn.
 
-    It raises ModelFailure and nothing else for a call that gave no reply. Cancelling the task aborts the call. A stream that
-    ends early never yields a completed tool call.
+    It raises ModelFailure and nothing else for a call that gave no reply. Cancelling the task
+    aborts the call. A stream that ends early never yields a completed tool call.
     """
 
     @property
     def name(self) -> str: ...
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply: ...
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply: ...
 
 
 class Policy(Protocol):
@@ -33,7 +36,9 @@ class Policy(Protocol):
 
 
 class CallContext(Struct, frozen=True, kw_only=True):
-    """What a tool may know about the call it serves. `workspace` is the session's root folder, resolved."""
+    """What a tool may know about the call it serves. `workspace` is the session's root folder,
+    resolved.
+    """
 
     principal: str
     session_id: str
@@ -47,11 +52,15 @@ class CallContext(Struct, frozen=True, kw_only=True):
 
 
 class InDoubt(Exception):
-    """Raised by a tool that cannot know whether its call happened: whoever did it is gone. The call is settled by its effect."""
+    """Raised by a tool that cannot know whether its call happened: whoever did it is gone. The call
+    is settled by its effect.
+    """
 
 
 class Tool(Protocol):
-    """One tool. Arguments are a validated instance of its own argument type; see `palyra.tools.catalogue`."""
+    """One tool. Arguments are a validated instance of its own argument type; see
+    `palyra.tools.catalogue`.
+    """
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -66,7 +75,9 @@ class Tool(Protocol):
 
 
 class Embedder(Protocol):
-    """Texts as vectors whose angles say how near they are in meaning. It raises Unavailable, and nothing else, if it cannot."""
+    """Texts as vectors whose angles say how near they are in meaning. It raises Unavailable, and
+    nothing else, if it cannot.
+    """
 
     @property
     def name(self) -> str:

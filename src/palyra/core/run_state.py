@@ -1,7 +1,8 @@
 """The run's state machine, as a literal table.
 
-State is never assigned: it is the fold of the run's events through TRANSITIONS. An event that has no row for the present
-state is illegal and must not be written. Terminal states have no rows, so the first terminal event wins.
+State is never assigned: it is the fold of the run's events through TRANSITIONS. An event that has
+no row for the present state is illegal and must not be written. Terminal states have no rows, so
+the first terminal event wins.
 """
 
 from typing import Literal
@@ -68,8 +69,11 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
     "cancelled": {},
 }
 
-# Events that carry a run id but speak about it from outside: an effect may be undone long after its run has ended.
-_OUTSIDE = frozenset({"tool.undone", "model.used", "candidate.proposed", "memory.written", "memory.removed"})
+# Events that carry a run id but speak about it from outside: an effect may be undone long after its
+# run has ended.
+_OUTSIDE = frozenset(
+    {"tool.undone", "model.used", "candidate.proposed", "memory.written", "memory.removed"}
+)
 
 _OTHER_NAMES: dict[str, RunState] = {
     "pending": "accepted",
@@ -90,7 +94,9 @@ def advance(state: RunState | None, kind: str) -> RunState | None:
         return following
     if kind in _OUTSIDE and state is not None:
         return state
-    raise IllegalTransition(f"a run that is {state or 'unknown'} cannot take {kind}", state=state or "", kind=kind)
+    raise IllegalTransition(
+        f"a run that is {state or 'unknown'} cannot take {kind}", state=state or "", kind=kind
+    )
 
 
 def parse(name: str) -> RunState:
@@ -98,5 +104,8 @@ def parse(name: str) -> RunState:
     lowered = name.strip().lower()
     state = _OTHER_NAMES.get(lowered.replace("_", ""), lowered)
     if state not in TRANSITIONS:
-        raise InvalidInput(f"unknown run state {name!r}: use accepted, in_progress, waiting, done, failed or cancelled")
+        raise InvalidInput(
+            f"unknown run state {name!r}: use accepted, in_progress, waiting, done, failed or"
+            " cancelled"
+        )
     return state

@@ -1,6 +1,8 @@
-"""Sentences, and what kind of thing one says: a wish, a decision, something left open, a fact. Rules over words, nothing more.
+"""Sentences, and what kind of thing one says: a wish, a decision, something left open, a fact.
+Rules over words, nothing more.
 
-The rule: in doubt a sentence counts as a wish of the user. One too many costs a line; one too few is broken without notice.
+The rule: in doubt a sentence counts as a wish of the user. One too many costs a line; one too few
+is broken without notice.
 """
 
 import re
@@ -37,10 +39,12 @@ _BULLET = re.compile(r"^(?:[-*•>]|\d{1,3}[.)])\s+")
 _NO_WORD = re.compile(r"[^\w\[\]:/.%$€£#@+-]+")
 # A number that is what a sentence is about to say, not the name of what it speaks of.
 _VALUE = re.compile(
-    r"\b(is|are|to|than|most|least|exceed|exceeds|under|below|above|until|limit|budget|deadline)( now)? [$€£]?\d[\w.,:%/-]*"
+    r"\b(is|are|to|than|most|least|exceed|exceeds|under|below|above|until|limit|budget|deadline)("
+    r" now)? [$€£]?\d[\w.,:%/-]*"
 )
 _SAYS = re.compile(
-    r"^(?:remember |note |that |fact |fyi )*(?:the|our|my|their|his|her|its) (.{1,60}?) (?:is|are)(?: now)? (.{1,40})$"
+    r"^(?:remember |note |that |fact |fyi )*(?:the|our|my|their|his|her|its) (.{1,60}?)"
+    r" (?:is|are)(?: now)? (.{1,40})$"
 )
 
 
@@ -64,7 +68,8 @@ def normal(text: str) -> str:
 
 
 def topic(text: str, *, free: bool) -> str:
-    """What a sentence is about, without the value that it gives: a later one about the same takes its place.
+    """What a sentence is about, without the value that it gives: a later one about the same takes
+    its place.
 
     `free` also takes "the … is …" for that, which is fine for a fact and too bold for a wish.
     """
@@ -84,12 +89,18 @@ def names_something(sentence: str) -> bool:
 
 
 def cut(text: str, most: int, at: int = 0) -> str:
-    """At most about so many characters, with what is at a place in it; never through what stands for a secret."""
+    """At most about so many characters, with what is at a place in it; never through what stands
+    for a secret.
+    """
     text = collapse(text)
     if len(text) <= most:
         return text
     begin = 0 if at < most * 3 // 4 else text.rfind(" ", 0, at - most // 2) + 1
-    end = text.rfind(" ", begin + 1, begin + most) if " " in text[begin + 1 : begin + most] else begin + most
+    end = (
+        text.rfind(" ", begin + 1, begin + most)
+        if " " in text[begin + 1 : begin + most]
+        else begin + most
+    )
     for secret in PLACEHOLDER.finditer(text):
         if secret.start() < begin < secret.end():
             begin = secret.start()

@@ -1,4 +1,6 @@
-"""What a subagent may: the tools it was given, and a part of what its parent has left. Never more than that."""
+"""What a subagent may: the tools it was given, and a part of what its parent has left. Never more
+than that.
+"""
 
 from collections.abc import Collection
 from typing import get_args
@@ -18,7 +20,10 @@ def not_given(commission: Commission | None, tool: str) -> str:
     if tool == SPAWN and commission.depth >= DEEPEST:
         return f"a subagent at depth {DEEPEST} has no subagents of its own: do it yourself"
     if commission.tools is not None and tool not in commission.tools:
-        return f"this subagent was not given {tool}: it has {', '.join(commission.tools) or 'no tools'}"
+        return (
+            f"this subagent was not given {tool}: it has"
+            f" {', '.join(commission.tools) or 'no tools'}"
+        )
     return ""
 
 
@@ -45,15 +50,25 @@ def shortened(task: str) -> str:
 
 
 def left(run: RunProgress) -> Budgets:
-    """What a run may still use: without what its subagents were given and have not accounted for."""
-    away = [call.spawned.budgets for call in (run.last.calls if run.last else ()) if call.spawned and not call.finished]
+    """What a run may still use: without what its subagents were given and have not accounted
+    for.
+    """
+    away = [
+        call.spawned.budgets
+        for call in (run.last.calls if run.last else ())
+        if call.spawned and not call.finished
+    ]
     return Budgets(
         turns=run.budgets.turns - run.turns - run.agent_turns - sum(each.turns for each in away),
         calls=run.budgets.calls - run.calls - sum(each.calls for each in away),
         active_ms=run.budgets.active_ms - run.active_ms - sum(each.active_ms for each in away),
-        tokens=_rest(run.budgets.tokens, run.tokens + run.agent_tokens + sum(each.tokens for each in away)),
+        tokens=_rest(
+            run.budgets.tokens, run.tokens + run.agent_tokens + sum(each.tokens for each in away)
+        ),
         # The cost of subagents that have ended is in the run's own.
-        microusd=_rest(run.budgets.microusd, run.cost_microusd + sum(each.microusd for each in away)),
+        microusd=_rest(
+            run.budgets.microusd, run.cost_microusd + sum(each.microusd for each in away)
+        ),
     )
 
 
@@ -63,7 +78,8 @@ def _rest(limit: int, used: int) -> int:
 
 
 def share(have: Budgets, among: int, asked: Budgets) -> Budgets | None:
-    """What each of so many subagents gets: an equal part, or less if it asks for less. None: there is nothing to give.
+    """What each of so many subagents gets: an equal part, or less if it asks for less. None: there
+    is nothing to give.
 
     A turn is kept back for whoever reads the results.
     """

@@ -9,7 +9,9 @@ from msgspec import Struct
 from palyra.core.labels import CLEAN, Label
 
 Effect = Literal["pure", "idempotent", "reversible", "once"]
-Capability = Literal["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]
+Capability = Literal[
+    "fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"
+]
 Tier = Literal["none", "A", "B", "C"]
 SubjectKind = Literal["path_prefix", "program", "command", "host", "recipient", "tool"]
 PreviewKind = Literal["diff", "command", "request", "text"]
@@ -22,7 +24,9 @@ class Limits(Struct, frozen=True):
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """The declaration of one tool. `parameters` is the JSON Schema of its arguments, made from their type."""
+    """The declaration of one tool. `parameters` is the JSON Schema of its arguments, made from
+    their type.
+    """
 
     name: str
     description: str
@@ -37,11 +41,13 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
-    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were resolved in.
+    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were
+    resolved in.
 
-    `capabilities` are what this call needs beyond what its tool declares. `harmless` is true only where the tool has proved from
-    the arguments that the call reads inside the workspace and does nothing else. `destructive`: it may delete or overwrite what
-    cannot be brought back; it only weighs the risk that a person is told.
+    `capabilities` are what this call needs beyond what its tool declares. `harmless` is true only
+    where the tool has proved from the arguments that the call reads inside the workspace and does
+    nothing else. `destructive`: it may delete or overwrite what cannot be brought back; it only
+    weighs the risk that a person is told.
     """
 
     paths: tuple[str, ...] = ()
@@ -58,7 +64,9 @@ class Scope(Struct, frozen=True, omit_defaults=True):
 
 
 class Subject(Struct, frozen=True):
-    """What a wider approval covers: this program, this path prefix, this host; `tool` alone means any arguments."""
+    """What a wider approval covers: this program, this path prefix, this host; `tool` alone means
+    any arguments.
+    """
 
     tool: str
     kind: SubjectKind
@@ -77,7 +85,9 @@ class Subject(Struct, frozen=True):
         match self.kind:
             case "path_prefix":
                 prefix = self.value.rstrip("/")
-                return bool(scope.paths) and all(path == prefix or path.startswith(prefix + "/") for path in scope.paths)
+                return bool(scope.paths) and all(
+                    path == prefix or path.startswith(prefix + "/") for path in scope.paths
+                )
             case "program":
                 return scope.program == self.value
             case "command":
@@ -85,14 +95,17 @@ class Subject(Struct, frozen=True):
             case "host":
                 return bool(scope.hosts) and all(host == self.value for host in scope.hosts)
             case "recipient":
-                return bool(scope.recipients) and all(each == self.value for each in scope.recipients)
+                return bool(scope.recipients) and all(
+                    each == self.value for each in scope.recipients
+                )
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):
     """What a person sees before saying yes.
 
-    `length`: how long the body is, if only its beginning and end are here; what is not shown whole cannot be approved there.
-    `digest`: the SHA-256 of the arguments that will run, as the result's attestation has it.
+    `length`: how long the body is, if only its beginning and end are here; what is not shown whole
+    cannot be approved there. `digest`: the SHA-256 of the arguments that will run, as the result's
+    attestation has it.
     """
 
     kind: PreviewKind
@@ -103,17 +116,23 @@ class Preview(Struct, frozen=True, omit_defaults=True):
 
 
 def input_digest(arguments: dict[str, Any]) -> str:
-    """Return the SHA-256 of a call's arguments, as a preview shows it and the result's attestation repeats it."""
+    """Return the SHA-256 of a call's arguments, as a preview shows it and the result's attestation
+    repeats it.
+    """
     return sha256(msgspec.json.encode(arguments)).hexdigest()
 
 
-Outcome = Literal["ok", "error", "denied", "cancelled", "interrupted", "timeout", "unknown", "skipped"]
+Outcome = Literal[
+    "ok", "error", "denied", "cancelled", "interrupted", "timeout", "unknown", "skipped"
+]
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What executing a tool gave. `label` adds to what the tool always yields: where this result came from.
+    """What executing a tool gave. `label` adds to what the tool always yields: where this result
+    came from.
 
-    `images` are data URLs; they are stored, checked by their content, and shown to a model that can see.
+    `images` are data URLs; they are stored, checked by their content, and shown to a model that can
+    see.
     """
 
     outcome: Outcome

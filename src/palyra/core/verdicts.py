@@ -40,7 +40,9 @@ class Allow(Struct, frozen=True, tag="allow"):
 
 
 class Ask(Struct, frozen=True, tag="ask"):
-    """`sends_private`: among other things, because private data would go where no policy permits it to go."""
+    """`sends_private`: among other things, because private data would go where no policy permits it
+    to go.
+    """
 
     reason: str
     risk: Risk
@@ -67,10 +69,11 @@ def word(verdict: Verdict) -> Word:
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """An approval that is wider than one call. No `session_id`: any session of the principal. No `until_ms`: no end.
+    """An approval that is wider than one call. No `session_id`: any session of the principal. No
+    `until_ms`: no end.
 
-    `seen` is the label that stood in the prompt when the person said yes; it is public unless the prompt said where private data
-    could go.
+    `seen` is the label that stood in the prompt when the person said yes; it is public unless the
+    prompt said where private data could go.
     """
 
     approval_id: str

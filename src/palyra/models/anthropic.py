@@ -1,7 +1,7 @@
 """The Anthropic messages dialect.
 
-A reply is complete when its stop reason or message_stop was seen. Signed thinking is kept and sent back as it came; tools the
-server ran by itself are not calls of ours.
+A reply is complete when its stop reason or message_stop was seen. Signed thinking is kept and sent
+back as it came; tools the server ran by itself are not calls of ours.
 """
 
 from typing import Any, Final
@@ -22,7 +22,7 @@ from palyra.core.messages import (
 )
 from palyra.models import wire_format
 from palyra.models.anthropic_stream import MessagesParser
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.http_provider import Speaking
 from palyra.models.request import Adapting
 from palyra.models.wire_format import CallIds, ToolNames
@@ -43,22 +43,38 @@ _CACHED: Final = {"type": "ephemeral"}
 
 
 class AnthropicMessages(Speaking):
-    """One configured provider that speaks Anthropic messages. Its base address may end with /v1 or before it."""
+    """One configured provider that speaks Anthropic messages. Its base address may end with /v1 or
+    before it.
+    """
 
     speaks = DIALECT
     parser = MessagesParser
 
-    def __init__(self, endpoint: Endpoint, http: HttpClient, *, default_max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
+    def __init__(
+        self,
+        endpoint: ProviderEndpoint,
+        http: HttpClient,
+        *,
+        default_max_tokens: int = DEFAULT_MAX_TOKENS,
+    ) -> None:
         path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
-        headers = {"anthropic-version": _VERSION} | ({"x-api-key": endpoint.api_key} if endpoint.api_key else {})
+        headers = {"anthropic-version": _VERSION} | (
+            {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
+        )
         super().__init__(endpoint, http, path=path, headers=headers, adapting=Adapting(_OPTIONAL))
         self._default_max_tokens = default_max_tokens
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
-        return {"name": name, "description": tool.description, "input_schema": wire_format.schema_of(tool)}
+        return {
+            "name": name,
+            "description": tool.description,
+            "input_schema": wire_format.schema_of(tool),
+        }
 
-    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
+    def _body(
+        self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]
+    ) -> dict[str, Any]:
         cached = {} if "cache_control" in without else {"cache_control": _CACHED}
         messages = self._messages(request, names, without)
         if cached and messages and messages[-1]["role"] == "user":
@@ -73,7 +89,10 @@ class AnthropicMessages(Speaking):
         if request.instructions.strip():
             body["system"] = [{"type": "text", "text": request.instructions} | cached]
         if request.json_mode:
-            body["system"] = [*body.get("system", []), {"type": "text", "text": wire_format.JSON_SENTENCE}]
+            body["system"] = [
+                *body.get("system", []),
+                {"type": "text", "text": wire_format.JSON_SENTENCE},
+            ]
         if request.tools:
             body["tools"] = tools
             if not request.instructions.strip():
@@ -85,8 +104,12 @@ class AnthropicMessages(Speaking):
             body["temperature"] = request.temperature
         return body | dict(self._endpoint.extra_body)
 
-    def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
-        """Roles alternate, and the results of one turn's calls are together, before anything else the user says."""
+    def _messages(
+        self, request: ModelRequest, names: ToolNames, without: frozenset[str]
+    ) -> list[dict[str, Any]]:
+        """Roles alternate, and the results of one turn's calls are together, before anything else
+        the user says.
+        """
         if "images" in without:
             request = wire_format.without_images(request)
         ids = CallIds()
@@ -98,7 +121,11 @@ class AnthropicMessages(Speaking):
                 case ToolMessage():
                     role, blocks = "user", [_result(message, ids)]
                 case AssistantMessage():
-                    items = [] if "native" in without else wire_format.native_items(message, self._dialect)
+                    items = (
+                        []
+                        if "native" in without
+                        else wire_format.native_items(message, self._dialect)
+                    )
                     role, blocks = "assistant", _turn(message, items, names, ids)
             if not blocks:
                 continue
@@ -128,19 +155,35 @@ def _blocks(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
 
 
 def _image(image: Image) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": wire_format.base64_of(image)}}
+    return {
+        "type": "image",
+        "source": {
+            "type": "base64",
+            "media_type": image.media_type,
+            "data": wire_format.base64_of(image),
+        },
+    }
 
 
 def _result(message: ToolMessage, ids: CallIds) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.of_result(message), "content": message.text or "(no output)"}
+    block: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": ids.of_result(message),
+        "content": message.text or "(no output)",
+    }
     if message.images:
-        block["content"] = [{"type": "text", "text": block["content"]}, *(_image(image) for image in message.images)]
+        block["content"] = [
+            {"type": "text", "text": block["content"]},
+            *(_image(image) for image in message.images),
+        ]
     if message.is_error:
         block["is_error"] = True
     return block
 
 
-def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: CallIds) -> list[dict[str, Any]]:
+def _turn(
+    message: AssistantMessage, items: list[Any], names: ToolNames, ids: CallIds
+) -> list[dict[str, Any]]:
     """The turn in its own order where its record is at hand, else its text before its calls."""
     calls = [
         {

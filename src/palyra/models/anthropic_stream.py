@@ -5,9 +5,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.core.messages import Emit, ModelCall, Reply, StopReason, Usage
+from palyra.core.messages import Emit, ModelCall, ModelReply, StopReason, Usage
 from palyra.models import failures, request, wire_format
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 from palyra.models.usage_report import anthropic_usage
 from palyra.models.wire_format import ToolNames
 
@@ -50,7 +50,12 @@ _STOPS: Final[dict[str, StopReason]] = {
     "refusal": "content_filter",
 }
 # What a delta is about, for servers that never announce a block.
-_KINDS: Final = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
+_KINDS: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "thinking",
+    "input_json_delta": "tool_use",
+}
 
 
 class _Block:
@@ -71,7 +76,9 @@ class _Block:
 
 
 class MessagesParser:
-    def __init__(self, names: ToolNames, emit: Emit, endpoint: Endpoint, dialect: str) -> None:
+    def __init__(
+        self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
+    ) -> None:
         self._names = names
         self._emit = emit
         self._endpoint = endpoint
@@ -148,7 +155,9 @@ class MessagesParser:
         return block
 
     def _delta(self, index: int | None, delta: _Delta) -> None:
-        block = self._blocks[-1] if index is None and self._blocks else self._by_index.get(index or 0)
+        block = (
+            self._blocks[-1] if index is None and self._blocks else self._by_index.get(index or 0)
+        )
         if block is None:
             block = self._begin(index, {"type": _KINDS.get(delta.type or "", "unknown")})
         if delta.text:
@@ -169,10 +178,12 @@ class MessagesParser:
             self._usage.update({key: value for key, value in usage.items() if value is not None})
 
     def so_far(self) -> tuple[Usage, str]:
-        written = "".join(piece for block in self._blocks if block.kind == "tool_use" for piece in block.pieces)
+        written = "".join(
+            piece for block in self._blocks if block.kind == "tool_use" for piece in block.pieces
+        )
         return anthropic_usage(self._usage), written
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         stop = _STOPS.get(self._stop, "end")
         tool_uses = [block for block in self._blocks if block.kind == "tool_use"]
         if tool_uses and stop == "end":
@@ -181,17 +192,30 @@ class MessagesParser:
         empty = "" if stop in ("length", "content_filter") else "{}"
         ids = wire_format.unique_ids([_string(block.start, "id") for block in tool_uses])
         calls = tuple(
-            ModelCall(id=id, name=self._names.to_ours(_string(block.start, "name")), arguments=block.arguments() or empty)
+            ModelCall(
+                id=id,
+                name=self._names.to_ours(_string(block.start, "name")),
+                arguments=block.arguments() or empty,
+            )
             for id, block in zip(ids, tool_uses, strict=True)
         )
-        return Reply(
-            text="".join(piece for block in self._blocks if block.kind == "text" for piece in block.pieces),
-            reasoning="".join(piece for block in self._blocks if block.kind == "thinking" for piece in block.pieces),
+        return ModelReply(
+            text="".join(
+                piece for block in self._blocks if block.kind == "text" for piece in block.pieces
+            ),
+            reasoning="".join(
+                piece
+                for block in self._blocks
+                if block.kind == "thinking"
+                for piece in block.pieces
+            ),
             calls=calls,
             stop=stop,
             usage=anthropic_usage(self._usage),
             model=self._model,
-            native=wire_format.native_of(self._dialect, [item for block in self._blocks if (item := _record(block))]),
+            native=wire_format.native_of(
+                self._dialect, [item for block in self._blocks if (item := _record(block))]
+            ),
         )
 
 
@@ -208,7 +232,11 @@ def _record(block: _Block) -> dict[str, Any]:
         case "tool_use":
             return {"type": "call"}
         case "thinking":
-            return {"type": "thinking", "thinking": "".join(block.pieces), "signature": block.signature}
+            return {
+                "type": "thinking",
+                "thinking": "".join(block.pieces),
+                "signature": block.signature,
+            }
         case "redacted_thinking":
             return {"type": "redacted_thinking", "data": _string(block.start, "data")}
         case _:

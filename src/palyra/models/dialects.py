@@ -1,11 +1,13 @@
-"""Opens a provider by the name of its dialect. The one place that knows all of them and their makers' own addresses."""
+"""Opens a provider by the name of its dialect. The one place that knows all of them and their
+makers' own addresses.
+"""
 
 from dataclasses import replace
 from typing import Final, Literal
 
 from palyra.core.ports import ModelProvider
 from palyra.models.anthropic import AnthropicMessages
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.openai_chat import OpenAIChat
 from palyra.models.openai_responses import OpenAIResponses
 
@@ -17,7 +19,7 @@ HOMES: Final[dict[Dialect, str]] = {
 }
 
 
-def open_provider(dialect: Dialect, endpoint: Endpoint, http: HttpClient) -> ModelProvider:
+def open_provider(dialect: Dialect, endpoint: ProviderEndpoint, http: HttpClient) -> ModelProvider:
     """An endpoint without an address is the dialect's maker."""
     if not endpoint.base_url:
         endpoint = replace(endpoint, base_url=HOMES[dialect])

@@ -1,6 +1,8 @@
-"""The local embedder: all-MiniLM-L6-v2 in a process of its own, started when first needed and ended when idle.
+"""The local embedder: all-MiniLM-L6-v2 in a process of its own, started when first needed and ended
+when idle.
 
-The rule: the daemon never loads the model. What the process takes, it gives back when it ends; what it breaks, it breaks alone.
+The rule: the daemon never loads the model. What the process takes, it gives back when it ends; what
+it breaks, it breaks alone.
 """
 
 import asyncio
@@ -30,7 +32,9 @@ _MOST_COMPLAINT = 2_000
 
 
 class LocalEmbedder:
-    """MiniLM behind pipes. One question at a time; the process ends by itself when ours does, because its input ends."""
+    """MiniLM behind pipes. One question at a time; the process ends by itself when ours does,
+    because its input ends.
+    """
 
     name = "all-MiniLM-L6-v2-int8"
 
@@ -46,7 +50,11 @@ class LocalEmbedder:
     @property
     def pid(self) -> int:
         """The process that holds the model, 0 if there is none now."""
-        return self._process.pid if self._process is not None and self._process.returncode is None else 0
+        return (
+            self._process.pid
+            if self._process is not None and self._process.returncode is None
+            else 0
+        )
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []
@@ -54,7 +62,9 @@ class LocalEmbedder:
         try:
             for first in range(0, len(texts), _MOST_AT_ONCE):
                 async with self._turn:
-                    vectors += await self._ask([text[:_MOST_CHARACTERS] for text in texts[first : first + _MOST_AT_ONCE]])
+                    vectors += await self._ask(
+                        [text[:_MOST_CHARACTERS] for text in texts[first : first + _MOST_AT_ONCE]]
+                    )
         finally:
             self._waiting -= 1
         return vectors
@@ -80,7 +90,9 @@ class LocalEmbedder:
                 answer = await process.stdout.readexactly(len(texts) * VECTOR_BYTES)
             done = True
         except (OSError, EOFError, TimeoutError) as error:
-            raise Unavailable(f"the embedding process ended ({error or type(error).__name__}): see the log") from error
+            raise Unavailable(
+                f"the embedding process ended ({error or type(error).__name__}): see the log"
+            ) from error
         finally:
             if not done:
                 # Cut off in the middle, the next answer would be this one's: it starts anew.
@@ -92,7 +104,9 @@ class LocalEmbedder:
         if self._process is not None and self._process.returncode is None:
             return self._process
         with cpu_affinity.roaming():
-            process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={})
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={}
+            )
         self._process = process
         assert process.stdout is not None
         assert process.stderr is not None
@@ -100,7 +114,10 @@ class LocalEmbedder:
             async with asyncio.timeout(_START_S):
                 ready = await process.stdout.readline()
         except TimeoutError:
-            raise Unavailable(f"the embedding process was not ready within {_START_S:g} s: is the machine very busy?") from None
+            raise Unavailable(
+                f"the embedding process was not ready within {_START_S:g} s: is the machine very"
+                " busy?"
+            ) from None
         if ready != b"ready\n":
             raise Unavailable(await _complaint(process.stderr))
         return process
@@ -122,7 +139,8 @@ class LocalEmbedder:
 async def _killed(process: Process | None) -> None:
     if process is not None:
         if process.returncode is None:
-            # Not Process.kill: it would reap a process that has just ended, and its watcher would look for it in vain.
+            # Not Process.kill: it would reap a process that has just ended, and its watcher would
+            # look for it in vain.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         await process.wait()

@@ -1,6 +1,8 @@
-"""Turns what a provider says when it refuses into one of our failure classes, with a short sentence on what to do.
+"""Turns what a provider says when it refuses into one of our failure classes, with a short sentence
+on what to do.
 
-The key never appears in a message: a provider's text is cut short, and left out altogether where it may quote the key.
+The key never appears in a message: a provider's text is cut short, and left out altogether where it
+may quote the key.
 """
 
 import json
@@ -10,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from palyra.core.messages import FailureClass, ModelFailure
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 
 _DETAIL_LENGTH: Final = 240
 
@@ -83,11 +85,38 @@ _AUTH: Final = (
     "unauthorized",
     "missing api key",
 )
-_MALFORMED: Final = ("tool_use_failed", "error parsing tool call", "failed to parse tool call", "malformed_function_call")
-_OVERLOADED: Final = ("overloaded", "server_error", "api_error", "internal", "unavailable", "bad gateway", "capacity")
+_MALFORMED: Final = (
+    "tool_use_failed",
+    "error parsing tool call",
+    "failed to parse tool call",
+    "malformed_function_call",
+)
+_OVERLOADED: Final = (
+    "overloaded",
+    "server_error",
+    "api_error",
+    "internal",
+    "unavailable",
+    "bad gateway",
+    "capacity",
+)
 _TIMEOUT: Final = ("timeout", "timed out", "deadline")
-_RATE: Final = ("rate_limit", "rate limit", "ratelimit", "too many requests", "resource_exhausted", "throttl", "slow_down")
-_PERMISSION: Final = ("permission", "forbidden", "access_denied", "not allowed to", "access_terminated")
+_RATE: Final = (
+    "rate_limit",
+    "rate limit",
+    "ratelimit",
+    "too many requests",
+    "resource_exhausted",
+    "throttl",
+    "slow_down",
+)
+_PERMISSION: Final = (
+    "permission",
+    "forbidden",
+    "access_denied",
+    "not allowed to",
+    "access_terminated",
+)
 _BAD_REQUEST: Final = (
     "invalid_request",
     "invalid request",
@@ -98,12 +127,24 @@ _BAD_REQUEST: Final = (
     "unprocessable",
 )
 
-_RETRY_IN: Final = re.compile(r"(?:retry|try again) (?:in|after) ([0-9.]+) ?(ms|s|seconds?|m|minutes?)?\b", re.IGNORECASE)
-_UNIT_MS: Final = {"ms": 1, "s": 1000, "second": 1000, "seconds": 1000, "m": 60_000, "minute": 60_000, "minutes": 60_000}
+_RETRY_IN: Final = re.compile(
+    r"(?:retry|try again) (?:in|after) ([0-9.]+) ?(ms|s|seconds?|m|minutes?)?\b", re.IGNORECASE
+)
+_UNIT_MS: Final = {
+    "ms": 1,
+    "s": 1000,
+    "second": 1000,
+    "seconds": 1000,
+    "m": 60_000,
+    "minute": 60_000,
+    "minutes": 60_000,
+}
 _RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"([0-9.]+)s"')
 
 
-def of_response(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes, now_s: float) -> ModelFailure:
+def of_response(
+    endpoint: ProviderEndpoint, status: int, headers: Mapping[str, str], body: bytes, now_s: float
+) -> ModelFailure:
     """The failure that an HTTP status other than success stands for."""
     text = body.decode("utf-8", "replace")
     words, detail = _said(text)
@@ -114,32 +155,50 @@ def of_response(endpoint: Endpoint, status: int, headers: Mapping[str, str], bod
     return _failure(endpoint, failure, detail, status=status, wait=wait)
 
 
-def of_event(endpoint: Endpoint, error: Any) -> ModelFailure:
-    """The failure that an error object in the middle of a stream stands for, or in an answer that claimed success."""
+def of_event(endpoint: ProviderEndpoint, error: Any) -> ModelFailure:
+    """The failure that an error object in the middle of a stream stands for, or in an answer that
+    claimed success.
+    """
     text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
     words, detail = _said(text)
     status = _status_in(error)
     wait = _wait_in_text(text)
-    return _failure(endpoint, classify(status, words, retry_known=wait is not None), detail, status=status, wait=wait)
-
-
-def broken(endpoint: Endpoint, what: str) -> ModelFailure:
-    return ModelFailure(
-        "malformed", f"{endpoint.name} sent an answer that cannot be read ({what}); try again or another model", sent=True
+    return _failure(
+        endpoint,
+        classify(status, words, retry_known=wait is not None),
+        detail,
+        status=status,
+        wait=wait,
     )
 
 
-def cut(endpoint: Endpoint) -> ModelFailure:
-    return ModelFailure("network", f"{endpoint.name} ended the stream before the reply was complete; try again", sent=True)
+def broken(endpoint: ProviderEndpoint, what: str) -> ModelFailure:
+    return ModelFailure(
+        "malformed",
+        f"{endpoint.name} sent an answer that cannot be read ({what}); try again or another model",
+        sent=True,
+    )
+
+
+def cut(endpoint: ProviderEndpoint) -> ModelFailure:
+    return ModelFailure(
+        "network",
+        f"{endpoint.name} ended the stream before the reply was complete; try again",
+        sent=True,
+    )
 
 
 def classify(status: int, words: str, *, retry_known: bool = False) -> FailureClass:
-    """Status 0 means that only the words are known. `words` are the provider's code, type and message in lower case."""
+    """Status 0 means that only the words are known. `words` are the provider's code, type and
+    message in lower case.
+    """
     if status == 401 or (status in (0, 400, 403) and _any(_AUTH, words)):
         return "auth"
     if status in (0, 400, 413, 422, 429, 500) and _any(_CONTEXT, words):
         return "context_too_long"
-    if status == 402 or (status in (0, 400, 403, 429) and _is_quota(words, retry_known=retry_known)):
+    if status == 402 or (
+        status in (0, 400, 403, 429) and _is_quota(words, retry_known=retry_known)
+    ):
         return "quota"
     if status in (0, 400, 403, 422, 451) and _any(_BLOCKED, words):
         return "content_blocked"
@@ -167,7 +226,9 @@ def _by_status(status: int) -> FailureClass:
 
 
 def _by_words(words: str) -> FailureClass:
-    """Mid-stream the request was already accepted: what cannot be told apart is the server's trouble."""
+    """Mid-stream the request was already accepted: what cannot be told apart is the server's
+    trouble.
+    """
     if _any(_RATE, words):
         return "rate_limited"
     if _any(_PERMISSION, words):
@@ -263,7 +324,9 @@ def _status_in(error: Any) -> int:
     return 0
 
 
-def _failure(endpoint: Endpoint, failure: FailureClass, detail: str, *, status: int, wait: int | None) -> ModelFailure:
+def _failure(
+    endpoint: ProviderEndpoint, failure: FailureClass, detail: str, *, status: int, wait: int | None
+) -> ModelFailure:
     detail = " ".join(endpoint.without_secrets(detail).split())[:_DETAIL_LENGTH]
     message = _advice(endpoint, failure, status)
     if detail and failure != "auth":
@@ -271,7 +334,7 @@ def _failure(endpoint: Endpoint, failure: FailureClass, detail: str, *, status: 
     return ModelFailure(failure, message, retry_after_ms=wait)
 
 
-def _advice(endpoint: Endpoint, failure: FailureClass, status: int) -> str:
+def _advice(endpoint: ProviderEndpoint, failure: FailureClass, status: int) -> str:
     name = endpoint.name
     shown = f" ({status})" if status else ""
     match failure:
@@ -284,16 +347,26 @@ def _advice(endpoint: Endpoint, failure: FailureClass, status: int) -> str:
         case "rate_limited":
             return f"{name} asks to slow down; wait or add another provider"
         case "quota":
-            return f"{name} has no credit left for this key; check its billing or add another provider"
+            return (
+                f"{name} has no credit left for this key; check its billing or add another provider"
+            )
         case "overloaded":
             return f"{name} is overloaded or failing{shown}; try again or add another provider"
         case "context_too_long":
-            return f"the conversation is too long for this model of {name}; compact it or choose a larger model"
+            return (
+                f"the conversation is too long for this model of {name}; compact it or choose a"
+                " larger model"
+            )
         case "content_blocked":
             return f"{name} refused the content; rephrase it or use another provider"
         case "malformed":
-            return f"{name} could not read its own model's answer{shown}; try again or another model"
+            return (
+                f"{name} could not read its own model's answer{shown}; try again or another model"
+            )
         case "timeout":
             return f"{name} took too long{shown}; try again or another provider"
         case "network" | "bad_request" | "interrupted":
-            return f"{name} refused the request{shown}; check the model name and providers.{name}.base_url"
+            return (
+                f"{name} refused the request{shown}; check the model name and"
+                f" providers.{name}.base_url"
+            )

@@ -1,6 +1,8 @@
-"""The one HTTP client under every adapter. What goes wrong on the wire leaves here as a ModelFailure, and no key ever does.
+"""The one HTTP client under every adapter. What goes wrong on the wire leaves here as a
+ModelFailure, and no key ever does.
 
-Timeouts are of two kinds: making the connection, and silence. There is no limit on how long a model may talk.
+Timeouts are of two kinds: making the connection, and silence. There is no limit on how long a model
+may talk.
 """
 
 import asyncio
@@ -21,17 +23,20 @@ _CONNECTIONS: Final = 1024
 _HEADER_BYTES: Final = 64 * 1024
 _STREAMED_UPLOAD_BYTES: Final = 512 * 1024
 _ERROR_BODY_BYTES: Final = 64 * 1024
-# After the reply is complete: how long to wait for the server to say so, before the connection is dropped instead of reused.
+# After the reply is complete: how long to wait for the server to say so, before the connection is
+# dropped instead of reused.
 _FAREWELL_S: Final = 0.25
 # After the last piece that matters: how long trailing usage may take.
 _TRAILER_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a provider is and how to speak to it. Headers may hold secrets too, so neither they nor the key are ever printed.
+class ProviderEndpoint:
+    """Where a provider is and how to speak to it. Headers may hold secrets too, so neither they nor
+    the key are ever printed.
 
-    `extra_body` goes into every request as it is (reasoning effort, thinking budget, routing wishes of a gateway).
+    `extra_body` goes into every request as it is (reasoning effort, thinking budget, routing wishes
+    of a gateway).
     """
 
     name: str
@@ -64,10 +69,15 @@ class Endpoint:
         return text
 
 
-class Answer:
+class ProviderResponse:
     """A response whose headers have come. Reading it notices silence without a timer per chunk."""
 
-    def __init__(self, response: "aiohttp.ClientResponse", endpoint: Endpoint, broken: tuple[type[BaseException], ...]) -> None:
+    def __init__(
+        self,
+        response: "aiohttp.ClientResponse",
+        endpoint: ProviderEndpoint,
+        broken: tuple[type[BaseException], ...],
+    ) -> None:
         self._response = response
         self._endpoint = endpoint
         self._idle_s = endpoint.idle_s
@@ -129,7 +139,10 @@ class Answer:
             return
         self._response.content.set_exception(
             ModelFailure(
-                "timeout", f"{self._endpoint.name} sent nothing for {self._idle_s:g} s; try again or another provider", sent=True
+                "timeout",
+                f"{self._endpoint.name} sent nothing for {self._idle_s:g} s; try again or another"
+                " provider",
+                sent=True,
             )
         )
 
@@ -143,7 +156,9 @@ class HttpClient:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
-    async def post(self, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> AsyncIterator[Answer]:
+    async def post(
+        self, endpoint: ProviderEndpoint, url: str, headers: Mapping[str, str], body: bytes
+    ) -> AsyncIterator[ProviderResponse]:
         """One request. Leaving the block before the end of the response closes the connection."""
         import aiohttp
 
@@ -152,8 +167,10 @@ class HttpClient:
         session = self._open()
         try:
             async with asyncio.timeout(endpoint.idle_s):
-                response = await session.post(url, data=data, headers=headers, allow_redirects=False)
-            answer = Answer(response, endpoint, broken)
+                response = await session.post(
+                    url, data=data, headers=headers, allow_redirects=False
+                )
+            answer = ProviderResponse(response, endpoint, broken)
             try:
                 yield answer
             except BaseException:
@@ -170,10 +187,13 @@ class HttpClient:
             raise ModelFailure("timeout", message, sent=sent) from error
         except aiohttp.InvalidURL as error:
             raise ModelFailure(
-                "bad_request", f"{endpoint.name} has an invalid address; check providers.{endpoint.name}.base_url"
+                "bad_request",
+                f"{endpoint.name} has an invalid address; check providers.{endpoint.name}.base_url",
             ) from error
         except broken as error:
-            raise unreachable(endpoint, error, sent=not isinstance(error, aiohttp.ClientConnectorError)) from error
+            raise unreachable(
+                endpoint, error, sent=not isinstance(error, aiohttp.ClientConnectorError)
+            ) from error
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -196,11 +216,15 @@ class HttpClient:
         return self._session
 
 
-def unreachable(endpoint: Endpoint, error: BaseException, *, sent: bool) -> ModelFailure:
+def unreachable(endpoint: ProviderEndpoint, error: BaseException, *, sent: bool) -> ModelFailure:
     reason = endpoint.without_secrets(str(error) or type(error).__name__)[:200]
-    return ModelFailure("network", f"{endpoint.name} cannot be reached or broke off: {reason}", sent=sent)
+    return ModelFailure(
+        "network", f"{endpoint.name} cannot be reached or broke off: {reason}", sent=sent
+    )
 
 
 def sendable(secret: str) -> bool:
-    """Whether a header can carry it: a pasted line break would otherwise surface as an error that quotes the key."""
+    """Whether a header can carry it: a pasted line break would otherwise surface as an error that
+    quotes the key.
+    """
     return secret.isprintable()

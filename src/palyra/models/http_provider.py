@@ -1,4 +1,6 @@
-"""What providers of every dialect do alike: build a request, send it, and leave out what a server refuses."""
+"""What providers of every dialect do alike: build a request, send it, and leave out what a server
+refuses.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -7,9 +9,9 @@ from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from palyra.core.messages import Emit, ModelFailure, ModelRequest, Reply, ToolSchema
+from palyra.core.messages import Emit, ModelFailure, ModelReply, ModelRequest, ToolSchema
 from palyra.models import request as models_request
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.request import Adapting, Parser
 from palyra.models.tool_schemas import Offers
 from palyra.models.wire_format import ToolNames
@@ -20,16 +22,28 @@ OPENAI_HOST: Final = "api.openai.com"
 class MakesParser(Protocol):
     """A parser for one reply."""
 
-    def __call__(self, names: ToolNames, emit: Emit, endpoint: Endpoint, dialect: str, /) -> Parser: ...
+    def __call__(
+        self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str, /
+    ) -> Parser: ...
 
 
 class Speaking(ABC):
-    """One configured provider. Its dialect is kept per host: what one server adds to its turns, another one refuses."""
+    """One configured provider. Its dialect is kept per host: what one server adds to its turns,
+    another one refuses.
+    """
 
     speaks: ClassVar[str]
     parser: ClassVar[MakesParser]
 
-    def __init__(self, endpoint: Endpoint, http: HttpClient, *, path: str, headers: Mapping[str, str], adapting: Adapting) -> None:
+    def __init__(
+        self,
+        endpoint: ProviderEndpoint,
+        http: HttpClient,
+        *,
+        path: str,
+        headers: Mapping[str, str],
+        adapting: Adapting,
+    ) -> None:
         self._endpoint = endpoint
         self._http = http
         self._dialect = f"{self.speaks}@{endpoint.host}"
@@ -42,16 +56,18 @@ class Speaking(ABC):
     def name(self) -> str:
         return self._endpoint.name
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         names, tools = self._offers.of(request)
 
         def build(without: frozenset[str]) -> dict[str, Any]:
             return self._body(request, names, tools, without)
 
-        async def send(body: bytes) -> Reply:
+        async def send(body: bytes) -> ModelReply:
             parser = self.parser(names, emit, self._endpoint, self._dialect)
             try:
-                return await models_request.ask(self._http, self._endpoint, self._path, self._headers, body, parser)
+                return await models_request.ask(
+                    self._http, self._endpoint, self._path, self._headers, body, parser
+                )
             except (ModelFailure, asyncio.CancelledError):
                 _tell_so_far(parser, emit)
                 raise
@@ -59,7 +75,9 @@ class Speaking(ABC):
         return await self._adapting.ask(request.model, build, send)
 
     @abstractmethod
-    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
+    def _body(
+        self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]
+    ) -> dict[str, Any]:
         """The request in this dialect, without the parts that the server refused before."""
 
     @staticmethod
@@ -68,11 +86,11 @@ class Speaking(ABC):
         """A tool in this dialect, under the name that the provider accepts."""
 
 
-def bearer(endpoint: Endpoint) -> dict[str, str]:
+def bearer(endpoint: ProviderEndpoint) -> dict[str, str]:
     return {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
 
 
-def takes_cache_key(endpoint: Endpoint) -> bool:
+def takes_cache_key(endpoint: ProviderEndpoint) -> bool:
     return endpoint.send_cache_key or endpoint.host == OPENAI_HOST
 
 

@@ -1,7 +1,7 @@
 """The chat completions dialect, as OpenAI speaks it and as everybody else does.
 
-A reply is complete when a finish reason or [DONE] was seen. Everything a compatible server may leave out, repeat or send in
-one piece is accepted; nothing it invents becomes a tool call of ours.
+A reply is complete when a finish reason or [DONE] was seen. Everything a compatible server may
+leave out, repeat or send in one piece is accepted; nothing it invents becomes a tool call of ours.
 """
 
 from typing import Any, Final
@@ -21,7 +21,7 @@ from palyra.core.messages import (
     UserMessage,
 )
 from palyra.models import wire_format
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.openai_chat_stream import ChatParser
 from palyra.models.request import Adapting
@@ -38,7 +38,14 @@ _OPTIONAL: Final = {
     "json_schema": wire_format.NO_FORM,
     "response_format": wire_format.NO_FORM,
     "tool_choice": ("tool_choice", "tool choice"),
-    "native": ("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "'reasoning'", '"reasoning"'),
+    "native": (
+        "reasoning_content",
+        "reasoning_details",
+        "extra_content",
+        "thought_signature",
+        "'reasoning'",
+        '"reasoning"',
+    ),
 }
 
 
@@ -48,51 +55,78 @@ class OpenAIChat(Speaking):
     speaks = DIALECT
     parser = ChatParser
 
-    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
-        super().__init__(endpoint, http, path="/chat/completions", headers=bearer(endpoint), adapting=adapting)
+    def __init__(self, endpoint: ProviderEndpoint, http: HttpClient) -> None:
+        adapting = Adapting(
+            _OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ())
+        )
+        super().__init__(
+            endpoint, http, path="/chat/completions", headers=bearer(endpoint), adapting=adapting
+        )
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
         return {
             "type": "function",
-            "function": {"name": name, "description": tool.description, "parameters": wire_format.schema_of(tool)},
+            "function": {
+                "name": name,
+                "description": tool.description,
+                "parameters": wire_format.schema_of(tool),
+            },
         }
 
-    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, names, without), "stream": True}
+    def _body(
+        self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": self._messages(request, names, without),
+            "stream": True,
+        }
         if "stream_options" not in without:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
             body["tools"] = tools
         if request.max_output_tokens is not None:
-            body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = request.max_output_tokens
+            body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = (
+                request.max_output_tokens
+            )
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature
         if request.tools and request.tool_choice and "tool_choice" not in without:
             body["tool_choice"] = _choice(request.tool_choice, names)
         if form := self._form(request, without):
             body["response_format"] = form
-        if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
+        if (
+            request.cache_key
+            and "prompt_cache_key" not in without
+            and takes_cache_key(self._endpoint)
+        ):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
-        if "response_format" in without or not wire_format.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+        if "response_format" in without or not wire_format.can_force_form(
+            request, beside_tools=self._endpoint.host == OPENAI_HOST
+        ):
             return None
         if request.json_schema is not None and "json_schema" not in without:
             return {"type": "json_schema", "json_schema": msgspec.to_builtins(request.json_schema)}
         return {"type": "json_object"} if request.json_mode else None
 
-    def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+    def _messages(
+        self, request: ModelRequest, names: ToolNames, without: frozenset[str]
+    ) -> list[dict[str, Any]]:
         if "images" in without:
             request = wire_format.without_images(request)
-        ids = CallIds(wire_format.MISTRAL_ID if "mistral" in self._endpoint.host else wire_format.LEGAL_ID)
+        ids = CallIds(
+            wire_format.MISTRAL_ID if "mistral" in self._endpoint.host else wire_format.LEGAL_ID
+        )
         messages: list[dict[str, Any]] = []
         instructions = wire_format.instructions_of(request)
         if instructions:
             messages.append({"role": "system", "content": instructions})
-        # What waits to be said by the user: merged, because chat templates insist that the roles alternate.
+        # What waits to be said by the user: merged, because chat templates insist that the roles
+        # alternate.
         said: list[Part] = []
         for message in request.messages:
             match message:
@@ -100,11 +134,18 @@ class OpenAIChat(Speaking):
                     said.extend(parts)
                 case ToolMessage():
                     messages.append(
-                        {"role": "tool", "tool_call_id": ids.of_result(message), "content": wire_format.result_text(message)}
+                        {
+                            "role": "tool",
+                            "tool_call_id": ids.of_result(message),
+                            "content": wire_format.result_text(message),
+                        }
                     )
                     if message.images:
-                        # A tool message holds text only, so its images follow once all results have been given.
-                        said.extend((Text(f"Images from {names.to_wire(message.name)}:"), *message.images))
+                        # A tool message holds text only, so its images follow once all results have
+                        # been given.
+                        said.extend(
+                            (Text(f"Images from {names.to_wire(message.name)}:"), *message.images)
+                        )
                 case AssistantMessage():
                     _flush(messages, said)
                     turn = self._assistant(message, names, ids, without)
@@ -126,13 +167,19 @@ class OpenAIChat(Speaking):
                 {
                     "id": ids.of_call(call),
                     "type": "function",
-                    "function": {"name": names.to_wire(call.name), "arguments": wire_format.arguments_text(call.arguments)},
+                    "function": {
+                        "name": names.to_wire(call.name),
+                        "arguments": wire_format.arguments_text(call.arguments),
+                    },
                 }
                 | ({"extra_content": extra[str(at)]} if str(at) in extra else {})
                 for at, call in enumerate(message.calls)
             ]
-            if field := native.get("reasoning_field", "reasoning_content" if "deepseek" in self._endpoint.host else ""):
-                # DeepSeek refuses a turn with calls that comes back without its reasoning, whoever it came from.
+            if field := native.get(
+                "reasoning_field", "reasoning_content" if "deepseek" in self._endpoint.host else ""
+            ):
+                # DeepSeek refuses a turn with calls that comes back without its reasoning, whoever
+                # it came from.
                 turn[field] = message.reasoning
         if details := native.get("reasoning_details"):
             turn["reasoning_details"] = details
@@ -153,7 +200,9 @@ def _native(message: AssistantMessage, dialect: str) -> dict[str, Any]:
 
 
 def _flush(messages: list[dict[str, Any]], said: list[Part]) -> None:
-    """Adds one user message of all that waits; plain text where there is nothing else, which every server understands."""
+    """Adds one user message of all that waits; plain text where there is nothing else, which every
+    server understands.
+    """
     if not said:
         return
     if any(isinstance(part, Image) for part in said):

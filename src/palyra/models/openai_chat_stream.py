@@ -1,13 +1,15 @@
-"""Reads the answers of chat completion servers, streamed or whole. The common delta costs one decode, one emit, one append."""
+"""Reads the answers of chat completion servers, streamed or whole. The common delta costs one
+decode, one emit, one append.
+"""
 
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from palyra.core.messages import Emit, ModelCall, Native, Reply, StopReason, Usage
+from palyra.core.messages import Emit, ModelCall, ModelReply, Native, StopReason, Usage
 from palyra.models import failures, request, wire_format
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 from palyra.models.usage_report import chat_usage
 from palyra.models.wire_format import ToolNames
 
@@ -26,7 +28,9 @@ class _Call(Struct):
 
 
 class _Delta(Struct):
-    """`content` is a list of typed parts at Mistral; reasoning has three names, and details at OpenRouter and behind it."""
+    """`content` is a list of typed parts at Mistral; reasoning has three names, and details at
+    OpenRouter and behind it.
+    """
 
     content: str | list[Any] | None = None
     tool_calls: list[_Call] | None = None
@@ -107,7 +111,9 @@ class _Slot:
 
 
 def _starts_another(slot: _Slot, id: str, name: str) -> bool:
-    """Servers that number every call 0 send each in one piece; others repeat name and id with every piece."""
+    """Servers that number every call 0 send each in one piece; others repeat name and id with every
+    piece.
+    """
     if id and id == slot.id:
         return False
     if slot.arguments:
@@ -116,7 +122,9 @@ def _starts_another(slot: _Slot, id: str, name: str) -> bool:
 
 
 class ChatParser:
-    def __init__(self, names: ToolNames, emit: Emit, endpoint: Endpoint, dialect: str) -> None:
+    def __init__(
+        self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
+    ) -> None:
         self._names = names
         self._emit = emit
         self._endpoint = endpoint
@@ -192,7 +200,9 @@ class ChatParser:
             raise failures.of_event(self._endpoint, choice.error)
         reason = str(choice.finish_reason).lower()
         if reason in _FAILURES:
-            raise failures.of_event(self._endpoint, {"type": _FAILURES[reason], "message": f"finish reason {reason}"})
+            raise failures.of_event(
+                self._endpoint, {"type": _FAILURES[reason], "message": f"finish reason {reason}"}
+            )
         self._finish = reason
         self.complete = True
 
@@ -221,7 +231,10 @@ class ChatParser:
         details = delta.reasoning_details
         if isinstance(details, list):
             self._keep_details(details)
-        for field, thought in (("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)):
+        for field, thought in (
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+        ):
             if isinstance(thought, str) and thought:
                 self._reasoning_field = field
                 self._think(thought)
@@ -238,7 +251,10 @@ class ChatParser:
             if not isinstance(piece, dict):
                 continue
             last = self._details[-1] if self._details else None
-            if last is None or (last.get("type"), last.get("index")) != (piece.get("type"), piece.get("index")):
+            if last is None or (last.get("type"), last.get("index")) != (
+                piece.get("type"),
+                piece.get("index"),
+            ):
                 self._details.append(dict(piece))
                 continue
             for key, value in piece.items():
@@ -261,10 +277,14 @@ class ChatParser:
                 self._emit("call", self._names.to_ours(slot.name))
         arguments = function.arguments
         if arguments:
-            slot.arguments.append(arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
+            slot.arguments.append(
+                arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+            )
 
     def _slot(self, piece: _Call, id: str, name: str) -> _Slot:
-        """Which call a piece belongs to. By index where that can be believed, else by id, else it continues the last one."""
+        """Which call a piece belongs to. By index where that can be believed, else by id, else it
+        continues the last one.
+        """
         slots = self._slots
         if piece.index is not None:
             key = str(piece.index)
@@ -287,13 +307,17 @@ class ChatParser:
 
     def _keep_usage(self, chunk: _Chunk) -> None:
         usage = chunk.usage or (chunk.x_groq or {}).get("usage")
-        if isinstance(usage, dict) and any(isinstance(value, int | float) for value in usage.values()):
+        if isinstance(usage, dict) and any(
+            isinstance(value, int | float) for value in usage.values()
+        ):
             self._usage = usage
 
     def so_far(self) -> tuple[Usage, str]:
-        return chat_usage(self._usage), "".join(piece for slot in self._slots for piece in slot.arguments)
+        return chat_usage(self._usage), "".join(
+            piece for slot in self._slots for piece in slot.arguments
+        )
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         slots = [slot for slot in self._slots if not slot.foreign and (slot.name or slot.arguments)]
         stop = _STOPS.get(self._finish, "end")
         if slots and stop == "end":
@@ -302,10 +326,14 @@ class ChatParser:
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
         calls = tuple(
-            ModelCall(id=id, name=self._names.to_ours(slot.name), arguments="".join(slot.arguments).strip() or empty)
+            ModelCall(
+                id=id,
+                name=self._names.to_ours(slot.name),
+                arguments="".join(slot.arguments).strip() or empty,
+            )
             for id, slot in zip(ids, slots, strict=True)
         )
-        return Reply(
+        return ModelReply(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
             calls=calls,
@@ -316,7 +344,9 @@ class ChatParser:
         )
 
     def _native(self, slots: list[_Slot]) -> Native | None:
-        """What this server wants to see again with this turn: thought signatures, reasoning details, reasoning by its own name."""
+        """What this server wants to see again with this turn: thought signatures, reasoning
+        details, reasoning by its own name.
+        """
         record: dict[str, Any] = {}
         extra = {str(at): slot.extra for at, slot in enumerate(slots) if slot.extra is not None}
         if extra:
@@ -325,4 +355,8 @@ class ChatParser:
             record["reasoning_details"] = self._details
         elif self._reasoning_field and slots:
             record["reasoning_field"] = self._reasoning_field
-        return Native(dialect=self._dialect, items=[record | {"calls": len(slots)}]) if record else None
+        return (
+            Native(dialect=self._dialect, items=[record | {"calls": len(slots)}])
+            if record
+            else None
+        )

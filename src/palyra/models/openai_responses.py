@@ -1,6 +1,8 @@
-"""The OpenAI responses dialect, used without server-side state: every request carries the whole conversation.
+"""The OpenAI responses dialect, used without server-side state: every request carries the whole
+conversation.
 
-A reply is complete when response.completed or response.incomplete was seen. Encrypted reasoning is kept and sent back as it came.
+A reply is complete when response.completed or response.incomplete was seen. Encrypted reasoning is
+kept and sent back as it came.
 """
 
 from typing import Any, Final
@@ -20,7 +22,7 @@ from palyra.core.messages import (
     UserMessage,
 )
 from palyra.models import wire_format
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.openai_responses_stream import ResponsesParser
 from palyra.models.request import Adapting
@@ -47,8 +49,14 @@ class OpenAIResponses(Speaking):
     speaks = DIALECT
     parser = ResponsesParser
 
-    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        super().__init__(endpoint, http, path="/responses", headers=bearer(endpoint), adapting=Adapting(_OPTIONAL))
+    def __init__(self, endpoint: ProviderEndpoint, http: HttpClient) -> None:
+        super().__init__(
+            endpoint,
+            http,
+            path="/responses",
+            headers=bearer(endpoint),
+            adapting=Adapting(_OPTIONAL),
+        )
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
@@ -61,8 +69,14 @@ class OpenAIResponses(Speaking):
             "strict": False,
         }
 
-    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": request.model, "input": self._input(request, names, without), "stream": True}
+    def _body(
+        self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": request.model,
+            "input": self._input(request, names, without),
+            "stream": True,
+        }
         instructions = wire_format.instructions_of(request)
         if instructions:
             body["instructions"] = instructions
@@ -80,18 +94,26 @@ class OpenAIResponses(Speaking):
             body["tool_choice"] = _choice(request.tool_choice, names)
         if form := self._form(request, without):
             body["text"] = {"format": form}
-        if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
+        if (
+            request.cache_key
+            and "prompt_cache_key" not in without
+            and takes_cache_key(self._endpoint)
+        ):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
-        if "format" in without or not wire_format.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+        if "format" in without or not wire_format.can_force_form(
+            request, beside_tools=self._endpoint.host == OPENAI_HOST
+        ):
             return None
         if request.json_schema is not None and "json_schema" not in without:
             return {"type": "json_schema", **msgspec.to_builtins(request.json_schema)}
         return {"type": "json_object"} if request.json_mode else None
 
-    def _input(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+    def _input(
+        self, request: ModelRequest, names: ToolNames, without: frozenset[str]
+    ) -> list[dict[str, Any]]:
         if "images" in without:
             request = wire_format.without_images(request)
         ids = CallIds()
@@ -103,7 +125,11 @@ class OpenAIResponses(Speaking):
                 case ToolMessage():
                     items.append(_output(message, ids))
                 case AssistantMessage():
-                    native = [] if "native" in without else wire_format.native_items(message, self._dialect)
+                    native = (
+                        []
+                        if "native" in without
+                        else wire_format.native_items(message, self._dialect)
+                    )
                     items.extend(_turn(message, native, names, ids))
         return items
 
@@ -132,12 +158,19 @@ def _output(message: ToolMessage, ids: CallIds) -> dict[str, Any]:
     text = wire_format.result_text(message)
     output: Any = text
     if message.images:
-        output = [{"type": "input_text", "text": text}, *(_image(image) for image in message.images)]
+        output = [
+            {"type": "input_text", "text": text},
+            *(_image(image) for image in message.images),
+        ]
     return {"type": "function_call_output", "call_id": ids.of_result(message), "output": output}
 
 
-def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: CallIds) -> list[dict[str, Any]]:
-    """The turn in its own order where its record is at hand: each reasoning item must stand before what it led to."""
+def _turn(
+    message: AssistantMessage, items: list[Any], names: ToolNames, ids: CallIds
+) -> list[dict[str, Any]]:
+    """The turn in its own order where its record is at hand: each reasoning item must stand before
+    what it led to.
+    """
     calls = [
         {
             "type": "function_call",
@@ -151,4 +184,14 @@ def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: Ca
 
 
 def _said(text: str) -> list[dict[str, Any]]:
-    return [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
+    return (
+        [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": text}],
+            }
+        ]
+        if text
+        else []
+    )

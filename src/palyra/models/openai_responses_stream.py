@@ -1,6 +1,7 @@
 """Reads the answers of servers that speak OpenAI responses, streamed or whole.
 
-Deltas are shown as they come; what counts is the finished items, because servers differ in which ids their deltas carry.
+Deltas are shown as they come; what counts is the finished items, because servers differ in which
+ids their deltas carry.
 """
 
 from typing import Any, Final
@@ -8,9 +9,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.core.messages import Emit, ModelCall, Reply, StopReason, Usage
+from palyra.core.messages import Emit, ModelCall, ModelReply, StopReason, Usage
 from palyra.models import failures, request, wire_format
-from palyra.models.http import Endpoint
+from palyra.models.http import ProviderEndpoint
 from palyra.models.usage_report import responses_usage
 from palyra.models.wire_format import ToolNames
 
@@ -28,12 +29,24 @@ class _Event(Struct):
 
 
 _decoder: msgspec.json.Decoder[_Event] = msgspec.json.Decoder(_Event)
-_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done"})
-_THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_ENDS: Final = frozenset(
+    {
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "response.cancelled",
+        "response.done",
+    }
+)
+_THOUGHTS: Final = frozenset(
+    {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
+)
 
 
 class ResponsesParser:
-    def __init__(self, names: ToolNames, emit: Emit, endpoint: Endpoint, dialect: str) -> None:
+    def __init__(
+        self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str
+    ) -> None:
         self._names = names
         self._emit = emit
         self._endpoint = endpoint
@@ -63,7 +76,9 @@ class ResponsesParser:
                 self._emit("call", self._names.to_ours(str(event.item.get("name") or "")))
         elif kind == "response.output_item.done":
             if event.item:
-                self._items[len(self._items) if event.output_index is None else event.output_index] = event.item
+                self._items[
+                    len(self._items) if event.output_index is None else event.output_index
+                ] = event.item
         else:
             return self._outline(event)
         return False
@@ -81,7 +96,9 @@ class ResponsesParser:
             self._end(event.response or {})
             return True
         elif kind == "error" or event.error is not None:
-            raise failures.of_event(self._endpoint, event.error or {"code": event.code, "message": event.message})
+            raise failures.of_event(
+                self._endpoint, event.error or {"code": event.code, "message": event.message}
+            )
         return False
 
     def whole(self, body: bytes) -> None:
@@ -96,7 +113,8 @@ class ResponsesParser:
     def _end(self, response: dict[str, Any]) -> None:
         if response.get("error") or response.get("status") in ("failed", "cancelled"):
             raise failures.of_event(
-                self._endpoint, response.get("error") or {"type": "server_error", "message": "the response failed"}
+                self._endpoint,
+                response.get("error") or {"type": "server_error", "message": "the response failed"},
             )
         self._response = response
         self.complete = True
@@ -108,37 +126,55 @@ class ResponsesParser:
     def so_far(self) -> tuple[Usage, str]:
         return Usage(), "".join(self._arguments)
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         items = self._output()
         text = self._settled(items)
         function_calls = [item for item in items if item.get("type") == "function_call"]
         stop = self._stop(function_calls)
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
-        ids = wire_format.unique_ids([str(item.get("call_id") or item.get("id") or "") for item in function_calls])
+        ids = wire_format.unique_ids(
+            [str(item.get("call_id") or item.get("id") or "") for item in function_calls]
+        )
         calls = tuple(
-            ModelCall(id=id, name=self._names.to_ours(str(item.get("name") or "")), arguments=_arguments(item) or empty)
+            ModelCall(
+                id=id,
+                name=self._names.to_ours(str(item.get("name") or "")),
+                arguments=_arguments(item) or empty,
+            )
             for id, item in zip(ids, function_calls, strict=True)
         )
         usage = self._response.get("usage")
-        return Reply(
+        return ModelReply(
             text=text,
             reasoning="".join(self._reasoning),
             calls=calls,
             stop=stop,
             usage=responses_usage(usage if isinstance(usage, dict) else {}),
             model=str(self._response.get("model") or ""),
-            native=wire_format.native_of(self._dialect, [record for item in items if (record := _record(item))]),
+            native=wire_format.native_of(
+                self._dialect, [record for item in items if (record := _record(item))]
+            ),
         )
 
     def _output(self) -> list[dict[str, Any]]:
-        """The finished items: those of the final response, unless the server leaves them out there."""
+        """The finished items: those of the final response, unless the server leaves them out
+        there.
+        """
         final = self._response.get("output")
-        listed = [item for item in final if isinstance(item, dict)] if isinstance(final, list) else []
-        return listed if len(listed) >= len(self._items) else [item for _, item in sorted(self._items.items())]
+        listed = (
+            [item for item in final if isinstance(item, dict)] if isinstance(final, list) else []
+        )
+        return (
+            listed
+            if len(listed) >= len(self._items)
+            else [item for _, item in sorted(self._items.items())]
+        )
 
     def _settled(self, items: list[dict[str, Any]]) -> str:
-        """The text of the items; what of it and of the reasoning was never streamed is shown now."""
+        """The text of the items; what of it and of the reasoning was never streamed is shown
+        now.
+        """
         shown = "".join(self._text)
         text = "".join(_text_of(item) for item in items) or shown
         if text.startswith(shown) and len(text) > len(shown):
@@ -194,6 +230,8 @@ def _record(item: dict[str, Any]) -> dict[str, Any]:
         case "function_call":
             return {"type": "call"}
         case "reasoning":
-            return {key: value for key, value in item.items() if key != "status" and value is not None}
+            return {
+                key: value for key, value in item.items() if key != "status" and value is not None
+            }
         case _:
             return {}

@@ -1,6 +1,8 @@
-"""What a call costs, from a list of prices. A model that is on no list costs an unknown amount, which is not the same as nothing.
+"""What a call costs, from a list of prices. A model that is on no list costs an unknown amount,
+which is not the same as nothing.
 
-Amounts are whole numbers: prices in billionths of a dollar per token, costs in millionths of a dollar, rounded up.
+Amounts are whole numbers: prices in billionths of a dollar per token, costs in millionths of a
+dollar, rounded up.
 """
 
 import re
@@ -17,7 +19,8 @@ from palyra.core.messages import Usage
 SHIPPED = Path(__file__).with_name("prices.toml")
 Known = Literal["list", "own", "free", "unknown"]
 
-# A version of a model by its date, as `gpt-5-mini-2025-08-07`, `claude-sonnet-4-5-20250929` or `gemini-2.5-pro-latest`.
+# A version of a model by its date, as `gpt-5-mini-2025-08-07`, `claude-sonnet-4-5-20250929` or
+# `gemini-2.5-pro-latest`.
 _VERSION = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|preview)\Z")
 _MOST_REMEMBERED = 1_000
 
@@ -31,16 +34,27 @@ class Price(Struct, frozen=True):
     output: int
 
     def cost(self, usage: Usage) -> int:
-        """In millionths of a dollar. What was read from or written to a cache is part of what was sent."""
+        """In millionths of a dollar. What was read from or written to a cache is part of what was
+        sent.
+        """
         cached = min(usage.cached_tokens, usage.input_tokens)
         written = min(usage.cache_write_tokens, usage.input_tokens - cached)
         plain = usage.input_tokens - cached - written
-        billionths = plain * self.input + cached * self.cached + written * self.written + usage.output_tokens * self.output
+        billionths = (
+            plain * self.input
+            + cached * self.cached
+            + written * self.written
+            + usage.output_tokens * self.output
+        )
         return -(-billionths // 1_000)
 
     def most(self, input_tokens: int, output_tokens: int) -> int:
-        """What a call of this size costs at most, in millionths of a dollar: nothing comes from a cache."""
-        return -(-(input_tokens * max(self.input, self.written) + output_tokens * self.output) // 1_000)
+        """What a call of this size costs at most, in millionths of a dollar: nothing comes from a
+        cache.
+        """
+        return -(
+            -(input_tokens * max(self.input, self.written) + output_tokens * self.output) // 1_000
+        )
 
 
 FREE = Price(0, 0, 0, 0)
@@ -66,10 +80,14 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prices:
-    """Prices by model. The shipped list is read when the first model that is not free is asked about."""
+    """Prices by model. The shipped list is read when the first model that is not free is asked
+    about.
+    """
 
     def __init__(self, own: Path | None = None, free: Collection[str] = ()) -> None:
-        """`own` is the owner's file; it stands over everything else. `free` are providers that cost nothing."""
+        """`own` is the owner's file; it stands over everything else. `free` are providers that cost
+        nothing.
+        """
         self._own = _read(own) if own is not None and own.exists() else {}
         self._free = frozenset(free)
         self._listed: Mapping[str, Price] | None = None
@@ -100,7 +118,9 @@ class Prices:
 
 
 def _names(provider: str, model: str) -> list[str]:
-    """What a model may be listed as: with its provider first, then as it is, then without a maker's name and a version's date."""
+    """What a model may be listed as: with its provider first, then as it is, then without a maker's
+    name and a version's date.
+    """
     names = [f"{provider}/{model}", f"{provider}/*"]
     for name in (model, model.rpartition("/")[2]):
         names += [name, _VERSION.sub("", name)]
@@ -114,15 +134,26 @@ def _read(path: Path) -> dict[str, Price]:
     try:
         file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ConfigInvalid(f"the prices in {path} cannot be read: {error}; mend the file, or move it away") from error
+        raise ConfigInvalid(
+            f"the prices in {path} cannot be read: {error}; mend the file, or move it away"
+        ) from error
     for name, line in file.models.items():
         if min(line.input, line.output, line.cached or 0, line.written or 0) < 0:
-            raise ConfigInvalid(f"the price of {name} in {path} is below zero; mend the file, or move it away")
+            raise ConfigInvalid(
+                f"the price of {name} in {path} is below zero; mend the file, or move it away"
+            )
     return {name: _price(line) for name, line in file.models.items()}
 
 
 def _price(line: _Line) -> Price:
-    """A file says dollars per million tokens, which is a thousand billionths per token for each dollar."""
+    """A file says dollars per million tokens, which is a thousand billionths per token for each
+    dollar.
+    """
     cached = line.input if line.cached is None else line.cached
     written = line.input if line.written is None else line.written
-    return Price(round(line.input * 1_000), round(cached * 1_000), round(written * 1_000), round(line.output * 1_000))
+    return Price(
+        round(line.input * 1_000),
+        round(cached * 1_000),
+        round(written * 1_000),
+        round(line.output * 1_000),
+    )

@@ -1,4 +1,6 @@
-"""What to do after a provider failed: wait, go on to the next one, or give up. Pure: time and chance are handed in."""
+"""What to do after a provider failed: wait, go on to the next one, or give up. Pure: time and
+chance are handed in.
+"""
 
 from typing import Final
 
@@ -11,12 +13,17 @@ TRIES_PER_PROVIDER: Final = 3
 LONGEST_WAIT_MS: Final = 60_000
 _FIRST_WAIT_MS: Final = 500
 _LONGEST_BACKOFF_MS: Final = 20_000
-# How far behind a server's own Retry-After we spread out, so that waiting runs do not come back all at once.
+# How far behind a server's own Retry-After we spread out, so that waiting runs do not come back all
+# at once.
 _SPREAD_MS: Final = 250
 
-_PASSING: Final[frozenset[FailureClass]] = frozenset({"rate_limited", "overloaded", "network", "timeout"})
+_PASSING: Final[frozenset[FailureClass]] = frozenset(
+    {"rate_limited", "overloaded", "network", "timeout"}
+)
 # Another one may have credit, a better key, or a larger window.
-_OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset({"auth", "permission", "quota", "context_too_long"})
+_OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset(
+    {"auth", "permission", "quota", "context_too_long"}
+)
 _COUNTED: Final[frozenset[FailureClass]] = frozenset({"overloaded", "network", "timeout"})
 
 
@@ -30,25 +37,28 @@ class NextProvider(Struct, frozen=True):
     """Ask the next provider of the plan."""
 
 
-class GiveUp(Struct, frozen=True):
+class NoProviderLeft(Struct, frozen=True):
     """No provider of the plan can help: tell the caller."""
 
 
-Decision = RetryAfter | NextProvider | GiveUp
+Decision = RetryAfter | NextProvider | NoProviderLeft
 
 
-def after_failure(failure: ModelFailure, *, attempt: int, text_shown: bool, has_fallback: bool, rand: float) -> Decision:
+def after_failure(
+    failure: ModelFailure, *, attempt: int, text_shown: bool, has_fallback: bool, rand: float
+) -> Decision:
     """`attempt` counts this provider's tries, the failed one included; `rand` is in [0, 1).
 
-    `text_shown` changes nothing here: whoever showed text restarts the turn, and says so to its watchers.
+    `text_shown` changes nothing here: whoever showed text restarts the turn, and says so to its
+    watchers.
     """
-    elsewhere: Decision = NextProvider() if has_fallback else GiveUp()
+    elsewhere: Decision = NextProvider() if has_fallback else NoProviderLeft()
     if failure.failure in _OF_THIS_PROVIDER:
         return elsewhere
     if failure.failure == "malformed":
         return RetryAfter(_backoff_ms(attempt, rand)) if attempt < 2 else elsewhere
     if failure.failure not in _PASSING:
-        return GiveUp()
+        return NoProviderLeft()
     asked = failure.retry_after_ms
     if attempt >= TRIES_PER_PROVIDER or (asked is not None and asked > LONGEST_WAIT_MS):
         return elsewhere
@@ -63,9 +73,11 @@ def _backoff_ms(attempt: int, rand: float) -> int:
 
 
 class Breaker:
-    """One per provider. Opens after failures in a row, lets one try through after the cool-down, and closes by itself.
+    """One per provider. Opens after failures in a row, lets one try through after the cool-down,
+    and closes by itself.
 
-    A try that is let through and never reports back (cancelled) is forgotten after another cool-down.
+    A try that is let through and never reports back (cancelled) is forgotten after another
+    cool-down.
     """
 
     __slots__ = ("_cooldown_ms", "_failures", "_threshold", "_until_ms")
@@ -77,7 +89,9 @@ class Breaker:
         self._until_ms = 0
 
     def allows(self, now_ms: int) -> bool:
-        """Whether to ask this provider now. Past the cool-down the first who asks becomes the probe."""
+        """Whether to ask this provider now. Past the cool-down the first who asks becomes the
+        probe.
+        """
         if self._failures < self._threshold:
             return True
         if self._rests(now_ms):
@@ -97,7 +111,9 @@ class Breaker:
         self._failures = 0
 
     def failed(self, failure: FailureClass, now_ms: int) -> None:
-        """A refusal by class other than overload, network or timeout shows that the provider is alive."""
+        """A refusal by class other than overload, network or timeout shows that the provider is
+        alive.
+        """
         if failure not in _COUNTED:
             self._failures = 0
             return

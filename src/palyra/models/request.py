@@ -1,6 +1,8 @@
-"""One request and its reply, in any dialect: send, read the answer as it comes, translate every way it can fail.
+"""One request and its reply, in any dialect: send, read the answer as it comes, translate every way
+it can fail.
 
-A reply is complete only when the dialect's own end mark was seen. Without it the answer is a failure, whatever it held.
+A reply is complete only when the dialect's own end mark was seen. Without it the answer is a
+failure, whatever it held.
 """
 
 import asyncio
@@ -11,9 +13,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from palyra.core.messages import ModelFailure, Reply, Usage
+from palyra.core.messages import ModelFailure, ModelReply, Usage
 from palyra.models import failures
-from palyra.models.http import Answer, Endpoint, HttpClient, sendable
+from palyra.models.http import HttpClient, ProviderEndpoint, ProviderResponse, sendable
 from palyra.models.sse import EventTooLarge, Splitter
 
 _MAX_BODY_BYTES: Final = 32 * 1024 * 1024
@@ -25,7 +27,9 @@ T = TypeVar("T")
 
 
 class Parser(Protocol):
-    """Reads one reply in one dialect, emitting as it goes. Raises ModelFailure for an error the server reports."""
+    """Reads one reply in one dialect, emitting as it goes. Raises ModelFailure for an error the
+    server reports.
+    """
 
     @property
     def complete(self) -> bool:
@@ -37,13 +41,15 @@ class Parser(Protocol):
     def whole(self, body: bytes) -> None:
         """An answer that was not streamed."""
 
-    def reply(self) -> Reply: ...
+    def reply(self) -> ModelReply: ...
 
     def so_far(self) -> tuple[Usage, str]:
-        """Of a reply that breaks off: what the provider said about tokens, and the arguments of its calls as far as they came."""
+        """Of a reply that breaks off: what the provider said about tokens, and the arguments of its
+        calls as far as they came.
+        """
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The server did not take the request as it was written."""
 
     def __init__(self, text: str, failure: ModelFailure) -> None:
@@ -52,10 +58,12 @@ class Refused(Exception):
         self.failure = failure
 
 
-class Reading:
-    """The bytes of one answer on their way to a parser: an event stream, or one JSON object from a server that does not stream."""
+class ResponseReader:
+    """The bytes of one answer on their way to a parser: an event stream, or one JSON object from a
+    server that does not stream.
+    """
 
-    def __init__(self, parser: Parser, endpoint: Endpoint) -> None:
+    def __init__(self, parser: Parser, endpoint: ProviderEndpoint) -> None:
         self._parser = parser
         self._endpoint = endpoint
         self._splitter = Splitter()
@@ -75,7 +83,7 @@ class Reading:
                 raise failures.broken(self._endpoint, str(error)) from error
         return self._first(chunk)
 
-    def end(self) -> Reply:
+    def end(self) -> ModelReply:
         """The reply, or the failure that its absence is. Nothing more will arrive."""
         parser = self._parser
         if self._streamed:
@@ -93,7 +101,9 @@ class Reading:
         return parser.reply()
 
     def _last_event(self) -> None:
-        """A JSON object shows by itself that it is whole, so the blank line after the last event may be missing."""
+        """A JSON object shows by itself that it is whole, so the blank line after the last event
+        may be missing.
+        """
         try:
             for data in self._splitter.end():
                 self._parser.event(data)
@@ -101,7 +111,9 @@ class Reading:
             return
 
     def _first(self, chunk: bytes) -> bool:
-        """No event stream begins with a bracket, and no JSON answer with anything else; content types are not to be trusted."""
+        """No event stream begins with a bracket, and no JSON answer with anything else; content
+        types are not to be trusted.
+        """
         self._size += len(chunk)
         if self._size > _MAX_BODY_BYTES:
             raise failures.broken(self._endpoint, f"an answer larger than {_MAX_BODY_BYTES} bytes")
@@ -118,20 +130,38 @@ class Reading:
         return False
 
 
-async def ask(http: HttpClient, endpoint: Endpoint, path: str, headers: Mapping[str, str], body: bytes, parser: Parser) -> Reply:
+async def ask(
+    http: HttpClient,
+    endpoint: ProviderEndpoint,
+    path: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    parser: Parser,
+) -> ModelReply:
     if not sendable(endpoint.api_key):
         raise ModelFailure(
-            "auth", f"the key of {endpoint.name} holds characters that no key has; set providers.{endpoint.name}.api_key"
+            "auth",
+            f"the key of {endpoint.name} holds characters that no key has; set"
+            f" providers.{endpoint.name}.api_key",
         )
-    sent = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity", **headers}
-    async with http.post(endpoint, endpoint.url(path), sent | dict(endpoint.headers), body) as answer:
+    sent = {
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream",
+        "Accept-Encoding": "identity",
+        **headers,
+    }
+    async with http.post(
+        endpoint, endpoint.url(path), sent | dict(endpoint.headers), body
+    ) as answer:
         if not 200 <= answer.status < 300:
             said = await answer.body()
-            failure = failures.of_response(endpoint, answer.status, answer.headers, said, time.time())
+            failure = failures.of_response(
+                endpoint, answer.status, answer.headers, said, time.time()
+            )
             if answer.status in (400, 422):
-                raise Refused(said.decode("utf-8", "replace").lower(), failure)
+                raise RequestRefused(said.decode("utf-8", "replace").lower(), failure)
             raise failure
-        reading = Reading(parser, endpoint)
+        reading = ResponseReader(parser, endpoint)
         waits = True
         try:
             async for chunk in _chunks(answer):
@@ -148,9 +178,10 @@ async def ask(http: HttpClient, endpoint: Endpoint, path: str, headers: Mapping[
         return reading.end()
 
 
-async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
-    """What arrives, as it arrives. Of a long first chunk a little comes first, and then it is everybody's turn: the first word
-    must not wait until all that came with it has been read."""
+async def _chunks(answer: ProviderResponse) -> AsyncIterator[bytes]:
+    """What arrives, as it arrives. Of a long first chunk a little comes first, and then it is
+    everybody's turn: the first word must not wait until all that came with it has been read.
+    """
     chunk = await answer.chunk()
     if len(chunk) > _FIRST_BYTES:
         yield chunk[:_FIRST_BYTES]
@@ -162,24 +193,30 @@ async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
 
 
 class Adapting:
-    """Asks again without the optional parts of a request that this server refuses, and remembers them per model.
+    """Asks again without the optional parts of a request that this server refuses, and remembers
+    them per model.
 
-    `optional` names each part and the words by which a refusal points to it. Servers that call themselves compatible
-    differ most in what they refuse; leaving a part out costs less than a setting for each.
+    `optional` names each part and the words by which a refusal points to it. Servers that call
+    themselves compatible differ most in what they refuse; leaving a part out costs less than a
+    setting for each.
     """
 
-    def __init__(self, optional: Mapping[str, tuple[str, ...]], without: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, optional: Mapping[str, tuple[str, ...]], without: frozenset[str] = frozenset()
+    ) -> None:
         self._optional = optional
         self._without = without
         self._learned: dict[str, frozenset[str]] = {}
 
-    async def ask(self, model: str, build: Callable[[frozenset[str]], dict[str, Any]], send: "Send") -> Reply:
+    async def ask(
+        self, model: str, build: Callable[[frozenset[str]], dict[str, Any]], send: "Send"
+    ) -> ModelReply:
         without = self._learned.get(model, self._without)
         body = encode(build(without))
         while True:
             try:
                 reply = await send(body)
-            except Refused as refused:
+            except RequestRefused as refused:
                 failure = refused.failure
                 if failure.failure != "bad_request":
                     raise failure from None
@@ -206,15 +243,18 @@ class Adapting:
 
 
 class Send(Protocol):
-    async def __call__(self, body: bytes) -> Reply: ...
+    async def __call__(self, body: bytes) -> ModelReply: ...
 
 
 def encode(body: Any) -> bytes:
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        # Half of a surrogate pair, from a file name or a broken decoder, must not make a session unusable.
-        return json.dumps(body, ensure_ascii=False, default=lambda raw: json.loads(bytes(raw))).encode("utf-8", "replace")
+        # Half of a surrogate pair, from a file name or a broken decoder, must not make a session
+        # unusable.
+        return json.dumps(
+            body, ensure_ascii=False, default=lambda raw: json.loads(bytes(raw))
+        ).encode("utf-8", "replace")
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", kind: type[T], data: bytes) -> T | None:

@@ -1,7 +1,9 @@
-"""Who is asked, and why: the plan of a model call, made from rules, the label of what is sent, size, sight, money and health.
+"""Who is asked, and why: the plan of a model call, made from rules, the label of what is sent,
+size, sight, money and health.
 
-The rule: what is private goes to nobody who may not have it, whatever else would speak for them. All other considerations only
-choose among those who may. Pure: whoever plans hands in what is known.
+The rule: what is private goes to nobody who may not have it, whatever else would speak for them.
+All other considerations only choose among those who may. Pure: whoever plans hands in what is
+known.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +14,8 @@ from palyra.core.errors import PalyraError
 from palyra.core.events import PassedOver, RoutePlanned, TaskClass
 from palyra.core.verdicts import Origin
 
-# Of a model's window, what an input may take: room is left for the reply and for the error of counting by characters.
+# Of a model's window, what an input may take: room is left for the reply and for the error of
+# counting by characters.
 WINDOW_SHARE = 0.75
 
 
@@ -41,8 +44,10 @@ class Target(Struct, frozen=True):
         return int(self.context_tokens * WINDOW_SHARE)
 
 
-class Rule(Struct, frozen=True, kw_only=True):
-    """Which models serve which calls. What is not said matches everything; the first rule that matches is the one."""
+class RouteRule(Struct, frozen=True, kw_only=True):
+    """Which models serve which calls. What is not said matches everything; the first rule that
+    matches is the one.
+    """
 
     name: str
     use: tuple[Target, ...]
@@ -54,7 +59,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     # Whether the configured fallbacks come after those of the rule.
     fallbacks: bool = True
 
-    def matches(self, need: "Need") -> bool:
+    def matches(self, need: "CallNeeds") -> bool:
         return (
             (not self.tasks or need.task in self.tasks)
             and (self.private is None or self.private == bool(need.private))
@@ -78,8 +83,10 @@ def _whole() -> float:
     return 1.0
 
 
-class Need(Struct, frozen=True, kw_only=True):
-    """What is known of a call before anybody is asked. `private` names what is private in it; empty: nothing is."""
+class CallNeeds(Struct, frozen=True, kw_only=True):
+    """What is known of a call before anybody is asked. `private` names what is private in it;
+    empty: nothing is.
+    """
 
     now_ms: int
     wanted: str = ""
@@ -96,7 +103,7 @@ class Need(Struct, frozen=True, kw_only=True):
     broke: Callable[[], bool] = lambda: False
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class ModelRoute(Struct, frozen=True, kw_only=True):
     """Never empty. The first target is asked first."""
 
     targets: tuple[Target, ...]
@@ -109,7 +116,13 @@ class Route(Struct, frozen=True, kw_only=True):
     told: bool | None = None
 
     def planned(
-        self, index: int, reason: str = "", *, tokens: int = 0, output_tokens: int = 0, microusd: int | None = None
+        self,
+        index: int,
+        reason: str = "",
+        *,
+        tokens: int = 0,
+        output_tokens: int = 0,
+        microusd: int | None = None,
     ) -> RoutePlanned:
         target = self.targets[index]
         return RoutePlanned(
@@ -118,7 +131,11 @@ class Route(Struct, frozen=True, kw_only=True):
             reason=reason or self.reason,
             fallbacks=tuple(other.name for other in self.targets[index + 1 :]),
             task=self.task,
-            reasons=(f"{reason}, so the next of the plan is asked", *self.reasons) if reason else self.reasons,
+            reasons=(
+                (f"{reason}, so the next of the plan is asked", *self.reasons)
+                if reason
+                else self.reasons
+            ),
             passed_over=self.passed_over,
             rule=self.rule,
             expected_input_tokens=tokens,
@@ -128,7 +145,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 # The plan of a call under the name that the design gives it.
-UsageRoutingPlan = Route
+UsageRoutingPlan = ModelRoute
 
 
 def task_of(origin: Origin, *, images: bool = False, serves: TaskClass | None = None) -> TaskClass:
@@ -141,44 +158,56 @@ def task_of(origin: Origin, *, images: bool = False, serves: TaskClass | None = 
 
 
 def plan(
-    need: Need,
+    need: CallNeeds,
     first: Sequence[Target],
     fallbacks: Sequence[Target],
-    rules: Sequence[Rule],
+    rules: Sequence[RouteRule],
     healthy: Callable[[Target], bool],
     free: Callable[[Target], bool],
-) -> Route:
+) -> ModelRoute:
     """`first` is the model that was asked for by name, or the default one."""
     rule = None if need.wanted else next((rule for rule in rules if rule.matches(need)), None)
     if rule is not None:
         chosen, reason = rule.use, rule.says
         after: Sequence[Target] = fallbacks if rule.fallbacks else ()
     else:
-        chosen, reason, after = tuple(first), "asked for by the caller" if need.wanted else need.usual, fallbacks
+        chosen, reason, after = (
+            tuple(first),
+            "asked for by the caller" if need.wanted else need.usual,
+            fallbacks,
+        )
     sieve = _Sieve(list(dict.fromkeys((*chosen, *after))))
     named = sieve.left[0]
     if need.private:
         sieve.drop(lambda target: not target.private, "it may not be sent private data")
         if not sieve.left:
             raise NoRoute(
-                f"what would be sent is private ({', '.join(need.private[:3])}), and no configured model may be sent that: "
-                "ask in a new session, or set providers.NAME.private = true for one you trust with it",
+                f"what would be sent is private ({', '.join(need.private[:3])}), and no configured"
+                " model may be sent that: ask in a new session, or set providers.NAME.private ="
+                " true for one you trust with it",
                 passed_over=[each.model for each in sieve.over],
             )
     if not need.wanted:
         if need.images:
             sieve.put_behind(lambda target: target.vision, "it cannot look at images")
         if need.least:
-            sieve.put_behind(lambda target: need.least <= target.budget, f"{need.least} tokens do not fit into its window")
+            sieve.put_behind(
+                lambda target: need.least <= target.budget,
+                f"{need.least} tokens do not fit into its window",
+            )
         if any(map(free, sieve.left)) and not all(map(free, sieve.left)) and need.broke():
             sieve.prefer(free, "a budget is used up, and it costs money")
     # With every circuit open the first is tried all the same: the user is told what it says.
     sieve.prefer(healthy, "its provider is failing right now")
     if sieve.left[0] is not named:
         why = next((each.why for each in sieve.over if each.model == named.name), "")
-        reason = f"{named.provider} is failing right now" if why.startswith("its provider") else f"{named.name} is passed over"
+        reason = (
+            f"{named.provider} is failing right now"
+            if why.startswith("its provider")
+            else f"{named.name} is passed over"
+        )
     reasons = [reason] if sieve.left[0] is named else [reason, f"{sieve.left[0].name} comes next"]
-    return Route(
+    return ModelRoute(
         targets=tuple(sieve.left),
         reason=reason,
         task=need.task,
@@ -188,8 +217,10 @@ def plan(
     )
 
 
-def _circumstances(need: Need) -> list[str]:
-    said = {"vision": "there are images to look at", "background": "nobody waits for it"}.get(need.task, "")
+def _circumstances(need: CallNeeds) -> list[str]:
+    said = {"vision": "there are images to look at", "background": "nobody waits for it"}.get(
+        need.task, ""
+    )
     return [*([said] if said else []), *(["what is sent is private"] if need.private else [])]
 
 

@@ -1,7 +1,9 @@
-"""A model that says what a script says, shipped for tests of every kind, also of a daemon in another process.
+"""A model that says what a script says, shipped for tests of every kind, also of a daemon in
+another process.
 
-Its place in the script is read off the request, never remembered: a crash between two turns changes nothing. Only "fail the
-first n times" counts in memory, because a failure leaves no trace in the conversation.
+Its place in the script is read off the request, never remembered: a crash between two turns changes
+nothing. Only "fail the first n times" counts in memory, because a failure leaves no trace in the
+conversation.
 """
 
 import asyncio
@@ -22,8 +24,8 @@ from palyra.core.messages import (
     Message,
     ModelCall,
     ModelFailure,
+    ModelReply,
     ModelRequest,
-    Reply,
     StopReason,
     Text,
     Usage,
@@ -44,8 +46,10 @@ class ScriptedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     id: str = ""
 
 
-class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a turn fails: the first `times` times it is asked for, or always; after `after` text deltas were shown."""
+class ScriptedFailure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a turn fails: the first `times` times it is asked for, or always; after `after` text
+    deltas were shown.
+    """
 
     failure: FailureClass
     message: str = "the script says so"
@@ -55,19 +59,21 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One reply. `hold` names a point to wait at, reached after `hold_after` text deltas (and before any call)."""
+    """One reply. `hold` names a point to wait at, reached after `hold_after` text deltas (and
+    before any call).
+    """
 
     text: tuple[str, ...] | str = ()
     reasoning: tuple[str, ...] | str = ()
     calls: tuple[ScriptedCall, ...] = ()
     stop: StopReason | None = None
     usage: Usage | None = None
-    fail: Failure | None = None
+    fail: ScriptedFailure | None = None
     hold: str = ""
     hold_after: int = 0
 
 
-class Hold:
+class StreamPause:
     """A point in a stream where a test in the same process makes the model wait."""
 
     def __init__(self) -> None:
@@ -80,7 +86,8 @@ _decoder: msgspec.json.Decoder[dict[str, Turns]] = msgspec.json.Decoder(dict[str
 
 
 class Script(Struct, frozen=True):
-    """Turns by the first line of the user message that sets them off; the entry `*` is for everything else.
+    """Turns by the first line of the user message that sets them off; the entry `*` is for
+    everything else.
 
     Messages that set nothing off continue the script that is under way.
     """
@@ -89,7 +96,9 @@ class Script(Struct, frozen=True):
 
     @classmethod
     def load(cls, path: Path) -> "Script":
-        """From a JSON file: `{"script: three-writes": [{"calls": [...]}, {"text": ["do", "ne"]}], "*": [...]}`."""
+        """From a JSON file: `{"script: three-writes": [{"calls": [...]}, {"text": ["do", "ne"]}],
+        "*": [...]}`.
+        """
         try:
             return cls(_decoder.decode(path.read_bytes()))
         except OSError as error:
@@ -108,10 +117,15 @@ class Script(Struct, frozen=True):
         turns = self.by_trigger.get(trigger)
         if turns is None:
             known = ", ".join(sorted(self.by_trigger)) or "none"
-            raise ModelFailure("bad_request", f"no script is set off by the conversation; there are: {known}")
+            raise ModelFailure(
+                "bad_request", f"no script is set off by the conversation; there are: {known}"
+            )
         number = sum(isinstance(message, AssistantMessage) for message in since)
         if number >= len(turns):
-            raise ModelFailure("bad_request", f"the script {trigger!r} has {len(turns)} turns and is asked for one more")
+            raise ModelFailure(
+                "bad_request",
+                f"the script {trigger!r} has {len(turns)} turns and is asked for one more",
+            )
         return trigger, number, turns[number]
 
     def _under_way(self, messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
@@ -119,7 +133,11 @@ class Script(Struct, frozen=True):
             message = messages[at]
             if isinstance(message, UserMessage):
                 for part in message.parts:
-                    line = part.text.strip().partition("\n")[0].strip() if isinstance(part, Text) else ""
+                    line = (
+                        part.text.strip().partition("\n")[0].strip()
+                        if isinstance(part, Text)
+                        else ""
+                    )
                     if line != ANY and line in self.by_trigger:
                         return line, messages[at + 1 :]
         return ANY, messages
@@ -128,8 +146,9 @@ class Script(Struct, frozen=True):
 class ScriptedModel:
     """Plays a Script, a list of turns, or what a function of the request returns.
 
-    A hold whose name is in `holds` waits for that Hold; any other name is a path: the model writes `<path>.reached` and
-    waits until `<path>` exists. `requests` keeps the last requests for tests to look at.
+    A hold whose name is in `holds` waits for that Hold; any other name is a path: the model writes
+    `<path>.reached` and waits until `<path>` exists. `requests` keeps the last requests for tests
+    to look at.
     """
 
     def __init__(
@@ -137,9 +156,11 @@ class ScriptedModel:
         script: Script | Iterable[Turn] | Callable[[ModelRequest], Turn],
         *,
         name: str = "scripted",
-        holds: Mapping[str, Hold] | None = None,
+        holds: Mapping[str, StreamPause] | None = None,
     ) -> None:
-        self._script = script if isinstance(script, Script) or callable(script) else Script.of(script)
+        self._script = (
+            script if isinstance(script, Script) or callable(script) else Script.of(script)
+        )
         self._name = name
         self._holds = dict(holds or {})
         self._failures: Counter[tuple[str, int]] = Counter()
@@ -149,7 +170,7 @@ class ScriptedModel:
     def name(self) -> str:
         return self._name
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         self.requests.append(request)
         if isinstance(self._script, Script):
             trigger, number, turn = self._script.turn(request)
@@ -165,34 +186,49 @@ class ScriptedModel:
             if turn.hold and shown == min(turn.hold_after, len(deltas)):
                 await self._wait(turn.hold)
             if failure is not None and shown == min(failure.after, len(deltas)):
-                raise ModelFailure(failure.failure, failure.message, retry_after_ms=failure.retry_after_ms)
+                raise ModelFailure(
+                    failure.failure, failure.message, retry_after_ms=failure.retry_after_ms
+                )
             if shown < len(deltas):
                 emit("text", deltas[shown])
                 await asyncio.sleep(0)
         return self._reply(request, turn, emit)
 
-    def _failure(self, turn: Turn, place: tuple[str, int]) -> Failure | None:
+    def _failure(self, turn: Turn, place: tuple[str, int]) -> ScriptedFailure | None:
         if turn.fail is None:
             return None
         self._failures[place] += 1
-        return turn.fail if turn.fail.times is None or self._failures[place] <= turn.fail.times else None
+        return (
+            turn.fail
+            if turn.fail.times is None or self._failures[place] <= turn.fail.times
+            else None
+        )
 
-    def _reply(self, request: ModelRequest, turn: Turn, emit: Emit) -> Reply:
+    def _reply(self, request: ModelRequest, turn: Turn, emit: Emit) -> ModelReply:
         said = _said(request)
         calls = tuple(
-            ModelCall(id=call.id or f"call_{said}_{at}", name=call.name, arguments=_written(call.arguments))
+            ModelCall(
+                id=call.id or f"call_{said}_{at}",
+                name=call.name,
+                arguments=_written(call.arguments),
+            )
             for at, call in enumerate(turn.calls)
         )
         for call in calls:
             emit("call", call.name)
         text, reasoning = "".join(_pieces(turn.text)), "".join(_pieces(turn.reasoning))
-        return Reply(
+        return ModelReply(
             text=text,
             reasoning=reasoning,
             calls=calls,
             stop=turn.stop or ("tool_calls" if calls else "end"),
             usage=turn.usage
-            or usage_estimate.usage(request, text=text, reasoning=reasoning, arguments="".join(call.arguments for call in calls)),
+            or usage_estimate.usage(
+                request,
+                text=text,
+                reasoning=reasoning,
+                arguments="".join(call.arguments for call in calls),
+            ),
             model=request.model,
         )
 
@@ -204,7 +240,8 @@ class ScriptedModel:
             return
         path = Path(name)
         path.with_name(path.name + ".reached").touch()
-        # A file is the only signal a test can give to a daemon in another process, and it must be seen on every platform.
+        # A file is the only signal a test can give to a daemon in another process, and it must be
+        # seen on every platform.
         while not os.path.exists(path):  # noqa: ASYNC110, ASYNC240
             await asyncio.sleep(_POLL_S)
 

@@ -1,4 +1,6 @@
-"""Cuts a byte stream into server-sent events. It sees the same events however the bytes are chunked, and never a part of one."""
+"""Cuts a byte stream into server-sent events. It sees the same events however the bytes are
+chunked, and never a part of one.
+"""
 
 from typing import Final
 
@@ -11,9 +13,11 @@ class EventTooLarge(ValueError):
 
 
 class Splitter:
-    """Feed it chunks; it returns the data of the events they complete. Event names, ids and comments are left out.
+    """Feed it chunks; it returns the data of the events they complete. Event names, ids and
+    comments are left out.
 
-    Bytes without an event boundary are only collected, so that a long event costs linear time whatever its chunks.
+    Bytes without an event boundary are only collected, so that a long event costs linear time
+    whatever its chunks.
     """
 
     __slots__ = ("_after_cr", "_limit", "_parts", "_size", "_started")
@@ -60,7 +64,9 @@ class Splitter:
         self._parts.append(chunk)
 
     def _line_feeds(self, chunk: bytes) -> bytes:
-        """CRLF and CR as LF. A CR at the end counts at once; an LF that follows in the next chunk belongs to it."""
+        """CRLF and CR as LF. A CR at the end counts at once; an LF that follows in the next chunk
+        belongs to it.
+        """
         if not chunk:
             return chunk
         if self._after_cr:
@@ -82,7 +88,11 @@ def _data_of(events: bytes) -> list[bytes]:
         if event.startswith(b"data:") and b"\n" not in event:
             found.append(event[5:])
         elif event:
-            lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
+            lines = [
+                line[5:].removeprefix(b" ")
+                for line in event.split(b"\n")
+                if line.startswith(b"data:")
+            ]
             if lines:
                 found.append(b"\n".join(lines))
     return found

@@ -1,4 +1,6 @@
-"""The tools of a request as a dialect writes them. They come with every request and rarely change, so they are written once."""
+"""The tools of a request as a dialect writes them. They come with every request and rarely change,
+so they are written once.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +13,9 @@ from palyra.models.wire_format import ToolNames
 
 
 class Offers:
-    """Remembers the last tools it wrote. They are compared by identity: whoever offers the same ones passes the same tuple."""
+    """Remembers the last tools it wrote. They are compared by identity: whoever offers the same
+    ones passes the same tuple.
+    """
 
     def __init__(self, write: Callable[[ToolSchema, str], dict[str, Any]]) -> None:
         self._write = write

@@ -1,6 +1,15 @@
-"""Usage for models that have no tokenizer. A rule of thumb, four characters to a token, and never reported as exact."""
+"""Usage for models that have no tokenizer. A rule of thumb, four characters to a token, and never
+reported as exact.
+"""
 
-from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessage, Usage, UserMessage
+from palyra.core.messages import (
+    AssistantMessage,
+    ModelRequest,
+    Text,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -28,7 +37,9 @@ def _length(request: ModelRequest) -> int:
             case UserMessage(parts=parts):
                 total += sum(len(part.text) for part in parts if isinstance(part, Text))
             case AssistantMessage():
-                total += len(message.text) + sum(len(call.name) + len(call.arguments) for call in message.calls)
+                total += len(message.text) + sum(
+                    len(call.name) + len(call.arguments) for call in message.calls
+                )
             case ToolMessage():
                 total += len(message.text)
     return total

@@ -1,4 +1,6 @@
-"""Reads token counts out of what providers report, in our terms: input includes cached parts, output includes reasoning."""
+"""Reads token counts out of what providers report, in our terms: input includes cached parts,
+output includes reasoning.
+"""
 
 from typing import Any, Final
 
@@ -11,9 +13,9 @@ def chat_usage(usage: dict[str, Any]) -> Usage:
     sent = _count(usage, "prompt_tokens", "input_tokens")
     produced = _count(usage, "completion_tokens", "output_tokens")
     details = _part(usage, "prompt_tokens_details", "prompt_token_details", "input_tokens_details")
-    thought = _count(_part(usage, "completion_tokens_details", "output_tokens_details"), "reasoning_tokens") or _count(
-        usage, "reasoning_tokens"
-    )
+    thought = _count(
+        _part(usage, "completion_tokens_details", "output_tokens_details"), "reasoning_tokens"
+    ) or _count(usage, "reasoning_tokens")
     if thought and _count(usage, "total_tokens") == sent + produced + thought:
         # xAI counts reasoning beside the completion, not in it.
         produced += thought
@@ -48,7 +50,9 @@ def anthropic_usage(usage: dict[str, Any]) -> Usage:
         output_tokens=_count(usage, "output_tokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
-        reasoning_tokens=_count(_part(usage, "output_tokens_details"), "thinking_tokens", "reasoning_tokens"),
+        reasoning_tokens=_count(
+            _part(usage, "output_tokens_details"), "thinking_tokens", "reasoning_tokens"
+        ),
     )
 
 

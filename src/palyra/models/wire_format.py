@@ -1,6 +1,8 @@
-"""What the dialects share when they write a request: legal tool names and call ids, argument objects, image data.
+"""What the dialects share when they write a request: legal tool names and call ids, argument
+objects, image data.
 
-Each mapping is made for one request and kept for its reply, so that a name that went out comes back as the one we know.
+Each mapping is made for one request and kept for its reply, so that a name that went out comes back
+as the one we know.
 """
 
 import re
@@ -31,13 +33,23 @@ _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_-]")
 LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 MISTRAL_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 # By these a refusal says that the model cannot look at images.
-NO_VISION: Final = ("image_url", "input_image", "image input", "multimodal", "vision", "support image", "images are not")
+NO_VISION: Final = (
+    "image_url",
+    "input_image",
+    "image input",
+    "multimodal",
+    "vision",
+    "support image",
+    "images are not",
+)
 _UNSEEN: Final = "[an image, not shown: this model cannot see images]"
 _object: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class ToolNames:
-    """A two-way map between our tool names and those a provider accepts, without collisions over one request."""
+    """A two-way map between our tool names and those a provider accepts, without collisions over
+    one request.
+    """
 
     def __init__(self, offered: Iterable[str] = ()) -> None:
         self._wire: dict[str, str] = {}
@@ -72,7 +84,9 @@ def _legal(name: str) -> bool:
 
 
 class CallIds:
-    """Call ids for one request: legal, and unique over the conversation, where providers may have repeated theirs."""
+    """Call ids for one request: legal, and unique over the conversation, where providers may have
+    repeated theirs.
+    """
 
     def __init__(self, legal: re.Pattern[str] = LEGAL_ID) -> None:
         self._legal = legal
@@ -113,7 +127,9 @@ def unique_ids(ids: list[str]) -> list[str]:
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
-    """A past call's arguments as the object most providers insist on, even where the model wrote something else."""
+    """A past call's arguments as the object most providers insist on, even where the model wrote
+    something else.
+    """
     if not arguments.strip():
         return {}
     try:
@@ -126,12 +142,18 @@ def arguments_text(arguments: str) -> str:
     try:
         _object.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return msgspec.json.encode(arguments_object(arguments.encode("utf-8", "replace").decode())).decode()
+        return msgspec.json.encode(
+            arguments_object(arguments.encode("utf-8", "replace").decode())
+        ).decode()
     return arguments
 
 
 def schema_of(tool: ToolSchema) -> dict[str, Any]:
-    return tool.parameters if "type" in tool.parameters else {"type": "object", "properties": {}, **tool.parameters}
+    return (
+        tool.parameters
+        if "type" in tool.parameters
+        else {"type": "object", "properties": {}, **tool.parameters}
+    )
 
 
 def base64_of(image: Image) -> str:
@@ -148,9 +170,13 @@ def without_images(request: ModelRequest) -> ModelRequest:
     def told(message: Message) -> Message:
         match message:
             case UserMessage(parts=parts):
-                return UserMessage(tuple(part if isinstance(part, Text) else Text(_UNSEEN) for part in parts))
+                return UserMessage(
+                    tuple(part if isinstance(part, Text) else Text(_UNSEEN) for part in parts)
+                )
             case ToolMessage(images=images) if images:
-                return msgspec.structs.replace(message, text="\n".join((message.text, *[_UNSEEN] * len(images))), images=())
+                return msgspec.structs.replace(
+                    message, text="\n".join((message.text, *[_UNSEEN] * len(images))), images=()
+                )
             case _:
                 return message
 
@@ -166,7 +192,9 @@ def result_text(message: ToolMessage) -> str:
 
 
 def native_items(message: AssistantMessage, dialect: str) -> list[Any]:
-    """The provider's own record of this turn, if it is this dialect's and still fits what the turn says."""
+    """The provider's own record of this turn, if it is this dialect's and still fits what the turn
+    says.
+    """
     native = message.native
     if native is None or native.dialect != dialect:
         return []
@@ -185,12 +213,24 @@ def native_of(dialect: str, items: list[dict[str, Any]]) -> Native | None:
     return Native(dialect=dialect, items=items)
 
 
-# By these a refusal says that the form of an answer cannot be asked for, or not beside tools, or not with this schema.
-NO_FORM: Final = ("response_format", "text.format", "json_schema", "json_object", "json mode", "json_mode", "mime type", "grammar")
+# By these a refusal says that the form of an answer cannot be asked for, or not beside tools, or
+# not with this schema.
+NO_FORM: Final = (
+    "response_format",
+    "text.format",
+    "json_schema",
+    "json_object",
+    "json mode",
+    "json_mode",
+    "mime type",
+    "grammar",
+)
 
 
 def can_force_form(request: ModelRequest, *, beside_tools: bool) -> bool:
-    """Many servers can hold a model to JSON only by keeping it from calling tools: then the words of the prompt must do."""
+    """Many servers can hold a model to JSON only by keeping it from calling tools: then the words
+    of the prompt must do.
+    """
     return beside_tools or not request.tools or request.tool_choice == NO_CALL
 
 
@@ -208,7 +248,9 @@ Blocks = list[dict[str, Any]]
 
 
 def in_order(items: list[Any], text: str, said: Callable[[str], Blocks], calls: Blocks) -> Blocks:
-    """A turn in its own order where its record is at hand, everything else where it stood; else its text before its calls."""
+    """A turn in its own order where its record is at hand, everything else where it stood; else its
+    text before its calls.
+    """
     if not items:
         return [*said(text), *calls]
     turn: Blocks = []

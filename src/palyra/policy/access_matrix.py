@@ -1,4 +1,6 @@
-"""Who can do what: every tool, judged in a few plain situations for one principal. It asks the policies as a call would."""
+"""Who can do what: every tool, judged in a few plain situations for one principal. It asks the
+policies as a call would.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -47,17 +49,26 @@ SITUATIONS = (
 )
 
 
-class Ask(Protocol):
+class PolicyQuestion(Protocol):
     """The question that whoever is asked about would bring up."""
 
     def __call__(self, *, tool: ToolSpec, scope: Scope, label: Label) -> Question: ...
 
 
-def table(judge: Callable[[Question], Verdict], tools: Sequence[ToolSpec], workspace: str, question: Ask) -> list[ToolRow]:
-    return [_row(judge, tool, workspace, question) for tool in sorted(tools, key=lambda each: each.name)]
+def table(
+    judge: Callable[[Question], Verdict],
+    tools: Sequence[ToolSpec],
+    workspace: str,
+    question: PolicyQuestion,
+) -> list[ToolRow]:
+    return [
+        _row(judge, tool, workspace, question) for tool in sorted(tools, key=lambda each: each.name)
+    ]
 
 
-def _row(judge: Callable[[Question], Verdict], tool: ToolSpec, workspace: str, question: Ask) -> ToolRow:
+def _row(
+    judge: Callable[[Question], Verdict], tool: ToolSpec, workspace: str, question: PolicyQuestion
+) -> ToolRow:
     cells = []
     for situation in SITUATIONS:
         if not _makes_sense(situation.id, tool):
@@ -80,7 +91,9 @@ def _makes_sense(situation: str, tool: ToolSpec) -> bool:
 
 
 def _scope(tool: ToolSpec, workspace: str, *, outside: bool) -> Scope:
-    """An ordinary call: one file, one command, one host, as far as the tool has to do with such things."""
+    """An ordinary call: one file, one command, one host, as far as the tool has to do with such
+    things.
+    """
     files, process = not _FILES.isdisjoint(tool.capabilities), "process" in tool.capabilities
     path = _ELSEWHERE if outside else f"{workspace.rstrip('/')}/example.txt"
     return Scope(

@@ -1,6 +1,8 @@
-"""Deciding recorded calls again under another set of policies: what would be denied, allowed or asked that was not.
+"""Deciding recorded calls again under another set of policies: what would be denied, allowed or
+asked that was not.
 
-The rule: the question is made from the tape alone. Under the set that was in force, the answer is the recorded one.
+The rule: the question is made from the tape alone. Under the set that was in force, the answer is
+the recorded one.
 """
 
 from collections import Counter
@@ -19,17 +21,20 @@ from palyra.policy.reports import Changed, Example, Hit, Report, Shadowed
 from palyra.policy.shadow import name
 from palyra.policy.store import PolicyStore
 from palyra.store import decisions
-from palyra.store.decisions import Read, Recorded
+from palyra.store.decisions import Read, RecordedCall
 
 MOST_EXAMPLES = 20
 _LONGEST_ABOUT = 200
 
 
-def question(call: Recorded) -> Question:
+def question(call: RecordedCall) -> Question:
     """What policy was asked about a recorded call; NotFound if the tape does not say."""
     asked, proposed = call.proposed.asked, call.proposed
     if asked is None:
-        raise NotFound(f"policy was not asked about call {proposed.call_id}, or before decisions were recorded whole")
+        raise NotFound(
+            f"policy was not asked about call {proposed.call_id}, or before decisions were recorded"
+            " whole"
+        )
     tool = ToolSpec(
         name=proposed.tool,
         description="",
@@ -59,7 +64,12 @@ def recorded_word(decided: ToolDecided) -> Word:
 
 def about(scope: Scope) -> str:
     """What a call is about, in a line."""
-    text = scope.command or ", ".join(scope.paths) or ", ".join(scope.hosts) or ", ".join(scope.recipients)
+    text = (
+        scope.command
+        or ", ".join(scope.paths)
+        or ", ".join(scope.hosts)
+        or ", ".join(scope.recipients)
+    )
     return text if len(text) <= _LONGEST_ABOUT else text[: _LONGEST_ABOUT - 1] + "…"
 
 
@@ -71,7 +81,7 @@ class Differences:
         self._first: dict[tuple[Word, str, str], Example] = {}
         self._times: Counter[tuple[Word, str, str]] = Counter()
 
-    def add(self, call: Recorded, after: Word, reason: str, policies: tuple[str, ...]) -> None:
+    def add(self, call: RecordedCall, after: Word, reason: str, policies: tuple[str, ...]) -> None:
         self._counted[after] += 1
         proposed = call.proposed
         alike = (after, proposed.tool, about(proposed.scope))
@@ -93,12 +103,18 @@ class Differences:
         self._times[alike] += 1
 
     def to(self, after: Word) -> Changed:
-        examples = [replace(first, times=self._times[alike]) for alike, first in self._first.items() if alike[0] == after]
+        examples = [
+            replace(first, times=self._times[alike])
+            for alike, first in self._first.items()
+            if alike[0] == after
+        ]
         return Changed(self._counted[after], sorted(examples, key=lambda each: -each.times))
 
 
 class Retest:
-    """Decides recorded calls again, one after another. Calls that policy cannot tell apart are decided once; `decided` counts."""
+    """Decides recorded calls again, one after another. Calls that policy cannot tell apart are
+    decided once; `decided` counts.
+    """
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
@@ -110,7 +126,7 @@ class Retest:
         self.calls = 0
         self._same = self._not_asked = self._unknown = self._inexact = 0
 
-    def take(self, call: Recorded) -> Verdict | None:
+    def take(self, call: RecordedCall) -> Verdict | None:
         """The verdict now, or None where there is nothing to decide again."""
         self.calls += 1
         decided, asked = call.decided, call.proposed.asked
@@ -130,7 +146,7 @@ class Retest:
             self._differences.add(call, now, verdict.reason, verdict.policies)
         return verdict
 
-    def _decide(self, call: Recorded) -> Verdict:
+    def _decide(self, call: RecordedCall) -> Verdict:
         asked = question(call)
         try:
             key = self._key(asked)
@@ -143,19 +159,41 @@ class Retest:
         return known
 
     def _key(self, asked: Question) -> Hashable:
-        """The same for calls that get the same verdict, in the same words; InvalidInput if the question is not exact."""
+        """The same for calls that get the same verdict, in the same words; InvalidInput if the
+        question is not exact.
+        """
         request.check(asked)
         tool, scope = asked.tool, asked.scope
         kind = (
-            asked.principal, asked.agent, asked.channel, tool.name, tool.effect, tool.capabilities, tool.source, asked.rules
-        )  # fmt: skip
+            asked.principal,
+            asked.agent,
+            asked.channel,
+            tool.name,
+            tool.effect,
+            tool.capabilities,
+            tool.source,
+            asked.rules,
+        )
         project = self._projections.get(kind)
         if project is None:
             rules = self._policies.under(asked.rules).slice(asked).rules
             project = self._projections[kind] = projection(rules)
-        # Where a call goes counts for what it is called in words; which path and which command exactly, only for policies.
-        place = (bool(scope.paths), request.in_workspace(scope), request.wide(scope), tuple(request.obeyed(asked)))
-        return kind, asked.label, asked.origin, replace(scope, paths=(), command=""), place, project(asked)
+        # Where a call goes counts for what it is called in words; which path and which command
+        # exactly, only for policies.
+        place = (
+            bool(scope.paths),
+            request.in_workspace(scope),
+            request.wide(scope),
+            tuple(request.obeyed(asked)),
+        )
+        return (
+            kind,
+            asked.label,
+            asked.origin,
+            replace(scope, paths=(), command=""),
+            place,
+            project(asked),
+        )
 
     def report(self) -> Report:
         hits = sorted(self._hits.items(), key=lambda hit: (-hit[1], hit[0]))
@@ -174,12 +212,16 @@ class Retest:
         )
 
 
-def retest(read: Read, policies: PolicySet, since_ms: int, progress: Callable[[int], None]) -> Report:
-    """Decide every call recorded since then again. `progress` hears how many were, now and then. Long: call it from a thread."""
+def retest(
+    read: Read, policies: PolicySet, since_ms: int, progress: Callable[[int], None]
+) -> Report:
+    """Decide every call recorded since then again. `progress` hears how many were, now and then.
+    Long: call it from a thread.
+    """
     work = Retest(policies)
     for page in decisions.pages(read, since_ms):
         for found in page:
-            if isinstance(found, Recorded):
+            if isinstance(found, RecordedCall):
                 work.take(found)
         progress(work.calls)
     return work.report()
@@ -190,8 +232,8 @@ def shadowed(read: Read, since_ms: int, now: PolicyStore | None) -> Shadowed:
     differences, versions = Differences(), dict[str, None]()
     for page in decisions.pages(read, since_ms):
         for found in page:
-            shadow = found.decided.shadow if isinstance(found, Recorded) else None
-            if shadow is None or not isinstance(found, Recorded):
+            shadow = found.decided.shadow if isinstance(found, RecordedCall) else None
+            if shadow is None or not isinstance(found, RecordedCall):
                 continue
             calls += 1
             versions[shadow.policy_version] = None

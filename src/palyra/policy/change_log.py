@@ -1,4 +1,6 @@
-"""Puts on the system tape what a reload of the policies did, also when it did nothing because a file is wrong."""
+"""Puts on the system tape what a reload of the policies did, also when it did nothing because a
+file is wrong.
+"""
 
 import logging
 
@@ -15,7 +17,11 @@ async def record(db: Database, principal: str, change: Reloaded, *, shadow: bool
     """`shadow`: it was the second set, which is asked and not in force."""
     which = "shadow policies" if shadow else "policies"
     if change.problems:
-        log.error("the %s have problems, the last good set stays: %s", which, "; ".join(map(str, change.problems)))
+        log.error(
+            "the %s have problems, the last good set stays: %s",
+            which,
+            "; ".join(map(str, change.problems)),
+        )
     event = AdminChanged(
         what="policy",
         action="rejected" if change.problems else "reloaded",

@@ -1,6 +1,8 @@
-"""The operator's policy files: read, tried, saved, removed. What would not load with everything else is not written.
+"""The operator's policy files: read, tried, saved, removed. What would not load with everything
+else is not written.
 
-A file is replaced whole, under the same lock as "always" answers, and only if it still is what was edited.
+A file is replaced whole, under the same lock as "always" answers, and only if it still is what was
+edited.
 """
 
 import fcntl
@@ -15,7 +17,7 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, NotFound
 from palyra.policy import policy_set, sources
 from palyra.policy.policy_set import GROUPS_FILE, SHIPPED, PolicySet
-from palyra.policy.sources import Problem
+from palyra.policy.sources import PolicyProblem
 
 
 class PolicyFile(Struct, frozen=True):
@@ -35,7 +37,9 @@ def listing(folder: Path | None, preset: str) -> list[PolicyFile]:
             # What is not text is shown as far as it is: only so can it be mended here.
             text = path.read_bytes().decode("utf-8", "replace")
             own.append(PolicyFile(path.name, text, digest(text)))
-    shipped = [(name, (SHIPPED / name).read_text("utf-8")) for name in (f"{preset}.cedar", "labels.cedar")]
+    shipped = [
+        (name, (SHIPPED / name).read_text("utf-8")) for name in (f"{preset}.cedar", "labels.cedar")
+    ]
     return [*own, *(PolicyFile(name, text, digest(text), shipped=True) for name, text in shipped)]
 
 
@@ -43,10 +47,17 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def tried(folder: Path | None, preset: str, name: str, text: str | None) -> tuple[PolicySet | None, list[Problem]]:
-    """The set as it would be with this text in this file, or without the file; or what is wrong, with plain names of files."""
+def tried(
+    folder: Path | None, preset: str, name: str, text: str | None
+) -> tuple[PolicySet | None, list[PolicyProblem]]:
+    """The set as it would be with this text in this file, or without the file; or what is wrong,
+    with plain names of files.
+    """
     found, problems = policy_set.build(folder, preset, {name: text})
-    return found, [Problem(problem.file.rpartition("/")[2], problem.line, problem.message) for problem in problems]
+    return found, [
+        PolicyProblem(problem.file.rpartition("/")[2], problem.line, problem.message)
+        for problem in problems
+    ]
 
 
 def save(folder: Path, preset: str, name: str, text: str, was: str) -> PolicyFile:
@@ -82,7 +93,13 @@ def remove(folder: Path, preset: str, name: str, was: str) -> None:
 def _check_unchanged(path: Path, was: str) -> None:
     now = digest(path.read_bytes().decode("utf-8", "replace")) if path.is_file() else ""
     if now != was:
-        how = "was changed meanwhile" if now and was else "is there already" if now else "is no longer there"
+        how = (
+            "was changed meanwhile"
+            if now and was
+            else "is there already"
+            if now
+            else "is no longer there"
+        )
         raise Conflict(f"{path.name} {how}: load it again, then save", name=path.name)
 
 

@@ -1,4 +1,6 @@
-"""Tells when files of one folder change. On Linux the kernel says so itself: nothing looks while nothing happens."""
+"""Tells when files of one folder change. On Linux the kernel says so itself: nothing looks while
+nothing happens.
+"""
 
 import asyncio
 import ctypes
@@ -14,7 +16,8 @@ log = logging.getLogger("palyra.policy")
 
 Ours = Callable[[str], bool]
 
-# From <sys/inotify.h>: written and closed, moved from and to, created, deleted; the folder itself deleted or moved.
+# From <sys/inotify.h>: written and closed, moved from and to, created, deleted; the folder itself
+# deleted or moved.
 _MASK: Final = 0x008 | 0x040 | 0x080 | 0x100 | 0x200 | 0x400 | 0x800
 _OVERFLOW: Final = 0x4000
 _HEAD: Final = struct.Struct("iIII")
@@ -24,7 +27,9 @@ _MOST_ROUNDS: Final = 10
 
 
 async def changes(folder: Path, ours: Ours, quiet_ms: int) -> AsyncIterator[None]:
-    """Yields when something of ours has changed and nothing more has for a moment; for ever. `ours` is asked about names."""
+    """Yields when something of ours has changed and nothing more has for a moment; for ever. `ours`
+    is asked about names.
+    """
     kernel = _kernel(folder, ours) if sys.platform == "linux" else None
     if kernel is None:
         async for _ in _elsewhere(folder, ours, quiet_ms):
@@ -48,7 +53,12 @@ def _kernel(folder: Path, ours: Ours) -> "_Kernel | None":
     try:
         return _Kernel(folder, ours)
     except OSError as error:
-        log.warning("the kernel watches no more folders (fs.inotify in sysctl): %s is looked at instead (%s)", folder, error)
+        log.warning(
+            "the kernel watches no more folders (fs.inotify in sysctl): %s is looked at instead"
+            " (%s)",
+            folder,
+            error,
+        )
         return None
 
 
@@ -60,13 +70,21 @@ async def _elsewhere(folder: Path, ours: Ours, quiet_ms: int) -> AsyncIterator[N
 
     looking = sys.platform == "linux"
     async for _ in awatch(
-        folder, watch_filter=filtered, debounce=quiet_ms, step=250, recursive=False, force_polling=looking, poll_delay_ms=2_000
+        folder,
+        watch_filter=filtered,
+        debounce=quiet_ms,
+        step=250,
+        recursive=False,
+        force_polling=looking,
+        poll_delay_ms=2_000,
     ):
         yield
 
 
 class _Kernel:
-    """An inotify descriptor on a folder, and on the one above it: a folder that was put in its place is found there."""
+    """An inotify descriptor on a folder, and on the one above it: a folder that was put in its
+    place is found there.
+    """
 
     def __init__(self, folder: Path, ours: Ours) -> None:
         self.changed = asyncio.Event()

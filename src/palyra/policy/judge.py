@@ -25,8 +25,10 @@ _APPROVE = request.uid("Action", "approve")
 _MOST_ANSWERED = 1_000
 
 
-class Answer(Struct, frozen=True):
-    """What Cedar said to one question. `rules` are the ids that decided: permits if permitted, else the forbids, if any."""
+class CedarAnswer(Struct, frozen=True):
+    """What Cedar said to one question. `rules` are the ids that decided: permits if permitted, else
+    the forbids, if any.
+    """
 
     permitted: bool
     rules: tuple[str, ...] = ()
@@ -37,9 +39,9 @@ class Examined(Struct, frozen=True):
     """A verdict with the answers it was made of; `sending` only if private data could leave."""
 
     verdict: Verdict
-    run: Answer = Answer(permitted=False)
-    unattended: Answer = Answer(permitted=False)
-    sending: Answer | None = None
+    run: CedarAnswer = CedarAnswer(permitted=False)
+    unattended: CedarAnswer = CedarAnswer(permitted=False)
+    sending: CedarAnswer | None = None
 
 
 def judge(policies: PolicySet, question: Question) -> Verdict:
@@ -48,7 +50,9 @@ def judge(policies: PolicySet, question: Question) -> Verdict:
 
 
 def may_approve(policies: PolicySet, question: Question) -> bool:
-    """Whether a policy permits the question's principal to answer for this call. Only a clean permission counts."""
+    """Whether a policy permits the question's principal to answer for this call. Only a clean
+    permission counts.
+    """
     try:
         request.check(question)
         part = policies.slice(question)
@@ -69,23 +73,34 @@ def examine(policies: PolicySet, question: Question) -> Examined:
     try:
         policies = policies.under(question.rules)
         run, unattended, sending = _ask(policies, question)
-        return Examined(_verdict(policies, question, run, unattended, sending), run, unattended, sending)
+        return Examined(
+            _verdict(policies, question, run, unattended, sending), run, unattended, sending
+        )
     except InvalidInput as error:
         return Examined(Deny(f"the call cannot be judged: {error.message}"))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception, and it too must be a denial
-        return Examined(Deny(f"the policy could not be evaluated, so the call is denied: {type(error).__name__}: {error}"))
+        return Examined(
+            Deny(
+                f"the policy could not be evaluated, so the call is denied: {type(error).__name__}:"
+                f" {error}"
+            )
+        )
 
 
-def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer, Answer | None]:
+def _ask(
+    policies: PolicySet, question: Question
+) -> tuple[CedarAnswer, CedarAnswer, CedarAnswer | None]:
     """May it run? May it run unattended? If private data could leave with it: may that go there?"""
     request.check(question)
     part = policies.slice(question)
     # As text, because the library would encode a dict once per question.
     context = msgspec.json.encode(request.facts(question, part.uses)).decode()
     sends = request.sends_private(question)
-    known: tuple[Answer, Answer, Answer | None] | None = part.answered.get((context, sends))
+    known: tuple[CedarAnswer, CedarAnswer, CedarAnswer | None] | None = part.answered.get(
+        (context, sends)
+    )
     if known is not None:
         return known
     same = {
@@ -102,30 +117,46 @@ def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer, Answe
     return found
 
 
-def decide(part: Slice, requests: list[dict[str, Any]]) -> list[Answer]:
+def decide(part: Slice, requests: list[dict[str, Any]]) -> list[CedarAnswer]:
     """What Cedar says to each request.
 
-    No schema is given here: the policies were validated against it, the facts follow it by construction, and without it only
-    those facts need to be sent that a policy reads. A fact that is missing or of a wrong type is an error, and so a denial.
+    No schema is given here: the policies were validated against it, the facts follow it by
+    construction, and without it only those facts need to be sent that a policy reads. A fact that
+    is missing or of a wrong type is an error, and so a denial.
     """
-    return [_answer(part, result) for result in cedarpy.is_authorized_batch(requests, part.cedar, part.entities)]
+    return [
+        _answer(part, result)
+        for result in cedarpy.is_authorized_batch(requests, part.cedar, part.entities)
+    ]
 
 
-def _answer(part: Slice, result: cedarpy.AuthzResult) -> Answer:
-    # An erring forbid is skipped by Cedar, so an Allow with errors is none; a request Cedar cannot read is NoDecision.
-    errors = tuple(_NUMBERED.sub(lambda found: f"`{part.rules[int(found[1])].id}`", each) for each in result.diagnostics.errors)
+def _answer(part: Slice, result: cedarpy.AuthzResult) -> CedarAnswer:
+    # An erring forbid is skipped by Cedar, so an Allow with errors is none; a request Cedar cannot
+    # read is NoDecision.
+    errors = tuple(
+        _NUMBERED.sub(lambda found: f"`{part.rules[int(found[1])].id}`", each)
+        for each in result.diagnostics.errors
+    )
     decided = sorted(int(name.removeprefix("policy")) for name in result.diagnostics.reasons)
-    return Answer(
+    return CedarAnswer(
         permitted=result.decision is cedarpy.Decision.Allow and not errors,
         rules=tuple(part.rules[number].id for number in decided),
         errors=errors,
     )
 
 
-def _verdict(policies: PolicySet, question: Question, run: Answer, unattended: Answer, sending: Answer | None) -> Verdict:
+def _verdict(
+    policies: PolicySet,
+    question: Question,
+    run: CedarAnswer,
+    unattended: CedarAnswer,
+    sending: CedarAnswer | None,
+) -> Verdict:
     errors = run.errors + unattended.errors + (sending.errors if sending else ())
     if errors:
-        return Deny(f"the policy could not be evaluated, so the call is denied: {errors[0]}", run.rules)
+        return Deny(
+            f"the policy could not be evaluated, so the call is denied: {errors[0]}", run.rules
+        )
     if not run.permitted:
         return Deny(_reason(policies, run.rules) or _nothing_permits(question), run.rules)
     stays = sending is not None and not sending.permitted
@@ -135,17 +166,26 @@ def _verdict(policies: PolicySet, question: Question, run: Answer, unattended: A
         used = unattended.rules + (sending.rules if sending else ())
         return Allow(_reason(policies, used) or "permitted by policy", tuple(dict.fromkeys(used)))
     found = risk.assess(question)
-    reasons = [f"no policy permits {question.label.confidentiality} data to go there"] if stays else []
+    reasons = (
+        [f"no policy permits {question.label.confidentiality} data to go there"] if stays else []
+    )
     if not unattended.permitted:
         why = _reason(policies, unattended.rules or run.rules)
         reasons += [why] if why else [] if stays else ["no policy permits it without asking"]
     decided = run.rules if unattended.permitted else unattended.rules + run.rules
-    return Ask(f"{'; '.join(reasons)}. {found.risk} risk: {found.why}", found.risk, decided, sends_private=stays)
+    return Ask(
+        f"{'; '.join(reasons)}. {found.risk} risk: {found.why}",
+        found.risk,
+        decided,
+        sends_private=stays,
+    )
 
 
 def _reason(policies: PolicySet, ids: tuple[str, ...]) -> str:
     """What the deciding rules say about themselves; a rule without @reason is named."""
-    reasons = dict.fromkeys(policies.by_id[each].reason or f"decided by policy {each}" for each in ids)
+    reasons = dict.fromkeys(
+        policies.by_id[each].reason or f"decided by policy {each}" for each in ids
+    )
     return "; ".join(reasons)
 
 
@@ -161,7 +201,9 @@ def _nothing_permits(question: Question) -> str:
     if question.tool.source.startswith("mcp:"):
         server, _, tool = question.tool.name.removeprefix("mcp:").partition("/")
         return (
-            f"{refused}: tools of MCP servers are denied until permitted. Run `palyra mcp permit {server} {tool}`, "
-            f'or add permit (principal, action == Action::"run", resource == Tool::"{question.tool.name}"); to the policy folder'
+            f"{refused}: tools of MCP servers are denied until permitted. Run `palyra mcp permit"
+            f" {server} {tool}`, "
+            'or add permit (principal, action == Action::"run", resource =='
+            f' Tool::"{question.tool.name}"); to the policy folder'
         )
     return f"{refused}; the operator can add a permit for this tool to the policy folder"

@@ -1,4 +1,6 @@
-"""The policy that an "always" answer writes. It lets what was approved run unattended, and nothing else, whatever it contains."""
+"""The policy that an "always" answer writes. It lets what was approved run unattended, and nothing
+else, whatever it contains.
+"""
 
 import fcntl
 import os
@@ -15,7 +17,8 @@ _HEADING = """\
 // A policy here permits only what the other files let run at all.
 """
 _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Kinds whose condition compares a value; an empty one would match calls that have nothing to compare.
+# Kinds whose condition compares a value; an empty one would match calls that have nothing to
+# compare.
 _WHAT = {
     "path_prefix": "files below",
     "program": "the program",
@@ -36,12 +39,19 @@ def pattern(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    # Everything that is not plainly visible is spelled out, so that a reader of the file sees what is there.
-    return "".join(_NAMED.get(char) or (char if char.isprintable() else f"\\u{{{ord(char):x}}}") for char in text)
+    # Everything that is not plainly visible is spelled out, so that a reader of the file sees what
+    # is there.
+    return "".join(
+        _NAMED.get(char) or (char if char.isprintable() else f"\\u{{{ord(char):x}}}")
+        for char in text
+    )
 
 
-def always_policy(subject: Subject, principal: str, approval_id: str, when_ms: int, *, sends_private: bool = False) -> str:
-    """Cedar text for the policy folder. It permits exactly what `subject.covers`, for this principal.
+def always_policy(
+    subject: Subject, principal: str, approval_id: str, when_ms: int, *, sends_private: bool = False
+) -> str:
+    """Cedar text for the policy folder. It permits exactly what `subject.covers`, for this
+    principal.
 
     `sends_private`: the prompt said that private data could leave, so the yes permits that too.
     """
@@ -49,18 +59,30 @@ def always_policy(subject: Subject, principal: str, approval_id: str, when_ms: i
         subject,
         principal,
         name=f"always-{approval_id}",
-        reason=f"approved for always: {described(subject)}{', also with private data' if sends_private else ''}",
+        reason=(
+            "approved for always:"
+            f" {described(subject)}{', also with private data' if sends_private else ''}"
+        ),
         origin=f"approval {approval_id}, {stamp(when_ms)}",
         sends_private=sends_private,
     )
 
 
-def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: str, sends_private: bool = False) -> str:
+def permit(
+    subject: Subject,
+    principal: str,
+    *,
+    name: str,
+    reason: str,
+    origin: str,
+    sends_private: bool = False,
+) -> str:
     """A policy that lets exactly what `subject.covers` run unattended, for this principal."""
     values = (subject.tool, subject.value, name)
     if any("\ud800" <= char <= "\udfff" for value in values for char in value):
         raise InvalidInput(
-            "the approved value is not valid text and cannot be written as a policy; approve it for the session instead"
+            "the approved value is not valid text and cannot be written as a policy; approve it for"
+            " the session instead"
         )
     kind, who = request.principal(principal)
     unattended = 'action == Action::"run_unattended"'
@@ -78,7 +100,11 @@ def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: 
 
 
 def described(subject: Subject) -> str:
-    what = f" with {_WHAT[subject.kind]} {subject.value}" if subject.kind != "tool" else ", whatever its arguments"
+    what = (
+        f" with {_WHAT[subject.kind]} {subject.value}"
+        if subject.kind != "tool"
+        else ", whatever its arguments"
+    )
     return f"{subject.tool}{what}"
 
 
@@ -91,7 +117,9 @@ def _condition(subject: Subject) -> str:
     if subject.kind == "tool":
         return ""
     if not value:
-        raise InvalidInput(f"an approval for always needs a {subject.kind}; an empty one would cover everything")
+        raise InvalidInput(
+            f"an approval for always needs a {subject.kind}; an empty one would cover everything"
+        )
     match subject.kind:
         case "path_prefix":
             prefix = value.rstrip("/")

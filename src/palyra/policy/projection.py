@@ -1,6 +1,8 @@
-"""What of a call's facts a set of policies can tell apart: read from the policies' trees, never from their text.
+"""What of a call's facts a set of policies can tell apart: read from the policies' trees, never
+from their text.
 
-The rule: a fact that is compared with constants only counts by the outcomes; used in any other way, it counts whole.
+The rule: a fact that is compared with constants only counts by the outcomes; used in any other way,
+it counts whole.
 """
 
 import operator
@@ -9,7 +11,7 @@ from typing import Any
 
 from palyra.core.verdicts import Question
 from palyra.policy import request
-from palyra.policy.sources import Rule
+from palyra.policy.sources import PolicyRule
 
 # What is new in nearly every call. Everything else of a question is among few values.
 OWN = frozenset({"paths", "path", "touches", "command", "session", "now_ms", "hour"})
@@ -29,12 +31,15 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 _SETS = frozenset({"paths", "touches", "hosts", "domains", "recipients", "sources", "obeyed_by"})
 _CONTAINS = ("contains", "containsAny", "containsAll")
 
-# A fact, and the comparison with a constant that it stands in; no comparison: it is used in another way.
+# A fact, and the comparison with a constant that it stands in; no comparison: it is used in another
+# way.
 _Use = tuple[str, str, dict[str, Any]]
 
 
-def kept(rules: Iterable[Rule]) -> dict[str, frozenset[Any]]:
-    """Sets that these rules only ask for certain members. The others make no difference and need not be told."""
+def kept(rules: Iterable[PolicyRule]) -> dict[str, frozenset[Any]]:
+    """Sets that these rules only ask for certain members. The others make no difference and need
+    not be told.
+    """
     found: dict[str, frozenset[Any]] = {}
     whole = set[str]()
     for name, key, value in (use for rule in rules for use in _uses(rule.tree)):
@@ -46,8 +51,10 @@ def kept(rules: Iterable[Rule]) -> dict[str, frozenset[Any]]:
     return {name: members for name, members in found.items() if name not in whole}
 
 
-def projection(rules: Iterable[Rule]) -> Project:
-    """Two questions that are alike otherwise and give the same here are answered the same by these rules."""
+def projection(rules: Iterable[PolicyRule]) -> Project:
+    """Two questions that are alike otherwise and give the same here are answered the same by these
+    rules.
+    """
     tests: dict[str, list[Test] | None] = {}
     for rule in rules:
         for name, key, value in _uses(rule.tree):
@@ -94,7 +101,9 @@ def _uses(tree: Any) -> Iterator[_Use]:
 def _fact(node: Any) -> str | None:
     """The name, if this is `context.name`."""
     inner = node.get(".") if isinstance(node, dict) else None
-    return inner["attr"] if isinstance(inner, dict) and inner.get("left") == request.CONTEXT else None
+    return (
+        inner["attr"] if isinstance(inner, dict) and inner.get("left") == request.CONTEXT else None
+    )
 
 
 def _test(key: str, value: dict[str, Any]) -> Test | None:

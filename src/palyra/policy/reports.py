@@ -1,4 +1,6 @@
-"""What the tools over recorded decisions report. Plain values without the policy engine: the command line reads them too."""
+"""What the tools over recorded decisions report. Plain values without the policy engine: the
+command line reads them too.
+"""
 
 from msgspec import Struct
 
@@ -6,7 +8,9 @@ from palyra.core.verdicts import Word
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One call that would be decided otherwise; `times` is how often calls just like it were made."""
+    """One call that would be decided otherwise; `times` is how often calls just like it were
+    made.
+    """
 
     call_id: str
     session_id: str
@@ -31,8 +35,9 @@ class Hit(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """`not_asked`: refused before policy was asked. `unknown`: recorded without what a question needs. `inexact`: decided again
-    with a redacted scope."""
+    """`not_asked`: refused before policy was asked. `unknown`: recorded without what a question
+    needs. `inexact`: decided again with a redacted scope.
+    """
 
     version: str
     calls: int
@@ -48,9 +53,11 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class Shadowed(Struct, frozen=True, kw_only=True):
-    """What the shadow policies would have decided, from the record. `calls` were decided while a shadow was there.
+    """What the shadow policies would have decided, from the record. `calls` were decided while a
+    shadow was there.
 
-    `named` is the shadow of now, empty if there is none; `versions` are those that decided, oldest first.
+    `named` is the shadow of now, empty if there is none; `versions` are those that decided, oldest
+    first.
     """
 
     named: str
@@ -86,7 +93,9 @@ class Left(Struct, frozen=True, kw_only=True):
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
-    """`cedar` is all permits in one text. `passing` of the approved calls run unattended with it, and none of the denied."""
+    """`cedar` is all permits in one text. `passing` of the approved calls run unattended with it,
+    and none of the denied.
+    """
 
     cedar: str
     permits: list[Permit]

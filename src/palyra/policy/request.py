@@ -1,4 +1,6 @@
-"""What Cedar is told about one call, made from the question alone. A question that is not exact is refused, never guessed at."""
+"""What Cedar is told about one call, made from the question alone. A question that is not exact is
+refused, never guessed at.
+"""
 
 import posixpath
 import re
@@ -10,7 +12,7 @@ import msgspec
 from palyra.core import obeyed_files
 from palyra.core.errors import InvalidInput
 from palyra.core.ids import check_principal
-from palyra.core.obeyed_files import Row
+from palyra.core.obeyed_files import ObeyedFiles
 from palyra.core.tools import Scope
 from palyra.core.verdicts import Question
 
@@ -23,7 +25,7 @@ _HOMES = ("/home", "/Users")
 _SENDING = frozenset({"network", "message", "browser"})
 _BELOW_HOMES = ("/home/", "/Users/")
 _LONE_HOMES = ("/root", "/var/root")
-_ANYTHING = Row("programs", "some program", (), "told")
+_ANYTHING = ObeyedFiles("programs", "some program", (), "told")
 
 
 def check(question: Question) -> None:
@@ -31,10 +33,9 @@ def check(question: Question) -> None:
     scope = question.scope
     for path in (*scope.paths, *((scope.workspace,) if scope.workspace else ())):
         if not _RESOLVED.fullmatch(path):
-            raise InvalidInput(f"the path {path!r} is not absolute and resolved; a decision needs the real path")
-
-
-# --- entities ---------------------------------------------------------------------------------------------------------
+            raise InvalidInput(
+                f"the path {path!r} is not absolute and resolved; a decision needs the real path"
+            )
 
 
 def principal(name: str) -> tuple[str, str]:
@@ -56,16 +57,28 @@ def uid(kind: str, name: str) -> dict[str, str]:
 
 
 def entities(question: Question, groups: Groups) -> str:
-    """The principal, tool, agent, channel and skill of the question, in Cedar's JSON: all that stays the same between calls."""
+    """The principal, tool, agent, channel and skill of the question, in Cedar's JSON: all that
+    stays the same between calls.
+    """
     tool = question.tool
     kind, name = principal(question.principal)
     connector = {"connector": name.partition(":")[0]} if kind == "ChannelSender" else {}
     about_tool = {"capabilities": tool.capabilities, "effect": tool.effect, "source": tool.source}
-    skills = [uid("Skill", tool.source.removeprefix("skill:"))] if tool.source.startswith("skill:") else []
+    skills = (
+        [uid("Skill", tool.source.removeprefix("skill:"))]
+        if tool.source.startswith("skill:")
+        else []
+    )
 
-    def entity(this: dict[str, str], section: str, member: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    def entity(
+        this: dict[str, str], section: str, member: str, attributes: dict[str, Any]
+    ) -> dict[str, Any]:
         parents = [uid("Group", group) for group in groups.get((section, member), ())]
-        return {"uid": this, "attrs": attributes, "parents": parents + (skills if section == "tools" else [])}
+        return {
+            "uid": this,
+            "attrs": attributes,
+            "parents": parents + (skills if section == "tools" else []),
+        }
 
     known = [
         entity(uid(kind, name), "principals", question.principal, connector),
@@ -75,9 +88,6 @@ def entities(question: Question, groups: Groups) -> str:
         *(entity(skill, "skills", skill["id"], {}) for skill in skills),
     ]
     return msgspec.json.encode(known).decode()
-
-
-# --- facts ------------------------------------------------------------------------------------------------------------
 
 
 def in_workspace(scope: Scope) -> bool:
@@ -93,15 +103,22 @@ def wide(scope: Scope) -> bool:
 
 
 def _is_wide(path: str, workspace: str) -> bool:
-    if path == "/" or path in _HOMES or path in _LONE_HOMES or (path.count("/") == 2 and path.startswith(_BELOW_HOMES)):
+    if (
+        path == "/"
+        or path in _HOMES
+        or path in _LONE_HOMES
+        or (path.count("/") == 2 and path.startswith(_BELOW_HOMES))
+    ):
         return True
     return workspace.startswith(path + "/")
 
 
-def obeyed(question: Question) -> dict[str, Row]:
-    """Return the files that a call would write and other programs obey, each with the row of the table that names it.
+def obeyed(question: Question) -> dict[str, ObeyedFiles]:
+    """Return the files that a call would write and other programs obey, each with the row of the
+    table that names it.
 
-    A skill says in which folders it writes and not what, so each of its folders may come to hold such a file.
+    A skill says in which folders it writes and not what, so each of its folders may come to hold
+    such a file.
     """
     tool, scope = question.tool, question.scope
     if "fs.write" not in tool.capabilities:
@@ -110,7 +127,10 @@ def obeyed(question: Question) -> dict[str, Row]:
         return dict.fromkeys(scope.paths or (scope.workspace or "/",), _ANYTHING)
     root = scope.workspace.rstrip("/") + "/"
     # A workspace may lie in a folder that some program obeys; what counts is the name inside.
-    found = {path: obeyed_files.obeyed(path.removeprefix(root) if scope.workspace else path) for path in scope.paths}
+    found = {
+        path: obeyed_files.obeyed(path.removeprefix(root) if scope.workspace else path)
+        for path in scope.paths
+    }
     return {path: row for path, row in found.items() if row is not None}
 
 
@@ -119,7 +139,9 @@ def obeyed_by(question: Question) -> list[str]:
 
 
 def common_path(paths: tuple[str, ...]) -> str:
-    """All paths in one string, such that `like "P/*"` holds for it exactly when it holds for each of them."""
+    """All paths in one string, such that `like "P/*"` holds for it exactly when it holds for each
+    of them.
+    """
     if not paths:
         return ""
     shared = posixpath.commonpath(paths)
@@ -141,7 +163,9 @@ def hosts(scope: Scope) -> list[str]:
 
 
 def canonical_host(host: str) -> str:
-    """Names are the same in any case and with or without the root's dot, and a forbid must not be dodged by spelling."""
+    """Names are the same in any case and with or without the root's dot, and a forbid must not be
+    dodged by spelling.
+    """
     return host.lower().rstrip(".")
 
 
@@ -165,9 +189,13 @@ def sends_private(question: Question) -> bool:
 
 
 def sends(question: Question) -> bool:
-    """Whether the call takes anything out. A process does so only if it is given hosts: without, it has no network."""
+    """Whether the call takes anything out. A process does so only if it is given hosts: without, it
+    has no network.
+    """
     scope = question.scope
-    return bool(scope.hosts or scope.recipients) or not _SENDING.isdisjoint(question.tool.capabilities)
+    return bool(scope.hosts or scope.recipients) or not _SENDING.isdisjoint(
+        question.tool.capabilities
+    )
 
 
 def _only_host(question: Question) -> str:
@@ -181,8 +209,8 @@ def _reference(kind: str, name: str) -> dict[str, Any]:
 
 CONTEXT = {"Var": "context"}
 
-# One entry for each attribute of `Call` in the schema. A call is told only what the loaded policies mention, so a fact costs
-# nothing until a policy uses it.
+# One entry for each attribute of `Call` in the schema. A call is told only what the loaded policies
+# mention, so a fact costs nothing until a policy uses it.
 FACTS: dict[str, Callable[[Question], Any]] = {
     "agent": lambda q: _reference("Agent", q.agent),
     "channel": lambda q: _reference("Channel", q.channel),
@@ -208,21 +236,26 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "confidentiality": lambda q: q.label.confidentiality,
     "sources": lambda q: q.label.sources,
     "private_sources": lambda q: q.label.private_sources,
-    "worker": lambda q: q.tool.source.removeprefix("worker:") if q.tool.source.startswith("worker:") else "",
+    "worker": lambda q: (
+        q.tool.source.removeprefix("worker:") if q.tool.source.startswith("worker:") else ""
+    ),
     "origin": lambda q: q.origin,
     "now_ms": lambda q: q.now_ms,
     "hour": lambda q: q.now_ms // _HOUR_MS % 24,
 }
 
 
-# The facts that policies read; of a set with members named here, only those are told, because no policy asks for others.
+# The facts that policies read; of a set with members named here, only those are told, because no
+# policy asks for others.
 Uses = Mapping[str, frozenset[Any] | None]
 
 
 def facts(question: Question, names: Uses | frozenset[str]) -> dict[str, Any]:
     if isinstance(names, frozenset):
         names = dict.fromkeys(names)
-    return {name: _told(fact(question), names[name]) for name, fact in FACTS.items() if name in names}
+    return {
+        name: _told(fact(question), names[name]) for name, fact in FACTS.items() if name in names
+    }
 
 
 def _told(value: Any, members: frozenset[Any] | None) -> Any:
@@ -230,7 +263,9 @@ def _told(value: Any, members: frozenset[Any] | None) -> Any:
 
 
 def mentioned(tree: Any) -> frozenset[str]:
-    """The facts a policy can read, from Cedar's JSON form of it. Any use of `context` but `context.name` counts as all of them."""
+    """The facts a policy can read, from Cedar's JSON form of it. Any use of `context` but
+    `context.name` counts as all of them.
+    """
     found: set[str] = set()
     waiting = [tree]
     while waiting:

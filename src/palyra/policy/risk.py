@@ -1,4 +1,6 @@
-"""How dangerous a call is, for the person who is asked. Pure; the worst finding counts, so knowing more never lowers the risk."""
+"""How dangerous a call is, for the person who is asked. Pure; the worst finding counts, so knowing
+more never lowers the risk.
+"""
 
 from collections.abc import Iterator
 
@@ -19,7 +21,9 @@ class Assessment(Struct, frozen=True):
 
 def assess(question: Question) -> Assessment:
     """The worst of all findings, with every reason of that weight."""
-    found = [*_by_capability(question), *_by_scope(question), *_by_label(question)] or [_harmless(question)]
+    found = [*_by_capability(question), *_by_scope(question), *_by_label(question)] or [
+        _harmless(question)
+    ]
     worst = max(found, key=lambda finding: ORDER.index(finding.risk)).risk
     reasons = dict.fromkeys(finding.why for finding in found if finding.risk == worst)
     return Assessment(worst, ", and ".join(reasons))
@@ -31,22 +35,35 @@ def reaches_out(question: Question) -> bool:
 
 
 def _harmless(question: Question) -> Assessment:
-    return Assessment("low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained")
+    return Assessment(
+        "low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained"
+    )
 
 
 def _by_capability(question: Question) -> Iterator[Assessment]:
     tool = question.tool
     changes = "fs.write" in tool.capabilities
     if changes and tool.effect != "once":
-        yield Assessment("low", "it changes files and can be undone" if tool.effect == "reversible" else "it changes files")
+        yield Assessment(
+            "low",
+            (
+                "it changes files and can be undone"
+                if tool.effect == "reversible"
+                else "it changes files"
+            ),
+        )
     if changes and tool.effect == "once":
         yield Assessment("high", "it changes files for good")
     if "process" in tool.capabilities:
         yield Assessment("medium", f"it starts {question.scope.program or 'a program'}")
     if "network" in tool.capabilities or "browser" in tool.capabilities:
-        yield Assessment("medium", f"it talks to {', '.join(question.scope.hosts) or 'the network'}")
+        yield Assessment(
+            "medium", f"it talks to {', '.join(question.scope.hosts) or 'the network'}"
+        )
     if "message" in tool.capabilities:
-        yield Assessment("high", f"it writes to {', '.join(question.scope.recipients) or 'other people'}")
+        yield Assessment(
+            "high", f"it writes to {', '.join(question.scope.recipients) or 'other people'}"
+        )
     if "secrets" in tool.capabilities:
         yield Assessment("high", "it is given secrets")
     if tool.effect == "once":
@@ -61,7 +78,9 @@ def _by_scope(question: Question) -> Iterator[Assessment]:
     if scope.paths and not request.in_workspace(scope):
         yield Assessment("high" if writes else "medium", "it leaves the workspace")
     if request.obeyed(question):
-        yield Assessment("high" if question.tool.source.startswith("worker:") else "medium", obeying(question))
+        yield Assessment(
+            "high" if question.tool.source.startswith("worker:") else "medium", obeying(question)
+        )
     if scope.destructive:
         yield Assessment("high", "it may delete or overwrite files for good")
     if request.wide(scope):
@@ -79,9 +98,13 @@ def _by_label(question: Question) -> Iterator[Assessment]:
         sources = ", ".join(label.sources) or "an unknown source"
         yield Assessment("high", f"the model has read untrusted content from {sources}")
         if "secrets" in question.tool.capabilities:
-            yield Assessment("critical", f"it is given secrets after untrusted content from {sources}")
+            yield Assessment(
+                "critical", f"it is given secrets after untrusted content from {sources}"
+            )
     if label.confidentiality != "public" and request.sends(question):
-        yield Assessment("high" if label.confidentiality == "private" else "critical", leaving(question))
+        yield Assessment(
+            "high" if label.confidentiality == "private" else "critical", leaving(question)
+        )
 
 
 def obeying(question: Question) -> str:
@@ -89,12 +112,16 @@ def obeying(question: Question) -> str:
     found = request.obeyed(question)
     root = question.scope.workspace.rstrip("/") + "/"
     named = [f"{row.who} would obey {path.removeprefix(root)}" for path, row in found.items()]
-    return ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else "")
+    return ", ".join(named[:_MOST_NAMED]) + (
+        f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    )
 
 
 def leaving(question: Question) -> str:
     """What could leave, and where to, in words."""
     label, scope = question.label, question.scope
-    what = f"{label.confidentiality} data" + (f" from {', '.join(label.private_sources)}" if label.private_sources else "")
+    what = f"{label.confidentiality} data" + (
+        f" from {', '.join(label.private_sources)}" if label.private_sources else ""
+    )
     where = ", ".join((*scope.hosts, *scope.recipients))
     return f"{what} could go to {where}" if where else f"{what} could leave"

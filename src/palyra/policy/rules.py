@@ -1,7 +1,8 @@
-"""Session rules: a small set of sentences that a person can lay down for one session, and the Cedar they mean.
+"""Session rules: a small set of sentences that a person can lay down for one session, and the Cedar
+they mean.
 
-The rule: what does not fit a form is refused with the list of forms, never guessed at. `words` and `parse` are each other's
-inverse, so the words on the tape are the rule.
+The rule: what does not fit a form is refused with the list of forms, never guessed at. `words` and
+`parse` are each other's inverse, so the words on the tape are the rule.
 """
 
 import posixpath
@@ -18,9 +19,23 @@ from palyra.policy.permanent_grants import pattern, quote
 
 Counted = Literal["files", "calls", "commands"]
 Kind = Literal[
-    "nothing", "ask", "ask_changes", "read_only", "no_commands", "no_network", "never_touch", "never_change", "only_in",
-    "never_use", "only_use", "never_contact", "only_contact", "files", "calls", "commands",
-]  # fmt: skip
+    "nothing",
+    "ask",
+    "ask_changes",
+    "read_only",
+    "no_commands",
+    "no_network",
+    "never_touch",
+    "never_change",
+    "only_in",
+    "never_use",
+    "only_use",
+    "never_contact",
+    "only_contact",
+    "files",
+    "calls",
+    "commands",
+]
 
 # Shown to whoever wrote something that fits none of them; each parses.
 FORMS: tuple[str, ...] = (
@@ -48,21 +63,21 @@ PREFIX = "rule-"
 
 
 class Form(Struct, frozen=True):
-    """What a sentence says. `values` are paths, tools or hosts; `most` is the number of a counting rule."""
+    """What a sentence says. `values` are paths, tools or hosts; `most` is the number of a counting
+    rule.
+    """
 
     kind: Kind
     values: tuple[str, ...] = ()
     most: int = 0
 
 
-class Limit(Struct, frozen=True):
+class CountRule(Struct, frozen=True):
     """A rule that counts. Cedar does not count; whoever runs calls does."""
 
     counted: Counted
     most: int
 
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 _NEVER = r"(?:never|don't|do not|you must not|you must never)"
 _ONLY = r"(?:only {0}|{0} only|just {0})"
@@ -79,36 +94,112 @@ def _only(*verbs: str) -> str:
 _SPELLED: tuple[tuple[Kind, str], ...] = (
     ("nothing", rf"(?:do nothing|{_NEVER} do anything|{_NEVER} act|do not act){_ANY}"),
     ("nothing", r"wait until i (?:say so|tell you(?: to)?)"),
-    ("ask", r"(?:always )?ask(?: me)?(?: first)? before (?:anything|everything|doing anything|every call|each call|any call)"),
+    (
+        "ask",
+        (
+            r"(?:always )?ask(?: me)?(?: first)? before (?:anything|everything|doing anything|every"
+            r" call|each call|any call)"
+        ),
+    ),
     ("ask", r"always ask(?: me)?(?: first)?"),
-    ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:(?:every|each|any|making any) changes?|changes)"),
+    (
+        "ask_changes",
+        (
+            r"(?:always )?ask(?: me)?(?: first)? before (?:(?:every|each|any|making any)"
+            r" changes?|changes)"
+        ),
+    ),
     ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:you )?chang(?:e|ing) anything"),
-    ("read_only", rf"read[- ]only|only read|change nothing|make no changes|{_NEVER} (?:change anything|make (?:any )?changes)"),
-    ("no_commands", rf"no commands|no shell|{_NEVER} run (?:any )?commands?|{_NEVER} use the (?:shell|terminal)"),
-    ("no_network", rf"no (?:network|internet)|(?:stay |work )?offline|{_NEVER} (?:use|access) the (?:network|internet|web)"),
+    (
+        "read_only",
+        (
+            rf"read[- ]only|only read|change nothing|make no changes|{_NEVER} (?:change"
+            r" anything|make (?:any )?changes)"
+        ),
+    ),
+    (
+        "no_commands",
+        (
+            rf"no commands|no shell|{_NEVER} run (?:any )?commands?|{_NEVER} use the"
+            r" (?:shell|terminal)"
+        ),
+    ),
+    (
+        "no_network",
+        (
+            rf"no (?:network|internet)|(?:stay |work )?offline|{_NEVER} (?:use|access) the"
+            r" (?:network|internet|web)"
+        ),
+    ),
     ("no_network", rf"{_NEVER} go online"),
-    ("never_touch", rf"(?:{_NEVER} (?:touch|access|open)|(?:stay|keep) (?:out of|away from)) (?P<v>.+)"),
+    (
+        "never_touch",
+        rf"(?:{_NEVER} (?:touch|access|open)|(?:stay|keep) (?:out of|away from)) (?P<v>.+)",
+    ),
     ("never_change", rf"{_NEVER} (?:change|edit|modify|write to) (?P<v>.+)"),
-    ("only_in", rf"(?:{_only('work', 'operate', 'stay')} (?:in|inside|within)|stay (?:in|inside|within)|only touch) (?P<v>.+)"),
+    (
+        "only_in",
+        (
+            rf"(?:{_only('work', 'operate', 'stay')} (?:in|inside|within)|stay"
+            r" (?:in|inside|within)|only touch) (?P<v>.+)"
+        ),
+    ),
     ("never_use", rf"{_NEVER} (?:use|call) (?P<v>.+)"),
     ("only_use", rf"{_only('use', 'call')} (?P<v>.+)"),
     ("never_contact", rf"{_NEVER} (?:contact|talk to|connect to|fetch from|visit) (?P<v>.+)"),
-    ("only_contact", rf"{_only('contact', 'talk to', 'connect to', 'fetch from', 'visit')} (?P<v>.+)"),
+    (
+        "only_contact",
+        rf"{_only('contact', 'talk to', 'connect to', 'fetch from', 'visit')} (?P<v>.+)",
+    ),
     ("files", rf"(?:change |touch |write |edit )?{_AT_MOST} (?P<n>\w+) files?"),
     ("calls", rf"(?:make |use )?{_AT_MOST} (?P<n>\w+) (?:tool )?calls?"),
     ("commands", rf"(?:run )?{_AT_MOST} (?P<n>\w+) commands?"),
-)  # fmt: skip
+)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`', re.DOTALL)
 _STRAIGHT = str.maketrans({"“": '"', "”": '"', "„": '"'})
 # A value that needs no quotes: one word that cannot be mistaken for one of ours.
 _BARE = re.compile(r"[\w/.@%+=:~\[\]-]*[\w/~\]]")
 _VAGUE = frozenset(
     (
-        "a", "all", "and", "any", "anybody", "anyone", "anything", "everybody", "everyone", "everything", "file", "files",
-        "folder", "folders", "i", "it", "me", "my", "nothing", "or", "other", "others", "our", "people", "please", "that",
-        "the", "them", "there", "these", "things", "this", "those", "us", "with", "without", "your",
+        "a",
+        "all",
+        "and",
+        "any",
+        "anybody",
+        "anyone",
+        "anything",
+        "everybody",
+        "everyone",
+        "everything",
+        "file",
+        "files",
+        "folder",
+        "folders",
+        "i",
+        "it",
+        "me",
+        "my",
+        "nothing",
+        "or",
+        "other",
+        "others",
+        "our",
+        "people",
+        "please",
+        "that",
+        "the",
+        "them",
+        "there",
+        "these",
+        "things",
+        "this",
+        "those",
+        "us",
+        "with",
+        "without",
+        "your",
     )
-)  # fmt: skip
+)
 _PATHS: frozenset[Kind] = frozenset({"never_touch", "never_change", "only_in"})
 _TOOLS: frozenset[Kind] = frozenset({"never_use", "only_use"})
 _HOSTS: frozenset[Kind] = frozenset({"never_contact", "only_contact"})
@@ -129,7 +220,9 @@ def parse(text: str) -> Form:
     values: list[str] = []
 
     def put_aside(found: re.Match[str]) -> str:
-        values.append(re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL) if found[1] is not None else found[2])
+        values.append(
+            re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL) if found[1] is not None else found[2]
+        )
         return f"\0{len(values) - 1}\0"
 
     # Curly quotes are quotes where there are no straight ones; else they are part of a name.
@@ -173,12 +266,16 @@ def _number(text: str) -> int:
 
 def _refused(why: str) -> InvalidInput:
     return InvalidInput(
-        f"{why}; a rule is one of these: {'; '.join(FORMS)}. A name with spaces is put in double quotes", forms=list(FORMS)
+        f"{why}; a rule is one of these: {'; '.join(FORMS)}. A name with spaces is put in double"
+        " quotes",
+        forms=list(FORMS),
     )
 
 
 class Names(Struct, frozen=True):
-    """How the values of a rule are made exact; each raises InvalidInput for what it does not know."""
+    """How the values of a rule are made exact; each raises InvalidInput for what it does not
+    know.
+    """
 
     path: Callable[[str], str]
     tool: Callable[[str], str]
@@ -197,8 +294,6 @@ def exact(form: Form, names: Names) -> Form:
         return form
     return Form(form.kind, tuple(dict.fromkeys(map(make, form.values))), form.most)
 
-
-# --- saying -----------------------------------------------------------------------------------------------------------
 
 _WORDS: dict[Kind, str] = {
     "nothing": "do nothing until I say so",
@@ -222,11 +317,15 @@ _COMMANDS_ASK = "commands ask each time, because what they touch cannot be known
 _MEANS: dict[Kind, str] = {
     "nothing": "every call is denied until the rule is removed",
     "ask": "every call waits for an answer, also what was allowed before",
-    "ask_changes": "everything that is not only reading waits for an answer, also what was allowed before",
+    "ask_changes": (
+        "everything that is not only reading waits for an answer, also what was allowed before"
+    ),
     "read_only": "only tools that change nothing run; commands do not",
     "no_commands": "nothing that starts a program runs",
     "no_network": "nothing that reaches the network, a browser or other people runs",
-    "never_touch": f"calls on this or below it are denied, calls on a folder around it ask; {_COMMANDS_ASK}",
+    "never_touch": (
+        f"calls on this or below it are denied, calls on a folder around it ask; {_COMMANDS_ASK}"
+    ),
     "never_change": f"calls that may change this or what lies below it are denied; {_COMMANDS_ASK}",
     "only_in": f"calls on other paths are denied; {_COMMANDS_ASK}",
     "never_use": "calls of these tools are denied",
@@ -241,7 +340,11 @@ _MEANS: dict[Kind, str] = {
 
 def words(form: Form) -> str:
     """The one sentence for a form."""
-    shown = str(form.most) if form.kind in ("files", "calls", "commands") else ", ".join(map(_spelled, form.values))
+    shown = (
+        str(form.most)
+        if form.kind in ("files", "calls", "commands")
+        else ", ".join(map(_spelled, form.values))
+    )
     return _WORDS[form.kind].format(shown)
 
 
@@ -257,12 +360,13 @@ def _spelled(value: str) -> str:
     return f'"{escaped}"'
 
 
-# --- meaning ----------------------------------------------------------------------------------------------------------
-
 _RUN = 'action == Action::"run"'
 _UNATTENDED = 'action == Action::"run_unattended"'
 _PROCESS = 'context.capabilities.contains("process")'
-_OUT = 'context.capabilities.containsAny(["network", "browser", "message"]) || !context.hosts.isEmpty()'
+_OUT = (
+    'context.capabilities.containsAny(["network", "browser", "message"]) ||'
+    " !context.hosts.isEmpty()"
+)
 
 
 def cedar(rule: SessionRule) -> str:
@@ -273,7 +377,10 @@ def cedar(rule: SessionRule) -> str:
     for number, (action, condition) in enumerate(_forbids(form)):
         name = f"{PREFIX}{rule.rule_id}" + (f"-{number + 1}" if number else "")
         when = f" when {{\n  {condition}\n}}" if condition else ""
-        texts.append(f"@id({quote(name)})\n@reason({quote(reason)})\nforbid (\n  principal,\n  {action},\n  resource\n){when};\n")
+        texts.append(
+            f"@id({quote(name)})\n@reason({quote(reason)})\nforbid (\n  principal,\n  {action},\n "
+            f" resource\n){when};\n"
+        )
     return "\n".join(texts)
 
 
@@ -296,10 +403,19 @@ def _forbids(form: Form) -> Iterable[tuple[str, str]]:
             yield _UNATTENDED, " || ".join([_PROCESS, *_around(form.values)])
         case "never_change":
             wide = f"context.touches.containsAny({_set(form.values)})"
-            yield _RUN, f'context.effect != "pure" && ({" || ".join([wide, *_around(form.values)])}) && !({_PROCESS})'
+            yield (
+                _RUN,
+                (
+                    f'context.effect != "pure" && ({" || ".join([wide, *_around(form.values)])}) &&'
+                    f" !({_PROCESS})"
+                ),
+            )
             yield _UNATTENDED, _PROCESS
         case "only_in":
-            inside = " || ".join(f'context.path == {quote(path)} || context.path like "{_below(path)}"' for path in form.values)
+            inside = " || ".join(
+                f'context.path == {quote(path)} || context.path like "{_below(path)}"'
+                for path in form.values
+            )
             yield _RUN, f'context.path != "" && !({inside})'
             yield _UNATTENDED, _PROCESS
         case "never_use":
@@ -309,7 +425,13 @@ def _forbids(form: Form) -> Iterable[tuple[str, str]]:
         case "never_contact":
             yield _RUN, f"context.domains.containsAny({_set(form.values)})"
         case "only_contact":
-            yield _RUN, f"({_OUT}) && (context.hosts.isEmpty() || !{_set(form.values)}.containsAll(context.hosts))"
+            yield (
+                _RUN,
+                (
+                    f"({_OUT}) && (context.hosts.isEmpty() ||"
+                    f" !{_set(form.values)}.containsAll(context.hosts))"
+                ),
+            )
         case "files":
             yield _UNATTENDED, _PROCESS
         case "calls" | "commands":
@@ -329,7 +451,9 @@ def _below(path: str) -> str:
 
 
 def _around(paths: Iterable[str]) -> list[str]:
-    """A tool that is given a folder may go through everything in it, so a folder around the path is not harmless."""
+    """A tool that is given a folder may go through everything in it, so a folder around the path is
+    not harmless.
+    """
     above = set[str]()
     for path in paths:
         while path not in ("/", ""):
@@ -338,10 +462,10 @@ def _around(paths: Iterable[str]) -> list[str]:
     return [f"context.paths.containsAny({_set(sorted(above))})"] if above else []
 
 
-def limit(rule: SessionRule) -> Limit | None:
+def limit(rule: SessionRule) -> CountRule | None:
     form = parse(rule.words)
     match form.kind:
         case "files" | "calls" | "commands":
-            return Limit(form.kind, form.most)
+            return CountRule(form.kind, form.most)
         case _:
             return None

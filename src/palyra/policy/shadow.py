@@ -1,4 +1,6 @@
-"""A second set of policies that is asked beside the one in force. It is recorded where it differs and enforced nowhere."""
+"""A second set of policies that is asked beside the one in force. It is recorded where it differs
+and enforced nowhere.
+"""
 
 from pathlib import Path
 
@@ -7,13 +9,18 @@ from palyra.policy.store import PolicyStore
 
 
 def open_shadow(named: str, folder: Path | None, preset: str) -> PolicyStore | None:
-    """The set that `named` means: a preset with the folder in force, or another folder with the preset in force.
+    """The set that `named` means: a preset with the folder in force, or another folder with the
+    preset in force.
 
     ConfigInvalid if it does not load: a trial that silently tries nothing would be misread.
     """
     if not named:
         return None
-    return PolicyStore(folder, named) if named in PRESETS else PolicyStore(Path(named).expanduser(), preset)
+    return (
+        PolicyStore(folder, named)
+        if named in PRESETS
+        else PolicyStore(Path(named).expanduser(), preset)
+    )
 
 
 def name(shadow: PolicyStore) -> str:

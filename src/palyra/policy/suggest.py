@@ -1,7 +1,9 @@
-"""Permits that would have spared a person the approvals they gave: as few as possible, each as narrow as what it covers.
+"""Permits that would have spared a person the approvals they gave: as few as possible, each as
+narrow as what it covers.
 
-The rule: nothing that was denied is ever covered, nothing is wider than a subject an approval could have had (never a whole
-tool), and what is suggested has been tried on the record before anybody sees it.
+The rule: nothing that was denied is ever covered, nothing is wider than a subject an approval could
+have had (never a whole tool), and what is suggested has been tried on the record before anybody
+sees it.
 """
 
 import posixpath
@@ -16,7 +18,7 @@ from palyra.policy.backtest import about, question
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Left, Permit, Suggestion
 from palyra.store import decisions
-from palyra.store.decisions import Answered, Read, Recorded
+from palyra.store.decisions import AnsweredCall, Read, RecordedCall
 
 # From narrow to wide; of two that cover the same, the earlier is suggested.
 _WIDTH = ("command", "path_prefix", "recipient", "host", "program")
@@ -25,7 +27,7 @@ _WIDTH = ("command", "path_prefix", "recipient", "host", "program")
 class _Case(NamedTuple):
     """`sends_private`: the prompt said that private data could leave."""
 
-    call: Recorded
+    call: RecordedCall
     subjects: tuple[Subject, ...]
     sends_private: bool
 
@@ -42,11 +44,16 @@ class _Chosen(NamedTuple):
 
 def suggest(read: Read, policies: PolicySet, since_ms: int) -> Suggestion:
     """From every approval answered since then. Long: call it from a thread."""
-    answers = [each for page in decisions.pages(read, since_ms) for each in page if isinstance(each, Answered)]
+    answers = [
+        each
+        for page in decisions.pages(read, since_ms)
+        for each in page
+        if isinstance(each, AnsweredCall)
+    ]
     return of_answers(answers, policies)
 
 
-def of_answers(answers: Iterable[Answered], policies: PolicySet) -> Suggestion:
+def of_answers(answers: Iterable[AnsweredCall], policies: PolicySet) -> Suggestion:
     approved, denied = _sorted_out(answers)
     waiting = [case for case in approved if not _allowed(policies, case)]
     by_kind: dict[tuple[str, str], list[_Case]] = defaultdict(list)
@@ -55,7 +62,11 @@ def of_answers(answers: Iterable[Answered], policies: PolicySet) -> Suggestion:
     permits: list[Permit] = []
     covered: set[str] = set()
     for (principal, tool), cases in sorted(by_kind.items()):
-        against = [case for case in denied if (case.call.principal, case.call.proposed.tool) == (principal, tool)]
+        against = [
+            case
+            for case in denied
+            if (case.call.principal, case.call.proposed.tool) == (principal, tool)
+        ]
         for chosen in _cover(cases, against):
             permits.append(_permit(len(permits) + 1, principal, chosen))
             covered.update(case.call.proposed.call_id for case in chosen.cases)
@@ -72,8 +83,10 @@ def of_answers(answers: Iterable[Answered], policies: PolicySet) -> Suggestion:
     )
 
 
-def _sorted_out(answers: Iterable[Answered]) -> tuple[list[_Case], list[_Case]]:
-    """What a person said yes to as it was, and what they said no to. Edited calls and answers that never came are neither."""
+def _sorted_out(answers: Iterable[AnsweredCall]) -> tuple[list[_Case], list[_Case]]:
+    """What a person said yes to as it was, and what they said no to. Edited calls and answers that
+    never came are neither.
+    """
     approved, denied = [], []
     for each in answers:
         asked = each.call.proposed.asked
@@ -81,7 +94,12 @@ def _sorted_out(answers: Iterable[Answered]) -> tuple[list[_Case], list[_Case]]:
         case = _Case(each.call, each.request.subjects, flow is not None and flow.sends_private)
         if each.answer.decision == "deny" and asked is not None:
             denied.append(case)
-        elif each.answer.decision == "allow" and each.answer.arguments is None and asked is not None and asked.exact:
+        elif (
+            each.answer.decision == "allow"
+            and each.answer.arguments is None
+            and asked is not None
+            and asked.exact
+        ):
             approved.append(case)
     return approved, denied
 
@@ -91,31 +109,46 @@ def _allowed(policies: PolicySet, case: _Case) -> bool:
 
 
 def _cover(cases: list[_Case], against: list[_Case]) -> list[_Chosen]:
-    """The fewest subjects that cover these cases and none against. What no subject covers is left over."""
-    # Subjects of a call are all that could cover it, so nobody needs to try every subject on every call.
+    """The fewest subjects that cover these cases and none against. What no subject covers is left
+    over.
+    """
+    # Subjects of a call are all that could cover it, so nobody needs to try every subject on every
+    # call.
     reach: dict[Subject, set[Scope]] = defaultdict(set)
     for case in {case.scope: case for case in cases}.values():
         for subject in _subjects(case):
             if _covers(subject, case):
                 reach[subject].add(case.scope)
-    too_wide = {subject: found for subject in reach if (found := [case for case in against if _covers(subject, case)])}
+    too_wide = {
+        subject: found
+        for subject in reach
+        if (found := [case for case in against if _covers(subject, case)])
+    }
     fit = [subject for subject in reach if subject not in too_wide]
     chosen: list[_Chosen] = []
     waiting = {case.scope for case in cases}
     while waiting:
-        best = max(fit, key=lambda subject: (len(reach[subject] & waiting), _narrowness(subject)), default=None)
+        best = max(
+            fit,
+            key=lambda subject: (len(reach[subject] & waiting), _narrowness(subject)),
+            default=None,
+        )
         group = reach[best] & waiting if best is not None else set()
         if not group:
             break
         narrow = max((each for each in fit if group <= reach[each]), key=_narrowness)
-        near = [case for wider, denied in too_wide.items() if _around(wider, narrow) for case in denied]
+        near = [
+            case for wider, denied in too_wide.items() if _around(wider, narrow) for case in denied
+        ]
         chosen.append(_Chosen(narrow, [case for case in cases if case.scope in group], near))
         waiting -= group
     return chosen
 
 
 def _subjects(case: _Case) -> Iterable[Subject]:
-    """What the approval offered, never the tool as a whole, and the folders between a path and its workspace."""
+    """What the approval offered, never the tool as a whole, and the folders between a path and its
+    workspace.
+    """
     for subject in case.subjects:
         if subject.kind == "tool" or not subject.value:
             continue
@@ -139,17 +172,26 @@ def _around(wider: Subject, narrow: Subject) -> bool:
     """Whether one subject would have been the next wider thing to suggest instead of another."""
     if wider.kind == "path_prefix" == narrow.kind:
         return f"{narrow.value}/".startswith(wider.value.rstrip("/") + "/")
-    return wider.kind == "program" and narrow.kind == "command" and narrow.value.split(maxsplit=1)[:1] == [wider.value]
+    return (
+        wider.kind == "program"
+        and narrow.kind == "command"
+        and narrow.value.split(maxsplit=1)[:1] == [wider.value]
+    )
 
 
 def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
     subject, cases = chosen.subject, chosen.cases
     name, what = f"suggested-{number}", permanent_grants.described(subject)
     times = sorted(case.call.time_ms for case in cases)
-    origin = f"policy suggest: {len(cases)} approvals, {permanent_grants.stamp(times[0])} to {permanent_grants.stamp(times[-1])}"
+    origin = (
+        f"policy suggest: {len(cases)} approvals, {permanent_grants.stamp(times[0])} to"
+        f" {permanent_grants.stamp(times[-1])}"
+    )
     private = any(case.sends_private for case in cases)
     reason = f"approved {len(cases)} times: {what}{', also with private data' if private else ''}"
-    text = permanent_grants.permit(subject, principal, name=name, reason=reason, origin=origin, sends_private=private)
+    text = permanent_grants.permit(
+        subject, principal, name=name, reason=reason, origin=origin, sends_private=private
+    )
     return Permit(
         id=name,
         tool=subject.tool,
@@ -162,14 +204,19 @@ def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
     )
 
 
-def _tried(policies: PolicySet, permits: list[Permit], denied: list[_Case]) -> tuple[PolicySet, list[Permit]]:
-    """Decide the record again with the permits. One that lets a denied call pass is thrown out, however it came about."""
+def _tried(
+    policies: PolicySet, permits: list[Permit], denied: list[_Case]
+) -> tuple[PolicySet, list[Permit]]:
+    """Decide the record again with the permits. One that lets a denied call pass is thrown out,
+    however it came about.
+    """
     while True:
         tried = policies.plus("suggested.cedar", "\n".join(permit.cedar for permit in permits))
         wrong = {
             each
             for case in denied
-            if not _allowed(policies, case) and isinstance(verdict := judge.judge(tried, question(case.call)), Allow)
+            if not _allowed(policies, case)
+            and isinstance(verdict := judge.judge(tried, question(case.call)), Allow)
             for each in verdict.policies
         }
         if not wrong:
@@ -183,6 +230,12 @@ def _left(tried: PolicySet, waiting: list[_Case], covered: set[str]) -> list[Lef
         verdict = judge.judge(tried, question(case.call))
         if not isinstance(verdict, Allow):
             call = case.call.proposed
-            why = verdict.reason if call.call_id in covered else "every permit for it would also cover a call that was denied"
-            left.append(Left(call_id=call.call_id, tool=call.tool, about=about(case.scope), why=why))
+            why = (
+                verdict.reason
+                if call.call_id in covered
+                else "every permit for it would also cover a call that was denied"
+            )
+            left.append(
+                Left(call_id=call.call_id, tool=call.tool, about=about(case.scope), why=why)
+            )
     return left

@@ -1,4 +1,6 @@
-"""Reloads the policies when their files change. A change that does not load is reported and changes nothing."""
+"""Reloads the policies when their files change. A change that does not load is reported and changes
+nothing.
+"""
 
 import asyncio
 import logging
@@ -13,8 +15,12 @@ _AGAIN_S = 5.0
 OnChange = Callable[[PolicyStore, Reloaded], Awaitable[None]]
 
 
-async def watch(stores: Iterable[PolicyStore | None], on_change: OnChange, quiet_ms: int = 300) -> None:
-    """Watch the stores' folders until the task is cancelled. `on_change` hears of new sets and of problems."""
+async def watch(
+    stores: Iterable[PolicyStore | None], on_change: OnChange, quiet_ms: int = 300
+) -> None:
+    """Watch the stores' folders until the task is cancelled. `on_change` hears of new sets and of
+    problems.
+    """
     async with asyncio.TaskGroup() as group:
         for store in stores:
             if store is not None and store.folder is not None:
@@ -33,7 +39,9 @@ async def _watch(store: PolicyStore, on_change: OnChange, quiet_ms: int) -> None
                 last = await _reload(store, on_change, last)
         except Exception:
             # Who changes a policy relies on it: the watch must not end in silence.
-            log.exception("the policies in %s cannot be watched; it is tried again in a moment", store.folder)
+            log.exception(
+                "the policies in %s cannot be watched; it is tried again in a moment", store.folder
+            )
             missed = True
             await asyncio.sleep(_AGAIN_S)
 

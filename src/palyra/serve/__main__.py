@@ -1,4 +1,6 @@
-"""`python -m palyra.serve [--home FOLDER] [--port N] [--quic]`: the daemon without the command line around it."""
+"""`python -m palyra.serve [--home FOLDER] [--port N] [--quic]`: the daemon without the command line
+around it.
+"""
 
 import argparse
 import os

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from palyra.api import exposure, listen_sockets
 from palyra.api.app import App
 from palyra.core.errors import ConfigInvalid
-from palyra.serve.config.schema import Server as ServerSettings
+from palyra.serve.config.schema import ServerSection as ServerSettings
 
 if TYPE_CHECKING:
     from palyra.features.tls.key_pair import Pair
@@ -15,20 +15,30 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened(app: App, settings: ServerSettings, certificates: "Certificates", pair: "Pair | None") -> AsyncIterator[str]:
-    """The door for as long as the block lasts; gives the address that programs on this machine use."""
+async def opened(
+    app: App, settings: ServerSettings, certificates: "Certificates", pair: "Pair | None"
+) -> AsyncIterator[str]:
+    """The door for as long as the block lasts; gives the address that programs on this machine
+    use.
+    """
     address = exposure.address_of(settings.host, tls=pair is not None)
     # gRPC binds by itself and says only that it could not: asked first, the port says who has it.
-    listen_sockets.bind(settings.host, settings.grpc_port, tls=pair is not None, setting="server.grpc_port").close()
+    listen_sockets.bind(
+        settings.host, settings.grpc_port, tls=pair is not None, setting="server.grpc_port"
+    ).close()
     try:
         from palyra.api.grpc import credentials
         from palyra.api.grpc.server import GrpcServer
     except ModuleNotFoundError as error:
         raise ConfigInvalid(
-            f"server.grpc is on, but {error.name} is not installed: `pip install 'palyra[grpc]'`, or turn it off", key="server.grpc"
+            f"server.grpc is on, but {error.name} is not installed: `pip install 'palyra[grpc]'`,"
+            " or turn it off",
+            key="server.grpc",
         ) from error
     server = GrpcServer(app)
-    port = await server.start(address, settings.grpc_port, None if pair is None else credentials.of(certificates, pair))
+    port = await server.start(
+        address, settings.grpc_port, None if pair is None else credentials.of(certificates, pair)
+    )
     host = exposure.called(address)
     try:
         yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from palyra.api.app import App
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 from palyra.core.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened(udp: socket.socket, app: App, limits: Limits, certificates: "Certificates", pair: "Pair") -> AsyncIterator[None]:
+async def opened(
+    udp: socket.socket, app: App, limits: ApiLimits, certificates: "Certificates", pair: "Pair"
+) -> AsyncIterator[None]:
     try:
         from palyra.api.http3.server import listen
     except ModuleNotFoundError as error:
         raise ConfigInvalid(
-            f"server.quic is on, but {error.name} is not installed: `pip install 'palyra[quic]'`, or turn it off", key="server.quic"
+            f"server.quic is on, but {error.name} is not installed: `pip install 'palyra[quic]'`,"
+            " or turn it off",
+            key="server.quic",
         ) from error
     http3 = await listen(udp, app, limits, pair)
     certificates.on_renewed.append(http3.use)

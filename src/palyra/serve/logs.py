@@ -1,6 +1,8 @@
-"""Logs: JSON lines in a file that does not grow without end, human lines on stderr. No record is written unredacted.
+"""Logs: JSON lines in a file that does not grow without end, human lines on stderr. No record is
+written unredacted.
 
-They are written by a thread of their own: a disk that does not answer holds up that thread, and nobody who has something to say.
+They are written by a thread of their own: a disk that does not answer holds up that thread, and
+nobody who has something to say.
 """
 
 import logging
@@ -62,12 +64,16 @@ class PrivateFile(RotatingFileHandler):
     """A log that only its owner can read, made so from its first byte on."""
 
     def _open(self) -> TextIO:  # type: ignore[override]
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(
+            self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         return os.fdopen(descriptor, "a", encoding="utf-8")
 
 
 class Behind(logging.Handler):
-    """Hands records to others on a thread of its own. What does not fit into the queue is counted and left out."""
+    """Hands records to others on a thread of its own. What does not fit into the queue is counted
+    and left out.
+    """
 
     def __init__(self, *handlers: logging.Handler) -> None:
         super().__init__()
@@ -89,7 +95,10 @@ class Behind(logging.Handler):
         while (record := self._waiting.get()) is not None:
             left_out, self._left_out = self._left_out, 0
             if left_out:
-                record.msg = f"{record.msg} ({left_out} lines before this were left out: the log could not be written)"
+                record.msg = (
+                    f"{record.msg} ({left_out} lines before this were left out: the log could not"
+                    " be written)"
+                )
             for handler in self._handlers:
                 if record.levelno >= handler.level:
                     handler.handle(record)
@@ -105,14 +114,22 @@ class Behind(logging.Handler):
 
 
 def start(home: Path, level: str, redact: Callable[[str], str]) -> None:
-    """Send everything that is logged in this process through the redactor, to the file and to stderr."""
+    """Send everything that is logged in this process through the redactor, to the file and to
+    stderr.
+    """
     folder = home / "logs"
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = PrivateFile(folder / "daemon.log", maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
+    file = PrivateFile(
+        folder / "daemon.log", maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8"
+    )
     file.setFormatter(JsonLines(redact))
     screen = logging.StreamHandler(sys.stderr)
     screen.setFormatter(HumanLines(redact))
-    screen.setLevel(max(logging.WARNING, logging.getLevelName(level.upper())) if level != "debug" else logging.DEBUG)
+    screen.setLevel(
+        max(logging.WARNING, logging.getLevelName(level.upper()))
+        if level != "debug"
+        else logging.DEBUG
+    )
     root = logging.getLogger()
     for handler in root.handlers[:]:
         root.removeHandler(handler)

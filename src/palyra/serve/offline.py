@@ -1,4 +1,5 @@
-"""What can be done with a journal while no daemon runs, or beside one that does: read a run, and replay it.
+"""What can be done with a journal while no daemon runs, or beside one that does: read a run, and
+replay it.
 
 The rule: the journal is opened for reading only, and nothing that is made here can act.
 """
@@ -20,7 +21,9 @@ def recording(home: Path, wanted: str) -> Recording:
     """A run or a session of this home's journal."""
     path = home / "journal.db"
     if not path.exists():
-        raise NotFound(f"there is no journal at {path}: name another home folder with --home", path=str(path))
+        raise NotFound(
+            f"there is no journal at {path}: name another home folder with --home", path=str(path)
+        )
     connection = Sqlite(path).open_reader()
     try:
         connection.begin_read()

@@ -1,4 +1,6 @@
-"""Whether an Ollama runs on this machine, and which models it has. It must not hold up the start of anything."""
+"""Whether an Ollama runs on this machine, and which models it has. It must not hold up the start of
+anything.
+"""
 
 import asyncio
 from urllib.parse import urlsplit
@@ -41,7 +43,9 @@ async def _get(url: str) -> bytes:
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
     try:
         # HTTP/1.0, so that the answer ends with the connection and is not sent in chunks.
-        writer.write(f"GET /api/tags HTTP/1.0\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n".encode())
+        writer.write(
+            f"GET /api/tags HTTP/1.0\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n".encode()
+        )
         return await _read_all(reader)
     finally:
         writer.close()

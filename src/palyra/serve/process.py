@@ -1,4 +1,6 @@
-"""Starting the daemon as a process, telling where it is, and stopping it cleanly. What cannot start says why and leaves nothing."""
+"""Starting the daemon as a process, telling where it is, and stopping it cleanly. What cannot start
+says why and leaves nothing.
+"""
 
 import asyncio
 import gc
@@ -22,15 +24,23 @@ from palyra.api.calls import Headers, Parts
 from palyra.api.exposure import Exposure, Listener
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
-from palyra.api.limits import Limits, Rates, Streams
+from palyra.api.limits import ApiLimits, OpenStreams, Rates
 from palyra.api.metrics import Metrics
 from palyra.core import disk_errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
 from palyra.core.redaction import Redactor
-from palyra.serve import config, grpc_listener, http3_listener, logs, ollama, process_files, workers_listener
+from palyra.serve import (
+    config,
+    grpc_listener,
+    http3_listener,
+    logs,
+    ollama,
+    process_files,
+    workers_listener,
+)
 from palyra.serve.config import Loaded
-from palyra.serve.config.schema import Server as ServerSettings
+from palyra.serve.config.schema import ServerSection as ServerSettings
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
 from palyra.system import cpu_affinity
@@ -47,10 +57,18 @@ _FILES = 65_536
 
 
 def serve(
-    home: Path, *, port: int | None = None, quic: bool = False, env: Mapping[str, str] | None = None, say: Say | None = None
+    home: Path,
+    *,
+    port: int | None = None,
+    quic: bool = False,
+    env: Mapping[str, str] | None = None,
+    say: Say | None = None,
 ) -> None:
-    """Run the daemon until SIGTERM or SIGINT, or PalyraError if it cannot start. `say` gets the lines for who started it."""
-    # Half a second of imports makes mostly garbage-free objects: looking for garbage among them would cost a tenth of it.
+    """Run the daemon until SIGTERM or SIGINT, or PalyraError if it cannot start. `say` gets the
+    lines for who started it.
+    """
+    # Half a second of imports makes mostly garbage-free objects: looking for garbage among them
+    # would cost a tenth of it.
     gc.disable()
     environment = os.environ if env is None else env
     process_files.check_home(home)
@@ -66,7 +84,11 @@ def serve(
         process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr),
         process_files.first_start(home) as started,
         listen_sockets.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
-        listen_sockets.bind_udp(server.host, server.quic_port) if quic or server.quic else nullcontext() as udp,
+        (
+            listen_sockets.bind_udp(server.host, server.quic_port)
+            if quic or server.quic
+            else nullcontext()
+        ) as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
         runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr, started))
@@ -74,7 +96,9 @@ def serve(
 
 @contextmanager
 def _naming_the_disk(home: Path) -> Iterator[None]:
-    """Raise Unavailable for what is the disk's fault: fsync, for one, does not say which file it was about."""
+    """Raise Unavailable for what is the disk's fault: fsync, for one, does not say which file it
+    was about.
+    """
     try:
         yield
     except OSError as error:
@@ -84,7 +108,9 @@ def _naming_the_disk(home: Path) -> Iterator[None]:
 
 
 def _open_more_files() -> None:
-    """A connection is a file, and who opens many must not keep us from our own. Commands have a limit of their own."""
+    """A connection is a file, and who opens many must not keep us from our own. Commands have a
+    limit of their own.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft < wanted:
@@ -96,7 +122,9 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     import uvloop
 
     loop = uvloop.new_event_loop()
-    loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="long", initializer=cpu_affinity.roam))
+    loop.set_default_executor(
+        ThreadPoolExecutor(thread_name_prefix="long", initializer=cpu_affinity.roam)
+    )
     return loop
 
 
@@ -131,33 +159,50 @@ async def _serve(
         await exposure.record(daemon.db, exposed)
         certificates = daemon.certificates
         secured = exposed.tls or exposed.quic
-        pair = await certificates.serve(exposure.names_of(exposed.host, exposed.names)) if secured else None
+        pair = (
+            await certificates.serve(exposure.names_of(exposed.host, exposed.names))
+            if secured
+            else None
+        )
         tls = certificates.context(pair) if exposed.tls and pair else None
         limits = _limits(loaded)
-        asgi = await http_app(daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0)
+        asgi = await http_app(
+            daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0
+        )
         server = HttpServer(asgi, limits, tls)
         if udp is not None and pair is not None:
-            await stack.enter_async_context(http3_listener.opened(udp, asgi, limits, certificates, pair))
+            await stack.enter_async_context(
+                http3_listener.opened(udp, asgi, limits, certificates, pair)
+            )
             asgi.parts.listeners.append(Listener("http3", _url(udp, secure=True), True))
         grpc = ""
         if exposed.grpc:
-            door = grpc_listener.opened(asgi, loaded.config.server, certificates, pair if exposed.tls else None)
+            door = grpc_listener.opened(
+                asgi, loaded.config.server, certificates, pair if exposed.tls else None
+            )
             grpc = await stack.enter_async_context(door)
             asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
         if loaded.config.workers.listen:
-            door_for_workers = workers_listener.opened(daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic)
-            asgi.parts.listeners.append(Listener("workers", await stack.enter_async_context(door_for_workers), True))
+            door_for_workers = workers_listener.opened(
+                daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic
+            )
+            asgi.parts.listeners.append(
+                Listener("workers", await stack.enter_async_context(door_for_workers), True)
+            )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
         trust = str(certificates.served_file) if exposed.tls else ""
-        running = process_files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust, grpc)
+        running = process_files.DaemonFile(
+            os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust, grpc
+        )
 
         def ready() -> None:
             stack.enter_context(process_files.announced(loaded.home, running))
             started()
             gc.freeze()
-            # A run makes thousands of short-lived objects and next to no cycles: look for those less often.
+            # A run makes thousands of short-lived objects and next to no cycles: look for those
+            # less often.
             gc.set_threshold(20_000, 20, 20)
             gc.enable()
             log.info("started at %s", url)
@@ -168,11 +213,27 @@ async def _serve(
         log.info("stopping")
 
 
-async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env: Mapping[str, str], *, quic_port: int = 0) -> App:
+async def http_app(
+    daemon: Daemon,
+    access: Access,
+    limits: ApiLimits,
+    url: str,
+    env: Mapping[str, str],
+    *,
+    quic_port: int = 0,
+) -> App:
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
-    streams = Streams(limits.streams)
-    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path, daemon.tasks, daemon.workers)
+    streams = OpenStreams(limits.streams)
+    metrics = Metrics(
+        daemon.db,
+        daemon.hub,
+        daemon.runs,
+        streams,
+        daemon.journal_path,
+        daemon.tasks,
+        daemon.workers,
+    )
     await metrics.open()
     access.on_revoked = streams.end
     parts = Parts(
@@ -246,7 +307,9 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
 
 
 def _always(settings: ServerSettings, quic_port: int) -> Headers:
-    """Headers that say how we are reached: by HTTPS alone, if the certificate is one that browsers know; by HTTP/3 too."""
+    """Headers that say how we are reached: by HTTPS alone, if the certificate is one that browsers
+    know; by HTTP/3 too.
+    """
     found: Headers = ()
     if settings.tls.cert:
         found += ((b"strict-transport-security", b"max-age=31536000"),)
@@ -256,17 +319,19 @@ def _always(settings: ServerSettings, quic_port: int) -> Headers:
 
 
 def _restart_soon(port: int) -> None:
-    """Become a new process, without a goodbye, once who asked has the answer. The kernel closes every file and drops the lock.
+    """Become a new process, without a goodbye, once who asked has the answer. The kernel closes
+    every file and drops the lock.
 
-    On the same port: a browser that waits for us looks nowhere else. Where an option is given twice, the last one counts.
+    On the same port: a browser that waits for us looks nowhere else. Where an option is given
+    twice, the last one counts.
     """
     command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
     asyncio.get_running_loop().call_later(_ANSWERED_S, os.execv, sys.executable, command)
 
 
-def _limits(loaded: Loaded) -> Limits:
+def _limits(loaded: Loaded) -> ApiLimits:
     given = loaded.config.limits
-    return Limits(
+    return ApiLimits(
         body_bytes=given.body_bytes,
         headers=given.headers,
         requests_per_second=given.requests_per_second,

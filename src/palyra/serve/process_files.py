@@ -1,4 +1,6 @@
-"""The files by which a running daemon is known: its lock, its address, the local owner's token. All of them 0600."""
+"""The files by which a running daemon is known: its lock, its address, the local owner's token. All
+of them 0600.
+"""
 
 import contextlib
 import fcntl
@@ -23,8 +25,9 @@ _LOGS = "logs"
 _LOOK_S = 0.05
 
 
-class Running(Struct, frozen=True, omit_defaults=True):
-    """What daemon.json says. `certificate`: the file with the one certificate that this daemon shows, if it shows one.
+class DaemonFile(Struct, frozen=True, omit_defaults=True):
+    """What daemon.json says. `certificate`: the file with the one certificate that this daemon
+    shows, if it shows one.
 
     `grpc`: the address of that door, if it is open.
     """
@@ -38,26 +41,36 @@ class Running(Struct, frozen=True, omit_defaults=True):
 
 
 def check_home(home: Path) -> None:
-    """Raise Forbidden for a home that somebody else owns or may change: they could write this daemon's rights and history."""
+    """Raise Forbidden for a home that somebody else owns or may change: they could write this
+    daemon's rights and history.
+    """
     try:
         found = home.stat()
     except FileNotFoundError:
         return  # It is made, for its owner alone.
     if found.st_uid != os.geteuid():
         raise Forbidden(
-            f"{home} belongs to another user (number {found.st_uid}): run palyra as that user, choose another folder with "
-            f"PALYRA_HOME, or take it over with chown -R {os.geteuid()} {home}",
+            f"{home} belongs to another user (number {found.st_uid}): run palyra as that user,"
+            f" choose another folder with PALYRA_HOME, or take it over with chown -R {os.geteuid()}"
+            f" {home}",
             home=str(home),
         )
     if found.st_mode & 0o022:
-        raise Forbidden(f"{home} can be changed by other users of this machine: run chmod 700 {home}", home=str(home))
+        raise Forbidden(
+            f"{home} can be changed by other users of this machine: run chmod 700 {home}",
+            home=str(home),
+        )
 
 
 @contextlib.contextmanager
-def locked(home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
-    """One daemon per home folder. The kernel lets go of the lock with the process, however that ends.
+def locked(
+    home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = lambda line: None
+) -> Iterator[None]:
+    """One daemon per home folder. The kernel lets go of the lock with the process, however that
+    ends.
 
-    One that is just ending has taken its address away and may hold the lock for a while: so long it is waited for.
+    One that is just ending has taken its address away and may hold the lock for a while: so long it
+    is waited for.
     """
     descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -71,7 +84,8 @@ def locked(home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = 
         if not taken:
             pid = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             raise Conflict(
-                f"a daemon runs on {home} already (process {pid or 'unknown'}): use it, or end it with `palyra stop --daemon`",
+                f"a daemon runs on {home} already (process {pid or 'unknown'}): use it, or end it"
+                " with `palyra stop --daemon`",
                 pid=int(pid) if pid.isdigit() else 0,
             )
         os.ftruncate(descriptor, 0)
@@ -83,7 +97,8 @@ def locked(home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = 
 
 @contextlib.contextmanager
 def first_start(home: Path) -> Iterator[Callable[[], None]]:
-    """Remove what a first start has made if it fails before it calls what this gives: half a journal looks like a damaged one.
+    """Remove what a first start has made if it fails before it calls what this gives: half a
+    journal looks like a damaged one.
 
     The lock stays, since another process may wait for it, and the logs, which say why it failed.
     """
@@ -118,7 +133,7 @@ def _take(descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def announced(home: Path, running: Running) -> Iterator[None]:
+def announced(home: Path, running: DaemonFile) -> Iterator[None]:
     """daemon.json says where the daemon is for as long as it is there."""
     path = home / _ADDRESS
     config.write_private(path, msgspec.json.encode(running))
@@ -129,7 +144,9 @@ def announced(home: Path, running: Running) -> Iterator[None]:
 
 
 async def ensure_owner_token(home: Path, access: Access) -> str:
-    """The local command line's token: made at the first start, and again whenever it is no longer good. Its id."""
+    """The local command line's token: made at the first start, and again whenever it is no longer
+    good. Its id.
+    """
     path = home / _TOKEN
     with contextlib.suppress(OSError, PalyraError, UnicodeDecodeError):
         return access.identify(path.read_text("ascii").strip(), LOCAL).token_id

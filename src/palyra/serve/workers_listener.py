@@ -1,4 +1,6 @@
-"""Opening the door for workers on other machines, where the settings ask for it. What it needs is loaded here and only then."""
+"""Opening the door for workers on other machines, where the settings ask for it. What it needs is
+loaded here and only then.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,12 +12,14 @@ from palyra.serve.wiring.daemon import Daemon
 
 @asynccontextmanager
 async def opened(daemon: Daemon, listen: str, *, quic: bool) -> AsyncIterator[str]:
-    """The door for as long as the block lasts, by TLS and, if it is wanted, by QUIC on the same number; gives where it is."""
-    from palyra.features.workers.door.door import Door
+    """The door for as long as the block lasts, by TLS and, if it is wanted, by QUIC on the same
+    number; gives where it is.
+    """
+    from palyra.features.workers.door.door import WorkerListener
 
     host, port = parsed(listen)
     listener = listen_sockets.bind(host, port, tls=True, setting="workers.listen")
-    door = Door(daemon.workers, daemon.certificates, daemon.clock, listener)
+    door = WorkerListener(daemon.workers, daemon.certificates, daemon.clock, listener)
     await door.open()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(door.close)
@@ -31,7 +35,8 @@ def parsed(listen: str) -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
         raise ConfigInvalid(
-            f'workers.listen is {listen!r}: it is an address and a port, such as "0.0.0.0:7445"; empty for none',
+            f'workers.listen is {listen!r}: it is an address and a port, such as "0.0.0.0:7445";'
+            " empty for none",
             key="workers.listen",
         )
     return host.removeprefix("[").removesuffix("]"), int(port)

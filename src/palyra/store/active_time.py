@@ -1,8 +1,9 @@
-"""How long runs really work, whatever the wall clock does: a machine that sleeps, or a clock that is set, is no work.
+"""How long runs really work, whatever the wall clock does: a machine that sleeps, or a clock that
+is set, is no work.
 
-Entries are stamped with the wall clock. Between two entries of a run that is in progress the writer also measures with a clock that
-nobody sets and that stands still while the machine sleeps. If the two disagree, an entry says how long it really was, and whoever
-counts active time counts that.
+Entries are stamped with the wall clock. Between two entries of a run that is in progress the writer
+also measures with a clock that nobody sets and that stands still while the machine sleeps. If the
+two disagree, an entry says how long it really was, and whoever counts active time counts that.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,15 @@ from palyra.core.events import RunClockChanged
 LEAST_MS = 2_000
 
 
-class Pace(Protocol):
-    """What the writer asks before and after it appends to a run. What a step notes counts once the step is kept and committed."""
+class ActiveTime(Protocol):
+    """What the writer asks before and after it appends to a run. What a step notes counts once the
+    step is kept and committed.
+    """
 
     def changed(self, tape: str, seq: int, run_id: str, now_ms: int) -> RunClockChanged | None:
-        """What must be said before the next entry of a run in progress, whose tape ends at `seq`; None: the clocks agree."""
+        """What must be said before the next entry of a run in progress, whose tape ends at `seq`;
+        None: the clocks agree.
+        """
         ...
 
     def note(self, run_id: str, now_ms: int, *, working: bool) -> None:
@@ -41,12 +46,15 @@ class _Last(NamedTuple):
 
 
 class Measured:
-    """`ticks` is a clock that nobody sets and that does not run while the machine sleeps; `slept`, how long it has slept so far."""
+    """`ticks` is a clock that nobody sets and that does not run while the machine sleeps; `slept`,
+    how long it has slept so far.
+    """
 
     def __init__(self, ticks: Callable[[], int], slept: Callable[[], int] = lambda: 0) -> None:
         self._ticks = ticks
         self._slept = slept
-        # The last entry of each run in progress: committed, of this commit, of this step. None: not in progress any more.
+        # The last entry of each run in progress: committed, of this commit, of this step. None: not
+        # in progress any more.
         self._committed: dict[str, _Last] = {}
         self._batch: dict[str, _Last | None] = {}
         self._step: dict[str, _Last | None] = {}
@@ -59,7 +67,11 @@ class Measured:
         moved_ms = now_ms - last.wall_ms - active_ms
         if abs(moved_ms) < LEAST_MS:
             return None
-        return RunClockChanged(active_ms=max(0, active_ms), moved_ms=moved_ms, slept_ms=max(0, self._slept() - last.slept_ms))
+        return RunClockChanged(
+            active_ms=max(0, active_ms),
+            moved_ms=moved_ms,
+            slept_ms=max(0, self._slept() - last.slept_ms),
+        )
 
     def _last(self, run_id: str) -> _Last | None:
         for notes in (self._step, self._batch):

@@ -1,4 +1,6 @@
-"""Approvals and the grants they leave behind. A row says where on the tape the request stands; the tape says the rest."""
+"""Approvals and the grants they leave behind. A row says where on the tape the request stands; the
+tape says the rest.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,8 @@ from palyra.core.verdicts import Grant, Origin
 from palyra.store import subagents
 from palyra.store.database import Tx
 
-_COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms, a.expires_ms, a.decision, a.resolved_ms,
+_COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms,
+    a.expires_ms, a.decision, a.resolved_ms,
     q.body, r.body, r.principal, q.seq"""
 _FROM = """approvals a JOIN entries q ON q.position = a.requested_position
     LEFT JOIN entries r ON r.position = a.resolved_position"""
@@ -26,7 +29,9 @@ _GRANT = "approval_id, principal, session_id, tool, subject_kind, subject_value,
 
 
 class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`decision` is empty while the approval is pending. `seq`: where on the session's tape it was asked."""
+    """`decision` is empty while the approval is pending. `seq`: where on the session's tape it was
+    asked.
+    """
 
     approval_id: ApprovalId
     session_id: str
@@ -65,11 +70,22 @@ def _approval(row: tuple[Any, ...]) -> Approval:
     )
 
 
-def add(tx: Tx, *, session_id: str, run_id: str, owner: str, origin: str, request: ApprovalRequested, position: int) -> None:
+def add(
+    tx: Tx,
+    *,
+    session_id: str,
+    run_id: str,
+    owner: str,
+    origin: str,
+    request: ApprovalRequested,
+    position: int,
+) -> None:
     tx.run(
-        """INSERT INTO approvals (approval_id, session_id, run_id, call_id, owner, tool, about, origin, requested_position,
+        """INSERT INTO approvals (approval_id, session_id, run_id, call_id, owner, tool, about,
+        origin, requested_position,
             requested_ms, expires_ms)
-        VALUES (:approval_id, :session_id, :run_id, :call_id, :owner, :tool, :about, :origin, :position, :now, :expires_ms)""",
+        VALUES (:approval_id, :session_id, :run_id, :call_id, :owner, :tool, :about, :origin,
+        :position, :now, :expires_ms)""",
         approval_id=request.approval_id,
         session_id=session_id,
         run_id=run_id,
@@ -88,32 +104,47 @@ def add(tx: Tx, *, session_id: str, run_id: str, owner: str, origin: str, reques
 
 def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
     tx.run(
-        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms = :now
+        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms =
+        :now
         WHERE approval_id = :approval_id""",
         decision=resolution.decision,
         position=position,
         now=tx.now_ms,
         approval_id=resolution.approval_id,
     )
-    row = tx.one("SELECT run_id FROM approvals WHERE approval_id = :id AND origin = 'child'", id=resolution.approval_id)
+    row = tx.one(
+        "SELECT run_id FROM approvals WHERE approval_id = :id AND origin = 'child'",
+        id=resolution.approval_id,
+    )
     if row:
         subagents.answered(tx, str(row[0]), resolution)
 
 
 def withdraw(tx: Tx, withdrawn: Sequence[tuple[ApprovalResolved, int]]) -> None:
-    """Settle many that are nobody's question any more, each with the position that says so. None of them is a subagent's."""
+    """Settle many that are nobody's question any more, each with the position that says so. None of
+    them is a subagent's.
+    """
     tx.many(
-        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms = :now
+        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms =
+        :now
         WHERE approval_id = :approval_id""",
         [
-            {"decision": each.decision, "position": position, "now": tx.now_ms, "approval_id": each.approval_id}
+            {
+                "decision": each.decision,
+                "position": position,
+                "now": tx.now_ms,
+                "approval_id": each.approval_id,
+            }
             for each, position in withdrawn
         ],
     )
 
 
 def find(tx: Tx, approval_id: str) -> Approval | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.approval_id = :approval_id", approval_id=approval_id)
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.approval_id = :approval_id",
+        approval_id=approval_id,
+    )
     return _approval(row) if row else None
 
 
@@ -127,7 +158,9 @@ def get(tx: Tx, approval_id: str, principal: str) -> Approval:
 
 
 def _answers_for(tx: Tx, approval: Approval, principal: str) -> bool:
-    """The owner answers for whoever comes through a channel, and anybody to whom an approval was handed on answers it."""
+    """The owner answers for whoever comes through a channel, and anybody to whom an approval was
+    handed on answers it.
+    """
     if principal == OWNER and approval.owner.startswith(CHANNEL):
         return True
     handed_on = "SELECT 1 FROM approval_routes WHERE approval_id = :id AND principal = :principal"
@@ -137,14 +170,18 @@ def _answers_for(tx: Tx, approval: Approval, principal: str) -> bool:
 def hand_on(tx: Tx, approval_id: str, principal: str) -> None:
     """Let somebody else answer an approval too."""
     tx.run(
-        "INSERT INTO approval_routes (approval_id, principal) VALUES (:id, :principal) ON CONFLICT DO NOTHING",
+        "INSERT INTO approval_routes (approval_id, principal) VALUES (:id, :principal) ON CONFLICT"
+        " DO NOTHING",
         id=approval_id,
         principal=principal,
     )
 
 
 def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
-    rows = tx.all(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.run_id = :run_id AND a.decision = ''", run_id=run_id)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.run_id = :run_id AND a.decision = ''",
+        run_id=run_id,
+    )
     return [_approval(row) for row in rows]
 
 
@@ -164,14 +201,19 @@ def pending_of_runs(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[tuple[Appr
 def ending_with(tx: Tx, end: str) -> list[Approval]:
     """Those that wait and whose id ends like this."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.approval_id LIKE '%' || :end LIMIT 2",
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.approval_id LIKE '%' || :end"
+        " LIMIT 2",
         end=end if end.isalnum() else "-",
     )
     return [_approval(row) for row in rows]
 
 
-def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, limit: int = 100) -> list[Approval]:
-    """Newest first, paged by the position of the request. The owner's are also those of people who come through channels."""
+def listing(
+    tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, limit: int = 100
+) -> list[Approval]:
+    """Newest first, paged by the position of the request. The owner's are also those of people who
+    come through channels.
+    """
     found: list[tuple[Any, ...]] = []
     for first, end in ((owner, owner), (CHANNEL, CHANNEL + "~"))[: 2 if owner == OWNER else 1]:
         found += tx.all(
@@ -190,14 +232,18 @@ def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, 
 
 def position_of(tx: Tx, approval_id: str, owner: str) -> int:
     """Where an approval stands in the listing, for the page after it."""
-    row = tx.one("SELECT requested_position FROM approvals WHERE approval_id = :id", id=get(tx, approval_id, owner).approval_id)
+    row = tx.one(
+        "SELECT requested_position FROM approvals WHERE approval_id = :id",
+        id=get(tx, approval_id, owner).approval_id,
+    )
     return int(row[0]) if row else 0
 
 
 def pending_since(tx: Tx, before_ms: int, limit: int) -> list[Approval]:
     """Those that have been waiting since before a time, oldest first."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.requested_ms < :before ORDER BY a.requested_ms LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.requested_ms < :before ORDER"
+        " BY a.requested_ms LIMIT :limit",
         before=before_ms,
         limit=limit,
     )
@@ -206,7 +252,8 @@ def pending_since(tx: Tx, before_ms: int, limit: int) -> list[Approval]:
 
 def expired(tx: Tx, limit: int = 100) -> list[Approval]:
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.expires_ms > 0 AND a.expires_ms <= :now
+        f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.expires_ms > 0 AND
+        a.expires_ms <= :now
         ORDER BY a.expires_ms LIMIT :limit""",
         now=tx.now_ms,
         limit=limit,
@@ -220,13 +267,12 @@ def next_expiry(tx: Tx) -> int:
     return int(row[0]) if row and row[0] else 0
 
 
-# --- grants -----------------------------------------------------------------------------------------------------------
-
-
 def add_grant(tx: Tx, grant: Grant) -> None:
     tx.run(
-        """INSERT INTO grants (approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen, created_ms)
-        VALUES (:approval_id, :principal, :session_id, :tool, :kind, :value, :until_ms, :seen, :now)""",
+        """INSERT INTO grants (approval_id, principal, session_id, tool, subject_kind,
+        subject_value, until_ms, seen, created_ms)
+        VALUES (:approval_id, :principal, :session_id, :tool, :kind, :value, :until_ms, :seen,
+        :now)""",
         approval_id=grant.approval_id,
         principal=grant.principal,
         session_id=grant.session_id,
@@ -255,7 +301,8 @@ def grants_for(tx: Tx, principal: str, session_id: str) -> list[Grant]:
 def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
     """Everything a principal has said yes to that still holds, newest first."""
     rows = tx.all(
-        f"""SELECT {_GRANT} FROM grants WHERE principal = :principal AND (until_ms IS NULL OR until_ms > :now)
+        f"""SELECT {_GRANT} FROM grants WHERE principal = :principal AND (until_ms IS NULL OR
+        until_ms > :now)
         ORDER BY approval_id DESC LIMIT :limit""",
         principal=principal,
         now=tx.now_ms,
@@ -265,7 +312,11 @@ def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
 
 
 def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:
-    row = tx.one("SELECT 1 FROM grants WHERE approval_id = :id AND principal = :principal", id=approval_id, principal=principal)
+    row = tx.one(
+        "SELECT 1 FROM grants WHERE approval_id = :id AND principal = :principal",
+        id=approval_id,
+        principal=principal,
+    )
     if row is None:
         raise NotFound(f"there is no grant from approval {approval_id}", approval_id=approval_id)
     tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)

@@ -1,4 +1,6 @@
-"""What tools leave behind in the store: large results as artifacts, and sealed checkpoints that take an effect back."""
+"""What tools leave behind in the store: large results as artifacts, and sealed checkpoints that
+take an effect back.
+"""
 
 from hashlib import sha256
 
@@ -31,7 +33,8 @@ def keep_artifact(tx: Tx, session_id: str, body: bytes, media_type: str) -> Arti
 def touch_artifact(tx: Tx, session_id: str, artifact_id: str) -> None:
     """An artifact is as old as the last time that somebody sent it."""
     tx.run(
-        "UPDATE artifacts SET created_ms = :now WHERE session_id = :session AND artifact_id = :id AND created_ms < :now",
+        "UPDATE artifacts SET created_ms = :now WHERE session_id = :session AND artifact_id = :id"
+        " AND created_ms < :now",
         now=tx.now_ms,
         session=session_id,
         id=artifact_id,
@@ -45,10 +48,13 @@ class Artifact(Struct, frozen=True):
 
 
 def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
-    """An artifact of the session, or of one it was branched from: its conversation names those too."""
+    """An artifact of the session, or of one it was branched from: its conversation names those
+    too.
+    """
     for owner in sessions.ancestors(tx, session_id):
         row = tx.one(
-            "SELECT artifact_id, media_type, body FROM artifacts WHERE session_id = :session_id AND artifact_id = :artifact_id",
+            "SELECT artifact_id, media_type, body FROM artifacts WHERE session_id = :session_id AND"
+            " artifact_id = :artifact_id",
             session_id=owner,
             artifact_id=artifact_id,
         )
@@ -58,11 +64,14 @@ def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
 
 
 def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
-    """Where an artifact came from: the label of the results and inputs that brought it, whatever was reset since."""
+    """Where an artifact came from: the label of the results and inputs that brought it, whatever
+    was reset since.
+    """
     found = CLEAN
     for owner in sessions.ancestors(tx, session_id):
         rows = tx.all(
-            """SELECT body FROM entries WHERE tape = :tape AND kind IN ('tool.finished', 'input.received')
+            """SELECT body FROM entries WHERE tape = :tape AND kind IN ('tool.finished',
+            'input.received')
                 AND instr(body, CAST(:artifact_id AS BLOB)) > 0""",
             tape=owner,
             artifact_id=artifact_id,
@@ -70,10 +79,14 @@ def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
         for (body,) in rows:
             event = events.decode(body)
             match event:
-                case ToolFinished() if artifact_id in (event.artifact, *(image.artifact for image in event.images)):
+                case ToolFinished() if artifact_id in (
+                    event.artifact,
+                    *(image.artifact for image in event.images),
+                ):
                     found = merge(found, event.label)
                 case InputReceived():
-                    # It is named in it: what was said as well as what was attached counts, rather more than too little.
+                    # It is named in it: what was said as well as what was attached counts, rather
+                    # more than too little.
                     found = merge(found, event.brings)
                 case _:
                     pass
@@ -89,12 +102,24 @@ class EffectRow(Struct, frozen=True):
     undone_ms: int
 
 
-def keep_effect(tx: Tx, *, call_id: str, session_id: str, run_id: str, tool: str, position: int, checkpoint: bytes) -> None:
-    """Remember how to take back a call that is about to start. A second attempt replaces the first one's checkpoint."""
+def keep_effect(
+    tx: Tx,
+    *,
+    call_id: str,
+    session_id: str,
+    run_id: str,
+    tool: str,
+    position: int,
+    checkpoint: bytes,
+) -> None:
+    """Remember how to take back a call that is about to start. A second attempt replaces the first
+    one's checkpoint.
+    """
     tx.run(
         """INSERT INTO effects (call_id, session_id, run_id, tool, position, checkpoint)
         VALUES (:call_id, :session_id, :run_id, :tool, :position, :checkpoint)
-        ON CONFLICT (call_id) DO UPDATE SET position = :position, checkpoint = :checkpoint, undone_ms = 0""",
+        ON CONFLICT (call_id) DO UPDATE SET position = :position, checkpoint = :checkpoint,
+        undone_ms = 0""",
         call_id=call_id,
         session_id=session_id,
         run_id=run_id,
@@ -117,11 +142,17 @@ def effects_of_session(tx: Tx, session_id: str) -> list[EffectRow]:
 
 
 def effects_of_run(tx: Tx, session_id: str, run_id: str) -> list[EffectRow]:
-    return [effect for effect in _effects(tx, "run_id = :id", run_id) if effect.session_id == session_id]
+    return [
+        effect for effect in _effects(tx, "run_id = :id", run_id) if effect.session_id == session_id
+    ]
 
 
 def effect_of_call(tx: Tx, session_id: str, call_id: str) -> list[EffectRow]:
-    return [effect for effect in _effects(tx, "call_id = :id", call_id) if effect.session_id == session_id]
+    return [
+        effect
+        for effect in _effects(tx, "call_id = :id", call_id)
+        if effect.session_id == session_id
+    ]
 
 
 def _effects(tx: Tx, which: str, wanted: str) -> list[EffectRow]:
@@ -140,4 +171,8 @@ def elsewhere(effect: EffectRow) -> str:
 
 
 def mark_undone(tx: Tx, call_id: str) -> None:
-    tx.run("UPDATE effects SET undone_ms = :now WHERE call_id = :call_id", now=tx.now_ms, call_id=call_id)
+    tx.run(
+        "UPDATE effects SET undone_ms = :now WHERE call_id = :call_id",
+        now=tx.now_ms,
+        call_id=call_id,
+    )

@@ -1,6 +1,8 @@
-"""What a statement changes, told by its table: whoever shows such rows is told that they are not what they were.
+"""What a statement changes, told by its table: whoever shows such rows is told that they are not
+what they were.
 
-The rule: nobody has to remember to tell. A step that changes a row of these tables has changed its topic.
+The rule: nobody has to remember to tell. A step that changes a row of these tables has changed its
+topic.
 """
 
 import re
@@ -8,7 +10,9 @@ from functools import lru_cache
 
 from palyra.core.events import Topic
 
-_TABLE = re.compile(r"(?:INSERT(?: OR \w+)? INTO|REPLACE INTO|UPDATE(?: OR \w+)?|DELETE FROM)\s+(\w+)")
+_TABLE = re.compile(
+    r"(?:INSERT(?: OR \w+)? INTO|REPLACE INTO|UPDATE(?: OR \w+)?|DELETE FROM)\s+(\w+)"
+)
 
 BY_TABLE: dict[str, Topic] = {
     "candidates": "learning",

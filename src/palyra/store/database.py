@@ -1,8 +1,9 @@
 """The door to the store: one writer thread with group commit, a few readers.
 
-A caller hands over a *step*, a plain function over a transaction. The writer takes every step that waits, runs each so that it can
-be taken back alone, commits once, then resolves them all and tells `on_commit` what was appended. No caller ever holds a
-transaction, so cancelling one cannot wedge the store, and nothing is told to anyone before it is durable.
+A caller hands over a *step*, a plain function over a transaction. The writer takes every step that
+waits, runs each so that it can be taken back alone, commits once, then resolves them all and tells
+`on_commit` what was appended. No caller ever holds a transaction, so cancelling one cannot wedge
+the store, and nothing is told to anyone before it is durable.
 """
 
 import asyncio
@@ -17,10 +18,10 @@ from typing import Any, Protocol, TypeVar, cast
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.events import AnyEvent, Topic
 from palyra.store import change_topics
-from palyra.store.active_time import Pace
-from palyra.store.write_buffer import NOTHING, Held, Into
+from palyra.store.active_time import ActiveTime
+from palyra.store.write_buffer import NOTHING, Target, WriteBuffer
 from palyra.store.write_status import LONGEST_READ_S, STALLED_S, Standing, silent
-from palyra.system.thread_pool import Hands, carried
+from palyra.system.thread_pool import ThreadPool, carried
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Connection(Protocol):
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
-    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None:
         """Put rows into a table, many to a statement."""
         ...
 
@@ -50,7 +51,9 @@ class Connection(Protocol):
     def end_read(self) -> None: ...
 
     def begin(self) -> bool:
-        """Begin to write. Whether somebody else may have written since the last commit of this connection."""
+        """Begin to write. Whether somebody else may have written since the last commit of this
+        connection.
+        """
         ...
 
     def commit(self) -> None: ...
@@ -58,11 +61,15 @@ class Connection(Protocol):
     def rollback(self) -> None: ...
 
     def prove(self, number: int) -> None:
-        """Change something that means nothing, so that committing it shows that the disk takes it."""
+        """Change something that means nothing, so that committing it shows that the disk takes
+        it.
+        """
         ...
 
     def begin_step(self) -> None:
-        """From here on, `undo_step` takes back the positions, and what was done behind `savepoint`."""
+        """From here on, `undo_step` takes back the positions, and what was done behind
+        `savepoint`.
+        """
         ...
 
     def savepoint(self) -> None: ...
@@ -88,7 +95,9 @@ class Dialect(Protocol):
 
 @dataclass(slots=True)
 class Appended:
-    """One entry of a step, as the hub and the live conversation want it: decoded event and wire bytes, both made once."""
+    """One entry of a step, as the hub and the live conversation want it: decoded event and wire
+    bytes, both made once.
+    """
 
     tape: str
     seq: int
@@ -102,23 +111,44 @@ class Appended:
 
 
 class Tx:
-    """What a step or a query sees of the store. `held` is a step's: what its commit has appended and not yet written."""
+    """What a step or a query sees of the store. `held` is a step's: what its commit has appended
+    and not yet written.
+    """
 
-    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "pace", "signals", "touched")
+    __slots__ = (
+        "_alone",
+        "_mark",
+        "_saved",
+        "appended",
+        "connection",
+        "held",
+        "now_ms",
+        "pace",
+        "signals",
+        "touched",
+    )
 
     def __init__(
-        self, connection: Connection, now_ms: int, held: Held | None = None, pace: Pace | None = None, *, alone: bool = True
+        self,
+        connection: Connection,
+        now_ms: int,
+        held: WriteBuffer | None = None,
+        pace: ActiveTime | None = None,
+        *,
+        alone: bool = True,
     ) -> None:
         self.pace = pace
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
-        # Kinds of tasks that this step has work for, and what is not what it was when this is durable.
+        # Kinds of tasks that this step has work for, and what is not what it was when this is
+        # durable.
         self.signals: tuple[str, ...] = ()
         self.touched: tuple[Topic, ...] = ()
         self.held = held
         self._mark = held.mark if held is not None else NOTHING
-        # A step with nobody beside it needs no savepoint: if it fails, there is nothing else to keep.
+        # A step with nobody beside it needs no savepoint: if it fails, there is nothing else to
+        # keep.
         self._saved = self._alone = alone
 
     def signal(self, kind: str) -> None:
@@ -152,8 +182,10 @@ class Tx:
             self._settle(self.held, changes=True)
         self.connection.many(sql, rows)
 
-    def _settle(self, held: Held, *, changes: bool) -> None:
-        """Before a statement of the step's own: the store has what was held, and what the step changes can be taken back."""
+    def _settle(self, held: WriteBuffer, *, changes: bool) -> None:
+        """Before a statement of the step's own: the store has what was held, and what the step
+        changes can be taken back.
+        """
         if self._mark != NOTHING:
             held.flush(self._mark)
             self._mark = NOTHING
@@ -189,7 +221,14 @@ class _Job:
 class Database:
     """The journal's database, for one process and one event loop."""
 
-    def __init__(self, dialect: Dialect, clock: Callable[[], int], *, readers: int = 3, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        clock: Callable[[], int],
+        *,
+        readers: int = 3,
+        pace: ActiveTime | None = None,
+    ) -> None:
         self._dialect = dialect
         # None: the clock is taken at its word.
         self._pace = pace
@@ -198,12 +237,13 @@ class Database:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: threading.Thread | None = None
         self._connection: Connection | None = None
-        self._held: Held
-        self._readers = Hands("journal-read", least=1, most=readers, roams=True)
+        self._held: WriteBuffer
+        self._readers = ThreadPool("journal-read", least=1, most=readers, roams=True)
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._closed = False
-        # How many transactions were committed, and how many steps were in them; written by the writer thread only.
+        # How many transactions were committed, and how many steps were in them; written by the
+        # writer thread only.
         self.commits = 0
         self.steps = 0
         self.standing = Standing()
@@ -213,10 +253,14 @@ class Database:
         self.on_touched: Callable[[tuple[Topic, ...]], None] = lambda topics: None
 
     def open(self) -> None:
-        """Open the writing connection now, so that a damaged or foreign file is an error at start and not at first use."""
+        """Open the writing connection now, so that a damaged or foreign file is an error at start
+        and not at first use.
+        """
         self._loop = asyncio.get_running_loop()
         self._connection = self._open_writer()
-        self._writer = threading.Thread(target=self._write_forever, name="journal-write", daemon=True)
+        self._writer = threading.Thread(
+            target=self._write_forever, name="journal-write", daemon=True
+        )
         self._writer.start()
 
     @property
@@ -250,10 +294,13 @@ class Database:
         return self._clock()
 
     def write(self, step: Callable[[Tx], T]) -> asyncio.Future[T]:
-        """Run a step and make it durable. Steps commit in the order of these calls; awaiting is only a barrier."""
+        """Run a step and make it durable. Steps commit in the order of these calls; awaiting is
+        only a barrier.
+        """
         assert self._loop is not None, "the database is not open"
         future: asyncio.Future[T] = self._loop.create_future()
-        # A caller that does not wait for its step must not cause a warning about an unread exception.
+        # A caller that does not wait for its step must not cause a warning about an unread
+        # exception.
         future.add_done_callback(_mark_read)
         if self._closed:
             future.set_exception(Unavailable("the journal is closed: the daemon is shutting down"))
@@ -263,14 +310,18 @@ class Database:
         return future
 
     async def write_soon(self, step: Callable[[Tx], T]) -> T:
-        """The same, but raise Unavailable if a silent disk keeps it waiting. It stays handed over, and may yet become durable."""
+        """The same, but raise Unavailable if a silent disk keeps it waiting. It stays handed over,
+        and may yet become durable.
+        """
         handed = self.write(step)
         if not (await asyncio.wait([handed], timeout=STALLED_S))[0]:
             raise Unavailable(self.standing.problem or silent(STALLED_S))
         return handed.result()
 
     async def problem(self) -> str:
-        """Return why nothing can be written, or nothing. If nothing was written lately, something is, to find out."""
+        """Return why nothing can be written, or nothing. If nothing was written lately, something
+        is, to find out.
+        """
         if self._closed:
             return "the journal is closed: the daemon is shutting down"
         if not self.standing.known:
@@ -281,7 +332,9 @@ class Database:
         return self.standing.problem
 
     async def read(self, query: Callable[[Tx], T]) -> T:
-        """Run a query on a read-only connection. While the disk does not answer, nobody waits for it for long."""
+        """Run a query on a read-only connection. While the disk does not answer, nobody waits for
+        it for long.
+        """
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
         if not self.standing.is_silent:
@@ -314,8 +367,6 @@ class Database:
         except Exception as error:
             raise self._ours(error) from error
 
-    # --- the writer thread ---
-
     def _write_forever(self) -> None:
         stop = False
         while not stop:
@@ -330,10 +381,12 @@ class Database:
                     return  # The loop is gone: nobody is left to be told, and what was committed is on disk.
 
     def _gather(self) -> tuple[list[_Job], bool]:
-        """What commits together, and whether it is the last. Waits for a first step, and takes what is there by then.
+        """What commits together, and whether it is the last. Waits for a first step, and takes what
+        is there by then.
 
-        A sync costs the same for one step as for fifty. Nobody waits for more: on one processor with the event loop, this thread
-        has its turn when the loop has handed over all that it could.
+        A sync costs the same for one step as for fifty. Nobody waits for more: on one processor
+        with the event loop, this thread has its turn when the loop has handed over all that it
+        could.
         """
         batch: list[_Job] = []
         job = self._jobs.get()
@@ -370,7 +423,7 @@ class Database:
         except BaseException as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
-    def _run_alone(self, connection: Connection, held: Held, job: _Job) -> None:
+    def _run_alone(self, connection: Connection, held: WriteBuffer, job: _Job) -> None:
         tx = Tx(connection, self._clock(), held, self._pace)
         try:
             job.result = job.step(tx)
@@ -387,7 +440,7 @@ class Database:
             connection.commit()
             job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
 
-    def _run_step(self, connection: Connection, held: Held, job: _Job) -> None:
+    def _run_step(self, connection: Connection, held: WriteBuffer, job: _Job) -> None:
         tx = Tx(connection, self._clock(), held, self._pace, alone=False)
         connection.begin_step()
         try:
@@ -404,7 +457,9 @@ class Database:
         connection.end_step()
 
     def _fail(self, batch: list[_Job], error: BaseException) -> None:
-        """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
+        """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its
+        state is not trusted.
+        """
         connection, self._connection = self._connection, None
         if self._pace is not None:
             self._pace.undo()
@@ -423,15 +478,13 @@ class Database:
     def _open_writer(self) -> Connection:
         try:
             connection = self._dialect.open_writer()
-            self._held = Held(connection)
+            self._held = WriteBuffer(connection)
             return connection
         except Exception as error:
             raise self._ours(error) from error
 
     def _ours(self, error: BaseException) -> BaseException:
         return self._dialect.translate(error) or error
-
-    # --- back on the event loop ---
 
     def _settle(self, batch: list[_Job]) -> None:
         if self.standing.trouble is not None:

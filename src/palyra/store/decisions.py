@@ -1,4 +1,6 @@
-"""Recorded decisions: every call that was judged, as it was asked and as it was decided, read back from the tapes."""
+"""Recorded decisions: every call that was judged, as it was asked and as it was decided, read back
+from the tapes.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Literal
@@ -8,7 +10,14 @@ from msgspec import Struct
 
 from palyra.core import events
 from palyra.core.errors import NotFound
-from palyra.core.events import ApprovalRequested, ApprovalResolved, ToolDecided, ToolFinished, ToolProposed, ToolStarted
+from palyra.core.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+    ToolStarted,
+)
 from palyra.core.ids import CallId
 from palyra.store import subagents
 from palyra.store.database import Tx
@@ -20,7 +29,7 @@ Looked = tuple[int, int, str, str, str, bytes]
 Read = Callable[[Callable[[Tx], list[Looked]]], list[Looked]]
 
 
-class Recorded(Struct, frozen=True, kw_only=True):
+class RecordedCall(Struct, frozen=True, kw_only=True):
     """One call. `principal` is whose run it was."""
 
     position: int
@@ -32,10 +41,10 @@ class Recorded(Struct, frozen=True, kw_only=True):
     decided: ToolDecided
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class AnsweredCall(Struct, frozen=True, kw_only=True):
     """One call that a person was asked about, with the answer."""
 
-    call: Recorded
+    call: RecordedCall
     request: ApprovalRequested
     answer: ApprovalResolved
 
@@ -44,23 +53,24 @@ def page(tx: Tx, after: int, since_ms: int, limit: int = _PAGE) -> list[Looked]:
     """Entries about deciding behind a position, oldest first, still encoded."""
     return tx.all(
         f"""SELECT position, time_ms, tape, run_id, principal, body FROM entries
-        WHERE kind IN {_KINDS} AND position > :after AND time_ms >= :since_ms ORDER BY position LIMIT :limit""",
+        WHERE kind IN {_KINDS} AND position > :after AND time_ms >= :since_ms ORDER BY position
+        LIMIT :limit""",
         after=after,
         since_ms=since_ms,
         limit=limit,
     )
 
 
-class Reading:
+class DecisionReader:
     """Puts the entries of calls together again, page by page."""
 
     def __init__(self) -> None:
         self.position = 0
         self._open: dict[CallId, ToolProposed] = {}
-        self._asked: dict[CallId, Recorded] = {}
+        self._asked: dict[CallId, RecordedCall] = {}
         self._requests: dict[str, ApprovalRequested] = {}
 
-    def take(self, rows: list[Looked]) -> Iterator[Recorded | Answered]:
+    def take(self, rows: list[Looked]) -> Iterator[RecordedCall | AnsweredCall]:
         """The calls and the answers that these entries complete."""
         for position, time_ms, tape_id, run_id, principal, body in rows:
             self.position = position
@@ -72,7 +82,7 @@ class Reading:
                     proposed = self._open.pop(event.call_id, None)
                     if proposed is None:
                         continue
-                    found = Recorded(
+                    found = RecordedCall(
                         position=position,
                         time_ms=time_ms,
                         session_id=tape_id,
@@ -87,48 +97,54 @@ class Reading:
                 case ApprovalRequested(about="tool"):
                     self._requests[event.approval_id] = event
                 case ApprovalResolved():
-                    call, request = self._asked.pop(event.call_id, None), self._requests.pop(event.approval_id, None)
+                    call, request = (
+                        self._asked.pop(event.call_id, None),
+                        self._requests.pop(event.approval_id, None),
+                    )
                     if call is not None and request is not None:
-                        yield Answered(call=call, request=request, answer=event)
+                        yield AnsweredCall(call=call, request=request, answer=event)
                 case _:
                     pass
 
 
-def pages(read: Read, since_ms: int) -> Iterator[list[Recorded | Answered]]:
+def pages(read: Read, since_ms: int) -> Iterator[list[RecordedCall | AnsweredCall]]:
     """All calls and answers since a time, oldest first, a page of the journal at a time."""
-    reading = Reading()
+    reading = DecisionReader()
     while rows := read(lambda tx: page(tx, reading.position, since_ms)):
         yield list(reading.take(rows))
 
 
-def find(tx: Tx, call_id: str) -> Recorded:
+def find(tx: Tx, call_id: str) -> RecordedCall:
     """The recorded decision about one call."""
     rows: list[Looked] = tx.all(
         f"""SELECT position, time_ms, tape, run_id, principal, body FROM entries
         WHERE kind IN {_KINDS} AND instr(body, CAST(:call_id AS BLOB)) > 0 ORDER BY position""",
         call_id=call_id,
     )
-    for found in Reading().take(rows):
-        if isinstance(found, Recorded) and found.proposed.call_id == call_id:
+    for found in DecisionReader().take(rows):
+        if isinstance(found, RecordedCall) and found.proposed.call_id == call_id:
             return found
     raise NotFound(f"no call {call_id} was decided here", call_id=call_id)
 
 
-class Counts(Struct, frozen=True):
-    """What a session has done since its conversation began, with all its subagents: calls, commands, and the files it changed."""
+class SessionCounts(Struct, frozen=True):
+    """What a session has done since its conversation began, with all its subagents: calls,
+    commands, and the files it changed.
+    """
 
     calls: int
     commands: int
     files: frozenset[str]
 
 
-def counts(tx: Tx, session_id: str) -> Counts:
+def counts(tx: Tx, session_id: str) -> SessionCounts:
     root = subagents.root(tx, session_id)
     below = [agent.session_id for agent in subagents.tree(tx, root)]
     rows = tx.all(
         """SELECT body FROM entries WHERE tape IN (SELECT value FROM json_each(:tapes))
             AND kind IN ('tool.proposed', 'tool.started', 'tool.finished')
-            AND position > coalesce((SELECT max(position) FROM entries WHERE tape = :root AND kind = 'session.reset'), 0)
+            AND position > coalesce((SELECT max(position) FROM entries WHERE tape = :root AND kind =
+            'session.reset'), 0)
         ORDER BY position""",
         tapes=msgspec.json.encode([root, *below]).decode(),
         root=root,
@@ -151,10 +167,14 @@ def counts(tx: Tx, session_id: str) -> Counts:
             case ToolFinished(call_id=call_id) if call_id in files:
                 root = proposed[call_id].scope.workspace
                 said = tuple(f"{root}/{change.path}" for change in event.changes)
-                files[call_id] = said or (files[call_id] if event.outcome in ("ok", "unknown", "timeout") else ())
+                files[call_id] = said or (
+                    files[call_id] if event.outcome in ("ok", "unknown", "timeout") else ()
+                )
             case _:
                 pass
-    return Counts(len(started), len(commands), frozenset(path for paths in files.values() for path in paths))
+    return SessionCounts(
+        len(started), len(commands), frozenset(path for paths in files.values() for path in paths)
+    )
 
 
 def needs(call: ToolProposed, capability: Literal["process", "fs.write"]) -> bool:

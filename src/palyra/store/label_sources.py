@@ -1,4 +1,6 @@
-"""Which entries brought in what a label names. Read only when a person is asked, so nobody pays for it before."""
+"""Which entries brought in what a label names. Read only when a person is asked, so nobody pays for
+it before.
+"""
 
 from palyra.core import events, labels
 from palyra.core.events import Brought, InputReceived, ToolFinished, ToolProposed
@@ -9,14 +11,18 @@ from palyra.store.sessions import Session
 
 
 def brought(tx: Tx, session: Session, label: Label) -> tuple[Brought, ...]:
-    """Each source of the label with the first entry of the conversation that brought it in; the untrusted ones first."""
+    """Each source of the label with the first entry of the conversation that brought it in; the
+    untrusted ones first.
+    """
     first = _first_entries(tx, session)
     named = dict.fromkeys((*label.sources, *label.private_sources))
     return tuple(_brought(name, first, label, session.session_id) for name in named)
 
 
 def _brought(name: str, first: dict[str, tuple[str, int, str]], label: Label, own: str) -> Brought:
-    place = first.get(name) or next((first[source] for source in first if labels.names(name, source)), ("", 0, ""))
+    place = first.get(name) or next(
+        (first[source] for source in first if labels.names(name, source)), ("", 0, "")
+    )
     tape, seq, tool = place
     return Brought(
         source=name,
@@ -29,7 +35,9 @@ def _brought(name: str, first: dict[str, tuple[str, int, str]], label: Label, ow
 
 
 def _first_entries(tx: Tx, session: Session) -> dict[str, tuple[str, int, str]]:
-    """Source to (tape, seq, tool), oldest first. Sources that slid out of the window are not found any more."""
+    """Source to (tape, seq, tool), oldest first. Sources that slid out of the window are not found
+    any more.
+    """
     first: dict[str, tuple[str, int, str]] = {}
     for part in sessions.lineage(tx, session):
         rows = tx.all(

@@ -1,4 +1,6 @@
-"""Where the daemon listened when it last said so on the tape, so that it says so again only when that changes."""
+"""Where the daemon listened when it last said so on the tape, so that it says so again only when
+that changes.
+"""
 
 from palyra.store.database import Tx
 
@@ -9,4 +11,8 @@ def told(tx: Tx) -> str:
 
 
 def tell(tx: Tx, what: str) -> None:
-    tx.run("INSERT INTO listening (only, told) VALUES (1, :what) ON CONFLICT (only) DO UPDATE SET told = excluded.told", what=what)
+    tx.run(
+        "INSERT INTO listening (only, told) VALUES (1, :what) ON CONFLICT (only) DO UPDATE SET told"
+        " = excluded.told",
+        what=what,
+    )

@@ -1,4 +1,6 @@
-"""Numbered migrations, each applied once and locked by its checksum: a schema is never changed behind a journal's back."""
+"""Numbered migrations, each applied once and locked by its checksum: a schema is never changed
+behind a journal's back.
+"""
 
 from hashlib import sha256
 from typing import NamedTuple
@@ -19,16 +21,26 @@ class Migration(NamedTuple):
 
 def apply(connection: Connection, known: tuple[Migration, ...]) -> list[int]:
     """Bring the schema up to date in one transaction; returns the numbers that were applied now."""
-    connection.all("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)")
-    applied = {int(number): str(checksum) for number, checksum in connection.all("SELECT number, checksum FROM migrations")}
+    connection.all(
+        "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+        " checksum TEXT NOT NULL)"
+    )
+    applied = {
+        int(number): str(checksum)
+        for number, checksum in connection.all("SELECT number, checksum FROM migrations")
+    }
     newest = max((migration.number for migration in known), default=0)
     if applied and max(applied) > newest:
         raise ConfigInvalid(
-            f"the journal was written by a newer palyra (schema {max(applied)}, this one knows {newest}): upgrade palyra"
+            f"the journal was written by a newer palyra (schema {max(applied)}, this one knows"
+            f" {newest}): upgrade palyra"
         )
     for migration in known:
         if migration.number in applied and applied[migration.number] != migration.checksum:
-            raise ConfigInvalid(f"migration {migration.number} ({migration.name}) differs from the one this journal was made with")
+            raise ConfigInvalid(
+                f"migration {migration.number} ({migration.name}) differs from the one this journal"
+                " was made with"
+            )
     todo = [migration for migration in known if migration.number not in applied]
     if todo:
         # Not Connection.begin: that reads tables which the first migration is about to make.
@@ -37,8 +49,13 @@ def apply(connection: Connection, known: tuple[Migration, ...]) -> list[int]:
             for statement in migration.statements:
                 connection.all(statement)
             connection.all(
-                "INSERT INTO migrations (number, name, checksum) VALUES (:number, :name, :checksum)",
-                {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+                "INSERT INTO migrations (number, name, checksum) VALUES (:number, :name,"
+                " :checksum)",
+                {
+                    "number": migration.number,
+                    "name": migration.name,
+                    "checksum": migration.checksum,
+                },
             )
         connection.commit()
     return [migration.number for migration in todo]

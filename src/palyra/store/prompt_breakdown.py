@@ -8,7 +8,9 @@ from palyra.store.database import Tx
 
 
 class BilledTurn(Struct, frozen=True, kw_only=True):
-    """One model turn. `tokens` is our reckoning of what went in, `input_tokens` what the provider reported, 0 if it did not."""
+    """One model turn. `tokens` is our reckoning of what went in, `input_tokens` what the provider
+    reported, 0 if it did not.
+    """
 
     turn: int
     seq: int

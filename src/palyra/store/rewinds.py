@@ -1,7 +1,9 @@
-"""Going back in a session: what changed files and when, which of it is still in force, and what is being put back right now.
+"""Going back in a session: what changed files and when, which of it is still in force, and what is
+being put back right now.
 
-An undo and a rewind change files like a call does, so each leaves an effect of its own with what was there before. The rule:
-that row stands before the first file is touched, without a place on the tape; it gets its place with the entry that tells of it.
+An undo and a rewind change files like a call does, so each leaves an effect of its own with what
+was there before. The rule: that row stands before the first file is touched, without a place on the
+tape; it gets its place with the entry that tells of it.
 """
 
 from collections.abc import Collection
@@ -20,7 +22,7 @@ _UNTOLD = 1 << 62
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
-class Pending(Struct, frozen=True):
+class PendingRestore(Struct, frozen=True):
     """Files were being put back; `checkpoint` puts them where they were before that began."""
 
     travel_id: str
@@ -29,8 +31,10 @@ class Pending(Struct, frozen=True):
     checkpoint: bytes
 
 
-class Effect(Struct, frozen=True):
-    """A change of files, with the entry it belongs to: the start of a call, or what tells of an undo or a rewind."""
+class FileEffect(Struct, frozen=True):
+    """A change of files, with the entry it belongs to: the start of a call, or what tells of an
+    undo or a rewind.
+    """
 
     call_id: str
     run_id: str
@@ -41,9 +45,6 @@ class Effect(Struct, frozen=True):
     @property
     def by_call(self) -> bool:
         return not self.tool.startswith("@")
-
-
-# --- what is being put back -------------------------------------------------------------------------------------------
 
 
 def begin(tx: Tx, travel_id: str, session_id: str, travel: Travel, checkpoint: bytes) -> None:
@@ -59,10 +60,13 @@ def begin(tx: Tx, travel_id: str, session_id: str, travel: Travel, checkpoint: b
 
 
 def tell(tx: Tx, travel_id: str, session_id: str, travel: Travel, position: int) -> None:
-    """It is done, and this is the entry that says so. One that touched no file is noted all the same."""
+    """It is done, and this is the entry that says so. One that touched no file is noted all the
+    same.
+    """
     tx.run(
         """INSERT INTO effects (call_id, session_id, run_id, tool, position, checkpoint)
-        VALUES (:id, :session_id, '', :travel, :position, :nothing) ON CONFLICT (call_id) DO UPDATE SET position = :position""",
+        VALUES (:id, :session_id, '', :travel, :position, :nothing) ON CONFLICT (call_id) DO UPDATE
+        SET position = :position""",
         id=travel_id,
         session_id=session_id,
         travel=travel,
@@ -73,33 +77,42 @@ def tell(tx: Tx, travel_id: str, session_id: str, travel: Travel, position: int)
 
 def forget(tx: Tx, travel_id: str) -> None:
     """It did not happen."""
-    tx.run("DELETE FROM effects WHERE call_id = :id AND position = :untold", id=travel_id, untold=_UNTOLD)
+    tx.run(
+        "DELETE FROM effects WHERE call_id = :id AND position = :untold",
+        id=travel_id,
+        untold=_UNTOLD,
+    )
 
 
-def pending(tx: Tx, session_id: str = "") -> list[Pending]:
+def pending(tx: Tx, session_id: str = "") -> list[PendingRestore]:
     """What was begun and is neither done nor taken back: in one session, or in all."""
     if session_id:
         found = [session_id]
     else:
         # Only the index is looked at: checkpoints are large.
-        found = [str(row[0]) for row in tx.all("SELECT DISTINCT session_id FROM effects WHERE position = :at", at=_UNTOLD)]
+        found = [
+            str(row[0])
+            for row in tx.all(
+                "SELECT DISTINCT session_id FROM effects WHERE position = :at", at=_UNTOLD
+            )
+        ]
     rows = [
         row
         for each in found
         for row in tx.all(
             """SELECT e.call_id, e.session_id, s.workspace, e.checkpoint FROM effects e
-            JOIN sessions s ON s.session_id = e.session_id WHERE e.session_id = :id AND e.position = :at""",
+            JOIN sessions s ON s.session_id = e.session_id WHERE e.session_id = :id AND e.position =
+            :at""",
             id=each,
             at=_UNTOLD,
         )
     ]
-    return [Pending(*row) for row in rows]
+    return [PendingRestore(*row) for row in rows]
 
 
-# --- what happened ----------------------------------------------------------------------------------------------------
-
-
-def returns(tx: Tx, tape: str, *, of: Literal["conversation", "files"] = "conversation") -> list[Return]:
+def returns(
+    tx: Tx, tape: str, *, of: Literal["conversation", "files"] = "conversation"
+) -> list[Return]:
     """Where a session was taken back, oldest first."""
     rows = tx.all(
         """SELECT n.seq, n.body FROM effects e JOIN entries n ON n.position = e.position
@@ -107,21 +120,33 @@ def returns(tx: Tx, tape: str, *, of: Literal["conversation", "files"] = "conver
         tape=tape,
     )
     told = [(int(seq), events.decode(body)) for seq, body in rows]
-    return [Return(seq, event.to_seq) for seq, event in told if isinstance(event, SessionRestored) and getattr(event, of)]
+    return [
+        Return(seq, event.to_seq)
+        for seq, event in told
+        if isinstance(event, SessionRestored) and getattr(event, of)
+    ]
 
 
-def effects(tx: Tx, session_id: str) -> list[Effect]:
-    """Every change of files of a session here, oldest first. Those of workers are not reached by going back."""
+def effects(tx: Tx, session_id: str) -> list[FileEffect]:
+    """Every change of files of a session here, oldest first. Those of workers are not reached by
+    going back.
+    """
     rows = tx.all(
-        """SELECT e.call_id, e.run_id, e.tool, n.seq, e.undone_ms > 0 FROM effects e JOIN entries n ON n.position = e.position
+        """SELECT e.call_id, e.run_id, e.tool, n.seq, e.undone_ms > 0 FROM effects e JOIN entries n
+        ON n.position = e.position
         WHERE e.session_id = :id AND e.tool NOT LIKE 'worker:%' ORDER BY e.position""",
         id=session_id,
     )
-    return [Effect(call_id, run_id, tool, seq, bool(undone)) for call_id, run_id, tool, seq, undone in rows]
+    return [
+        FileEffect(call_id, run_id, tool, seq, bool(undone))
+        for call_id, run_id, tool, seq, undone in rows
+    ]
 
 
-def behind(tx: Tx, session_id: str, known: list[Effect], seq: int) -> list[Effect]:
-    """Those of the changes that came after an entry, oldest first. A call that had begun and not finished comes after it."""
+def behind(tx: Tx, session_id: str, known: list[FileEffect], seq: int) -> list[FileEffect]:
+    """Those of the changes that came after an entry, oldest first. A call that had begun and not
+    finished comes after it.
+    """
     later = [effect for effect in known if effect.seq > seq]
     before = [effect for effect in known if effect.seq <= seq]
     if before and before[-1].by_call and not _finished(tx, before[-1], seq):
@@ -129,49 +154,69 @@ def behind(tx: Tx, session_id: str, known: list[Effect], seq: int) -> list[Effec
     return later
 
 
-def _finished(tx: Tx, effect: Effect, seq: int) -> bool:
+def _finished(tx: Tx, effect: FileEffect, seq: int) -> bool:
     rows = tx.all(
-        f"""SELECT kind, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND seq > :begun AND seq <= :seq
-            AND kind IN ('tool.finished', 'tool.undone', {", ".join(f"'{kind}'" for kind in _ENDS)})""",
+        f"""SELECT kind, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND seq > :begun
+        AND seq <= :seq
+            AND kind IN ('tool.finished', 'tool.undone', {
+            ", ".join(f"'{kind}'" for kind in _ENDS)
+        })""",
         run_id=effect.run_id,
         begun=effect.seq,
         seq=seq,
     )
     for kind, body in rows:
         event = events.decode(body)
-        if kind in _ENDS or (isinstance(event, ToolFinished | ToolUndone) and event.call_id == effect.call_id):
+        if kind in _ENDS or (
+            isinstance(event, ToolFinished | ToolUndone) and event.call_id == effect.call_id
+        ):
             return True
     return False
 
 
-def in_force(tx: Tx, session_id: str, known: list[Effect], seq: int) -> set[str]:
-    """The calls whose changes stood in the files after an entry: made, and neither undone nor rewound."""
+def in_force(tx: Tx, session_id: str, known: list[FileEffect], seq: int) -> set[str]:
+    """The calls whose changes stood in the files after an entry: made, and neither undone nor
+    rewound.
+    """
     rows = tx.all(
-        "SELECT seq, body FROM entries WHERE tape = :tape AND seq <= :seq AND kind = 'tool.undone' ORDER BY seq",
+        "SELECT seq, body FROM entries WHERE tape = :tape AND seq <= :seq AND kind = 'tool.undone'"
+        " ORDER BY seq",
         tape=session_id,
         seq=seq,
     )
-    undone = [(int(at), event) for at, body in rows if isinstance(event := events.decode(body), ToolUndone)]
+    undone = [
+        (int(at), event)
+        for at, body in rows
+        if isinstance(event := events.decode(body), ToolUndone)
+    ]
     standing: set[str] = set()
     for first, last in visible_ranges.surviving(returns(tx, session_id, of="files"), seq):
-        standing |= {effect.call_id for effect in known if effect.by_call and first <= effect.seq <= last}
-        standing -= {event.call_id for at, event in undone if first <= at <= last and event.why == "undo"}
+        standing |= {
+            effect.call_id for effect in known if effect.by_call and first <= effect.seq <= last
+        }
+        standing -= {
+            event.call_id for at, event in undone if first <= at <= last and event.why == "undo"
+        }
     return standing
 
 
-def mark(tx: Tx, known: Collection[Effect], standing: Collection[str]) -> None:
+def mark(tx: Tx, known: Collection[FileEffect], standing: Collection[str]) -> None:
     """From now on these can be undone, and no others."""
     for effect in known:
         if effect.by_call and effect.undone == (effect.call_id in standing):
             at = 0 if effect.undone else tx.now_ms
-            tx.run("UPDATE effects SET undone_ms = :at WHERE call_id = :id", at=at, id=effect.call_id)
+            tx.run(
+                "UPDATE effects SET undone_ms = :at WHERE call_id = :id", at=at, id=effect.call_id
+            )
 
 
 def drop_grants(tx: Tx, session_id: str, seq: int) -> None:
     """What was allowed for the session after an entry is allowed no longer."""
     tx.run(
-        """DELETE FROM grants WHERE session_id = :id AND approval_id IN (SELECT approval_id FROM approvals
-            WHERE session_id = :id AND resolved_position > (SELECT position FROM entries WHERE tape = :id AND seq = :seq))""",
+        """DELETE FROM grants WHERE session_id = :id AND approval_id IN (SELECT approval_id FROM
+        approvals
+            WHERE session_id = :id AND resolved_position > (SELECT position FROM entries WHERE tape
+            = :id AND seq = :seq))""",
         id=session_id,
         seq=seq,
     )

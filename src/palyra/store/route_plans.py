@@ -80,7 +80,9 @@ class UnderWay(Struct, frozen=True):
 def under_way(tx: Tx, run_id: str) -> UnderWay | None:
     """The model call of a run that was begun and has neither reply nor failure."""
     asked = _newest(tx, run_id, "('input.assembled', 'model.replied', 'model.failed')")
-    planned = _newest(tx, run_id, "('route.planned')") if isinstance(asked, InputAssembled) else None
+    planned = (
+        _newest(tx, run_id, "('route.planned')") if isinstance(asked, InputAssembled) else None
+    )
     if not isinstance(asked, InputAssembled) or not isinstance(planned, RoutePlanned):
         return None
     return UnderWay(asked.turn, asked.tokens, planned.provider, planned.model, planned.task)

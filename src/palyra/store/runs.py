@@ -1,4 +1,6 @@
-"""Runs and submissions as rows: who works, who waits, what was already submitted. State itself is moved by `tape.append`."""
+"""Runs and submissions as rows: who works, who waits, what was already submitted. State itself is
+moved by `tape.append`.
+"""
 
 from typing import Any
 
@@ -15,14 +17,17 @@ from palyra.store.database import Tx
 _UNFINISHED = "state IN ('accepted', 'in_progress', 'waiting')"
 # The second half lets SQLite see that the index on runs' entries can be used.
 _OF_RUN = "run_id = :run_id AND run_id <> ''"
-_COLUMNS = "run_id, session_id, principal, origin, state, reason, created_ms, started_ms, ended_ms, heartbeat_ms"
+_COLUMNS = (
+    "run_id, session_id, principal, origin, state, reason, created_ms, started_ms, ended_ms,"
+    " heartbeat_ms"
+)
 
 
 class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`reason` says what a waiting run waits for, and why a failed or cancelled one ended.
 
-    `recorded` is False in the answer to a cancel that the journal could not take in time: the run's work is broken off, and its
-    end is recorded as soon as that is possible.
+    `recorded` is False in the answer to a cancel that the journal could not take in time: the run's
+    work is broken off, and its end is recorded as soon as that is possible.
     """
 
     run_id: RunId
@@ -61,19 +66,25 @@ def get(tx: Tx, run_id: str, principal: str) -> RunRow:
 
 def events_of(tx: Tx, run_id: str) -> list[AnyEvent]:
     """Everything that happened in a run, oldest first."""
-    rows = tx.all(f"SELECT body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000", run_id=run_id)
+    rows = tx.all(
+        f"SELECT body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000", run_id=run_id
+    )
     return [events.decode(body) for (body,) in rows]
 
 
 def numbered(tx: Tx, run_id: str) -> list[tuple[int, AnyEvent]]:
     """The same with their places on the tape."""
-    rows = tx.all(f"SELECT seq, body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000", run_id=run_id)
+    rows = tx.all(
+        f"SELECT seq, body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000",
+        run_id=run_id,
+    )
     return [(int(seq), events.decode(body)) for seq, body in rows]
 
 
 def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 50) -> list[RunRow]:
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND accepted_position < :before
+        f"""SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND accepted_position <
+        :before
         ORDER BY accepted_position DESC LIMIT :limit""",
         session_id=session_id,
         before=before,
@@ -84,15 +95,22 @@ def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 5
 
 def first_of_session(tx: Tx, session_id: str) -> str:
     """The id of the oldest run of a session, or nothing."""
-    row = tx.one("SELECT run_id FROM runs WHERE session_id = :id ORDER BY accepted_position LIMIT 1", id=session_id)
+    row = tx.one(
+        "SELECT run_id FROM runs WHERE session_id = :id ORDER BY accepted_position LIMIT 1",
+        id=session_id,
+    )
     return str(row[0]) if row else ""
 
 
 def last_of(tx: Tx, run_id: str) -> int | None:
-    """Where a run ended on its tape, if others came after it there; None if it is its session's last."""
+    """Where a run ended on its tape, if others came after it there; None if it is its session's
+    last.
+    """
     row = tx.one(
-        f"""SELECT max(seq) FROM entries WHERE {_OF_RUN} AND EXISTS (SELECT 1 FROM runs r JOIN runs later
-            ON later.session_id = r.session_id AND later.accepted_position > r.accepted_position WHERE r.run_id = :run_id)""",
+        f"""SELECT max(seq) FROM entries WHERE {_OF_RUN} AND EXISTS (SELECT 1 FROM runs r JOIN runs
+        later
+            ON later.session_id = r.session_id AND later.accepted_position > r.accepted_position
+            WHERE r.run_id = :run_id)""",
         run_id=run_id,
     )
     return int(row[0]) if row and row[0] is not None else None
@@ -100,7 +118,10 @@ def last_of(tx: Tx, run_id: str) -> int | None:
 
 def accepted(tx: Tx, run_id: str) -> RunAccepted:
     """How a run was accepted."""
-    row = tx.one(f"SELECT body FROM entries WHERE {_OF_RUN} AND kind = 'run.accepted' ORDER BY seq LIMIT 1", run_id=run_id)
+    row = tx.one(
+        f"SELECT body FROM entries WHERE {_OF_RUN} AND kind = 'run.accepted' ORDER BY seq LIMIT 1",
+        run_id=run_id,
+    )
     event = events.decode(row[0]) if row else None
     if not isinstance(event, RunAccepted):
         raise NotFound(f"there is no run {run_id}", run_id=run_id)
@@ -128,22 +149,35 @@ def position_of(tx: Tx, run_id: str) -> int:
 
 def unfinished_by_state(tx: Tx) -> dict[str, int]:
     """How many runs there are in each state that is not an end."""
-    rows = tx.all("SELECT state, count(*) FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting') GROUP BY state")
+    rows = tx.all(
+        "SELECT state, count(*) FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting')"
+        " GROUP BY state"
+    )
     return {str(state): int(count) for state, count in rows}
 
 
 def unfinished(tx: Tx) -> list[RunRow]:
     """Every run that has not ended, oldest first."""
-    return [_run(row) for row in tx.all(f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} ORDER BY accepted_position")]
+    return [
+        _run(row)
+        for row in tx.all(
+            f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} ORDER BY accepted_position"
+        )
+    ]
 
 
 def unbegun(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
-    """Runs that were accepted before a time and have nobody before them in their mailbox who is at work or waits."""
+    """Runs that were accepted before a time and have nobody before them in their mailbox who is at
+    work or waits.
+    """
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM runs r WHERE {_UNFINISHED} AND state = 'accepted' AND created_ms < :before
+        f"""SELECT {_COLUMNS} FROM runs r WHERE {_UNFINISHED} AND state = 'accepted' AND created_ms
+        < :before
             AND NOT EXISTS (SELECT 1 FROM runs o
-                WHERE o.session_id = r.session_id AND o.state IN ('accepted', 'in_progress', 'waiting')
-                AND (o.state <> 'accepted' OR o.accepted_position < r.accepted_position)) LIMIT :limit""",
+                WHERE o.session_id = r.session_id AND o.state IN ('accepted', 'in_progress',
+                'waiting')
+                AND (o.state <> 'accepted' OR o.accepted_position < r.accepted_position)) LIMIT
+                :limit""",
         before=before_ms,
         limit=limit,
     )
@@ -153,7 +187,8 @@ def unbegun(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
 def silent(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
     """Runs in progress that nobody has said to be alive since then."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} AND state = 'in_progress' AND heartbeat_ms < :before LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} AND state = 'in_progress' AND"
+        " heartbeat_ms < :before LIMIT :limit",
         before=before_ms,
         limit=limit,
     )
@@ -162,7 +197,8 @@ def silent(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
 
 def unfinished_of_session(tx: Tx, session_id: str) -> list[RunRow]:
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND {_UNFINISHED} ORDER BY accepted_position",
+        f"SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND {_UNFINISHED} ORDER BY"
+        " accepted_position",
         session_id=session_id,
     )
     return [_run(row) for row in rows]
@@ -170,7 +206,8 @@ def unfinished_of_session(tx: Tx, session_id: str) -> list[RunRow]:
 
 def unfinished_of_principal(tx: Tx, principal: str) -> list[RunRow]:
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM runs WHERE principal = :principal AND {_UNFINISHED} ORDER BY accepted_position",
+        f"SELECT {_COLUMNS} FROM runs WHERE principal = :principal AND {_UNFINISHED} ORDER BY"
+        " accepted_position",
         principal=principal,
     )
     return [_run(row) for row in rows]
@@ -179,7 +216,8 @@ def unfinished_of_principal(tx: Tx, principal: str) -> list[RunRow]:
 def beat(tx: Tx, run_ids: list[str]) -> None:
     """Say that these runs are alive."""
     tx.many(
-        "UPDATE runs SET heartbeat_ms = :now WHERE run_id = :run_id", [{"now": tx.now_ms, "run_id": run_id} for run_id in run_ids]
+        "UPDATE runs SET heartbeat_ms = :now WHERE run_id = :run_id",
+        [{"now": tx.now_ms, "run_id": run_id} for run_id in run_ids],
     )
 
 
@@ -194,7 +232,9 @@ class SubmissionRow(Struct, frozen=True):
 
 def find_submission(tx: Tx, submission_id: str) -> SubmissionRow | None:
     row = tx.one(
-        "SELECT submission_id, session_id, run_id, mode, digest, seq FROM submissions WHERE submission_id = :id", id=submission_id
+        "SELECT submission_id, session_id, run_id, mode, digest, seq FROM submissions WHERE"
+        " submission_id = :id",
+        id=submission_id,
     )
     return SubmissionRow(*row) if row else None
 
@@ -236,7 +276,8 @@ def collecting(tx: Tx, session_id: str) -> str:
 def unread_inputs(tx: Tx, run_id: str) -> int:
     """How many inputs have joined a run since the model was last asked."""
     row = tx.one(
-        f"""SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'input.received' AND seq > coalesce(
+        f"""SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'input.received' AND seq >
+        coalesce(
             (SELECT max(seq) FROM entries WHERE {_OF_RUN} AND kind = 'input.assembled'), 0)""",
         run_id=run_id,
     )
@@ -246,7 +287,9 @@ def unread_inputs(tx: Tx, run_id: str) -> int:
 def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
     """Whether an input has joined a run behind a position of its tape."""
     found = tx.one(
-        f"SELECT 1 FROM entries WHERE {_OF_RUN} AND seq > :seq AND kind = 'input.received' LIMIT 1", run_id=run_id, seq=seq
+        f"SELECT 1 FROM entries WHERE {_OF_RUN} AND seq > :seq AND kind = 'input.received' LIMIT 1",
+        run_id=run_id,
+        seq=seq,
     )
     return found is not None
 
@@ -255,7 +298,8 @@ def ending(tx: Tx, run_id: str) -> RunCompleted | RunFailed | RunCancelled:
     """How a run that has ended did so."""
     row = tx.one(
         """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> ''
-            AND kind IN ('run.completed', 'run.failed', 'run.cancelled') ORDER BY seq DESC LIMIT 1""",
+            AND kind IN ('run.completed', 'run.failed', 'run.cancelled') ORDER BY seq DESC LIMIT
+            1""",
         run_id=run_id,
     )
     event = events.decode(row[0]) if row else None

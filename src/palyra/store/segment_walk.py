@@ -1,6 +1,8 @@
-"""All entries in commit order, from the database and from the segments, as if none had ever been put away.
+"""All entries in commit order, from the database and from the segments, as if none had ever been
+put away.
 
-The rule: an entry of a tape that lies in a segment is taken from there. If a copy is still in the database it must be the same.
+The rule: an entry of a tape that lies in a segment is taken from there. If a copy is still in the
+database it must be the same.
 """
 
 import zlib
@@ -19,7 +21,9 @@ _CHUNK = 2_000
 
 
 class Broken(Exception):
-    """A segment is missing or not as it was sealed, or an entry cannot be read; `position` is of the first that is lost by it."""
+    """A segment is missing or not as it was sealed, or an entry cannot be read; `position` is of
+    the first that is lost by it.
+    """
 
     def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
@@ -31,7 +35,8 @@ def rows(tx: Tx, folder: Path | None, lying: Sequence[Segment]) -> Iterator[Row]
     """Each as (position, tape, seq, time_ms, run_id, principal, kind, body, hash)."""
     tapes = segments.tapes(tx)
     waiting = sorted(lying, key=lambda each: each.first_position, reverse=True)
-    # Segments that have been begun, by their next entry. A segment is open only while the walk passes through it.
+    # Segments that have been begun, by their next entry. A segment is open only while the walk
+    # passes through it.
     begun: list[tuple[int, int, Row, Iterator[Row]]] = []
     table = _table(tx)
     row = next(table, None)
@@ -48,7 +53,9 @@ def rows(tx: Tx, folder: Path | None, lying: Sequence[Segment]) -> Iterator[Row]
             if row is not None and row[0] == position:
                 if row != stored:
                     raise Broken(
-                        position, "the entry is in a segment and in the database, and they differ: it was inserted or changed"
+                        position,
+                        "the entry is in a segment and in the database, and they differ: it was"
+                        " inserted or changed",
                     )
                 row = next(table, None)
             yield stored
@@ -58,7 +65,9 @@ def rows(tx: Tx, folder: Path | None, lying: Sequence[Segment]) -> Iterator[Row]
             row = next(table, None)
 
 
-def _push(begun: list[tuple[int, int, Row, Iterator[Row]]], number: int, rest: Iterator[Row]) -> None:
+def _push(
+    begun: list[tuple[int, int, Row, Iterator[Row]]], number: int, rest: Iterator[Row]
+) -> None:
     following = next(rest, None)
     if following is not None:
         heappush(begun, (following[0], number, following, rest))
@@ -75,7 +84,9 @@ def _of(tx: Tx, folder: Path | None, segment: Segment, tapes: dict[str, str]) ->
     except ChainBroken as error:
         raise Broken(segment.first_position, error.message) from error
     except (zlib.error, msgspec.DecodeError, OSError) as error:
-        raise Broken(segment.first_position, f"segment {segment.segment_id[:16]} cannot be read: {error}") from error
+        raise Broken(
+            segment.first_position, f"segment {segment.segment_id[:16]} cannot be read: {error}"
+        ) from error
 
 
 def _table(tx: Tx) -> Iterator[Row]:
@@ -104,7 +115,9 @@ def _behind(tx: Tx, position: int, limit: int) -> list[Row]:
 def _up_to_what_is_no_text(tx: Tx, position: int) -> Iterator[Row]:
     """One by one, so that it is known which one it is."""
     for (following,) in tx.all(
-        "SELECT position FROM entries WHERE position > :position ORDER BY position LIMIT :limit", position=position, limit=_CHUNK
+        "SELECT position FROM entries WHERE position > :position ORDER BY position LIMIT :limit",
+        position=position,
+        limit=_CHUNK,
     ):
         try:
             yield from _behind(tx, following - 1, 1)

@@ -1,7 +1,9 @@
-"""Segments: the tapes of old sessions as sealed files. The journal keeps what proves them: their SHA-256, on the system's tape.
+"""Segments: the tapes of old sessions as sealed files. The journal keeps what proves them: their
+SHA-256, on the system's tape.
 
-The rule: an entry is removed from the database only when a segment that was sealed before holds the very same bytes. A segment is
-named by its hash and never changed; what is left to remove can be removed at any later time, and verifying sees no difference.
+The rule: an entry is removed from the database only when a segment that was sealed before holds the
+very same bytes. A segment is named by its hash and never changed; what is left to remove can be
+removed at any later time, and verifying sees no difference.
 """
 
 import os
@@ -28,14 +30,26 @@ _PIECE = 256 << 10
 _ENTRY = "position, tape, seq, time_ms, run_id, principal, kind, body, hash"
 _TABLES = {
     "entry": ("entries", "tape", _ENTRY, "position"),
-    "artifact": ("artifacts", "session_id", "session_id, artifact_id, media_type, body, created_ms", "artifact_id"),
-    "effect": ("effects", "session_id", "call_id, session_id, run_id, tool, position, checkpoint, undone_ms", "position"),
+    "artifact": (
+        "artifacts",
+        "session_id",
+        "session_id, artifact_id, media_type, body, created_ms",
+        "artifact_id",
+    ),
+    "effect": (
+        "effects",
+        "session_id",
+        "call_id, session_id, run_id, tool, position, checkpoint, undone_ms",
+        "position",
+    ),
 }
 _SAID = "kind IN ('input.received', 'run.completed')"
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """One file. `tapes` of those that were put into it are in it alone; the others were restored since."""
+    """One file. `tapes` of those that were put into it are in it alone; the others were restored
+    since.
+    """
 
     segment_id: str
     bytes: int
@@ -47,7 +61,9 @@ class Segment(Struct, frozen=True, kw_only=True):
 
 
 class Sealed(Struct, frozen=True):
-    """A file that was written and read back, and what is in it: each tape with its last number and its hash."""
+    """A file that was written and read back, and what is in it: each tape with its last number and
+    its hash.
+    """
 
     segment_id: str
     size: int
@@ -64,9 +80,6 @@ def folder_of(journal: Path) -> Path:
 
 def file_of(folder: Path, segment_id: str) -> Path:
     return folder / f"{segment_id}.segment"
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
 
 
 class _Pack:
@@ -87,7 +100,9 @@ class _Pack:
 
 
 def records(body: bytes) -> Iterator[tuple[str, Row]]:
-    """What a segment holds: entries in the order they were committed, then artifacts, then what takes effects back."""
+    """What a segment holds: entries in the order they were committed, then artifacts, then what
+    takes effects back.
+    """
     if not body.startswith(_MAGIC):
         raise ChainBroken("this is not a segment of a journal")
     unsqueeze, waiting = zlib.decompressobj(), b""
@@ -113,7 +128,9 @@ def pack(tx: Tx, tapes: Sequence[str]) -> bytes:
     packed, named = _Pack(), msgspec.json.encode(list(tapes)).decode()
     for what, (table, key, columns, order) in _TABLES.items():
         rows = tx.all(
-            f"SELECT {columns} FROM {table} WHERE {key} IN (SELECT value FROM json_each(:tapes)) ORDER BY {order}", tapes=named
+            f"SELECT {columns} FROM {table} WHERE {key} IN (SELECT value FROM json_each(:tapes))"
+            f" ORDER BY {order}",
+            tapes=named,
         )
         for row in rows:
             packed.add(what, row)
@@ -121,7 +138,9 @@ def pack(tx: Tx, tapes: Sequence[str]) -> bytes:
 
 
 def seal(body: bytes, folder: Path) -> Sealed:
-    """Write a segment so that it is whole or not there, then read it back from the disk and look at every link of it."""
+    """Write a segment so that it is whole or not there, then read it back from the disk and look at
+    every link of it.
+    """
     segment_id = sha256(body).hexdigest()
     folder.mkdir(mode=0o700, exist_ok=True)
     target = file_of(folder, segment_id)
@@ -142,14 +161,24 @@ def seal(body: bytes, folder: Path) -> Sealed:
 def look(body: bytes, segment_id: str) -> Sealed:
     """What a segment holds. Raises ChainBroken if it is not the one that was sealed."""
     if sha256(body).hexdigest() != segment_id:
-        raise ChainBroken(f"segment {segment_id[:16]} is not as it was sealed: its bytes were changed", segment_id=segment_id)
+        raise ChainBroken(
+            f"segment {segment_id[:16]} is not as it was sealed: its bytes were changed",
+            segment_id=segment_id,
+        )
     heads: dict[str, tuple[int, bytes]] = {}
     positions: list[int] = []
     for what, row in records(body):
         if what == "entry":
             heads[row[1]] = (row[2], row[8])
             positions.append(row[0])
-    return Sealed(segment_id, len(body), len(positions), min(positions, default=0), max(positions, default=0), heads)
+    return Sealed(
+        segment_id,
+        len(body),
+        len(positions),
+        min(positions, default=0),
+        max(positions, default=0),
+        heads,
+    )
 
 
 def _sync(folder: Path) -> None:
@@ -161,7 +190,9 @@ def _sync(folder: Path) -> None:
 
 
 def body_of(tx: Tx, folder: Path | None, segment_id: str) -> bytes:
-    """A segment's bytes: from its file, or from the database if that is a backup, which carries them with it."""
+    """A segment's bytes: from its file, or from the database if that is a backup, which carries
+    them with it.
+    """
     if folder is not None:
         try:
             return file_of(folder, segment_id).read_bytes()
@@ -170,16 +201,18 @@ def body_of(tx: Tx, folder: Path | None, segment_id: str) -> bytes:
     row = tx.one("SELECT body FROM segment_bodies WHERE segment_id = :id", id=segment_id)
     if row is None:
         where = file_of(folder, segment_id) if folder else segment_id
-        raise ChainBroken(f"segment {where} is missing: put it back, or restore a backup that has it", segment_id=segment_id)
+        raise ChainBroken(
+            f"segment {where} is missing: put it back, or restore a backup that has it",
+            segment_id=segment_id,
+        )
     return bytes(row[0])
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def known(tx: Tx) -> bool:
     """Whether the journal knows of segments; a backup from before there were any does not."""
-    return bool(tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'segment_tapes'"))
+    return bool(
+        tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'segment_tapes'")
+    )
 
 
 def listing(tx: Tx) -> list[Segment]:
@@ -198,15 +231,26 @@ def tapes(tx: Tx) -> dict[str, str]:
     """The tapes that lie in segments, with theirs."""
     if not known(tx):
         return {}
-    return {str(each): str(segment_id) for each, segment_id in tx.all("SELECT tape, segment_id FROM segment_tapes")}
+    return {
+        str(each): str(segment_id)
+        for each, segment_id in tx.all("SELECT tape, segment_id FROM segment_tapes")
+    }
 
 
 def record(tx: Tx, sealed: Sealed) -> None:
-    """From now on these tapes lie in the segment. They must be as they were when it was sealed; whoever calls has looked."""
-    event = JournalArchived(segment=sealed.segment_id, entries=sealed.entries, bytes=sealed.size, tapes=tuple(sorted(sealed.heads)))
+    """From now on these tapes lie in the segment. They must be as they were when it was sealed;
+    whoever calls has looked.
+    """
+    event = JournalArchived(
+        segment=sealed.segment_id,
+        entries=sealed.entries,
+        bytes=sealed.size,
+        tapes=tuple(sorted(sealed.heads)),
+    )
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
     tx.run(
-        """INSERT INTO segments (segment_id, bytes, entries, first_position, last_position, created_ms)
+        """INSERT INTO segments (segment_id, bytes, entries, first_position, last_position,
+        created_ms)
         VALUES (:id, :bytes, :entries, :first, :last, :now) ON CONFLICT DO NOTHING""",
         id=sealed.segment_id,
         bytes=sealed.size,
@@ -224,7 +268,11 @@ def record(tx: Tx, sealed: Sealed) -> None:
             seq=seq,
             hash=digest,
         )
-        tx.run("UPDATE sessions SET segment_id = :id, archived = 1 WHERE session_id = :tape", id=sealed.segment_id, tape=name)
+        tx.run(
+            "UPDATE sessions SET segment_id = :id, archived = 1 WHERE session_id = :tape",
+            id=sealed.segment_id,
+            tape=name,
+        )
         # What was said can still be searched; the segment is what counts.
         tx.run(
             f"""INSERT OR REPLACE INTO archived_said (position, seq, kind, run_id, body)
@@ -235,13 +283,22 @@ def record(tx: Tx, sealed: Sealed) -> None:
 
 def unremoved(tx: Tx) -> list[str]:
     """Tapes that lie in segments and of which something may be left in the database."""
-    return [str(name) for (name,) in tx.all("SELECT tape FROM segment_tapes WHERE removed = 0 ORDER BY tape")]
+    return [
+        str(name)
+        for (name,) in tx.all("SELECT tape FROM segment_tapes WHERE removed = 0 ORDER BY tape")
+    ]
 
 
 def remove_slice(tx: Tx, name: str) -> bool:
-    """Remove a part of a tape that lies in a segment; True when nothing is left. Triggers refuse every other tape."""
+    """Remove a part of a tape that lies in a segment; True when nothing is left. Triggers refuse
+    every other tape.
+    """
     for table, key, _, order in _TABLES.values():
-        rows = tx.all(f"SELECT rowid FROM {table} WHERE {key} = :tape ORDER BY {order} LIMIT :slice", tape=name, slice=SLICE)
+        rows = tx.all(
+            f"SELECT rowid FROM {table} WHERE {key} = :tape ORDER BY {order} LIMIT :slice",
+            tape=name,
+            slice=SLICE,
+        )
         if rows:
             tx.run(f"DELETE FROM {table} WHERE rowid IN ({','.join(str(row[0]) for row in rows)})")
             return False
@@ -250,18 +307,24 @@ def remove_slice(tx: Tx, name: str) -> bool:
 
 
 def put_back(tx: Tx, rows: Sequence[tuple[str, Row]]) -> None:
-    """Rows of a segment into the database again, as they were; those that are there already stay."""
+    """Rows of a segment into the database again, as they were; those that are there already
+    stay.
+    """
     for what, row in rows:
         table, _, columns, _ = _TABLES[what]
         names = columns.split(", ")
         values = ", ".join(f":{name}" for name in names)
-        tx.run(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({values})", **dict(zip(names, row, strict=True)))
+        tx.run(
+            f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({values})",
+            **dict(zip(names, row, strict=True)),
+        )
 
 
 def restored(tx: Tx, name: str) -> None:
     """All of a tape is in the database again."""
     row = tx.one(
-        """SELECT s.segment_id, s.archived, s.head_seq, s.head_hash, (SELECT count(*) FROM entries WHERE tape = :tape),
+        """SELECT s.segment_id, s.archived, s.head_seq, s.head_hash, (SELECT count(*) FROM entries
+        WHERE tape = :tape),
             (SELECT hash FROM entries WHERE tape = :tape AND seq = s.head_seq)
         FROM segment_tapes s WHERE s.tape = :tape""",
         tape=name,
@@ -270,13 +333,20 @@ def restored(tx: Tx, name: str) -> None:
         return
     segment_id, archived, seq, digest, count, found = row
     if count != seq or found != digest:
-        raise ChainBroken(f"session {name} is not whole in segment {segment_id[:16]}", session_id=name)
+        raise ChainBroken(
+            f"session {name} is not whole in segment {segment_id[:16]}", session_id=name
+        )
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [JournalRestored(segment=segment_id, tape=name)])
-    tx.run("DELETE FROM archived_said WHERE position IN (SELECT position FROM entries WHERE tape = :tape)", tape=name)
+    tx.run(
+        "DELETE FROM archived_said WHERE position IN (SELECT position FROM entries WHERE tape ="
+        " :tape)",
+        tape=name,
+    )
     tx.run("DELETE FROM segment_tapes WHERE tape = :tape", tape=name)
     # Whoever brought it back uses it: it is not old any more.
     tx.run(
-        "UPDATE sessions SET segment_id = '', archived = :archived, updated_ms = :now WHERE session_id = :tape",
+        "UPDATE sessions SET segment_id = '', archived = :archived, updated_ms = :now WHERE"
+        " session_id = :tape",
         archived=archived,
         now=tx.now_ms,
         tape=name,

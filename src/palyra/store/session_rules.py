@@ -1,4 +1,6 @@
-"""Rules of sessions: what is in force, in a table beside the tape that says who laid it down, when, and what was removed."""
+"""Rules of sessions: what is in force, in a table beside the tape that says who laid it down, when,
+and what was removed.
+"""
 
 from msgspec import Struct
 
@@ -10,23 +12,26 @@ from palyra.store import tape
 from palyra.store.database import Tx
 
 MOST = 32
-# A branch's tape begins with its creation and where it comes from; the rules it inherits follow at once.
+# A branch's tape begins with its creation and where it comes from; the rules it inherits follow at
+# once.
 _BIRTH = 2
 
 
-class Rule(Struct, frozen=True):
+class StoredRule(Struct, frozen=True):
     rule_id: str
     session_id: str
     words: str
     created_ms: int
 
 
-def of_session(tx: Tx, session_id: str) -> list[Rule]:
+def of_session(tx: Tx, session_id: str) -> list[StoredRule]:
     """The rules in force, oldest first."""
     rows = tx.all(
-        "SELECT rule_id, session_id, words, created_ms FROM session_rules WHERE session_id = :id ORDER BY rule_id", id=session_id
+        "SELECT rule_id, session_id, words, created_ms FROM session_rules WHERE session_id = :id"
+        " ORDER BY rule_id",
+        id=session_id,
     )
-    return [Rule(*row) for row in rows]
+    return [StoredRule(*row) for row in rows]
 
 
 def laid_down(tx: Tx, session_id: str) -> tuple[SessionRule, ...]:
@@ -34,7 +39,7 @@ def laid_down(tx: Tx, session_id: str) -> tuple[SessionRule, ...]:
     return tuple(SessionRule(rule.rule_id, rule.words) for rule in of_session(tx, session_id))
 
 
-def add(tx: Tx, session_id: str, by: str, rule: SessionRule) -> Rule:
+def add(tx: Tx, session_id: str, by: str, rule: SessionRule) -> StoredRule:
     """Lay a rule down. One that says the same and is in force already is that one."""
     known = of_session(tx, session_id)
     same = next((each for each in known if each.words == rule.words), None)
@@ -46,10 +51,11 @@ def add(tx: Tx, session_id: str, by: str, rule: SessionRule) -> Rule:
     return _insert(tx, session_id, rule)
 
 
-def _insert(tx: Tx, session_id: str, rule: SessionRule) -> Rule:
-    made = Rule(rule.rule_id, session_id, rule.words, tx.now_ms)
+def _insert(tx: Tx, session_id: str, rule: SessionRule) -> StoredRule:
+    made = StoredRule(rule.rule_id, session_id, rule.words, tx.now_ms)
     tx.run(
-        "INSERT INTO session_rules (session_id, rule_id, words, created_ms) VALUES (:session_id, :rule_id, :words, :now)",
+        "INSERT INTO session_rules (session_id, rule_id, words, created_ms) VALUES (:session_id,"
+        " :rule_id, :words, :now)",
         session_id=session_id,
         rule_id=rule.rule_id,
         words=rule.words,
@@ -58,12 +64,18 @@ def _insert(tx: Tx, session_id: str, rule: SessionRule) -> Rule:
     return made
 
 
-def remove(tx: Tx, session_id: str, by: str, rule_id: str) -> Rule:
+def remove(tx: Tx, session_id: str, by: str, rule_id: str) -> StoredRule:
     found = next((rule for rule in of_session(tx, session_id) if rule.rule_id == rule_id), None)
     if found is None:
         raise NotFound(f"there is no rule {rule_id} in this session", rule_id=rule_id)
-    tape.append(tx, session_id, by, [SessionRuled(rule_id=rule_id, words=found.words, removed=True)])
-    tx.run("DELETE FROM session_rules WHERE session_id = :id AND rule_id = :rule_id", id=session_id, rule_id=rule_id)
+    tape.append(
+        tx, session_id, by, [SessionRuled(rule_id=rule_id, words=found.words, removed=True)]
+    )
+    tx.run(
+        "DELETE FROM session_rules WHERE session_id = :id AND rule_id = :rule_id",
+        id=session_id,
+        rule_id=rule_id,
+    )
     return found
 
 
@@ -76,17 +88,29 @@ def inherit(tx: Tx, parent_id: str, parent_seq: int, child_id: str, owner: str) 
     """A branch begins with the rules that were in force where it was branched."""
     inherited = as_of(tx, parent_id, parent_seq)
     if inherited:
-        tape.append(tx, child_id, owner, [SessionRuled(rule_id=each.rule_id, words=each.words) for each in inherited])
+        tape.append(
+            tx,
+            child_id,
+            owner,
+            [SessionRuled(rule_id=each.rule_id, words=each.words) for each in inherited],
+        )
     for each in inherited:
         _insert(tx, child_id, each)
 
 
 def bring_back(tx: Tx, session_id: str, by: str, seq: int) -> None:
-    """Put in force again what was in force after an entry and is not now. What was laid down since stays: fewer is never meant."""
+    """Put in force again what was in force after an entry and is not now. What was laid down since
+    stays: fewer is never meant.
+    """
     known = {rule.words for rule in of_session(tx, session_id)}
     missing = [rule for rule in as_of(tx, session_id, seq) if rule.words not in known]
     if missing:
-        tape.append(tx, session_id, by, [SessionRuled(rule_id=each.rule_id, words=each.words) for each in missing])
+        tape.append(
+            tx,
+            session_id,
+            by,
+            [SessionRuled(rule_id=each.rule_id, words=each.words) for each in missing],
+        )
     for each in missing:
         _insert(tx, session_id, each)
 
@@ -98,7 +122,9 @@ def as_of(tx: Tx, session_id: str, seq: int) -> list[SessionRule]:
         tape=session_id,
     )
     in_force: dict[str, SessionRule] = {}
-    branched = tx.one("SELECT 1 FROM sessions WHERE session_id = :id AND parent_id <> ''", id=session_id)
+    branched = tx.one(
+        "SELECT 1 FROM sessions WHERE session_id = :id AND parent_id <> ''", id=session_id
+    )
     born_with = _BIRTH if branched else -1
     for at, body in rows:
         event = events.decode(body)

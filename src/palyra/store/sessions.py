@@ -14,7 +14,8 @@ from palyra.store.database import Tx
 TITLE_LENGTH = 72
 _EVERYTHING = 1 << 53
 _MOST_ANCESTORS = 64
-_COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
+_COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace,
+    s.created_ms, s.updated_ms,
     s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id, s.segment_id, s.kept,
     coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
@@ -53,15 +54,29 @@ def _session(row: tuple[Any, ...]) -> Session:
     return Session(**values)
 
 
-def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner: str = "", device: str = "") -> Session | None:
-    """A session by id, by unique key, or the owner's newest one with a label, made on a device if one is named."""
+def find(
+    tx: Tx,
+    *,
+    session_id: str = "",
+    key: str = "",
+    label: str = "",
+    owner: str = "",
+    device: str = "",
+) -> Session | None:
+    """A session by id, by unique key, or the owner's newest one with a label, made on a device if
+    one is named.
+    """
     if session_id:
-        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE session_id = :session_id", session_id=session_id)
+        row = tx.one(
+            f"SELECT {_COLUMNS} FROM sessions s WHERE session_id = :session_id",
+            session_id=session_id,
+        )
     elif key:
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE key = :key", key=key)
     else:
         row = tx.one(
-            f"""SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label AND :device IN ('', device)
+            f"""SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label AND
+            :device IN ('', device)
             ORDER BY session_id DESC LIMIT 1""",
             owner=owner,
             label=label,
@@ -71,7 +86,9 @@ def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner:
 
 
 def get(tx: Tx, session_id: str, principal: str, *, in_segment: bool = False) -> Session:
-    """The session, if this principal may use it. One whose tape lies in a segment can be looked at, not used."""
+    """The session, if this principal may use it. One whose tape lies in a segment can be looked at,
+    not used.
+    """
     session = find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
@@ -79,14 +96,18 @@ def get(tx: Tx, session_id: str, principal: str, *, in_segment: bool = False) ->
         raise Forbidden("this session belongs to someone else", session_id=session_id)
     if session.segment_id and not in_segment:
         how = f"`palyra sessions restore {session_id}`"
-        raise Conflict(f"this session was put away: bring it back with {how}", session_id=session_id)
+        raise Conflict(
+            f"this session was put away: bring it back with {how}", session_id=session_id
+        )
     return session
 
 
 def create(tx: Tx, session_id: str, event: SessionCreated) -> Session:
     tx.run(
-        """INSERT INTO sessions (session_id, key, label, title, owner, device, channel, workspace, created_ms, updated_ms)
-        VALUES (:session_id, :key, :label, :title, :owner, :device, :channel, :workspace, :now, :now)""",
+        """INSERT INTO sessions (session_id, key, label, title, owner, device, channel, workspace,
+        created_ms, updated_ms)
+        VALUES (:session_id, :key, :label, :title, :owner, :device, :channel, :workspace, :now,
+        :now)""",
         session_id=session_id,
         key=event.key or None,
         label=event.label,
@@ -106,18 +127,26 @@ def create(tx: Tx, session_id: str, event: SessionCreated) -> Session:
 def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) -> Session:
     """A new session that continues from a position of another; both tapes say so."""
     created = SessionCreated(
-        owner=parent.owner, title=title, device=parent.device, channel=parent.channel, workspace=parent.workspace
+        owner=parent.owner,
+        title=title,
+        device=parent.device,
+        channel=parent.channel,
+        workspace=parent.workspace,
     )
     create(tx, child_id, created)
     tx.run(
-        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
+        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE"
+        " session_id = :child",
         parent=parent.session_id,
         seq=parent_seq,
-        # Positions of ancestors are counted back from the child's beginning, 0 being the entry branched at: all of them.
+        # Positions of ancestors are counted back from the child's beginning, 0 being the entry
+        # branched at: all of them.
         fold=1 - parent_seq - _before(tx, parent),
         child=child_id,
     )
-    event = SessionBranched(parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id))
+    event = SessionBranched(
+        parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id)
+    )
     tape.append(tx, child_id, parent.owner, [event])
     tape.append(tx, parent.session_id, parent.owner, [event])
     session_rules.inherit(tx, parent.session_id, parent_seq, child_id, parent.owner)
@@ -127,9 +156,15 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
 
 
 def reset(tx: Tx, session: Session) -> None:
-    """The next run starts with an empty conversation; session grants and rules are dropped with it."""
+    """The next run starts with an empty conversation; session grants and rules are dropped with
+    it.
+    """
     (entry,) = tape.append(tx, session.session_id, session.owner, [SessionReset()])
-    tx.run("UPDATE sessions SET fold_from = :seq WHERE session_id = :id", seq=entry.seq, id=session.session_id)
+    tx.run(
+        "UPDATE sessions SET fold_from = :seq WHERE session_id = :id",
+        seq=entry.seq,
+        id=session.session_id,
+    )
     tx.run("DELETE FROM grants WHERE session_id = :id", id=session.session_id)
     session_rules.drop(tx, session.session_id)
 
@@ -137,7 +172,8 @@ def reset(tx: Tx, session: Session) -> None:
 def change(tx: Tx, session: Session, event: SessionChanged) -> Session:
     tape.append(tx, session.session_id, session.owner, [event])
     tx.run(
-        """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived, archived),
+        """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived,
+        archived),
             kept = coalesce(:kept, kept), updated_ms = :now
         WHERE session_id = :id""",
         title=event.title,
@@ -162,7 +198,11 @@ def touch(tx: Tx, session: Session, first_text: str) -> None:
             id=session.session_id,
         )
     else:
-        tx.run("UPDATE sessions SET updated_ms = :now WHERE session_id = :id", now=tx.now_ms, id=session.session_id)
+        tx.run(
+            "UPDATE sessions SET updated_ms = :now WHERE session_id = :id",
+            now=tx.now_ms,
+            id=session.session_id,
+        )
 
 
 def title_from(text: str) -> str:
@@ -171,14 +211,27 @@ def title_from(text: str) -> str:
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int, device: str = "") -> list[Session]:
-    """The owner's sessions, last used first, paged by (updated_ms, session_id). A subagent's is shown with whom it works for."""
+def listing(
+    tx: Tx,
+    owner: str,
+    *,
+    archived: bool,
+    before: tuple[int, str] | None,
+    limit: int,
+    device: str = "",
+) -> list[Session]:
+    """The owner's sessions, last used first, paged by (updated_ms, session_id). A subagent's is
+    shown with whom it works for.
+    """
     updated_ms, session_id = before or (1 << 62, "~")
     rows = tx.all(
-        f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id = s.session_id
-                AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), '')
+        f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id =
+        s.session_id
+                AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position
+                LIMIT 1), '')
         FROM sessions s WHERE s.owner = :owner AND s.archived = :archived AND s.parent_run_id = ''
-            AND :device IN ('', s.device) AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
+            AND :device IN ('', s.device) AND (s.updated_ms, s.session_id) < (:updated_ms,
+            :session_id)
         ORDER BY s.updated_ms DESC, s.session_id DESC LIMIT :limit""",
         owner=owner,
         archived=archived,
@@ -190,8 +243,10 @@ def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | Non
     return [_session(row) for row in rows]
 
 
-class Stretch(Struct, frozen=True):
-    """A part of a tape that belongs to a conversation; `offset` turns its positions into the session's own count."""
+class TapeRange(Struct, frozen=True):
+    """A part of a tape that belongs to a conversation; `offset` turns its positions into the
+    session's own count.
+    """
 
     tape: str
     first: int
@@ -199,14 +254,18 @@ class Stretch(Struct, frozen=True):
     offset: int
 
 
-def lineage(tx: Tx, session: Session, upto: int | None = None) -> list[Stretch]:
-    """The stretches a session's conversation is folded from, oldest first: its ancestors', then its own.
+def lineage(tx: Tx, session: Session, upto: int | None = None) -> list[TapeRange]:
+    """The stretches a session's conversation is folded from, oldest first: its ancestors', then its
+    own.
 
-    Going back ends where the window begins, or where the conversation began anew; what the session was taken back over is passed
-    over. With `upto` the conversation is meant as it was after that entry, whatever the window is now.
+    Going back ends where the window begins, or where the conversation began anew; what the session
+    was taken back over is passed over. With `upto` the conversation is meant as it was after that
+    entry, whatever the window is now.
     """
     window = session.fold_from if upto is None else -_EVERYTHING
-    stretches, whole = _stretches(tx, session.session_id, window, _EVERYTHING if upto is None else upto, 0)
+    stretches, whole = _stretches(
+        tx, session.session_id, window, _EVERYTHING if upto is None else upto, 0
+    )
     offset, at = 0, session
     while whole and at.parent_id and window + offset <= 0:
         offset += at.parent_seq
@@ -219,13 +278,15 @@ def lineage(tx: Tx, session: Session, upto: int | None = None) -> list[Stretch]:
     return stretches[::-1]
 
 
-def _stretches(tx: Tx, tape_id: str, window: int, upto: int, offset: int) -> tuple[list[Stretch], bool]:
+def _stretches(
+    tx: Tx, tape_id: str, window: int, upto: int, offset: int
+) -> tuple[list[TapeRange], bool]:
     """What counts of one tape, newest first, and whether it counts from its beginning on."""
-    found: list[Stretch] = []
+    found: list[TapeRange] = []
     for begin, end in reversed(visible_ranges.surviving(rewinds.returns(tx, tape_id), upto)):
         first = max(begin, window, _last_reset(tx, tape_id, begin, end))
         if first <= end:
-            found.append(Stretch(tape_id, first, end, -offset))
+            found.append(TapeRange(tape_id, first, end, -offset))
         if first > begin:
             return found, False
     return found, True
@@ -234,7 +295,8 @@ def _stretches(tx: Tx, tape_id: str, window: int, upto: int, offset: int) -> tup
 def _last_reset(tx: Tx, tape_id: str, begin: int, end: int) -> int:
     """Where the conversation last began anew between two entries, if it did."""
     row = tx.one(
-        "SELECT max(seq) FROM entries WHERE tape = :tape AND seq BETWEEN :begin AND :end AND kind = 'session.reset'",
+        "SELECT max(seq) FROM entries WHERE tape = :tape AND seq BETWEEN :begin AND :end AND kind ="
+        " 'session.reset'",
         tape=tape_id,
         begin=begin,
         end=end,
@@ -243,10 +305,16 @@ def _last_reset(tx: Tx, tape_id: str, begin: int, end: int) -> int:
 
 
 def fold_anew(tx: Tx, session_id: str) -> None:
-    """Let the next fold of the conversation look for its beginning itself: where the window was says nothing any more."""
+    """Let the next fold of the conversation look for its beginning itself: where the window was
+    says nothing any more.
+    """
     session = find(tx, session_id=session_id)
     if session is not None:
-        tx.run("UPDATE sessions SET fold_from = :first WHERE session_id = :id", first=1 - _before(tx, session), id=session_id)
+        tx.run(
+            "UPDATE sessions SET fold_from = :first WHERE session_id = :id",
+            first=1 - _before(tx, session),
+            id=session_id,
+        )
 
 
 def _before(tx: Tx, session: Session) -> int:

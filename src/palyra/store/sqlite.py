@@ -1,4 +1,6 @@
-"""SQLite as the journal's database: connection settings, savepoints, and what its errors mean to a person."""
+"""SQLite as the journal's database: connection settings, savepoints, and what its errors mean to a
+person.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,11 +16,13 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.database import Connection, Row
 from palyra.store.sqlite_schema import MIGRATIONS
-from palyra.store.write_buffer import Into
+from palyra.store.write_buffer import Target
 
 
 class NoText(apsw.CorruptError, UnicodeError):
-    """A text in the file is none. SQLite does not look at texts, so only who reads it finds that."""
+    """A text in the file is none. SQLite does not look at texts, so only who reads it finds
+    that.
+    """
 
 
 class SqliteConnection:
@@ -43,9 +47,11 @@ class SqliteConnection:
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
         self.raw.executemany(sql, rows)
 
-    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None:
         for begin, count in _portions(len(rows)):
-            self._execute(_insert_of(into, count), tuple(chain.from_iterable(rows[begin : begin + count])))
+            self._execute(
+                _insert_of(into, count), tuple(chain.from_iterable(rows[begin : begin + count]))
+            )
 
     def next_positions(self, count: int) -> int:
         first = self._position + 1
@@ -61,7 +67,8 @@ class SqliteConnection:
 
     def begin(self) -> bool:
         self._execute("BEGIN IMMEDIATE")
-        # Read under the write lock: a command-line tool may have appended while the daemon was idle.
+        # Read under the write lock: a command-line tool may have appended while the daemon was
+        # idle.
         last: int = self.all("SELECT coalesce(max(position), 0) FROM entries")[0][0]
         moved = last != self._position
         self._position = last
@@ -113,9 +120,12 @@ def _portions(count: int) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache
-def _insert_of(into: Into, count: int) -> str:
+def _insert_of(into: Target, count: int) -> str:
     row = f"({', '.join('?' * len(into.columns))})"
-    return f"INSERT INTO {into.table} ({', '.join(into.columns)}) VALUES {', '.join([row] * count)} {into.conflict}"
+    return (
+        f"INSERT INTO {into.table} ({', '.join(into.columns)}) VALUES {', '.join([row] * count)}"
+        f" {into.conflict}"
+    )
 
 
 def ready_to_restore(journal: Path) -> Path:
@@ -124,7 +134,9 @@ def ready_to_restore(journal: Path) -> Path:
 
 
 def finish_restore(journal: Path) -> None:
-    """Put a backup that is ready in the journal's place. The old log must go first: it would be applied to the new file."""
+    """Put a backup that is ready in the journal's place. The old log must go first: it would be
+    applied to the new file.
+    """
     ready = ready_to_restore(journal)
     if not ready.exists():
         return
@@ -156,13 +168,15 @@ class Sqlite:
         # Nobody else may read the journal: the file is made with its mode, not changed afterwards.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = SqliteConnection(self._connect(apsw.SQLITE_OPEN_READWRITE))
-        # Only of effect when the file is new: pages that become free can then be given back later, a few at a time.
+        # Only of effect when the file is new: pages that become free can then be given back later,
+        # a few at a time.
         connection.all("PRAGMA auto_vacuum=INCREMENTAL")
         connection.all("PRAGMA journal_mode=WAL")
         connection.all("PRAGMA synchronous=FULL")
         connection.all("PRAGMA wal_autocheckpoint=4000")
         connection.all("PRAGMA cache_size=-16000")
-        # What is deleted is overwritten: a purged memory or a removed secret is not left in a free page.
+        # What is deleted is overwritten: a purged memory or a removed secret is not left in a free
+        # page.
         connection.all("PRAGMA secure_delete=ON")
         if not self._migrated:
             migrations.apply(connection, MIGRATIONS)
@@ -178,29 +192,36 @@ class Sqlite:
     def _connect(self, flags: int) -> apsw.Connection:
         raw = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs, statementcachesize=200)
         raw.set_busy_timeout(5_000)
-        # A plan that may depend on what is bound is made anew for every call, which costs more than most calls do.
+        # A plan that may depend on what is bound is made anew for every call, which costs more than
+        # most calls do.
         raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
 
     def translate(self, error: BaseException) -> PalyraError | None:
-        if not isinstance(error, apsw.Error) or isinstance(error, apsw.ConstraintError | apsw.SQLError | apsw.BindingsError):
+        if not isinstance(error, apsw.Error) or isinstance(
+            error, apsw.ConstraintError | apsw.SQLError | apsw.BindingsError
+        ):
             return None
         where = str(self.path)
         if isinstance(error, apsw.FullError) or "ENOSPC" in str(error):
             return Unavailable(disk_errors.full(where), path=where)
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return Unavailable(
-                f"the journal {where} is damaged, or it is another kind of file ({error}): keep the file, "
-                "run `palyra journal verify` to see what is readable, "
-                "and `palyra journal restore BACKUP` to go back to a backup",
+                f"the journal {where} is damaged, or it is another kind of file ({error}): keep the"
+                " file, run `palyra journal verify` to see what is readable, and `palyra journal"
+                " restore BACKUP` to go back to a backup",
                 path=where,
                 damaged=True,
             )
         if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return Unavailable(f"another process holds the journal {where}: stop it and try again", path=where)
+            return Unavailable(
+                f"another process holds the journal {where}: stop it and try again", path=where
+            )
         if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
             return Unavailable(
-                f"the journal {where} cannot be opened for writing: check the folder's permissions ({error})", path=where
+                f"the journal {where} cannot be opened for writing: check the folder's permissions"
+                f" ({error})",
+                path=where,
             )
         return Unavailable(disk_errors.failed(where, error), path=where)

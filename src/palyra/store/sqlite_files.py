@@ -1,4 +1,6 @@
-"""The journal as a file: online backup, restore, and what can be said about a file that may be damaged."""
+"""The journal as a file: online backup, restore, and what can be said about a file that may be
+damaged.
+"""
 
 import fcntl
 import os
@@ -22,9 +24,11 @@ _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted", *_SEGMENT_G
 
 
 def fold_log(journal: Path) -> None:
-    """Fold the log into the journal and cut it to nothing, so that no older state of a page is left on disk.
+    """Fold the log into the journal and cut it to nothing, so that no older state of a page is left
+    on disk.
 
-    A reader in the middle of something keeps it for another moment; it is then folded by the next one, or at the next start.
+    A reader in the middle of something keeps it for another moment; it is then folded by the next
+    one, or at the next start.
     """
     connection = apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -37,7 +41,9 @@ def fold_log(journal: Path) -> None:
 
 
 def checkpoint(journal: Path, large: int) -> None:
-    """Write what is in the log into the file, without holding anybody up; a log that has grown large is cut as well."""
+    """Write what is in the log into the file, without holding anybody up; a log that has grown
+    large is cut as well.
+    """
     log = journal.with_name(journal.name + "-wal")
     if log.exists() and log.stat().st_size > large:
         fold_log(journal)
@@ -51,12 +57,18 @@ def checkpoint(journal: Path, large: int) -> None:
         connection.close()
 
 
-def backup(source: Path, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> verify.Report:
-    """Copy a journal that may be in use, consistently, then verify the copy. A target that exists is refused."""
+def backup(
+    source: Path, target: Path, progress: Callable[[int, int], None] = lambda done, total: None
+) -> verify.VerifyReport:
+    """Copy a journal that may be in use, consistently, then verify the copy. A target that exists
+    is refused.
+    """
     with _copied(source, target, progress) as partial:
         report = inspect(partial)
         if not report.ok:
-            raise ChainBroken(f"the journal does not verify, and neither does its copy: {report.bad}")
+            raise ChainBroken(
+                f"the journal does not verify, and neither does its copy: {report.bad}"
+            )
     return report
 
 
@@ -67,7 +79,9 @@ def keep_evidence(source: Path, target: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what copies left that never ended, because the daemon was killed; one that is being made is held by a lock."""
+    """Remove what copies left that never ended, because the daemon was killed; one that is being
+    made is held by a lock.
+    """
     for each in (*folder.glob(f"*{PARTIAL}"), *folder.glob(f"*{PARTIAL}-journal")):
         try:
             with each.open("rb+") as file:
@@ -110,7 +124,9 @@ def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) ->
 
 
 def _carry_segments(copy: apsw.Connection, source: Path) -> None:
-    """A backup has the segments in it. One that is missing or not as it was sealed shows when the copy is verified."""
+    """A backup has the segments in it. One that is missing or not as it was sealed shows when the
+    copy is verified.
+    """
     folder = segments.folder_of(source)
     if not folder.exists():
         return
@@ -119,20 +135,26 @@ def _carry_segments(copy: apsw.Connection, source: Path) -> None:
             path = segments.file_of(folder, str(segment_id))
             if path.exists():
                 values = (segment_id, path.read_bytes())
-                copy.execute("INSERT OR REPLACE INTO segment_bodies (segment_id, body) VALUES (?, ?)", values)
+                copy.execute(
+                    "INSERT OR REPLACE INTO segment_bodies (segment_id, body) VALUES (?, ?)", values
+                )
 
 
-def restore(source: Path, journal: Path, set_aside: Path) -> verify.Report:
-    """Put a verified backup in the journal's place; the present journal is kept at `set_aside`. The daemon must not run.
+def restore(source: Path, journal: Path, set_aside: Path) -> verify.VerifyReport:
+    """Put a verified backup in the journal's place; the present journal is kept at `set_aside`. The
+    daemon must not run.
 
-    There is one moment at which it happens: when the copy gets its last name. Before it nothing has changed; after it, whoever
-    opens the journal next finishes the work, however often the power goes.
+    There is one moment at which it happens: when the copy gets its last name. Before it nothing has
+    changed; after it, whoever opens the journal next finishes the work, however often the power
+    goes.
     """
     if not source.exists():
         raise NotFound(f"there is no backup at {source}", path=str(source))
     report = inspect(source)
     if not report.ok:
-        raise ChainBroken(f"the backup {source} does not verify, so it was not restored: {report.bad}")
+        raise ChainBroken(
+            f"the backup {source} does not verify, so it was not restored: {report.bad}"
+        )
     for suffix in ("", "-wal", "-shm"):
         present = journal.with_name(journal.name + suffix)
         if present.exists():
@@ -152,10 +174,13 @@ def _copy(source: Path, target: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) -> verify.Report:
+def inspect(
+    path: Path, progress: Callable[[int], None] = lambda entries: None
+) -> verify.VerifyReport:
     """Verify a journal file without the daemon, in use or not.
 
-    A problem counts only if a second walk finds one too: whoever reads the answer may replace the journal because of it.
+    A problem counts only if a second walk finds one too: whoever reads the answer may replace the
+    journal because of it.
     """
     try:
         report = _walk(path, progress)
@@ -166,13 +191,15 @@ def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) 
     return report if report.ok else _walk(path, progress)
 
 
-def _walk(path: Path, progress: Callable[[int], None]) -> verify.Report:
+def _walk(path: Path, progress: Callable[[int], None]) -> verify.VerifyReport:
     """Walk everything once, in one read transaction: entries, heads and segments of one moment."""
     dialect = Sqlite(path)
     if not path.exists():
         raise NotFound(f"there is no journal at {path}", path=str(path))
     if not path.is_file():
-        raise InvalidInput(f"{path} is not a file: name a journal or a backup of one", path=str(path))
+        raise InvalidInput(
+            f"{path} is not a file: name a journal or a backup of one", path=str(path)
+        )
     try:
         connection = dialect.open_reader()
         try:
@@ -189,14 +216,21 @@ def _walk(path: Path, progress: Callable[[int], None]) -> verify.Report:
 
 def _recognise(connection: Connection, path: Path) -> None:
     """Raise Unavailable if the file has not what every journal has had since the first version."""
-    present = {name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    present = {
+        name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
     if missing := sorted(_TABLES - present):
-        raise _foreign(path, f"it has no table {' or '.join(missing)}" if path.stat().st_size else "it is empty")
+        raise _foreign(
+            path,
+            f"it has no table {' or '.join(missing)}" if path.stat().st_size else "it is empty",
+        )
 
 
 def _foreign(path: Path, why: str) -> Unavailable:
     advice = "name another file, or go back to a backup with `palyra journal restore BACKUP`"
-    return Unavailable(f"{path} is not a journal of Palyra: {why}; {advice}", path=str(path), damaged=True)
+    return Unavailable(
+        f"{path} is not a journal of Palyra: {why}; {advice}", path=str(path), damaged=True
+    )
 
 
 def page_problems(path: Path) -> list[str]:
@@ -216,7 +250,10 @@ def missing_guards(path: Path) -> list[str]:
     """The append-only triggers that someone dropped."""
     connection = Sqlite(path).open_reader()
     try:
-        present = {name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+        present = {
+            name
+            for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        }
         if not segments.known(Tx(connection, 0)):
             present |= _SEGMENT_GUARDS
     finally:

@@ -1,4 +1,6 @@
-"""The SQLite schema. `entries` is the history and can only grow; every other table is what its events imply."""
+"""The SQLite schema. `entries` is the history and can only grow; every other table is what its
+events imply.
+"""
 
 from palyra.store.migrations import Migration
 
@@ -73,7 +75,10 @@ MIGRATIONS = (
                 digest BLOB NOT NULL,
                 seq INTEGER NOT NULL
             ) WITHOUT ROWID""",
-            "CREATE INDEX runs_unfinished_by_principal ON runs (principal) WHERE state IN ('accepted', 'in_progress', 'waiting')",
+            (
+                "CREATE INDEX runs_unfinished_by_principal ON runs (principal) WHERE state IN"
+                " ('accepted', 'in_progress', 'waiting')"
+            ),
             "CREATE INDEX submissions_by_run ON submissions (run_id)",
             """CREATE TABLE approvals (
                 approval_id TEXT PRIMARY KEY,
@@ -155,7 +160,10 @@ MIGRATIONS = (
             "CREATE INDEX usage_by_run ON usage (run_id)",
             "CREATE INDEX usage_by_session ON usage (session_id, time_ms)",
             "CREATE INDEX usage_by_time ON usage (time_ms)",
-            "CREATE VIRTUAL TABLE search USING fts5 (text, session_id UNINDEXED, seq UNINDEXED, tokenize = 'porter unicode61')",
+            (
+                "CREATE VIRTUAL TABLE search USING fts5 (text, session_id UNINDEXED, seq UNINDEXED,"
+                " tokenize = 'porter unicode61')"
+            ),
         ),
     ),
     Migration(
@@ -204,7 +212,8 @@ MIGRATIONS = (
         4,
         "memory",
         (
-            # `spot` is where an item stands in the index, partition << 32 | slot; null while it is not searched.
+            # `spot` is where an item stands in the index, partition << 32 | slot; null while it is
+            # not searched.
             """CREATE TABLE memory_items (
                 number INTEGER PRIMARY KEY,
                 memory_id TEXT NOT NULL UNIQUE,
@@ -236,13 +245,20 @@ MIGRATIONS = (
             )""",
             "CREATE INDEX memory_by_owner ON memory_items (owner, state, number)",
             "CREATE INDEX memory_same ON memory_items (owner, same_key)",
-            "CREATE INDEX memory_by_source ON memory_items (owner, source, place) WHERE source <> ''",
-            "CREATE INDEX memory_not_embedded ON memory_items (number) WHERE spot IS NOT NULL AND embedded_by = ''",
+            (
+                "CREATE INDEX memory_by_source ON memory_items (owner, source, place) WHERE source"
+                " <> ''"
+            ),
+            (
+                "CREATE INDEX memory_not_embedded ON memory_items (number) WHERE spot IS NOT NULL"
+                " AND embedded_by = ''"
+            ),
             "CREATE INDEX memory_expiring ON memory_items (expires_ms) WHERE expires_ms > 0",
             "CREATE INDEX memory_after ON memory_items (supersedes) WHERE supersedes <> ''",
             "CREATE INDEX memory_before ON memory_items (superseded_by) WHERE superseded_by <> ''",
             "CREATE INDEX memory_pinned ON memory_items (owner) WHERE pinned = 1",
-            # Everything that is searched together or not at all: one owner's items of one scope. A number is never used again.
+            # Everything that is searched together or not at all: one owner's items of one scope. A
+            # number is never used again.
             """CREATE TABLE memory_partitions (
                 partition INTEGER PRIMARY KEY AUTOINCREMENT,
                 owner TEXT NOT NULL,
@@ -260,9 +276,13 @@ MIGRATIONS = (
                 count INTEGER NOT NULL,
                 postings BLOB NOT NULL
             )""",
-            "CREATE UNIQUE INDEX memory_postings_by_term ON memory_postings (partition, term, first)",
+            (
+                "CREATE UNIQUE INDEX memory_postings_by_term ON memory_postings (partition, term,"
+                " first)"
+            ),
             "CREATE TABLE memory_vectors (spot INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
-            # The signs of the vectors' elements, so many slots to a row; `changed` grows with each change in a partition.
+            # The signs of the vectors' elements, so many slots to a row; `changed` grows with each
+            # change in a partition.
             """CREATE TABLE memory_codes (
                 partition INTEGER NOT NULL,
                 block INTEGER NOT NULL,
@@ -279,7 +299,8 @@ MIGRATIONS = (
         (
             # A full-text index over everybody's words ranks by everybody's words.
             "DROP TABLE search",
-            # Passages of what was said, with the label of what they were made from. The text itself stays in `entries`.
+            # Passages of what was said, with the label of what they were made from. The text itself
+            # stays in `entries`.
             """CREATE TABLE turns (
                 number INTEGER PRIMARY KEY,
                 position INTEGER NOT NULL,
@@ -365,12 +386,21 @@ MIGRATIONS = (
                 schedule_id TEXT NOT NULL DEFAULT ''
             ) WITHOUT ROWID""",
             "CREATE UNIQUE INDEX tasks_by_key ON tasks (kind, key) WHERE key <> ''",
-            "CREATE INDEX tasks_ready ON tasks (kind, priority, ready_ms, task_id) WHERE state = 'queued'",
+            (
+                "CREATE INDEX tasks_ready ON tasks (kind, priority, ready_ms, task_id) WHERE state"
+                " = 'queued'"
+            ),
             "CREATE INDEX tasks_running ON tasks (kind, lease_until_ms) WHERE state = 'running'",
-            "CREATE INDEX tasks_expiring ON tasks (expires_ms) WHERE expires_ms > 0 AND state IN ('queued', 'paused')",
+            (
+                "CREATE INDEX tasks_expiring ON tasks (expires_ms) WHERE expires_ms > 0 AND state"
+                " IN ('queued', 'paused')"
+            ),
             "CREATE INDEX tasks_ended ON tasks (ended_ms) WHERE ended_ms > 0",
             # What a person decided about a kind.
-            "CREATE TABLE task_kinds (kind TEXT PRIMARY KEY, paused INTEGER NOT NULL) WITHOUT ROWID",
+            (
+                "CREATE TABLE task_kinds (kind TEXT PRIMARY KEY, paused INTEGER NOT NULL) WITHOUT"
+                " ROWID"
+            ),
         ),
     ),
     Migration(
@@ -378,12 +408,14 @@ MIGRATIONS = (
         "prices and budgets",
         (
             "ALTER TABLE usage ADD COLUMN task TEXT NOT NULL DEFAULT 'interactive'",
-            # 1 where nobody knows what the call cost: its cost counts as 0 in a sum, which is then too low.
+            # 1 where nobody knows what the call cost: its cost counts as 0 in a sum, which is then
+            # too low.
             "ALTER TABLE usage ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
             "UPDATE usage SET unpriced = 1 WHERE provider NOT IN ('demo', 'scripted')",
             # Of a run that a schedule started.
             "ALTER TABLE runs ADD COLUMN schedule_id TEXT NOT NULL DEFAULT ''",
-            # Limits that were set while the daemon ran; those of the configuration file are not here.
+            # Limits that were set while the daemon ran; those of the configuration file are not
+            # here.
             """CREATE TABLE budgets (
                 name TEXT PRIMARY KEY,
                 body BLOB NOT NULL,
@@ -416,7 +448,8 @@ MIGRATIONS = (
         10,
         "learning",
         (
-            # What was learned, whole in `body`; the other columns are what is asked for. `doing`: files are being brought in line.
+            # What was learned, whole in `body`; the other columns are what is asked for. `doing`:
+            # files are being brought in line.
             """CREATE TABLE candidates (
                 candidate_id TEXT PRIMARY KEY,
                 owner TEXT NOT NULL,
@@ -438,7 +471,10 @@ MIGRATIONS = (
                 reflected_ms INTEGER NOT NULL
             ) WITHOUT ROWID""",
             # What runs did in which order, to see what was done before.
-            "CREATE TABLE sequences (run_id TEXT PRIMARY KEY, owner TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL)",
+            (
+                "CREATE TABLE sequences (run_id TEXT PRIMARY KEY, owner TEXT NOT NULL, position"
+                " INTEGER NOT NULL, body BLOB NOT NULL)"
+            ),
             "CREATE INDEX sequences_by_owner ON sequences (owner, position)",
             # What was said before there was learning is not gone through.
             """CREATE TABLE learning_state (
@@ -473,7 +509,10 @@ MIGRATIONS = (
                 updated_ms INTEGER NOT NULL,
                 PRIMARY KEY (schedule_id, due_ms)
             ) WITHOUT ROWID""",
-            "CREATE INDEX firings_open ON firings (schedule_id, due_ms) WHERE state IN ('due', 'queued', 'started')",
+            (
+                "CREATE INDEX firings_open ON firings (schedule_id, due_ms) WHERE state IN ('due',"
+                " 'queued', 'started')"
+            ),
             "CREATE INDEX firings_by_run ON firings (run_id) WHERE run_id <> ''",
             # Calls of webhooks that were taken, so that nobody makes one twice.
             """CREATE TABLE hook_calls (
@@ -488,7 +527,8 @@ MIGRATIONS = (
         12,
         "channels",
         (
-            # What came in, whole in `body` but for its files; the other columns are what is asked for.
+            # What came in, whole in `body` but for its files; the other columns are what is asked
+            # for.
             """CREATE TABLE channel_messages (
                 number INTEGER PRIMARY KEY,
                 message_id TEXT NOT NULL UNIQUE,
@@ -507,11 +547,17 @@ MIGRATIONS = (
                 ended_ms INTEGER NOT NULL DEFAULT 0,
                 body BLOB NOT NULL
             )""",
-            "CREATE UNIQUE INDEX channel_messages_native ON channel_messages (connector, native_id)",
+            (
+                "CREATE UNIQUE INDEX channel_messages_native ON channel_messages (connector,"
+                " native_id)"
+            ),
             """CREATE INDEX channel_messages_open ON channel_messages (connector, sender)
                 WHERE state IN ('received', 'held', 'queued')""",
             "CREATE INDEX channel_messages_by_run ON channel_messages (run_id) WHERE run_id <> ''",
-            "CREATE INDEX channel_messages_by_sender ON channel_messages (connector, sender, received_ms)",
+            (
+                "CREATE INDEX channel_messages_by_sender ON channel_messages (connector, sender,"
+                " received_ms)"
+            ),
             """CREATE TABLE channel_files (
                 message_id TEXT NOT NULL,
                 number INTEGER NOT NULL,
@@ -529,7 +575,8 @@ MIGRATIONS = (
                 detail TEXT NOT NULL
             )""",
             "CREATE INDEX channel_steps_by_message ON channel_steps (message_id)",
-            # What goes out, one row for each message of the platform; `doubtful`: it may have been sent twice.
+            # What goes out, one row for each message of the platform; `doubtful`: it may have been
+            # sent twice.
             """CREATE TABLE channel_outbox (
                 number INTEGER PRIMARY KEY,
                 reply_id TEXT NOT NULL,
@@ -551,9 +598,15 @@ MIGRATIONS = (
                 body BLOB NOT NULL
             )""",
             "CREATE UNIQUE INDEX channel_outbox_key ON channel_outbox (reply_id, part)",
-            "CREATE INDEX channel_outbox_open ON channel_outbox (connector, number) WHERE state IN ('waiting', 'sending')",
+            (
+                "CREATE INDEX channel_outbox_open ON channel_outbox (connector, number) WHERE state"
+                " IN ('waiting', 'sending')"
+            ),
             "CREATE INDEX channel_outbox_dead ON channel_outbox (number) WHERE state = 'dead'",
-            "CREATE INDEX channel_outbox_by_message ON channel_outbox (message_id) WHERE message_id <> ''",
+            (
+                "CREATE INDEX channel_outbox_by_message ON channel_outbox (message_id) WHERE"
+                " message_id <> ''"
+            ),
             # Who writes to us: a sender is linked to a person (`principal`), paired, or neither.
             """CREATE TABLE channel_people (
                 connector TEXT NOT NULL,
@@ -568,7 +621,10 @@ MIGRATIONS = (
                 seen_ms INTEGER NOT NULL DEFAULT 0,
                 PRIMARY KEY (connector, sender)
             ) WITHOUT ROWID""",
-            "CREATE INDEX channel_people_by_principal ON channel_people (principal) WHERE principal <> ''",
+            (
+                "CREATE INDEX channel_people_by_principal ON channel_people (principal) WHERE"
+                " principal <> ''"
+            ),
             """CREATE TABLE channel_pairings (
                 pairing_id TEXT PRIMARY KEY,
                 connector TEXT NOT NULL,
@@ -585,8 +641,14 @@ MIGRATIONS = (
                 settled_ms INTEGER NOT NULL DEFAULT 0,
                 settled_by TEXT NOT NULL DEFAULT ''
             ) WITHOUT ROWID""",
-            "CREATE UNIQUE INDEX channel_pairings_code ON channel_pairings (code) WHERE state = 'pending'",
-            "CREATE INDEX channel_pairings_by_sender ON channel_pairings (connector, sender, created_ms)",
+            (
+                "CREATE UNIQUE INDEX channel_pairings_code ON channel_pairings (code) WHERE state ="
+                " 'pending'"
+            ),
+            (
+                "CREATE INDEX channel_pairings_by_sender ON channel_pairings (connector, sender,"
+                " created_ms)"
+            ),
             """CREATE TABLE channel_tries (
                 connector TEXT NOT NULL,
                 sender TEXT NOT NULL,
@@ -594,7 +656,8 @@ MIGRATIONS = (
                 locked_until_ms INTEGER NOT NULL,
                 PRIMARY KEY (connector, sender)
             ) WITHOUT ROWID""",
-            # What was changed while the daemon ran, over what the configuration file says; the name '' is the router itself.
+            # What was changed while the daemon ran, over what the configuration file says; the name
+            # '' is the router itself.
             """CREATE TABLE channel_settings (
                 connector TEXT PRIMARY KEY,
                 paused INTEGER NOT NULL DEFAULT 0,
@@ -624,7 +687,10 @@ MIGRATIONS = (
         (
             "ALTER TABLE sessions ADD COLUMN segment_id TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE sessions ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
-            "CREATE INDEX sessions_by_age ON sessions (updated_ms) WHERE segment_id = '' AND kept = 0",
+            (
+                "CREATE INDEX sessions_by_age ON sessions (updated_ms) WHERE segment_id = '' AND"
+                " kept = 0"
+            ),
             "CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id <> ''",
             """CREATE TABLE segments (
                 segment_id TEXT PRIMARY KEY,
@@ -634,7 +700,8 @@ MIGRATIONS = (
                 last_position INTEGER NOT NULL,
                 created_ms INTEGER NOT NULL
             ) WITHOUT ROWID""",
-            # The tapes that lie in a segment. Until `removed`, some of their entries may still be in `entries` as well.
+            # The tapes that lie in a segment. Until `removed`, some of their entries may still be
+            # in `entries` as well.
             """CREATE TABLE segment_tapes (
                 tape TEXT PRIMARY KEY,
                 segment_id TEXT NOT NULL,
@@ -656,7 +723,8 @@ MIGRATIONS = (
             )""",
             """CREATE VIEW spoken AS SELECT position, seq, kind, run_id, body FROM entries
                 UNION ALL SELECT position, seq, kind, run_id, body FROM archived_said""",
-            # The one way out of `entries`: a tape that was sealed as it is now, while what is in the segment is being removed.
+            # The one way out of `entries`: a tape that was sealed as it is now, while what is in
+            # the segment is being removed.
             "DROP TRIGGER entries_are_never_deleted",
             """CREATE TRIGGER entries_are_never_deleted BEFORE DELETE ON entries
                 WHEN NOT EXISTS (SELECT 1 FROM segment_tapes s JOIN tapes t ON t.tape = s.tape
@@ -699,7 +767,10 @@ MIGRATIONS = (
                 PRIMARY KEY (token_id, address)
             ) WITHOUT ROWID""",
             # One row: what the tape says last of where the daemon listens.
-            "CREATE TABLE listening (only INTEGER PRIMARY KEY CHECK (only = 1), told TEXT NOT NULL)",
+            (
+                "CREATE TABLE listening (only INTEGER PRIMARY KEY CHECK (only = 1), told TEXT NOT"
+                " NULL)"
+            ),
         ),
     ),
     Migration(
@@ -744,7 +815,12 @@ MIGRATIONS = (
     Migration(
         17,
         "whose answers there are, without going through everybody's decisions",
-        ("CREATE INDEX entries_answers ON entries (principal, position) WHERE kind = 'approval.resolved'",),
+        (
+            (
+                "CREATE INDEX entries_answers ON entries (principal, position) WHERE kind ="
+                " 'approval.resolved'"
+            ),
+        ),
     ),
     Migration(
         18,

@@ -1,4 +1,6 @@
-"""Appending to tapes and reading them. The only place that writes `entries`, and the only place that moves a run's state."""
+"""Appending to tapes and reading them. The only place that writes `entries`, and the only place
+that moves a run's state.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,17 +10,30 @@ from msgspec import Struct
 
 from palyra.core import chain, events, run_state
 from palyra.core.errors import NotFound
-from palyra.core.events import AnyEvent, Entry, ModelReplied, RunAccepted, RunCompleted, RunFailed, ToolProposed, kind_of
+from palyra.core.events import (
+    AnyEvent,
+    Entry,
+    ModelReplied,
+    RunAccepted,
+    RunCompleted,
+    RunFailed,
+    ToolProposed,
+    kind_of,
+)
 from palyra.core.run_state import ACTIVE, TERMINAL, RunState
 from palyra.store.database import Appended, Tx
-from palyra.store.write_buffer import Held
+from palyra.store.write_buffer import WriteBuffer
 
 _COLUMNS = "tape, seq, position, time_ms, run_id, principal, kind, hash, body"
 _encode_entry = msgspec.json.Encoder().encode
 
 
-def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: str = "") -> list[Appended]:
-    """Append events to a tape, in order, and move the run they belong to. Illegal events raise and nothing is written."""
+def append(
+    tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: str = ""
+) -> list[Appended]:
+    """Append events to a tape, in order, and move the run they belong to. Illegal events raise and
+    nothing is written.
+    """
     held = tx.held
     assert held is not None, "only a step can append"
     (seq, prev), state = _head(tx, held, tape, run_id)
@@ -33,11 +48,21 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
         kind = kind_of(event)
         body = events.encode(event)
         prev = chain.link(
-            prev, tape=tape, seq=seq, position=position, time_ms=time_ms, run_id=run_id, principal=principal, kind=kind, body=body
+            prev,
+            tape=tape,
+            seq=seq,
+            position=position,
+            time_ms=time_ms,
+            run_id=run_id,
+            principal=principal,
+            kind=kind,
+            body=body,
         )
         held.entries.append((position, tape, seq, time_ms, run_id, principal, kind, body, prev))
         wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, prev, body)
-        appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal))
+        appended.append(
+            Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal)
+        )
         position += 1
     held.remember(tape, (seq, prev), run_id, state)
     if run_id and tx.pace is not None:
@@ -49,9 +74,16 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
 
 
 def _on_time(
-    tx: Tx, tape: str, seq: int, new: Sequence[AnyEvent], run_id: str, state: tuple[RunState, str] | None
+    tx: Tx,
+    tape: str,
+    seq: int,
+    new: Sequence[AnyEvent],
+    run_id: str,
+    state: tuple[RunState, str] | None,
 ) -> tuple[Sequence[AnyEvent], int]:
-    """The events with what must be said before them if the wall clock has moved while the run worked, and how many that is."""
+    """The events with what must be said before them if the wall clock has moved while the run
+    worked, and how many that is.
+    """
     if not run_id or tx.pace is None or state is None or state[0] != "in_progress":
         return new, 0
     if not new or isinstance(new[0], events.RunResumed | events.RunClockChanged):
@@ -61,12 +93,15 @@ def _on_time(
 
 
 def expect(tx: Tx, found: Sequence[tuple[str, str]]) -> None:
-    """Read where many (tape, run) stand in one question, before something is appended to each of them."""
+    """Read where many (tape, run) stand in one question, before something is appended to each of
+    them.
+    """
     held = tx.held
     assert held is not None, "only a step can append"
     unknown = [pair for pair in found if pair[0] not in held.heads or pair[1] not in held.states]
     rows = tx.all(
-        """SELECT t.tape, r.run_id, t.head_seq, t.head_hash, r.state, r.reason FROM json_each(:found) f
+        """SELECT t.tape, r.run_id, t.head_seq, t.head_hash, r.state, r.reason FROM
+        json_each(:found) f
             JOIN runs r ON r.run_id = f.value JOIN tapes t ON t.tape = r.session_id""",
         found=msgspec.json.encode([run_id for _, run_id in unknown]).decode(),
     )
@@ -74,13 +109,16 @@ def expect(tx: Tx, found: Sequence[tuple[str, str]]) -> None:
         held.remember(tape, (seq, digest), run_id, (state, reason))
 
 
-def _head(tx: Tx, held: Held, tape: str, run_id: str) -> tuple[tuple[int, bytes], tuple[RunState, str] | None]:
+def _head(
+    tx: Tx, held: WriteBuffer, tape: str, run_id: str
+) -> tuple[tuple[int, bytes], tuple[RunState, str] | None]:
     """Where a tape ends, and the state and reason of a run, if there is one."""
     head, state = held.heads.get(tape), held.states.get(run_id)
     if head is not None and (state is not None or not run_id):
         return head, state
     row = tx.one(
-        """SELECT t.head_seq, t.head_hash, r.state, r.reason FROM tapes t LEFT JOIN runs r ON r.run_id = :run_id
+        """SELECT t.head_seq, t.head_hash, r.state, r.reason FROM tapes t LEFT JOIN runs r ON
+        r.run_id = :run_id
         WHERE t.tape = :tape""",
         tape=tape,
         run_id=run_id,
@@ -91,7 +129,13 @@ def _head(tx: Tx, held: Held, tape: str, run_id: str) -> tuple[tuple[int, bytes]
 
 
 def _move_run(
-    tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int, was: tuple[RunState, str] | None
+    tx: Tx,
+    tape: str,
+    principal: str,
+    run_id: str,
+    new: Sequence[AnyEvent],
+    position: int,
+    was: tuple[RunState, str] | None,
 ) -> tuple[RunState, str]:
     """Fold the new events into the run's row. `reason` says what it waits for, or why it ended."""
     before, reason = was or (None, "")
@@ -117,9 +161,11 @@ def _move_run(
     if before is None:
         accepted = next(event for event in new if isinstance(event, RunAccepted))
         tx.run(
-            """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms, heartbeat_ms,
+            """INSERT INTO runs (run_id, session_id, principal, origin, state, reason,
+            accepted_position, created_ms, heartbeat_ms,
                 schedule_id)
-            VALUES (:run_id, :tape, :principal, :origin, :state, :reason, :position, :now, :now, :schedule_id)""",
+            VALUES (:run_id, :tape, :principal, :origin, :state, :reason, :position, :now, :now,
+            :schedule_id)""",
             position=position,
             run_id=run_id,
             tape=tape,
@@ -149,8 +195,10 @@ def _move_run(
     return state, reason
 
 
-def _project(tx: Tx, held: Held, entry: Appended, principal: str) -> None:
-    """The rows that an event implies beyond its run: what it cost, and where the next fold begins."""
+def _project(tx: Tx, held: WriteBuffer, entry: Appended, principal: str) -> None:
+    """The rows that an event implies beyond its run: what it cost, and where the next fold
+    begins.
+    """
     event = entry.event
     match event:
         case ModelReplied() | events.ModelUsed():
@@ -158,18 +206,21 @@ def _project(tx: Tx, held: Held, entry: Appended, principal: str) -> None:
         case events.ModelFailed() if event.billed:
             held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
         case events.InputAssembled() if event.from_seq is not None:
-            # The next fold begins where the window does, unless that is behind a summary that it must not lose.
+            # The next fold begins where the window does, unless that is behind a summary that it
+            # must not lose.
             tx.run(
                 """UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq
                     AND (parent_id = '' OR fold_from > 0) AND NOT EXISTS (SELECT 1 FROM entries
-                        WHERE tape = :id AND seq >= sessions.fold_from AND kind = 'session.compacted')""",
+                        WHERE tape = :id AND seq >= sessions.fold_from AND kind =
+                        'session.compacted')""",
                 seq=event.from_seq,
                 id=entry.tape,
             )
         case events.SessionCompacted():
             if event.kept_from:
                 tx.run(
-                    "UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq",
+                    "UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from <"
+                    " :seq",
                     seq=event.kept_from,
                     id=entry.tape,
                 )
@@ -190,14 +241,35 @@ def _bill(
     used = event.usage
     unpriced = event.priced in ("", "unknown")
     return (
-        entry.position, entry.time_ms, entry.tape, entry.run_id, principal, event.provider, event.model, used.input_tokens,
-        used.output_tokens, used.cached_tokens, event.cost_microusd, event.duration_ms, first_delta_ms, task, unpriced,
+        entry.position,
+        entry.time_ms,
+        entry.tape,
+        entry.run_id,
+        principal,
+        event.provider,
+        event.model,
+        used.input_tokens,
+        used.output_tokens,
+        used.cached_tokens,
+        event.cost_microusd,
+        event.duration_ms,
+        first_delta_ms,
+        task,
+        unpriced,
         event.estimated,
-    )  # fmt: skip
+    )
 
 
 def _wire(
-    tape: str, seq: int, position: int, time_ms: int, run_id: str, principal: str, kind: str, digest: bytes, body: bytes
+    tape: str,
+    seq: int,
+    position: int,
+    time_ms: int,
+    run_id: str,
+    principal: str,
+    kind: str,
+    digest: bytes,
+    body: bytes,
 ) -> bytes:
     return _encode_entry(
         Entry(
@@ -214,10 +286,7 @@ def _wire(
     )
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-class Stored(Struct, frozen=True, gc=False):
+class StoredEntry(Struct, frozen=True, gc=False):
     """An entry as read: what a watcher needs, without decoding the event."""
 
     seq: int
@@ -228,16 +297,17 @@ class Stored(Struct, frozen=True, gc=False):
     wire: bytes
 
 
-def _stored(row: tuple[Any, ...]) -> Stored:
+def _stored(row: tuple[Any, ...]) -> StoredEntry:
     tape, seq, position, time_ms, run_id, principal, kind, digest, body = row
     wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, digest, body)
-    return Stored(seq, position, time_ms, run_id, kind, wire)
+    return StoredEntry(seq, position, time_ms, run_id, kind, wire)
 
 
-def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[Stored]:
+def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[StoredEntry]:
     """The entries of a tape behind a cursor, oldest first."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT"
+        " :limit",
         tape=tape,
         seq=seq,
         limit=limit,
@@ -245,15 +315,21 @@ def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[Stored]:
     return [_stored(row) for row in rows]
 
 
-def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> tuple[list[Stored], int]:
-    """The entries of all of a principal's tapes behind a global cursor, with what they were told, and the cursor behind them.
+def after_position(
+    tx: Tx, position: int, owner: str, limit: int = 500
+) -> tuple[list[StoredEntry], int]:
+    """The entries of all of a principal's tapes behind a global cursor, with what they were told,
+    and the cursor behind them.
 
-    In commit order. That cursor has passed other principals' entries too, so they are looked at once.
+    In commit order. That cursor has passed other principals' entries too, so they are looked at
+    once.
     """
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM entries
-        WHERE position > :position AND (tape IN (SELECT session_id FROM sessions WHERE owner = :owner)
-            OR position IN (SELECT position FROM notices WHERE principal = :owner AND position > :position))
+        WHERE position > :position AND (tape IN (SELECT session_id FROM sessions WHERE owner =
+        :owner)
+            OR position IN (SELECT position FROM notices WHERE principal = :owner AND position >
+            :position))
         ORDER BY position LIMIT :limit""",
         position=position,
         owner=owner,
@@ -263,26 +339,38 @@ def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> tuple
     return stored, stored[-1].position if len(stored) == limit else max(position, last_position(tx))
 
 
-def everything_after(tx: Tx, position: int, limit: int = 500) -> list[Stored]:
+def everything_after(tx: Tx, position: int, limit: int = 500) -> list[StoredEntry]:
     """The entries of every tape behind a global cursor, in commit order."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM entries WHERE position > :position ORDER BY position LIMIT :limit", position=position, limit=limit
+        f"SELECT {_COLUMNS} FROM entries WHERE position > :position ORDER BY position LIMIT :limit",
+        position=position,
+        limit=limit,
     )
     return [_stored(row) for row in rows]
 
 
 def kinds_between(tx: Tx, after: int, last: int) -> dict[str, int]:
-    """How many entries of each kind were appended between two positions, the second one included."""
+    """How many entries of each kind were appended between two positions, the second one
+    included.
+    """
     rows = tx.all(
-        "SELECT kind, count(*) FROM entries WHERE position > :after AND position <= :last GROUP BY kind", after=after, last=last
+        "SELECT kind, count(*) FROM entries WHERE position > :after AND position <= :last GROUP BY"
+        " kind",
+        after=after,
+        last=last,
     )
     return {str(kind): int(count) for kind, count in rows}
 
 
-def events_between(tx: Tx, tape: str, first: int, last: int) -> list[tuple[int, str, int, AnyEvent]]:
-    """Decoded events of a stretch of tape, both ends included: what the conversation is folded from."""
+def events_between(
+    tx: Tx, tape: str, first: int, last: int
+) -> list[tuple[int, str, int, AnyEvent]]:
+    """Decoded events of a stretch of tape, both ends included: what the conversation is folded
+    from.
+    """
     rows = tx.all(
-        "SELECT seq, run_id, time_ms, body FROM entries WHERE tape = :tape AND seq BETWEEN :first AND :last ORDER BY seq",
+        "SELECT seq, run_id, time_ms, body FROM entries WHERE tape = :tape AND seq BETWEEN :first"
+        " AND :last ORDER BY seq",
         tape=tape,
         first=first,
         last=last,
@@ -300,7 +388,8 @@ def entry_at(tx: Tx, position: int) -> Entry:
 def proposal(tx: Tx, run_id: str, call_id: str) -> ToolProposed:
     """A call as it was proposed."""
     for (body,) in tx.all(
-        "SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'tool.proposed' ORDER BY seq DESC",
+        "SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind ="
+        " 'tool.proposed' ORDER BY seq DESC",
         run_id=run_id,
     ):
         event = events.decode(body)

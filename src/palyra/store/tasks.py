@@ -1,8 +1,9 @@
-"""Durable background tasks as rows: enqueued inside the step that causes them, claimed and ended by compare-and-set.
+"""Durable background tasks as rows: enqueued inside the step that causes them, claimed and ended by
+compare-and-set.
 
-The rule: a worker owns a task only while the row says so. Whoever has lost the lease changes nothing, so a task that was given to
-another worker has one end. Within a kind the oldest goes first; a priority is a head start of `HEAD_START_MS`, not a right of way,
-so nothing waits for ever.
+The rule: a worker owns a task only while the row says so. Whoever has lost the lease changes
+nothing, so a task that was given to another worker has one end. Within a kind the oldest goes
+first; a priority is a head start of `HEAD_START_MS`, not a right of way, so nothing waits for ever.
 """
 
 import os
@@ -30,7 +31,9 @@ NEVER = 1 << 62
 
 
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`ready_ms`: not before. `max_attempts` 0: as the kind says. `again`: it was asked for once more while it ran."""
+    """`ready_ms`: not before. `max_attempts` 0: as the kind says. `again`: it was asked for once
+    more while it ran.
+    """
 
     task_id: str
     kind: str
@@ -83,20 +86,30 @@ def enqueue(
     session_id: str = "",
     schedule_id: str = "",
 ) -> str:
-    """Add a task to this step, and give its id. It is begun when the step is durable, or not at all.
+    """Add a task to this step, and give its id. It is begun when the step is durable, or not at
+    all.
 
-    A `key` makes this idempotent: a task of this kind with the same key is that task, and nothing is added. With `again` the
-    task is asked for once more: one that has ended is queued again, one that runs is queued again when it ends, and one that
-    waits takes the new payload and time.
+    A `key` makes this idempotent: a task of this kind with the same key is that task, and nothing
+    is added. With `again` the task is asked for once more: one that has ended is queued again, one
+    that runs is queued again when it ends, and one that waits takes the new payload and time.
     """
     body = msgspec.json.encode(payload or {})
     if len(body) > LARGEST_PAYLOAD:
-        raise InvalidInput(f"a task may carry {LARGEST_PAYLOAD} bytes: store the rest and name it", limit=LARGEST_PAYLOAD)
+        raise InvalidInput(
+            f"a task may carry {LARGEST_PAYLOAD} bytes: store the rest and name it",
+            limit=LARGEST_PAYLOAD,
+        )
     if priority not in PRIORITIES:
-        raise InvalidInput("a task's priority is 0 (low), 1 (normal) or 2 (high)", priority=priority)
+        raise InvalidInput(
+            "a task's priority is 0 (low), 1 (normal) or 2 (high)", priority=priority
+        )
     ready_ms = max(not_before_ms, tx.now_ms)
     if key:
-        known = tx.one("SELECT task_id FROM tasks WHERE kind = :kind AND key = :key AND key <> ''", kind=kind, key=key)
+        known = tx.one(
+            "SELECT task_id FROM tasks WHERE kind = :kind AND key = :key AND key <> ''",
+            kind=kind,
+            key=key,
+        )
         if known is not None and again:
             _once_more(tx, known[0], body, ready_ms, expires_ms)
             tx.signal(kind)
@@ -104,7 +117,8 @@ def enqueue(
             return str(known[0])
     task_id = ids.make(tx.now_ms, os.urandom(10))
     tx.run(
-        """INSERT INTO tasks (task_id, kind, state, payload, key, priority, ready_ms, expires_ms, max_attempts, created_ms,
+        """INSERT INTO tasks (task_id, kind, state, payload, key, priority, ready_ms, expires_ms,
+        max_attempts, created_ms,
             principal, session_id, schedule_id)
         VALUES (:task_id, :kind, 'queued', :payload, :key, :priority, :ready, :expires, :most, :now,
             :principal, :session_id, :schedule_id)""",
@@ -131,7 +145,8 @@ def _once_more(tx: Tx, task_id: str, body: bytes, ready_ms: int, expires_ms: int
         """UPDATE tasks SET payload = :body, ready_ms = :ready, expires_ms = :expires, ended_ms = 0,
             again = CASE WHEN state = 'running' THEN 1 ELSE 0 END,
             attempts = CASE WHEN state = 'running' THEN attempts ELSE 0 END, error = '',
-            state = CASE WHEN state IN ('running', 'paused') THEN state ELSE 'queued' END WHERE task_id = :id""",
+            state = CASE WHEN state IN ('running', 'paused') THEN state ELSE 'queued' END WHERE
+            task_id = :id""",
         id=task_id,
         body=body,
         ready=ready_ms,
@@ -141,23 +156,33 @@ def _once_more(tx: Tx, task_id: str, body: bytes, ready_ms: int, expires_ms: int
 
 def drop(tx: Tx, kind: str, key: str) -> None:
     """What it was for is no more. One that runs ends as it ends."""
-    tx.run("DELETE FROM tasks WHERE kind = :kind AND key = :key AND key <> '' AND state <> 'running'", kind=kind, key=key)
-    tx.run("UPDATE tasks SET again = 0 WHERE kind = :kind AND key = :key AND key <> ''", kind=kind, key=key)
-
-
-# --- what a worker does -----------------------------------------------------------------------------------------------
+    tx.run(
+        "DELETE FROM tasks WHERE kind = :kind AND key = :key AND key <> '' AND state <> 'running'",
+        kind=kind,
+        key=key,
+    )
+    tx.run(
+        "UPDATE tasks SET again = 0 WHERE kind = :kind AND key = :key AND key <> ''",
+        kind=kind,
+        key=key,
+    )
 
 
 def claim(tx: Tx, kind: str, owner: str, lease_ms: int, most: int, limit: int) -> list[Task]:
-    """Take up to `most` tasks of a kind that may begin, so that no more than `limit` run on all machines together."""
+    """Take up to `most` tasks of a kind that may begin, so that no more than `limit` run on all
+    machines together.
+    """
     if most <= 0 or _is_paused(tx, kind):
         return []
-    running = tx.one("SELECT count(*) FROM tasks WHERE kind = :kind AND state = 'running'", kind=kind)
+    running = tx.one(
+        "SELECT count(*) FROM tasks WHERE kind = :kind AND state = 'running'", kind=kind
+    )
     most = min(most, limit - int(running[0] if running else 0))
     heads: list[tuple[int, str]] = []
     for priority in PRIORITIES if most > 0 else ():
         rows = tx.all(
-            """SELECT ready_ms, task_id FROM tasks WHERE state = 'queued' AND kind = :kind AND priority = :priority
+            """SELECT ready_ms, task_id FROM tasks WHERE state = 'queued' AND kind = :kind AND
+            priority = :priority
                 AND ready_ms <= :now ORDER BY ready_ms, task_id LIMIT :most""",
             kind=kind,
             priority=priority,
@@ -168,9 +193,11 @@ def claim(tx: Tx, kind: str, owner: str, lease_ms: int, most: int, limit: int) -
     claimed: list[Task] = []
     for _, task_id in sorted(heads)[: max(0, most)]:
         row = tx.one(
-            f"""UPDATE tasks SET state = 'running', attempts = attempts + 1, lease_owner = :owner, lease_until_ms = :until,
+            f"""UPDATE tasks SET state = 'running', attempts = attempts + 1, lease_owner = :owner,
+            lease_until_ms = :until,
                 heartbeat_ms = :now, started_ms = :now, again = 0
-            WHERE task_id = :id AND state = 'queued' AND (expires_ms = 0 OR expires_ms > :now) RETURNING {_COLUMNS}""",
+            WHERE task_id = :id AND state = 'queued' AND (expires_ms = 0 OR expires_ms > :now)
+            RETURNING {_COLUMNS}""",
             id=task_id,
             owner=owner,
             until=tx.now_ms + lease_ms,
@@ -182,7 +209,9 @@ def claim(tx: Tx, kind: str, owner: str, lease_ms: int, most: int, limit: int) -
 
 
 def beat(tx: Tx, owner: str, task_ids: Collection[str], lease_ms: int) -> set[str]:
-    """Say that these are still worked on. Returns those that are no longer this worker's: its work on them is over."""
+    """Say that these are still worked on. Returns those that are no longer this worker's: its work
+    on them is over.
+    """
     lost: set[str] = set()
     for task_id in task_ids:
         row = tx.one(
@@ -200,7 +229,10 @@ def beat(tx: Tx, owner: str, task_ids: Collection[str], lease_ms: int) -> set[st
 
 def owns(tx: Tx, task: Task) -> bool:
     """Whether the worker that claimed this attempt still has it."""
-    held = "SELECT 1 FROM tasks WHERE task_id = :id AND state = 'running' AND lease_owner = :owner AND attempts = :attempts"
+    held = (
+        "SELECT 1 FROM tasks WHERE task_id = :id AND state = 'running' AND lease_owner = :owner AND"
+        " attempts = :attempts"
+    )
     return tx.one(held, id=task.task_id, owner=task.lease_owner, attempts=task.attempts) is not None
 
 
@@ -209,7 +241,8 @@ def put_back(tx: Tx, task: Task, ready_ms: int, error: str = "", *, counts: bool
     if not owns(tx, task):
         return False
     tx.run(
-        """UPDATE tasks SET state = 'queued', ready_ms = :ready, error = :error, lease_owner = '', lease_until_ms = 0,
+        """UPDATE tasks SET state = 'queued', ready_ms = :ready, error = :error, lease_owner = '',
+        lease_until_ms = 0,
             attempts = attempts - :back WHERE task_id = :id""",
         id=task.task_id,
         ready=ready_ms,
@@ -221,7 +254,9 @@ def put_back(tx: Tx, task: Task, ready_ms: int, error: str = "", *, counts: bool
 
 
 def end(tx: Tx, task: Task, state: State, error: str = "", *, remember: bool = True) -> bool:
-    """End a claimed task, unless it is somebody else's by now. What must be remembered is told on the system's tape."""
+    """End a claimed task, unless it is somebody else's by now. What must be remembered is told on
+    the system's tape.
+    """
     if not owns(tx, task):
         return False
     _end(tx, task.task_id, task.kind, state, error, remember=remember)
@@ -245,13 +280,21 @@ def _end(tx: Tx, task_id: str, kind: str, state: State, error: str, *, remember:
         tx.signal(kind)
     if remember:
         outcome: Any = state
-        tape.append(tx, SYSTEM_TAPE, SYSTEM, [TaskFinished(task_id=task_id, task_kind=kind, outcome=outcome, message=error)])
+        tape.append(
+            tx,
+            SYSTEM_TAPE,
+            SYSTEM,
+            [TaskFinished(task_id=task_id, task_kind=kind, outcome=outcome, message=error)],
+        )
 
 
 def abandoned(tx: Tx, kind: str, *, alone: bool, limit: int = 500) -> list[Task]:
-    """Tasks whose worker is gone: the lease is over, or nobody else can be there and this process has begun none."""
+    """Tasks whose worker is gone: the lease is over, or nobody else can be there and this process
+    has begun none.
+    """
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM tasks WHERE kind = :kind AND state = 'running' AND lease_until_ms <= :now LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM tasks WHERE kind = :kind AND state = 'running' AND lease_until_ms"
+        " <= :now LIMIT :limit",
         kind=kind,
         now=NEVER if alone else tx.now_ms,
         limit=limit,
@@ -262,7 +305,8 @@ def abandoned(tx: Tx, kind: str, *, alone: bool, limit: int = 500) -> list[Task]
 def silent(tx: Tx, before_ms: int, limit: int) -> list[Task]:
     """Running tasks whose worker has not said since then that it is alive."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM tasks WHERE state = 'running' AND heartbeat_ms < :before LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM tasks WHERE state = 'running' AND heartbeat_ms < :before LIMIT"
+        " :limit",
         before=before_ms,
         limit=limit,
     )
@@ -271,7 +315,10 @@ def silent(tx: Tx, before_ms: int, limit: int) -> list[Task]:
 
 def expire(tx: Tx, limit: int = 500) -> int:
     """End what nobody began in time."""
-    late = "SELECT task_id, kind FROM tasks WHERE expires_ms > 0 AND expires_ms <= :now AND state IN ('queued', 'paused')"
+    late = (
+        "SELECT task_id, kind FROM tasks WHERE expires_ms > 0 AND expires_ms <= :now AND state IN"
+        " ('queued', 'paused')"
+    )
     rows = tx.all(f"{late} ORDER BY expires_ms LIMIT :limit", now=tx.now_ms, limit=limit)
     for task_id, kind in rows:
         _end(tx, task_id, kind, "expired", "nobody began it in time", remember=True)
@@ -279,31 +326,47 @@ def expire(tx: Tx, limit: int = 500) -> int:
 
 
 def next_moment(tx: Tx, kinds: Collection[str], full: Collection[str]) -> int:
-    """When there is something to do without anybody telling: a task becomes ready, a lease or a task's time runs out."""
+    """When there is something to do without anybody telling: a task becomes ready, a lease or a
+    task's time runs out.
+    """
     soonest = NEVER
     for kind in kinds:
         if kind not in full and not _is_paused(tx, kind):
             for priority in PRIORITIES:
                 row = tx.one(
-                    """SELECT ready_ms FROM tasks WHERE state = 'queued' AND kind = :kind AND priority = :priority
+                    """SELECT ready_ms FROM tasks WHERE state = 'queued' AND kind = :kind AND
+                    priority = :priority
                     ORDER BY ready_ms LIMIT 1""",
                     kind=kind,
                     priority=priority,
                 )
                 soonest = min(soonest, row[0] if row else NEVER)
-        row = tx.one("SELECT min(lease_until_ms) FROM tasks WHERE kind = :kind AND state = 'running'", kind=kind)
+        row = tx.one(
+            "SELECT min(lease_until_ms) FROM tasks WHERE kind = :kind AND state = 'running'",
+            kind=kind,
+        )
         soonest = min(soonest, row[0] if row and row[0] is not None else NEVER)
-    row = tx.one("SELECT min(expires_ms) FROM tasks WHERE expires_ms > 0 AND state IN ('queued', 'paused')")
+    row = tx.one(
+        "SELECT min(expires_ms) FROM tasks WHERE expires_ms > 0 AND state IN ('queued', 'paused')"
+    )
     return min(soonest, row[0] if row and row[0] is not None else NEVER)
 
 
 def forget(tx: Tx, before_ms: int, limit: int = 500) -> int:
-    """Delete tasks that ended before a time, so many at once. What had to be remembered is on the tape."""
-    old = "SELECT task_id FROM tasks WHERE ended_ms > 0 AND ended_ms < :before ORDER BY ended_ms LIMIT :limit"
-    return len(tx.all(f"DELETE FROM tasks WHERE task_id IN ({old}) RETURNING task_id", before=before_ms, limit=limit))
-
-
-# --- what a person sees and does --------------------------------------------------------------------------------------
+    """Delete tasks that ended before a time, so many at once. What had to be remembered is on the
+    tape.
+    """
+    old = (
+        "SELECT task_id FROM tasks WHERE ended_ms > 0 AND ended_ms < :before ORDER BY ended_ms"
+        " LIMIT :limit"
+    )
+    return len(
+        tx.all(
+            f"DELETE FROM tasks WHERE task_id IN ({old}) RETURNING task_id",
+            before=before_ms,
+            limit=limit,
+        )
+    )
 
 
 class KindCount(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -323,14 +386,20 @@ def find(tx: Tx, task_id: str) -> Task | None:
 def get(tx: Tx, task_id: str) -> Task:
     task = find(tx, task_id)
     if task is None:
-        raise NotFound(f"there is no task {task_id}: `palyra tasks list` shows those there are", task_id=task_id)
+        raise NotFound(
+            f"there is no task {task_id}: `palyra tasks list` shows those there are",
+            task_id=task_id,
+        )
     return task
 
 
-def listing(tx: Tx, *, kind: str = "", state: str = "", before: str = "", limit: int = 100) -> list[Task]:
+def listing(
+    tx: Tx, *, kind: str = "", state: str = "", before: str = "", limit: int = 100
+) -> list[Task]:
     """The newest first."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM tasks WHERE (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
+        f"""SELECT {_COLUMNS} FROM tasks WHERE (:kind = '' OR kind = :kind) AND (:state = '' OR
+        state = :state)
             AND (:before = '' OR task_id < :before) ORDER BY task_id DESC LIMIT :limit""",
         kind=kind,
         state=state,
@@ -342,14 +411,25 @@ def listing(tx: Tx, *, kind: str = "", state: str = "", before: str = "", limit:
 
 def counts(tx: Tx) -> list[KindCount]:
     by_kind: dict[str, dict[str, int]] = {}
-    for kind, state, count in tx.all("SELECT kind, state, count(*) FROM tasks GROUP BY kind, state"):
+    for kind, state, count in tx.all(
+        "SELECT kind, state, count(*) FROM tasks GROUP BY kind, state"
+    ):
         by_kind.setdefault(kind, {})[state] = count
     oldest: dict[str, int] = dict(
-        tx.all("SELECT kind, min(ready_ms) FROM tasks WHERE state = 'queued' AND ready_ms <= :now GROUP BY kind", now=tx.now_ms)
+        tx.all(
+            "SELECT kind, min(ready_ms) FROM tasks WHERE state = 'queued' AND ready_ms <= :now"
+            " GROUP BY kind",
+            now=tx.now_ms,
+        )
     )
     paused = {kind for (kind,) in tx.all("SELECT kind FROM task_kinds WHERE paused = 1")}
     return [
-        KindCount(kind=kind, states=by_kind.get(kind, {}), paused=kind in paused, oldest_ready_ms=oldest.get(kind, 0))
+        KindCount(
+            kind=kind,
+            states=by_kind.get(kind, {}),
+            paused=kind in paused,
+            oldest_ready_ms=oldest.get(kind, 0),
+        )
         for kind in sorted({*by_kind, *paused})
     ]
 
@@ -357,7 +437,11 @@ def counts(tx: Tx) -> list[KindCount]:
 def unfinished(tx: Tx) -> list[tuple[str, str, int]]:
     """How many of each kind wait and run; only the rows that do are looked at."""
     counted = "SELECT kind, '{0}', count(*) FROM tasks WHERE state = '{0}' GROUP BY kind"
-    return [(kind, state, count) for each in ("queued", "running") for kind, state, count in tx.all(counted.format(each))]
+    return [
+        (kind, state, count)
+        for each in ("queued", "running")
+        for kind, state, count in tx.all(counted.format(each))
+    ]
 
 
 def pause_kind(tx: Tx, kind: str, *, paused: bool) -> None:
@@ -372,21 +456,28 @@ def pause_kind(tx: Tx, kind: str, *, paused: bool) -> None:
 
 
 def _is_paused(tx: Tx, kind: str) -> bool:
-    return tx.one("SELECT 1 FROM task_kinds WHERE kind = :kind AND paused = 1", kind=kind) is not None
+    return (
+        tx.one("SELECT 1 FROM task_kinds WHERE kind = :kind AND paused = 1", kind=kind) is not None
+    )
 
 
 def move(tx: Tx, task: Task, state: State) -> Task:
-    """Pause, resume, retry, cancel: what a person decides about one task. A retry has all its attempts again."""
+    """Pause, resume, retry, cancel: what a person decides about one task. A retry has all its
+    attempts again.
+    """
     if state == "cancelled":
         tx.run("UPDATE tasks SET again = 0 WHERE task_id = :id", id=task.task_id)
         _end(tx, task.task_id, task.kind, "cancelled", "cancelled by a person", remember=True)
     else:
-        # One that has not ended keeps its count: by it the worker that had it last is told apart from the next.
+        # One that has not ended keeps its count: by it the worker that had it last is told apart
+        # from the next.
         fresh = task.state in ENDED
         tx.run(
             """UPDATE tasks SET state = :state, lease_owner = '', lease_until_ms = 0, ended_ms = 0,
-                attempts = CASE WHEN :fresh THEN 0 ELSE attempts END, ready_ms = CASE WHEN :fresh THEN :now ELSE ready_ms END,
-                expires_ms = CASE WHEN :fresh THEN 0 ELSE expires_ms END, error = CASE WHEN :fresh THEN '' ELSE error END
+                attempts = CASE WHEN :fresh THEN 0 ELSE attempts END, ready_ms = CASE WHEN :fresh
+                THEN :now ELSE ready_ms END,
+                expires_ms = CASE WHEN :fresh THEN 0 ELSE expires_ms END, error = CASE WHEN :fresh
+                THEN '' ELSE error END
             WHERE task_id = :id""",
             id=task.task_id,
             state=state,

@@ -1,4 +1,6 @@
-"""Access tokens at rest: a digest, a scope, a name. The token itself is shown once and kept nowhere."""
+"""Access tokens at rest: a digest, a scope, a name. The token itself is shown once and kept
+nowhere.
+"""
 
 from typing import Literal
 
@@ -8,7 +10,9 @@ from palyra.core.errors import NotFound
 from palyra.store.database import Tx
 
 TokenScope = Literal["owner", "operator", "viewer", "client", "connector", "worker"]
-_COLUMNS = "token_id, name, principal, scope, created_ms, expires_ms, used_ms, revoked_ms, workspace"
+_COLUMNS = (
+    "token_id, name, principal, scope, created_ms, expires_ms, used_ms, revoked_ms, workspace"
+)
 
 
 class Token(Struct, frozen=True, omit_defaults=True):
@@ -25,14 +29,18 @@ class Token(Struct, frozen=True, omit_defaults=True):
 
     @property
     def device(self) -> str:
-        """Return the mark of the sessions that a client may use. Tokens of the same name share them, so one can replace another."""
+        """Return the mark of the sessions that a client may use. Tokens of the same name share
+        them, so one can replace another.
+        """
         return f"client:{self.name}" if self.scope == "client" else ""
 
 
 def add(tx: Tx, token: Token, digest: bytes) -> None:
     tx.run(
-        """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms, workspace)
-        VALUES (:token_id, :digest, :name, :principal, :scope, :created_ms, :expires_ms, :workspace)""",
+        """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms,
+        workspace)
+        VALUES (:token_id, :digest, :name, :principal, :scope, :created_ms, :expires_ms,
+        :workspace)""",
         token_id=token.token_id,
         digest=digest,
         name=token.name,
@@ -47,7 +55,9 @@ def add(tx: Tx, token: Token, digest: bytes) -> None:
 def valid(tx: Tx) -> list[tuple[bytes, Token]]:
     """Every token that may still be used, by its digest."""
     rows = tx.all(
-        f"SELECT digest, {_COLUMNS} FROM tokens WHERE revoked_ms = 0 AND (expires_ms = 0 OR expires_ms > :now)", now=tx.now_ms
+        f"SELECT digest, {_COLUMNS} FROM tokens WHERE revoked_ms = 0 AND (expires_ms = 0 OR"
+        " expires_ms > :now)",
+        now=tx.now_ms,
     )
     return [(bytes(digest), Token(*row)) for digest, *row in rows]
 
@@ -64,34 +74,51 @@ def get(tx: Tx, token_id: str) -> Token:
 
 
 def revoke(tx: Tx, token_id: str) -> Token:
-    tx.run("UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0", now=tx.now_ms, token_id=token_id)
+    tx.run(
+        "UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0",
+        now=tx.now_ms,
+        token_id=token_id,
+    )
     return get(tx, token_id)
 
 
 def used(tx: Tx, token_id: str) -> None:
-    tx.run("UPDATE tokens SET used_ms = :now WHERE token_id = :token_id", now=tx.now_ms, token_id=token_id)
+    tx.run(
+        "UPDATE tokens SET used_ms = :now WHERE token_id = :token_id",
+        now=tx.now_ms,
+        token_id=token_id,
+    )
 
 
 def addresses(tx: Tx) -> list[tuple[str, str]]:
     """Where tokens were used from, beyond this machine."""
-    return [(str(token_id), str(address)) for token_id, address in tx.all("SELECT token_id, address FROM token_addresses")]
+    return [
+        (str(token_id), str(address))
+        for token_id, address in tx.all("SELECT token_id, address FROM token_addresses")
+    ]
 
 
 def seen_from(tx: Tx, token_id: str, address: str, *, most: int) -> bool:
-    """Remember the address of a token, and whether it is new. Of more than `most`, the oldest are forgotten."""
+    """Remember the address of a token, and whether it is new. Of more than `most`, the oldest are
+    forgotten.
+    """
     known = tx.one(
-        "SELECT 1 FROM token_addresses WHERE token_id = :token_id AND address = :address", token_id=token_id, address=address
+        "SELECT 1 FROM token_addresses WHERE token_id = :token_id AND address = :address",
+        token_id=token_id,
+        address=address,
     )
     if known:
         return False
     tx.run(
         """DELETE FROM token_addresses WHERE token_id = :token_id AND address NOT IN (
-            SELECT address FROM token_addresses WHERE token_id = :token_id ORDER BY first_ms DESC LIMIT :keep)""",
+            SELECT address FROM token_addresses WHERE token_id = :token_id ORDER BY first_ms DESC
+            LIMIT :keep)""",
         token_id=token_id,
         keep=most - 1,
     )
     tx.run(
-        "INSERT INTO token_addresses (token_id, address, first_ms) VALUES (:token_id, :address, :now)",
+        "INSERT INTO token_addresses (token_id, address, first_ms) VALUES (:token_id, :address,"
+        " :now)",
         token_id=token_id,
         address=address,
         now=tx.now_ms,

@@ -1,4 +1,6 @@
-"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an entry of a tape in numbers."""
+"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an
+entry of a tape in numbers.
+"""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -7,7 +9,19 @@ from msgspec import Struct
 
 from palyra.store.database import Tx
 
-GroupBy = Literal["call", "run", "session", "model", "principal", "schedule", "origin", "task", "hour", "day", "month"]
+GroupBy = Literal[
+    "call",
+    "run",
+    "session",
+    "model",
+    "principal",
+    "schedule",
+    "origin",
+    "task",
+    "hour",
+    "day",
+    "month",
+]
 _GROUPS: dict[GroupBy, str] = {
     "call": "CAST(u.position AS TEXT)",
     "run": "u.run_id",
@@ -30,11 +44,12 @@ _SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tok
 
 
 class UsageRow(Struct, frozen=True):
-    """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their number since 1970, months as
-    `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the first word) are means per call, `slowest_ms` is the longest.
+    """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their
+    number since 1970, months as `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the
+    first word) are means per call, `slowest_ms` is the longest.
 
-    `unpriced` calls have no known cost: `cost_microusd` is of the others. `estimated` calls are counted by us, because the provider
-    did not say what they used: most of them were broken off.
+    `unpriced` calls have no known cost: `cost_microusd` is of the others. `estimated` calls are
+    counted by us, because the provider did not say what they used: most of them were broken off.
     """
 
     group: str
@@ -53,7 +68,7 @@ class UsageRow(Struct, frozen=True):
     estimated: int = 0
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class UsageFilter(Struct, frozen=True, kw_only=True):
     """Which calls are counted. An empty principal means everybody's."""
 
     principal: str = ""
@@ -66,7 +81,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     @property
     def where(self) -> str:
         only = ["u.time_ms >= :since_ms", "u.time_ms < :until_ms"]
-        only += [f"u.{name} = :{name}" for name in ("principal", "session_id", "run_id") if getattr(self, name)]
+        only += [
+            f"u.{name} = :{name}"
+            for name in ("principal", "session_id", "run_id")
+            if getattr(self, name)
+        ]
         if self.schedule_id:
             only.append("r.schedule_id = :schedule_id")
         return " AND ".join(only)
@@ -87,11 +106,12 @@ class Asked(Struct, frozen=True, kw_only=True):
         }
 
 
-def grouped(tx: Tx, by: GroupBy, asked: Asked, limit: int = 100) -> list[UsageRow]:
+def grouped(tx: Tx, by: GroupBy, asked: UsageFilter, limit: int = 100) -> list[UsageRow]:
     """Newest groups first. What has no group, as a call of no schedule, is in none."""
     rows = tx.all(
         f"""SELECT {_GROUPS[by]} AS grouped, {_SUMS} FROM {asked.source(by)} WHERE {asked.where}
-        GROUP BY {_GROUPS[by]} HAVING {_GROUPS[by]} <> '' ORDER BY max(u.position) DESC LIMIT :limit""",
+        GROUP BY {_GROUPS[by]} HAVING {_GROUPS[by]} <> '' ORDER BY max(u.position) DESC LIMIT
+        :limit""",
         **asked.values,
         limit=limit * 31 if by == "month" else limit,
     )
@@ -126,7 +146,7 @@ def _together(name: str, rows: list[UsageRow]) -> UsageRow:
     )
 
 
-def total(tx: Tx, asked: Asked) -> UsageRow:
+def total(tx: Tx, asked: UsageFilter) -> UsageRow:
     row = tx.one(f"SELECT 'all', {_SUMS} FROM {asked.source()} WHERE {asked.where}", **asked.values)
     assert row is not None
     return UsageRow(*row)
@@ -140,9 +160,10 @@ class Spent(Struct, frozen=True):
     position: int
 
 
-def spent(tx: Tx, asked: Asked) -> Spent:
+def spent(tx: Tx, asked: UsageFilter) -> Spent:
     row = tx.one(
-        f"""SELECT coalesce(sum(u.input_tokens + u.output_tokens), 0), coalesce(sum(u.cost_microusd), 0),
+        f"""SELECT coalesce(sum(u.input_tokens + u.output_tokens), 0),
+        coalesce(sum(u.cost_microusd), 0),
             (SELECT coalesce(max(position), 0) FROM entries)
         FROM {asked.source()} WHERE {asked.where}""",
         **asked.values,
@@ -161,20 +182,29 @@ class RunUse(Struct, frozen=True):
     unpriced: int
 
 
-def of_schedules(tx: Tx, owner: str, schedule_id: str = "", last: int = 20) -> dict[str, list[RunUse]]:
-    """The last so many runs of each of an owner's schedules, or of one, that came to an end and had asked a model.
+def of_schedules(
+    tx: Tx, owner: str, schedule_id: str = "", last: int = 20
+) -> dict[str, list[RunUse]]:
+    """The last so many runs of each of an owner's schedules, or of one, that came to an end and had
+    asked a model.
 
-    By way of the firings: they know their runs, and asking so costs the same however much was ever used.
+    By way of the firings: they know their runs, and asking so costs the same however much was ever
+    used.
     """
     rows = tx.all(
         """WITH RECURSIVE tree (schedule_id, root, run_id) AS (
-            SELECT f.schedule_id, f.run_id, f.run_id FROM schedules s JOIN firings f ON f.schedule_id = s.schedule_id
+            SELECT f.schedule_id, f.run_id, f.run_id FROM schedules s JOIN firings f ON
+            f.schedule_id = s.schedule_id
                 WHERE s.owner = :owner AND (:schedule_id = '' OR s.schedule_id = :schedule_id)
-                AND f.run_id <> '' AND f.state IN ('done', 'failed', 'cancelled') AND f.due_ms >= coalesce((
+                AND f.run_id <> '' AND f.state IN ('done', 'failed', 'cancelled') AND f.due_ms >=
+                coalesce((
                     SELECT due_ms FROM firings WHERE schedule_id = s.schedule_id AND run_id <> ''
-                    AND state IN ('done', 'failed', 'cancelled') ORDER BY due_ms DESC LIMIT 1 OFFSET :last - 1), 0)
-            UNION ALL SELECT tree.schedule_id, root, c.run_id FROM tree JOIN children c ON c.parent_run_id = tree.run_id)
-        SELECT schedule_id, root, sum(u.input_tokens + u.output_tokens), sum(u.cost_microusd), sum(u.unpriced)
+                    AND state IN ('done', 'failed', 'cancelled') ORDER BY due_ms DESC LIMIT 1 OFFSET
+                    :last - 1), 0)
+            UNION ALL SELECT tree.schedule_id, root, c.run_id FROM tree JOIN children c ON
+            c.parent_run_id = tree.run_id)
+        SELECT schedule_id, root, sum(u.input_tokens + u.output_tokens), sum(u.cost_microusd),
+        sum(u.unpriced)
         FROM tree CROSS JOIN usage u WHERE u.run_id = tree.run_id GROUP BY schedule_id, root""",
         owner=owner,
         schedule_id=schedule_id,
@@ -201,7 +231,8 @@ class ModelUse(Struct, frozen=True):
 def between(tx: Tx, after: int, last: int) -> list[ModelUse]:
     """What was asked of each model between two positions, the second one included, by anybody."""
     rows = tx.all(
-        """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cost_microusd)
+        """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens),
+        sum(cached_tokens), sum(cost_microusd)
         FROM usage WHERE position > :after AND position <= :last GROUP BY provider, model""",
         after=after,
         last=last,

@@ -1,4 +1,5 @@
-"""Checking the whole journal: every entry is where it was put, says what it said, and none is missing.
+"""Checking the whole journal: every entry is where it was put, says what it said, and none is
+missing.
 
 Entries are read in commit order, wherever they lie: in the database, or in a segment.
 The first thing that is wrong is named: which entry, and what happened to it.
@@ -28,7 +29,7 @@ class Bad(Struct, frozen=True):
     problem: str
 
 
-class Report(Struct, frozen=True, omit_defaults=True):
+class VerifyReport(Struct, frozen=True, omit_defaults=True):
     """`entries` and `tapes` are all that were looked at, those in segments too."""
 
     entries: int
@@ -77,16 +78,34 @@ class _Walk:
             return "a column holds a value of the wrong type: it was changed after it was written"
         if position != self.position + 1:
             missing = position - self.position - 1
-            return f"{missing} before it, from position {self.position + 1} on, are missing: they were removed"
+            return (
+                f"{missing} before it, from position {self.position + 1} on, are missing: they were"
+                " removed"
+            )
         head_seq, prev = self.heads.get(tape, (0, chain.GENESIS))
         if seq != head_seq + 1:
-            what = "was inserted or moved here" if seq <= head_seq else "an entry before it was removed or renumbered"
+            what = (
+                "was inserted or moved here"
+                if seq <= head_seq
+                else "an entry before it was removed or renumbered"
+            )
             return f"it has number {seq} on its tape where {head_seq + 1} belongs: {what}"
         expected = chain.link(
-            prev, tape=tape, seq=seq, position=position, time_ms=time_ms, run_id=run_id, principal=principal, kind=kind, body=body
+            prev,
+            tape=tape,
+            seq=seq,
+            position=position,
+            time_ms=time_ms,
+            run_id=run_id,
+            principal=principal,
+            kind=kind,
+            body=body,
         )
         if expected != digest:
-            return "its hash does not match its content and predecessor: it was changed, swapped or inserted after it was written"
+            return (
+                "its hash does not match its content and predecessor: it was changed, swapped or"
+                " inserted after it was written"
+            )
         return _unreadable(kind, body)
 
 
@@ -95,13 +114,21 @@ def _unreadable(kind: str, body: bytes) -> str:
         event = events.decode(body)
     except msgspec.DecodeError as error:
         return f"its body is not an event of this version: {error}"
-    return "" if events.kind_of(event) == kind else f"its kind column says {kind}, its body {events.kind_of(event)}"
+    return (
+        ""
+        if events.kind_of(event) == kind
+        else f"its kind column says {kind}, its body {events.kind_of(event)}"
+    )
 
 
-def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None, folder: Path | None = None) -> Report:
-    """Walk everything. `progress` is called with the number of entries seen so far; `folder` is where the segments lie.
+def verify(
+    tx: Tx, progress: Callable[[int], None] = lambda entries: None, folder: Path | None = None
+) -> VerifyReport:
+    """Walk everything. `progress` is called with the number of entries seen so far; `folder` is
+    where the segments lie.
 
-    `tx` must be one read transaction: a head that was read later than its tape's last entry belongs to another one.
+    `tx` must be one read transaction: a head that was read later than its tape's last entry belongs
+    to another one.
     """
     walk, seen = _Walk(), 0
     lying = segments.listing(tx)
@@ -109,47 +136,83 @@ def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None, folde
         for row in segment_walk.rows(tx, folder, lying):
             bad = walk.step(row)
             if bad is not None:
-                return Report(seen, len(walk.heads), bad)
+                return VerifyReport(seen, len(walk.heads), bad)
             seen += 1
             if seen % _CHUNK == 0:
                 progress(seen)
     except segment_walk.Broken as broken:
-        return Report(seen, len(walk.heads), Bad("", 0, broken.position, broken.problem))
+        return VerifyReport(seen, len(walk.heads), Bad("", 0, broken.position, broken.problem))
     progress(seen)
     # Positions start at 1: anything at or below zero would otherwise hide from the walk.
-    hidden = tx.one("SELECT position, tape, seq FROM entries WHERE position < 1 ORDER BY position LIMIT 1")
+    hidden = tx.one(
+        "SELECT position, tape, seq FROM entries WHERE position < 1 ORDER BY position LIMIT 1"
+    )
     if hidden:
-        return Report(
-            seen, len(walk.heads), Bad(hidden[1], hidden[2], hidden[0], "it stands before the first position: it was inserted")
+        return VerifyReport(
+            seen,
+            len(walk.heads),
+            Bad(
+                hidden[1],
+                hidden[2],
+                hidden[0],
+                "it stands before the first position: it was inserted",
+            ),
         )
-    return Report(seen, len(walk.heads), _check_heads(tx, walk) or _check_segments(tx, walk), len(lying))
+    return VerifyReport(
+        seen, len(walk.heads), _check_heads(tx, walk) or _check_segments(tx, walk), len(lying)
+    )
 
 
 def _check_segments(tx: Tx, walk: _Walk) -> Bad | None:
-    """Which tapes lie in which segment stands on the system's tape; the table that says so too was changed if it says otherwise."""
+    """Which tapes lie in which segment stands on the system's tape; the table that says so too was
+    changed if it says otherwise.
+    """
     recorded = segments.tapes(tx)
     for tape in sorted({*recorded, *walk.archived}):
         if recorded.get(tape) != walk.archived.get(tape):
             told, says = walk.archived.get(tape, "none")[:16], recorded.get(tape, "none")[:16]
-            return Bad(tape, 0, 0, f"the system's tape says that it lies in segment {told}, the table of segments says {says}")
+            return Bad(
+                tape,
+                0,
+                0,
+                f"the system's tape says that it lies in segment {told}, the table of segments says"
+                f" {says}",
+            )
     return None
 
 
 def _check_heads(tx: Tx, walk: _Walk) -> Bad | None:
-    """The heads were written in the same transactions as the entries: a shorter tape was cut, a longer one grew by hand."""
-    recorded = {str(tape): (seq, digest) for tape, seq, digest in tx.all("SELECT tape, head_seq, head_hash FROM tapes")}
+    """The heads were written in the same transactions as the entries: a shorter tape was cut, a
+    longer one grew by hand.
+    """
+    recorded = {
+        str(tape): (seq, digest)
+        for tape, seq, digest in tx.all("SELECT tape, head_seq, head_hash FROM tapes")
+    }
     for tape, (seq, digest) in sorted(recorded.items()):
         found_seq, found_digest = walk.heads.get(tape, (0, chain.GENESIS))
         if found_seq < seq:
-            return Bad(tape, found_seq + 1, 0, f"the tape ends at {found_seq} but had {seq} entries: its end was cut off")
+            return Bad(
+                tape,
+                found_seq + 1,
+                0,
+                f"the tape ends at {found_seq} but had {seq} entries: its end was cut off",
+            )
         if (found_seq, found_digest) != (seq, digest):
             return Bad(
                 tape,
                 found_seq,
                 0,
-                f"the tape's recorded head ({seq}) is not its last entry ({found_seq}): entries were added by hand",
+                f"the tape's recorded head ({seq}) is not its last entry ({found_seq}): entries"
+                " were added by hand",
             )
     for tape, (seq, _) in walk.heads.items():
         if tape not in recorded:
-            return Bad(tape, seq, 0, "the tape has entries but no recorded head: it was inserted, or its head was removed")
+            return Bad(
+                tape,
+                seq,
+                0,
+                "the tape has entries but no recorded head: it was inserted, or its head was"
+                " removed",
+            )
     return None

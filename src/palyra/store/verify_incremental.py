@@ -1,6 +1,8 @@
-"""Checking the journal a little at a time, in the background: each entry against its predecessor, holding nothing in memory.
+"""Checking the journal a little at a time, in the background: each entry against its predecessor,
+holding nothing in memory.
 
-It only ever raises suspicion. Whoever finds something asks `verify`, which walks everything and knows what may be missing.
+It only ever raises suspicion. Whoever finds something asks `verify`, which walks everything and
+knows what may be missing.
 """
 
 from msgspec import Struct
@@ -10,7 +12,9 @@ from palyra.store.database import Tx
 
 
 class Passed(Struct, frozen=True):
-    """How far it came. `suspect` is the position of the first entry that does not follow from its predecessor, or 0."""
+    """How far it came. `suspect` is the position of the first entry that does not follow from its
+    predecessor, or 0.
+    """
 
     position: int
     entries: int
@@ -20,7 +24,8 @@ class Passed(Struct, frozen=True):
 def pass_over(tx: Tx, after: int, limit: int) -> Passed:
     """Look at some entries behind a position."""
     rows = tx.all(
-        """SELECT e.position, e.tape, e.seq, e.time_ms, e.run_id, e.principal, e.kind, e.body, e.hash, p.hash
+        """SELECT e.position, e.tape, e.seq, e.time_ms, e.run_id, e.principal, e.kind, e.body,
+        e.hash, p.hash
         FROM (SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit) e
         LEFT JOIN entries p ON p.tape = e.tape AND p.seq = e.seq - 1 ORDER BY e.position""",
         after=after,
@@ -52,7 +57,8 @@ def pass_over(tx: Tx, after: int, limit: int) -> Passed:
 def wrong_heads(tx: Tx, after: str, limit: int) -> tuple[str, bool]:
     """Whether some tapes end where their heads say; the last tape looked at, empty at the end."""
     rows = tx.all(
-        """SELECT t.tape, t.head_hash, e.hash, EXISTS (SELECT 1 FROM entries o WHERE o.tape = t.tape)
+        """SELECT t.tape, t.head_hash, e.hash, EXISTS (SELECT 1 FROM entries o WHERE o.tape =
+        t.tape)
         FROM (SELECT * FROM tapes WHERE tape > :after ORDER BY tape LIMIT :limit) t
         LEFT JOIN entries e ON e.tape = t.tape AND e.seq = t.head_seq ORDER BY t.tape""",
         after=after,

@@ -1,8 +1,9 @@
 """What a commit's steps have appended and the store does not have yet.
 
-Every statement costs the writer the interpreter's lock twice, so entries are not written one by one: they are held, and put into
-the store together, many rows to a statement, when the commit is made or when a step asks the store something. What was held is as
-much part of the transaction as everything else in it. The heads of tapes and the states of runs are remembered from one commit to
+Every statement costs the writer the interpreter's lock twice, so entries are not written one by
+one: they are held, and put into the store together, many rows to a statement, when the commit is
+made or when a step asks the store something. What was held is as much part of the transaction as
+everything else in it. The heads of tapes and the states of runs are remembered from one commit to
 the next; they are forgotten whenever somebody else has written.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 _MOST_REMEMBERED = 4_096
 
 
-class Into(NamedTuple):
+class Target(NamedTuple):
     """Where rows go. `conflict` says what becomes of one that is there already."""
 
     table: str
@@ -21,17 +22,35 @@ class Into(NamedTuple):
     conflict: str = ""
 
 
-ENTRIES = Into("entries", ("position", "tape", "seq", "time_ms", "run_id", "principal", "kind", "body", "hash"))
-HEADS = Into(
+ENTRIES = Target(
+    "entries", ("position", "tape", "seq", "time_ms", "run_id", "principal", "kind", "body", "hash")
+)
+HEADS = Target(
     "tapes",
     ("tape", "head_seq", "head_hash"),
     "ON CONFLICT (tape) DO UPDATE SET head_seq = excluded.head_seq, head_hash = excluded.head_hash",
 )
-USAGE = Into(
+USAGE = Target(
     "usage",
-    ("position", "time_ms", "session_id", "run_id", "principal", "provider", "model", "input_tokens", "output_tokens",
-     "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "task", "unpriced", "estimated"),
-)  # fmt: skip
+    (
+        "position",
+        "time_ms",
+        "session_id",
+        "run_id",
+        "principal",
+        "provider",
+        "model",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "cost_microusd",
+        "duration_ms",
+        "first_delta_ms",
+        "task",
+        "unpriced",
+        "estimated",
+    ),
+)
 
 
 # Where a run has got to.
@@ -42,12 +61,12 @@ MOVES = """UPDATE runs SET state = :state, reason = :reason, heartbeat_ms = :now
 
 
 class Inserts(Protocol):
-    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None: ...
+    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None: ...
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
 
-class Mark(NamedTuple):
+class Savepoint(NamedTuple):
     """How much was held before a step began."""
 
     entries: int
@@ -55,11 +74,13 @@ class Mark(NamedTuple):
     moves: int
 
 
-NOTHING = Mark(0, 0, 0)
+NOTHING = Savepoint(0, 0, 0)
 
 
-class Held:
-    """The rows of one connection's current transaction. Rows are tuples in the order of their columns."""
+class WriteBuffer:
+    """The rows of one connection's current transaction. Rows are tuples in the order of their
+    columns.
+    """
 
     __slots__ = ("_connection", "entries", "heads", "moves", "states", "usage")
 
@@ -68,31 +89,38 @@ class Held:
         self.entries: list[tuple[Any, ...]] = []
         self.usage: list[tuple[Any, ...]] = []
         self.moves: list[dict[str, Any]] = []
-        # The head of a tape, as (seq, hash), and of a run its (state, reason): as they are with what is held.
+        # The head of a tape, as (seq, hash), and of a run its (state, reason): as they are with
+        # what is held.
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.states: dict[str, tuple[Any, str]] = {}
 
     @property
-    def mark(self) -> Mark:
-        return Mark(len(self.entries), len(self.usage), len(self.moves))
+    def mark(self) -> Savepoint:
+        return Savepoint(len(self.entries), len(self.usage), len(self.moves))
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.usage or self.moves)
 
-    def flush(self, upto: Mark | None = None) -> None:
+    def flush(self, upto: Savepoint | None = None) -> None:
         """Put what is held into the store, or only what was held at a mark."""
         mark = upto or self.mark
-        entries, usage, moves = self.entries[: mark.entries], self.usage[: mark.usage], self.moves[: mark.moves]
+        entries, usage, moves = (
+            self.entries[: mark.entries],
+            self.usage[: mark.usage],
+            self.moves[: mark.moves],
+        )
         del self.entries[: mark.entries], self.usage[: mark.usage], self.moves[: mark.moves]
         if entries:
             self._connection.insert(ENTRIES, entries)
-            self._connection.insert(HEADS, list({row[1]: (row[1], row[2], row[8]) for row in entries}.values()))
+            self._connection.insert(
+                HEADS, list({row[1]: (row[1], row[2], row[8]) for row in entries}.values())
+            )
         if usage:
             self._connection.insert(USAGE, usage)
         if moves:
             self._connection.many(MOVES, moves)
 
-    def drop(self, mark: Mark) -> None:
+    def drop(self, mark: Savepoint) -> None:
         """Forget what a step had held that failed, and everything that it may have moved."""
         del self.entries[mark.entries :], self.usage[mark.usage :], self.moves[mark.moves :]
         self.forget()
@@ -101,7 +129,9 @@ class Held:
         self.heads.clear()
         self.states.clear()
 
-    def remember(self, tape: str, head: tuple[int, bytes], run_id: str, state: tuple[Any, str] | None) -> None:
+    def remember(
+        self, tape: str, head: tuple[int, bytes], run_id: str, state: tuple[Any, str] | None
+    ) -> None:
         if len(self.heads) > _MOST_REMEMBERED or len(self.states) > _MOST_REMEMBERED:
             self.forget()
         self.heads[tape] = head

@@ -1,6 +1,8 @@
-"""Whether the journal can be written now: how the last write went, and how long the oldest one has been waiting.
+"""Whether the journal can be written now: how the last write went, and how long the oldest one has
+been waiting.
 
-A disk fails in two ways. It refuses, and says so; or it does not answer, and then only the time that passes tells of it.
+A disk fails in two ways. It refuses, and says so; or it does not answer, and then only the time
+that passes tells of it.
 """
 
 import asyncio
@@ -20,10 +22,13 @@ _ASK_AGAIN_S = 1.0
 
 
 class Standing:
-    """Written by the writer's thread, read on the event loop; each value on its own is enough for an answer."""
+    """Written by the writer's thread, read on the event loop; each value on its own is enough for
+    an answer.
+    """
 
     def __init__(self) -> None:
-        # Why something could not be written; None once something was. Committing nothing proves nothing.
+        # Why something could not be written; None once something was. Committing nothing proves
+        # nothing.
         self.trouble: BaseException | None = None
         # Told once when the disk begins to refuse or to be silent.
         self.on_trouble: Callable[[], None] = lambda: None
@@ -32,8 +37,6 @@ class Standing:
         self._failed = 0.0
         self._alarm: asyncio.TimerHandle | None = None
         self._told = False
-
-    # --- the writer's thread ---
 
     def began(self, handed_over: float) -> None:
         """The writer begins with steps, the oldest of which was handed over then."""
@@ -50,8 +53,6 @@ class Standing:
         self._since = 0.0
         self._failed = time.monotonic()
         self.trouble = error
-
-    # --- the event loop ---
 
     def handed_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """A step waits from now on: look after a while whether it still does."""
@@ -89,7 +90,11 @@ class Standing:
         """Why nothing can be written now, or nothing."""
         trouble = self.trouble
         if trouble is not None:
-            return trouble.message if isinstance(trouble, PalyraError) else f"{type(trouble).__name__}: {trouble}"
+            return (
+                trouble.message
+                if isinstance(trouble, PalyraError)
+                else f"{type(trouble).__name__}: {trouble}"
+            )
         return silent(self.waited_s) if self.waited_s >= STALLED_S else ""
 
     @property
@@ -107,4 +112,7 @@ class Standing:
 
 
 def silent(seconds: float) -> str:
-    return f"the disk has not answered for {seconds:.0f} s: what is to be written waits for it (check it with dmesg and df)"
+    return (
+        f"the disk has not answered for {seconds:.0f} s: what is to be written waits for it (check"
+        " it with dmesg and df)"
+    )

@@ -9,7 +9,9 @@ from palyra.core import ids
 
 
 class Clock:
-    """The wall clock and a source of ULIDs. Ids are unique, not secret: the generator is seeded well and then is fast."""
+    """The wall clock and a source of ULIDs. Ids are unique, not secret: the generator is seeded
+    well and then is fast.
+    """
 
     def __init__(self) -> None:
         self._bits = random.Random(os.urandom(32)).getrandbits
@@ -18,7 +20,9 @@ class Clock:
         return time.time_ns() // 1_000_000
 
     def ticks_ms(self) -> int:
-        """Of a clock that nobody sets and that stands still while the machine sleeps: only differences mean anything."""
+        """Of a clock that nobody sets and that stands still while the machine sleeps: only
+        differences mean anything.
+        """
         return time.monotonic_ns() // 1_000_000
 
     def slept_ms(self) -> int:
@@ -26,7 +30,9 @@ class Clock:
         return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()) // 1_000_000
 
     def elapsed_ms(self) -> int:
-        """Of a clock that nobody sets and that goes on while the machine sleeps: only differences mean anything."""
+        """Of a clock that nobody sets and that goes on while the machine sleeps: only differences
+        mean anything.
+        """
         return self.ticks_ms() + self.slept_ms()
 
     def new_id(self) -> str:

@@ -1,8 +1,9 @@
 """Which processors the daemon's threads use.
 
-One interpreter lock lets one thread of a process run at a time. Spread over several processors, every hand-over of that lock wakes
-one of them and moves there what the thread works on, and the same work costs almost twice as much. So the threads that hand over
-small things all the time keep together on one processor. What needs no lock has all of them: other programs, long searches.
+One interpreter lock lets one thread of a process run at a time. Spread over several processors,
+every hand-over of that lock wakes one of them and moves there what the thread works on, and the
+same work costs almost twice as much. So the threads that hand over small things all the time keep
+together on one processor. What needs no lock has all of them: other programs, long searches.
 """
 
 import os
@@ -19,7 +20,9 @@ _thread = threading.local()
 
 
 def keep_together() -> None:
-    """Keep the calling thread, and those that it starts from now on, on one of the fastest processors."""
+    """Keep the calling thread, and those that it starts from now on, on one of the fastest
+    processors.
+    """
     # Linux alone lets a thread choose.
     if hasattr(os, "sched_setaffinity") and len(given := os.sched_getaffinity(0)) > 1:
         _given.update(given)
@@ -61,6 +64,8 @@ def _fastest(given: set[int]) -> list[int]:
 
 def _speed(number: int) -> int:
     try:
-        return int(Path(f"/sys/devices/system/cpu/cpu{number}/cpufreq/cpuinfo_max_freq").read_text())
+        return int(
+            Path(f"/sys/devices/system/cpu/cpu{number}/cpufreq/cpuinfo_max_freq").read_text()
+        )
     except (OSError, ValueError):
         return 0

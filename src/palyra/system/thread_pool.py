@@ -1,7 +1,8 @@
-"""Threads for what would block the event loop. A hop there and back costs a fraction of what an executor's does.
+"""Threads for what would block the event loop. A hop there and back costs a fraction of what an
+executor's does.
 
-Few threads, because all of them share one interpreter lock with the event loop; more only while those there are stuck. What
-several finish in the same moment reaches the event loop as one wake-up.
+Few threads, because all of them share one interpreter lock with the event loop; more only while
+those there are stuck. What several finish in the same moment reaches the event loop as one wake-up.
 """
 
 import asyncio
@@ -25,7 +26,9 @@ _STUCK_S = 0.05
 
 
 def carried(error: BaseException) -> BaseException:
-    """As a future can carry it to whoever waits. It refuses a StopIteration, and they would never hear of it."""
+    """As a future can carry it to whoever waits. It refuses a StopIteration, and they would never
+    hear of it.
+    """
     if isinstance(error, StopIteration):
         told = RuntimeError("something ran out that was thought to be there")
         told.__cause__ = error
@@ -78,8 +81,10 @@ _DIRECT = _Direct()
 _Job = tuple[Callable[..., Any], tuple[Any, ...], Any, _Mail | _Direct]
 
 
-class Hands:
-    """At least `least` threads once there is work, at most `most`. Those that roam have every processor: their work is long."""
+class ThreadPool:
+    """At least `least` threads once there is work, at most `most`. Those that roam have every
+    processor: their work is long.
+    """
 
     def __init__(self, name: str, *, least: int, most: int, roams: bool = False) -> None:
         self._name = name
@@ -95,15 +100,19 @@ class Hands:
     def _fresh(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        # Tells whether anything moves, no more: threads that count at the same moment may count once.
+        # Tells whether anything moves, no more: threads that count at the same moment may count
+        # once.
         self._taken = 0
-        # Which loop looks again in a moment. One that has ended does not, and keeps no other from it.
+        # Which loop looks again in a moment. One that has ended does not, and keeps no other from
+        # it.
         self._watching: ref[asyncio.AbstractEventLoop] | None = None
         self._growing = threading.Lock()
         self._closed = False
 
     def do(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
-        """Run it on a thread. Cancelling the future drops a job that has not begun, and one that has goes on unheard."""
+        """Run it on a thread. Cancelling the future drops a job that has not begun, and one that
+        has goes on unheard.
+        """
         loop = asyncio.get_running_loop()
         mail = self._mail.get(loop)
         if mail is None:
@@ -112,7 +121,11 @@ class Hands:
         self._jobs.put((job, arguments, future, mail))
         if len(self._threads) < self._least:
             self._more()
-        elif len(self._threads) < self._most and self._jobs.qsize() and (self._watching is None or self._watching() is not loop):
+        elif (
+            len(self._threads) < self._most
+            and self._jobs.qsize()
+            and (self._watching is None or self._watching() is not loop)
+        ):
             self._watching = ref(loop)
             loop.call_later(_STUCK_S, self._look, loop, self._taken)
         return future
@@ -129,7 +142,9 @@ class Hands:
         return future.result()
 
     def _look(self, loop: asyncio.AbstractEventLoop, taken: int) -> None:
-        """Has anything been taken since? If not, and something waits, the threads there are stuck."""
+        """Has anything been taken since? If not, and something waits, the threads there are
+        stuck.
+        """
         self._watching = None
         if not self._jobs.qsize() or len(self._threads) >= self._most:
             return
@@ -142,7 +157,12 @@ class Hands:
         with self._growing:
             if len(self._threads) >= self._most:
                 return
-            thread = threading.Thread(target=self._work, args=(self._jobs,), name=f"{self._name}_{len(self._threads)}", daemon=True)
+            thread = threading.Thread(
+                target=self._work,
+                args=(self._jobs,),
+                name=f"{self._name}_{len(self._threads)}",
+                daemon=True,
+            )
             # In this order: whoever closes meanwhile can wait for all that are in the list.
             thread.start()
             self._threads.append(thread)
@@ -165,7 +185,9 @@ class Hands:
         jobs.put(None)
 
     def close(self) -> None:
-        """Finish what was given, then end the threads. Waits for them, so call it off the event loop."""
+        """Finish what was given, then end the threads. Waits for them, so call it off the event
+        loop.
+        """
         self._closed = True
         self._jobs.put(None)
         self._turn_away()
@@ -186,4 +208,4 @@ class Hands:
 
 
 # For short blocking work of any kind: files, paths, previews.
-everyday = Hands("hand", least=1, most=32)
+everyday = ThreadPool("hand", least=1, most=32)

@@ -1,4 +1,6 @@
-"""`artifact.read`: pages of a result that was too large to be shown. A page is small enough not to become an artifact itself."""
+"""`artifact.read`: pages of a result that was too large to be shown. A page is small enough not to
+become an artifact itself.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +13,8 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, ToolResult
 from palyra.tools.catalogue import Arguments, Placeless, declare
 
-# The bytes and the label of an artifact if it belongs to the session, else None. Called on a thread.
+# The bytes and the label of an artifact if it belongs to the session, else None. Called on a
+# thread.
 Load = Callable[[str, str], tuple[bytes, Label] | None]
 
 _MOST_BYTES = 7_800
@@ -45,23 +48,38 @@ class ArtifactRead(Placeless):
         assert isinstance(arguments, ArtifactArguments)
         found = await asyncio.to_thread(self._load, arguments.id, context.session_id)
         if found is None:
-            return ToolResult(outcome="error", text=f"there is no artifact {arguments.id[:64]!r} in this session")
+            return ToolResult(
+                outcome="error", text=f"there is no artifact {arguments.id[:64]!r} in this session"
+            )
         data, label = found
         if arguments.offset >= max(len(data), 1):
-            return ToolResult(outcome="error", text=f"the artifact has {len(data):,} bytes, there is no byte {arguments.offset}")
+            return ToolResult(
+                outcome="error",
+                text=f"the artifact has {len(data):,} bytes, there is no byte {arguments.offset}",
+            )
         begin, end = _whole_characters(data, arguments.offset, arguments.offset + arguments.limit)
         page = data[begin:end]
-        # Also by how it begins, as for files: a page small enough would show, piece by piece, what redaction never read as text.
+        # Also by how it begins, as for files: a page small enough would show, piece by piece, what
+        # redaction never read as text.
         if b"\0" in page or b"\0" in data[:_LOOKED_AT]:
-            return ToolResult(outcome="error", text=f"the artifact is binary, {len(data):,} bytes; it cannot be shown as text")
+            return ToolResult(
+                outcome="error",
+                text=f"the artifact is binary, {len(data):,} bytes; it cannot be shown as text",
+            )
         more = f"; continue with offset {end}" if end < len(data) else ""
         header = f"bytes {begin}-{end} of {len(data)}{more}"
-        # A replacement character is longer than the byte it stands for; what does not fit is left for the next page.
+        # A replacement character is longer than the byte it stands for; what does not fit is left
+        # for the next page.
         text = page.decode("utf-8", "replace")
         if len(text.encode()) > _MOST_BYTES:
             return await self.execute(_shorter(arguments), context)
         following = end if end < len(data) else None
-        return ToolResult(outcome="ok", text=f"{header}\n{text}", data={"size": len(data), "next": following}, label=label)
+        return ToolResult(
+            outcome="ok",
+            text=f"{header}\n{text}",
+            data={"size": len(data), "next": following},
+            label=label,
+        )
 
 
 def _shorter(arguments: ArtifactArguments) -> ArtifactArguments:
@@ -69,7 +87,9 @@ def _shorter(arguments: ArtifactArguments) -> ArtifactArguments:
 
 
 def _whole_characters(data: bytes, begin: int, end: int) -> tuple[int, int]:
-    """The span without the halves of characters at its edges; at most three bytes shorter, never empty."""
+    """The span without the halves of characters at its edges; at most three bytes shorter, never
+    empty.
+    """
     end = min(end, len(data))
     start = begin
     while start < min(begin + 3, end - 1) and data[start] & 0xC0 == 0x80:

@@ -1,6 +1,7 @@
 """How a tool does blocking work off the event loop, and how its failures become results.
 
-The rule: `execute` gives a ToolResult for everything that can go wrong with files; only a cancel rises.
+The rule: `execute` gives a ToolResult for everything that can go wrong with files; only a cancel
+rises.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from palyra.system import thread_pool
 
 T = TypeVar("T")
 
-_WORLD = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EFBIG})
+_WORLD = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EFBIG}
+)
 
 _WORDS = {
     errno.ENOENT: "there is no such file or folder",
@@ -33,11 +36,13 @@ _WORDS = {
 }
 
 
-async def results_in(job: Callable[[Flag], ToolResult], about: str, *, settle: bool = False) -> ToolResult:
+async def results_in(
+    job: Callable[[Flag], ToolResult], about: str, *, settle: bool = False
+) -> ToolResult:
     """Run `job` on a thread; an expected failure becomes a result.
 
-    A cancel raises the flag the job was given. With `settle` it then waits until the job has ended, because an effect must
-    have happened or not before anybody hears that the call was cancelled.
+    A cancel raises the flag the job was given. With `settle` it then waits until the job has ended,
+    because an effect must have happened or not before anybody hears that the call was cancelled.
     """
     try:
         with family(about):
@@ -55,7 +60,9 @@ def family(about: str) -> Iterator[None]:
         yield
     except OSError as error:
         kind = Unavailable if error.errno in _WORLD else InvalidInput
-        raise kind(f"{about}: {_WORDS.get(error.errno or 0) or str(error)}", errno=error.errno or 0) from error
+        raise kind(
+            f"{about}: {_WORDS.get(error.errno or 0) or str(error)}", errno=error.errno or 0
+        ) from error
 
 
 async def off_loop(job: Callable[[Flag], T], *, settle: bool = False) -> T:
@@ -65,7 +72,8 @@ async def off_loop(job: Callable[[Flag], T], *, settle: bool = False) -> T:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         stop.set()
-        # Nobody will ask for what the job raises from here on; looking at it once keeps the loop from complaining.
+        # Nobody will ask for what the job raises from here on; looking at it once keeps the loop
+        # from complaining.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         if settle:
             await asyncio.wait([work])

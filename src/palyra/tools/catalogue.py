@@ -1,7 +1,8 @@
-"""The tools a model may call, by name, and the one place where a model's arguments become typed values.
+"""The tools a model may call, by name, and the one place where a model's arguments become typed
+values.
 
-The rule: what reaches a tool is an instance of its own argument type. Harmless spellings of scalars are put right, everything
-else that does not fit is refused with a message that a model can act on.
+The rule: what reaches a tool is an instance of its own argument type. Harmless spellings of scalars
+are put right, everything else that does not fit is refused with a message that a model can act on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,9 @@ class TypedTool(Tool, Protocol):
 
 
 class OwnParser(Protocol):
-    """A tool whose arguments have a shape that no type of ours describes: it judges them itself, by a schema from elsewhere."""
+    """A tool whose arguments have a shape that no type of ours describes: it judges them itself, by
+    a schema from elsewhere.
+    """
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:
         """Typed and plain arguments. Raises InvalidInput like `parse`."""
@@ -40,7 +43,9 @@ class OwnParser(Protocol):
 
 
 class Placeless:
-    """A tool that is about no path, host or program: a wider yes can only be about the tool itself."""
+    """A tool that is about no path, host or program: a wider yes can only be about the tool
+    itself.
+    """
 
     spec: ClassVar[ToolSpec]
 
@@ -52,9 +57,11 @@ class Placeless:
 
 
 class Catalogue:
-    """Tools by name: our own in the order given, then those from elsewhere by group. A model sees this order, so it must be stable.
+    """Tools by name: our own in the order given, then those from elsewhere by group. A model sees
+    this order, so it must be stable.
 
-    Our own never change. A group (a server's tools, the installed skills) is replaced as a whole, at any time.
+    Our own never change. A group (a server's tools, the installed skills) is replaced as a whole,
+    at any time.
     """
 
     def __init__(self, tools: Sequence[TypedTool]) -> None:
@@ -64,7 +71,9 @@ class Catalogue:
         self._specs = tuple(tool.spec for tool in self._own)
 
     def renew(self, group: str, tools: Sequence[TypedTool]) -> None:
-        """These are the group's tools from now on. Raises ValueError, and changes nothing, if a name is taken."""
+        """These are the group's tools from now on. Raises ValueError, and changes nothing, if a
+        name is taken.
+        """
         groups = {**self._groups, group: tuple(tools)}
         everything = (*self._own, *(tool for _, each in sorted(groups.items()) for tool in each))
         self._tools = _by_name(everything)
@@ -84,8 +93,12 @@ class Catalogue:
             raise NotFound(f"there is no tool {name[:64]!r}: {hint}", tool=name[:64])
         return tool
 
-    def parse(self, name: str, arguments: Mapping[str, Any]) -> tuple[TypedTool, Arguments, dict[str, Any]]:
-        """The tool, its typed arguments, and the same arguments as plain values with every scalar in its right type."""
+    def parse(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[TypedTool, Arguments, dict[str, Any]]:
+        """The tool, its typed arguments, and the same arguments as plain values with every scalar
+        in its right type.
+        """
         tool = self.get(name)
         if hasattr(tool, "parse"):
             return tool, *cast("OwnParser", tool).parse(arguments)
@@ -97,7 +110,10 @@ def _by_name(tools: Sequence[TypedTool]) -> dict[str, TypedTool]:
     found = {tool.spec.name: tool for tool in tools}
     if len(found) != len(tools):
         names = [tool.spec.name for tool in tools]
-        raise ValueError(f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+        raise ValueError(
+            "two tools have the same name:"
+            f" {', '.join(sorted({n for n in names if names.count(n) > 1}))}"
+        )
     return found
 
 
@@ -121,17 +137,18 @@ def declare(
     )
 
 
-# --- arguments --------------------------------------------------------------------------------------------------------
-
-
 def parse(tool: str, argument_type: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
-    """Typed arguments, or InvalidInput that says which argument is wrong and what would be right."""
+    """Typed arguments, or InvalidInput that says which argument is wrong and what would be
+    right.
+    """
     info = _shape(argument_type)
     _refuse_unknown(tool, info, arguments)
     try:
         return msgspec.convert(_spell(arguments, info), argument_type, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{tool}: {_explain(str(error))}; it takes {_signature(info)}", tool=tool) from None
+        raise InvalidInput(
+            f"{tool}: {_explain(str(error))}; it takes {_signature(info)}", tool=tool
+        ) from None
 
 
 @cache
@@ -146,17 +163,33 @@ def _refuse_unknown(tool: str, info: inspect.StructType, arguments: Mapping[str,
     unknown = [str(key) for key in arguments if key not in known]
     if not unknown:
         return
-    missing = [field.encode_name for field in info.fields if field.required and field.encode_name not in arguments]
+    missing = [
+        field.encode_name
+        for field in info.fields
+        if field.required and field.encode_name not in arguments
+    ]
     complaints = []
     for key in unknown[:4]:
-        # A required argument that is missing is the likeliest meaning of a name that does not exist.
-        near = get_close_matches(key.lower(), [name for name in known if name not in arguments], n=1) or missing[:1]
-        complaints.append(f"there is no argument {key[:64]!r}" + (f", did you mean {near[0]!r}?" if near else ""))
-    raise InvalidInput(f"{tool}: {'; '.join(complaints)} - it takes {_signature(info)}", tool=tool, unknown=unknown[:16])
+        # A required argument that is missing is the likeliest meaning of a name that does not
+        # exist.
+        near = (
+            get_close_matches(key.lower(), [name for name in known if name not in arguments], n=1)
+            or missing[:1]
+        )
+        complaints.append(
+            f"there is no argument {key[:64]!r}" + (f", did you mean {near[0]!r}?" if near else "")
+        )
+    raise InvalidInput(
+        f"{tool}: {'; '.join(complaints)} - it takes {_signature(info)}",
+        tool=tool,
+        unknown=unknown[:16],
+    )
 
 
 def _spell(value: Any, wanted: inspect.Type) -> Any:
-    """Put right what `msgspec.convert` would refuse although it is harmless: null for "left out", a number for a text."""
+    """Put right what `msgspec.convert` would refuse although it is harmless: null for "left out", a
+    number for a text.
+    """
     if isinstance(wanted, inspect.Metadata):
         return _spell(value, wanted.type)
     if isinstance(wanted, inspect.StructType) and isinstance(value, Mapping):
@@ -164,9 +197,16 @@ def _spell(value: Any, wanted: inspect.Type) -> Any:
         return {
             key: _spell(item, fields[key].type) if key in fields else item
             for key, item in value.items()
-            if not (item is None and key in fields and not fields[key].required and not _nullable(fields[key].type))
+            if not (
+                item is None
+                and key in fields
+                and not fields[key].required
+                and not _nullable(fields[key].type)
+            )
         }
-    if isinstance(wanted, inspect.ListType | inspect.VarTupleType) and isinstance(value, list | tuple):
+    if isinstance(wanted, inspect.ListType | inspect.VarTupleType) and isinstance(
+        value, list | tuple
+    ):
         return [_spell(item, wanted.item_type) for item in value]
     if isinstance(wanted, inspect.StrType) and isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
@@ -194,7 +234,10 @@ def _explain(message: str) -> str:
 
 
 def _signature(info: inspect.StructType) -> str:
-    return ", ".join(f"{field.encode_name}{'' if field.required else '?'}: {_word(field.type)}" for field in info.fields)
+    return ", ".join(
+        f"{field.encode_name}{'' if field.required else '?'}: {_word(field.type)}"
+        for field in info.fields
+    )
 
 
 def _word(wanted: inspect.Type) -> str:
@@ -217,16 +260,17 @@ def _word(wanted: inspect.Type) -> str:
             return "value"
 
 
-# A title repeats the type's name. A limit is enforced here and named when it is broken: telling it every time costs more tokens
-# than telling it when needed.
-_NOT_SHOWN = frozenset({"$defs", "title", "minLength", "maxLength", "minimum", "maximum", "maxItems", "pattern"})
-
-
-# --- schemas ----------------------------------------------------------------------------------------------------------
+# A title repeats the type's name. A limit is enforced here and named when it is broken: telling it
+# every time costs more tokens than telling it when needed.
+_NOT_SHOWN = frozenset(
+    {"$defs", "title", "minLength", "maxLength", "minimum", "maximum", "maxItems", "pattern"}
+)
 
 
 def schema_of(argument_type: type[Struct]) -> dict[str, Any]:
-    """The JSON Schema of an argument type, small and without references: it is sent with every request."""
+    """The JSON Schema of an argument type, small and without references: it is sent with every
+    request.
+    """
     schema = msgspec.json.schema(argument_type)
     inlined = _inline(schema, schema.get("$defs", {}))
     assert isinstance(inlined, dict)
@@ -249,6 +293,10 @@ def _inline(node: Any, defs: Mapping[str, Any]) -> Any:
     if kept.get("additionalProperties") is False:
         del kept["additionalProperties"]
     return {
-        key: {name: _inline(each, defs) for name, each in value.items()} if key == "properties" else _inline(value, defs)
+        key: (
+            {name: _inline(each, defs) for name, each in value.items()}
+            if key == "properties"
+            else _inline(value, defs)
+        )
         for key, value in kept.items()
     }

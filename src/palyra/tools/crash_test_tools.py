@@ -1,7 +1,8 @@
-"""Tools for rehearsing crashes: one of each effect class, each able to stand still where a test wants it.
+"""Tools for rehearsing crashes: one of each effect class, each able to stand still where a test
+wants it.
 
-They are registered only where a configuration asks for them. The rule: what they do can be counted afterwards, so that a
-repeated effect, a lost one, or one that was not rolled back shows.
+They are registered only where a configuration asks for them. The rule: what they do can be counted
+afterwards, so that a repeated effect, a lost one, or one that was not rolled back shows.
 """
 
 import asyncio
@@ -18,16 +19,18 @@ from palyra.core.tools import Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools import blocking, paths
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.files import content as files_content
-from palyra.tools.files.content import Change
+from palyra.tools.files.content import ContentChange
 from palyra.tools.files.file_tool import FileTool, subjects
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
 _LONGEST_HOLD_S = 60.0
 _MOST_BYTES = 1 << 20
 
 
 class HoldArguments(Arguments, frozen=True, kw_only=True):
-    """`hold` names a FIFO: the tool waits there until somebody writes to it. A FIFO that is not there does not hold."""
+    """`hold` names a FIFO: the tool waits there until somebody writes to it. A FIFO that is not
+    there does not hold.
+    """
 
     hold: str = ""
     hold_at: Literal["before", "after"] = "after"
@@ -52,11 +55,15 @@ class SleepArguments(Arguments, frozen=True, kw_only=True):
 
 
 async def hold(arguments: HoldArguments, at: Literal["before", "after"], workspace: str) -> None:
-    """Stand still at a FIFO. Whoever opens it for writing knows that the tool has arrived; writing a byte lets it go on."""
+    """Stand still at a FIFO. Whoever opens it for writing knows that the tool has arrived; writing
+    a byte lets it go on.
+    """
     if not arguments.hold or arguments.hold_at != at:
         return
     try:
-        descriptor = os.open(os.path.join(workspace, arguments.hold), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(
+            os.path.join(workspace, arguments.hold), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        )
     except FileNotFoundError:
         return
     loop = asyncio.get_running_loop()
@@ -66,7 +73,9 @@ async def hold(arguments: HoldArguments, at: Literal["before", "after"], workspa
         try:
             await asyncio.wait_for(released.wait(), _LONGEST_HOLD_S)
         except TimeoutError:
-            raise LimitExceeded(f"nobody released {arguments.hold} in {_LONGEST_HOLD_S:.0f} s") from None
+            raise LimitExceeded(
+                f"nobody released {arguments.hold} in {_LONGEST_HOLD_S:.0f} s"
+            ) from None
         finally:
             loop.remove_reader(descriptor)
     finally:
@@ -137,14 +146,20 @@ class _Acting(FileTool):
 
 
 class Idempotent(_Acting):
-    """`test.idempotent` writes a file named by the call's key: however often it runs, there is one file per call."""
+    """`test.idempotent` writes a file named by the call's key: however often it runs, there is one
+    file per call.
+    """
 
     argument_type = FolderArguments
     spec = declare(
-        "test.idempotent", "Rehearsal: a file per key.", FolderArguments, effect="idempotent", capabilities=("fs.write",)
+        "test.idempotent",
+        "Rehearsal: a file per key.",
+        FolderArguments,
+        effect="idempotent",
+        capabilities=("fs.write",),
     )
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, FolderArguments)
         return (self._fence.place(arguments.folder, workspace, writing=True),)
 
@@ -152,28 +167,39 @@ class Idempotent(_Acting):
         assert isinstance(arguments, FolderArguments)
         name = sha256(context.key.encode()).hexdigest()[:32]
         place = self._fence.place(f"{arguments.folder}/{name}", context.workspace, writing=True)
-        files_content.apply([Change(place, files_content.read(place, _MOST_BYTES), arguments.text.encode())], stop)
+        files_content.apply(
+            [ContentChange(place, files_content.read(place, _MOST_BYTES), arguments.text.encode())],
+            stop,
+        )
         return place.relative
 
 
 class _Appending(_Acting):
     argument_type = LineArguments
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, LineArguments)
         return (self._fence.place(arguments.path, workspace, writing=True),)
 
 
 class Once(_Appending):
-    """`test.once` appends a line and syncs: lines are effects, so two equal lines are a repeated effect."""
+    """`test.once` appends a line and syncs: lines are effects, so two equal lines are a repeated
+    effect.
+    """
 
-    spec = declare("test.once", "Rehearsal: appends a line.", LineArguments, effect="once", capabilities=("fs.write",))
+    spec = declare(
+        "test.once",
+        "Rehearsal: appends a line.",
+        LineArguments,
+        effect="once",
+        capabilities=("fs.write",),
+    )
 
     def act(self, arguments: object, context: CallContext, stop: Flag) -> str:
         assert isinstance(arguments, LineArguments)
         (place,) = self.places(arguments, context.workspace)
         if stop.is_set():
-            raise files_content.Stopped
+            raise files_content.WriteStopped
         with paths.opened_folder(place.root, place.folders, create=True) as folder:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(place.name, flags, 0o644, dir_fd=folder)
@@ -187,9 +213,17 @@ class Once(_Appending):
 
 
 class ReversibleAppend(_Appending):
-    """`test.reversible` appends a line too, but by replacing the file: only a rollback before a second run keeps it single."""
+    """`test.reversible` appends a line too, but by replacing the file: only a rollback before a
+    second run keeps it single.
+    """
 
-    spec = declare("test.reversible", "Rehearsal: appends a line.", LineArguments, effect="reversible", capabilities=("fs.write",))
+    spec = declare(
+        "test.reversible",
+        "Rehearsal: appends a line.",
+        LineArguments,
+        effect="reversible",
+        capabilities=("fs.write",),
+    )
 
     def act(self, arguments: object, context: CallContext, stop: Flag) -> str:
         change = self._change(arguments, context.workspace)
@@ -203,12 +237,14 @@ class ReversibleAppend(_Appending):
         change = self._change(arguments, workspace)
         return {change.place.absolute: sha256(change.after or b"").hexdigest()}
 
-    def _change(self, arguments: object, workspace: str) -> Change:
+    def _change(self, arguments: object, workspace: str) -> ContentChange:
         assert isinstance(arguments, LineArguments)
         (place,) = self.places(arguments, workspace)
         before = files_content.read(place, _MOST_BYTES)
-        return Change(place, before, (before.data if before else b"") + arguments.line.encode() + b"\n")
+        return ContentChange(
+            place, before, (before.data if before else b"") + arguments.line.encode() + b"\n"
+        )
 
 
-def tools(fence: Fence) -> tuple[TypedTool, ...]:
+def tools(fence: PathGuard) -> tuple[TypedTool, ...]:
     return (Pure(), Sleep(), Idempotent(fence), Once(fence), ReversibleAppend(fence))

@@ -1,4 +1,5 @@
-"""What a file says, by its content: pictures are recognised, documents become text, everything else is only described.
+"""What a file says, by its content: pictures are recognised, documents become text, everything else
+is only described.
 
 Web pages, PDF and plain text are read by what `http.fetch` reads them with.
 """
@@ -9,7 +10,7 @@ from palyra.core import image_formats
 from palyra.core.errors import InvalidInput, Unavailable
 from palyra.system import thread_pool
 from palyra.tools import office
-from palyra.tools.net.http_request import Response
+from palyra.tools.net.http_request import FetchedResponse
 from palyra.tools.net.urls import Url
 
 _ZIP = b"PK\x03\x04"
@@ -20,7 +21,9 @@ _HTML_NAMES = (".html", ".htm", ".xhtml")
 
 
 class Document(Struct, frozen=True):
-    """`text` is None if there is none to be had, and `note` then says why. `plain`: the bytes themselves are that text."""
+    """`text` is None if there is none to be had, and `note` then says why. `plain`: the bytes
+    themselves are that text.
+    """
 
     media_type: str
     text: str | None = None
@@ -29,7 +32,9 @@ class Document(Struct, frozen=True):
 
 
 async def read(data: bytes, name: str = "") -> Document:
-    """A file by its content; its name only tells a web page from other text. Raises InvalidInput for a document that is hostile."""
+    """A file by its content; its name only tells a web page from other text. Raises InvalidInput
+    for a document that is hostile.
+    """
     shape = image_formats.shape(data)
     if shape is not None:
         return Document(shape.media_type)
@@ -40,7 +45,10 @@ async def read(data: bytes, name: str = "") -> Document:
         form, text = found
         return Document(office.MEDIA[form], text, "" if text else "there is no text in it")
     if data.startswith(_OLD_OFFICE):
-        return Document(_UNKNOWN, note="an office file in the old format; save it in the new one to have its text read")
+        return Document(
+            _UNKNOWN,
+            note="an office file in the old format; save it in the new one to have its text read",
+        )
     return await _as_fetched(data, name)
 
 
@@ -53,11 +61,15 @@ async def _as_fetched(data: bytes, name: str) -> Document:
     if not pdf and not body_text.textual(data):
         return Document(_UNKNOWN, note="it is not text")
     try:
-        reading = await body_text.read(Response(status=200, headers={"content-type": declared}, body=data), _NOWHERE)
+        reading = await body_text.read(
+            FetchedResponse(status=200, headers={"content-type": declared}, body=data), _NOWHERE
+        )
     except Unavailable as error:
         return Document("application/pdf", note=error.message)
     except InvalidInput as error:
-        return Document("application/pdf" if pdf else _UNKNOWN, note=f"its text cannot be read: {error.message}")
+        return Document(
+            "application/pdf" if pdf else _UNKNOWN, note=f"its text cannot be read: {error.message}"
+        )
     html = "HTML made readable" in reading.notes
     media_type = "application/pdf" if pdf else "text/html" if html else "text/plain"
     note = "" if reading.text.strip() or not data else "there is no text in it"

@@ -1,4 +1,6 @@
-"""A server's JSON Schema as the judge of arguments. It never fetches anything, and no pattern in it can make it run for long."""
+"""A server's JSON Schema as the judge of arguments. It never fetches anything, and no pattern in it
+can make it run for long.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +29,18 @@ class Checker:
         complaints: list[str] = []
         for error in self._validator.iter_errors(arguments):
             where = ".".join(str(part) for part in error.instance_path)
-            complaints.append((f"argument {where}: " if where else "") + error.message[:_MOST_COMPLAINT])
+            complaints.append(
+                (f"argument {where}: " if where else "") + error.message[:_MOST_COMPLAINT]
+            )
             if len(complaints) == _MOST_COMPLAINTS:
                 break
         if complaints:
             known = self._schema.get("properties")
-            takes = f"; it takes {', '.join(map(str, known))}"[:_MOST_COMPLAINT] if isinstance(known, dict) and known else ""
+            takes = (
+                f"; it takes {', '.join(map(str, known))}"[:_MOST_COMPLAINT]
+                if isinstance(known, dict) and known
+                else ""
+            )
             raise InvalidInput(f"{tool}: {'; '.join(complaints)}{takes}", tool=tool)
 
 
@@ -40,13 +48,18 @@ def compiled(schema: dict[str, Any]) -> "jsonschema_rs.Validator":
     """Raises InvalidInput for what is no schema, or refers to something outside of itself."""
     import jsonschema_rs
 
-    # First by an engine that takes linear time; the other one is for look-around, which that one does not have.
+    # First by an engine that takes linear time; the other one is for look-around, which that one
+    # does not have.
     linear = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES)
-    fancy = jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES)
+    fancy = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_BACKTRACKS, size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES
+    )
     problem = ""
     for options in (linear, fancy):
         try:
-            return jsonschema_rs.validator_for(schema, pattern_options=options, offline=True, validate_formats=False)
+            return jsonschema_rs.validator_for(
+                schema, pattern_options=options, offline=True, validate_formats=False
+            )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             problem = str(error).partition("\n")[0][:_MOST_COMPLAINT]
     raise InvalidInput(f"its schema cannot be used: {problem}")

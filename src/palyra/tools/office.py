@@ -1,6 +1,8 @@
-"""The text of Word, Excel and PowerPoint files: a few of the XML files in their archive, read as a stream.
+"""The text of Word, Excel and PowerPoint files: a few of the XML files in their archive, read as a
+stream.
 
-The rule: nothing is unpacked beyond the limits of archives, no entity is expanded, and what comes out is bounded.
+The rule: nothing is unpacked beyond the limits of archives, no entity is expanded, and what comes
+out is bounded.
 """
 
 import re
@@ -20,7 +22,11 @@ MEDIA: Mapping[Form, str] = {
     "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 }
 MOST_TEXT = 1 << 20
-_MAIN: Mapping[str, Form] = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
+_MAIN: Mapping[str, Form] = {
+    "word/document.xml": "docx",
+    "xl/workbook.xml": "xlsx",
+    "ppt/presentation.xml": "pptx",
+}
 _WANTED = re.compile(
     r"word/(?:document|footnotes|endnotes)\.xml|xl/(?:workbook|sharedStrings)\.xml|xl/_rels/workbook\.xml\.rels|"
     r"xl/worksheets/[\w.-]+\.xml|ppt/presentation\.xml|ppt/slides/slide\d+\.xml"
@@ -32,7 +38,9 @@ _WIDEST_GAP = 20
 
 
 def text_of(data: bytes) -> tuple[Form, str] | None:
-    """Which of the three it is, and its text; None if it is another archive. Raises InvalidInput for what cannot be read."""
+    """Which of the three it is, and its text; None if it is another archive. Raises InvalidInput
+    for what cannot be read.
+    """
     try:
         files = package.chosen(data, lambda name: _WANTED.fullmatch(name) is not None)
     except LimitExceeded as error:
@@ -45,7 +53,10 @@ def text_of(data: bytes) -> tuple[Form, str] | None:
             parts = ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
             text = "\n".join(_Prose("w:").read(files[part]) for part in parts if part in files)
         case "pptx":
-            text = "\n\n".join(f"[slide {number}]\n{_Prose('a:').read(files[name])}" for number, name in _slides(files))
+            text = "\n\n".join(
+                f"[slide {number}]\n{_Prose('a:').read(files[name])}"
+                for number, name in _slides(files)
+            )
         case "xlsx":
             text = _workbook(files)
     return form, text[:MOST_TEXT]
@@ -127,9 +138,6 @@ class _Prose(_Xml):
     def words(self, text: str) -> None:
         if self._in_text:
             self._add(text)
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 class _Each(_Xml):
@@ -223,16 +231,21 @@ def _workbook(files: Mapping[str, bytes]) -> str:
     if "xl/sharedStrings.xml" in files:
         strings.read_xml(files["xl/sharedStrings.xml"])
     targets: dict[str, str] = {}
-    _Each("Relationship", lambda found: targets.update({found.get("Id", ""): found.get("Target", "")})).read_xml(
-        files.get("xl/_rels/workbook.xml.rels", b"<none/>")
-    )
+    _Each(
+        "Relationship", lambda found: targets.update({found.get("Id", ""): found.get("Target", "")})
+    ).read_xml(files.get("xl/_rels/workbook.xml.rels", b"<none/>"))
     named: list[tuple[str, str]] = []
-    _Each("sheet", lambda found: named.append((found.get("name", ""), targets.get(found.get("r:id", ""), "")))).read_xml(
-        files["xl/workbook.xml"]
-    )
+    _Each(
+        "sheet",
+        lambda found: named.append((found.get("name", ""), targets.get(found.get("r:id", ""), ""))),
+    ).read_xml(files["xl/workbook.xml"])
     parts, size = list[str](), 0
     for name, target in named:
-        path = target.lstrip("/") if target.startswith("/") else normpath(join(dirname("xl/workbook.xml"), target))
+        path = (
+            target.lstrip("/")
+            if target.startswith("/")
+            else normpath(join(dirname("xl/workbook.xml"), target))
+        )
         if path not in files or size > MOST_TEXT:
             continue
         sheet = _Sheet(strings.strings)

@@ -1,8 +1,8 @@
 """From a path that a model wrote to a file inside the workspace, and to nothing else.
 
-Two guards, because either alone can be raced: `Fence.place` says where a path leads now and refuses what is never allowed;
-opening walks from the workspace root one folder at a time and follows no symlink, so a path that was swapped after the check
-leads to a refusal, not outside.
+Two guards, because either alone can be raced: `Fence.place` says where a path leads now and refuses
+what is never allowed; opening walks from the workspace root one folder at a time and follows no
+symlink, so a path that was swapped after the check leads to a refusal, not outside.
 """
 
 import errno
@@ -25,16 +25,20 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class Refused(Forbidden):
+class PathRefused(Forbidden):
     """A hard denial: no policy and no approval can lift it."""
 
     def __init__(self, path: str, reason: Reason, why: str) -> None:
-        super().__init__(f"{printable(path)!r} is refused: {why}", path=printable(path), reason=reason)
+        super().__init__(
+            f"{printable(path)!r} is refused: {why}", path=printable(path), reason=reason
+        )
         self.reason = reason
 
 
-class Place(Struct, frozen=True):
-    """A path that was found to lie inside `root`; `relative` has no symlink, no `..`, and is empty for the root itself."""
+class WorkspacePath(Struct, frozen=True):
+    """A path that was found to lie inside `root`; `relative` has no symlink, no `..`, and is empty
+    for the root itself.
+    """
 
     root: str
     relative: str
@@ -56,32 +60,41 @@ class Place(Struct, frozen=True):
         return self.relative.rsplit("/", 1)[-1]
 
 
-class Fence:
-    """Where file tools may go. `forbidden` are folders that stay closed even inside a workspace, such as the daemon's own."""
+class PathGuard:
+    """Where file tools may go. `forbidden` are folders that stay closed even inside a workspace,
+    such as the daemon's own.
+    """
 
     def __init__(self, forbidden: Sequence[str] = ()) -> None:
         self._forbidden = tuple(os.path.realpath(root) for root in forbidden)
 
-    def place(self, given: str, workspace: str, *, writing: bool = False) -> Place:
-        """Where `given` leads. To write, it must be named directly: a symlink on the way could change before the write."""
+    def place(self, given: str, workspace: str, *, writing: bool = False) -> WorkspacePath:
+        """Where `given` leads. To write, it must be named directly: a symlink on the way could
+        change before the write.
+        """
         _check_spelling(given)
         root = os.path.realpath(workspace)
         lexical = os.path.normpath(os.path.join(root, given))
         real = _resolved(root, lexical if writing else os.path.join(root, given))
         for where in (lexical, real):
-            # A name is refused as it was written and as it resolves, so that no link lends another name to a secret.
+            # A name is refused as it was written and as it resolves, so that no link lends another
+            # name to a secret.
             if _inside(where, root):
                 self._check_names(given, _relative(where, root))
         if not _inside(real, root):
-            raise Refused(given, "outside", f"it leads outside the workspace {root}")
+            raise PathRefused(given, "outside", f"it leads outside the workspace {root}")
         if any(_inside(real, closed) for closed in self._forbidden):
-            raise Refused(given, "forbidden_root", "it lies in a folder that belongs to the daemon")
+            raise PathRefused(
+                given, "forbidden_root", "it lies in a folder that belongs to the daemon"
+            )
         relative = _relative(real, root)
         if writing and lexical != real:
-            raise Refused(given, "symlink", f"a symlink leads to {relative or '.'!r}: name that path instead")
-        return Place(root, relative)
+            raise PathRefused(
+                given, "symlink", f"a symlink leads to {relative or '.'!r}: name that path instead"
+            )
+        return WorkspacePath(root, relative)
 
-    def opens(self, place: Place) -> bool:
+    def opens(self, place: WorkspacePath) -> bool:
         """Whether a place met on a walk lies outside the daemon's own folders."""
         return not any(_inside(place.absolute, closed) for closed in self._forbidden)
 
@@ -89,15 +102,14 @@ class Fence:
     def _check_names(given: str, relative: str) -> None:
         reason = protected_names.why(relative)
         if reason:
-            raise Refused(given, "protected", reason)
-
-
-# --- opening ----------------------------------------------------------------------------------------------------------
+            raise PathRefused(given, "protected", reason)
 
 
 @contextmanager
 def opened_folder(root: str, parts: Sequence[str], *, create: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below `root`, reached without following a symlink; `create` makes what is missing."""
+    """A descriptor of a folder below `root`, reached without following a symlink; `create` makes
+    what is missing.
+    """
     current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for index, part in enumerate(parts):
@@ -107,7 +119,9 @@ def opened_folder(root: str, parts: Sequence[str], *, create: bool = False) -> I
                 below = os.open(part, _FOLDER, dir_fd=current)
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR) and _is_link(part, current):
-                    raise Refused("/".join(parts[: index + 1]), "symlink", "it became a symlink") from None
+                    raise PathRefused(
+                        "/".join(parts[: index + 1]), "symlink", "it became a symlink"
+                    ) from None
                 raise
             os.close(current)
             current = below
@@ -117,8 +131,10 @@ def opened_folder(root: str, parts: Sequence[str], *, create: bool = False) -> I
 
 
 @contextmanager
-def opened_file(place: Place) -> Iterator[int]:
-    """A descriptor of a regular file, for reading. Devices, pipes and sockets are refused without being opened."""
+def opened_file(place: WorkspacePath) -> Iterator[int]:
+    """A descriptor of a regular file, for reading. Devices, pipes and sockets are refused without
+    being opened.
+    """
     with opened_folder(place.root, place.folders) as folder:
         if not place.relative:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -127,7 +143,7 @@ def opened_file(place: Place) -> Iterator[int]:
             descriptor = os.open(place.name, _FILE, dir_fd=folder)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise Refused(place.relative, "symlink", "it became a symlink") from None
+                raise PathRefused(place.relative, "symlink", "it became a symlink") from None
             raise
     try:
         check_regular(place, os.fstat(descriptor))
@@ -136,13 +152,15 @@ def opened_file(place: Place) -> Iterator[int]:
         os.close(descriptor)
 
 
-def check_regular(place: Place, found: os.stat_result) -> None:
+def check_regular(place: WorkspacePath, found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise Refused(place.relative, "symlink", "it became a symlink")
+        raise PathRefused(place.relative, "symlink", "it became a symlink")
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(place.relative, "not_a_file", "it is a device, a pipe or a socket, not a file")
+        raise PathRefused(
+            place.relative, "not_a_file", "it is a device, a pipe or a socket, not a file"
+        )
 
 
 def printable(path: str) -> str:
@@ -168,16 +186,21 @@ def _is_link(name: str, folder: int) -> bool:
 
 def _check_spelling(given: str) -> None:
     if any(ord(char) < 32 or ord(char) == 127 for char in given):
-        raise Refused(given, "bad_name", "it has a control character")
+        raise PathRefused(given, "bad_name", "it has a control character")
     try:
         encoded = os.fsencode(given)
         given.encode()
     except UnicodeEncodeError:
-        raise Refused(given, "bad_name", "it is not valid Unicode") from None
-    if len(encoded) > _LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in encoded.split(b"/")):
-        raise Refused(given, "bad_name", "it is too long for a file name")
+        raise PathRefused(given, "bad_name", "it is not valid Unicode") from None
+    if len(encoded) > _LONGEST_PATH or any(
+        len(part) > _LONGEST_NAME for part in encoded.split(b"/")
+    ):
+        raise PathRefused(given, "bad_name", "it is too long for a file name")
     if given == "~" or given.startswith("~/"):
-        raise InvalidInput(f"{printable(given)!r}: ~ is not expanded, name paths relative to the workspace", path=given)
+        raise InvalidInput(
+            f"{printable(given)!r}: ~ is not expanded, name paths relative to the workspace",
+            path=given,
+        )
 
 
 def _inside(path: str, root: str) -> bool:

@@ -1,7 +1,8 @@
-"""Names that no file tool touches, whatever a policy says: version control's own folder, keys and credentials.
+"""Names that no file tool touches, whatever a policy says: version control's own folder, keys and
+credentials.
 
-A name is compared as the most forgiving file system would see it: case, width, invisible characters and trailing dots do not
-make another name.
+A name is compared as the most forgiving file system would see it: case, width, invisible characters
+and trailing dots do not make another name.
 """
 
 import re
@@ -15,14 +16,16 @@ TEMPORARY = ".palyra-tmp-"
 _FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws", ".kube", ".password-store"})
 _SHOWN_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
 _SECRETS = (
-    ".env* *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk id_rsa* id_dsa* id_ecdsa* id_ed25519* secring.* "
-    ".netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .vault-token .boto .s3cfg .terraformrc "
-    "application_default_credentials.json service-account*.json service_account*.json"
+    ".env* *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk id_rsa* id_dsa* id_ecdsa*"
+    " id_ed25519* secring.* .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd"
+    " .dockercfg .vault-token .boto .s3cfg .terraformrc application_default_credentials.json"
+    " service-account*.json service_account*.json"
 )
 # Names that are ordinary elsewhere and secrets in the folder of the tool that keeps them there.
 _IN_FOLDER = (
-    ".config/gcloud .docker/config.json .azure/accesstokens.json .azure/msal_token_cache* .azure/*credentials* .cargo/credentials* "
-    ".gem/credentials .composer/auth.json .oci/config .config/gh .databricks/*"
+    ".config/gcloud .docker/config.json .azure/accesstokens.json .azure/msal_token_cache*"
+    " .azure/*credentials* .cargo/credentials* .gem/credentials .composer/auth.json .oci/config"
+    " .config/gh .databricks/*"
 )
 
 
@@ -36,9 +39,17 @@ _SECRET_IN_FOLDER = _matcher(_IN_FOLDER)
 
 @cache
 def pathspecs() -> tuple[str, ...]:
-    """Return the same names for git, each as a pathspec that leaves it out. Examples of `.env` files go with them."""
-    globs = [*_SECRETS.split(), *_IN_FOLDER.split(), *(name for name in sorted(_FOLDERS) if name != ".git")]
-    return tuple(f":(top,exclude,icase,glob)**/{glob}{below}" for glob in globs for below in ("", "/**"))
+    """Return the same names for git, each as a pathspec that leaves it out. Examples of `.env`
+    files go with them.
+    """
+    globs = [
+        *_SECRETS.split(),
+        *_IN_FOLDER.split(),
+        *(name for name in sorted(_FOLDERS) if name != ".git"),
+    ]
+    return tuple(
+        f":(top,exclude,icase,glob)**/{glob}{below}" for glob in globs for below in ("", "/**")
+    )
 
 
 def why(relative: str) -> str | None:
@@ -61,6 +72,8 @@ def why_name(name: str, folder: str = "") -> str | None:
         return "that name is reserved for unfinished writes"
     if folded in _SHOWN_ENV:
         return None
-    if _SECRET.match(folded) or (folder.startswith(".") and _SECRET_IN_FOLDER.match(f"{fold(folder)}/{folded}")):
+    if _SECRET.match(folded) or (
+        folder.startswith(".") and _SECRET_IN_FOLDER.match(f"{fold(folder)}/{folded}")
+    ):
         return "it may hold keys or credentials, which file tools never touch"
     return None

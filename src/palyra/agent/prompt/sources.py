@@ -1,6 +1,8 @@
-"""What a prompt takes from outside the tape: the project's notes, the skills' index, the tools on offer.
+"""What a prompt takes from outside the tape: the project's notes, the skills' index, the tools on
+offer.
 
-The rule: it is stored by its content, once for the whole daemon, and the tape names it; so a run can be shown the same again.
+The rule: it is stored by its content, once for the whole daemon, and the tape names it; so a run
+can be shown the same again.
 """
 
 from hashlib import sha256
@@ -9,7 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core.ids import SYSTEM_TAPE, ArtifactId
-from palyra.core.messages import Image, Message, ModelRequest, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.core.messages import (
+    Image,
+    Message,
+    ModelRequest,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.features.project_notes.prompt import NONE, Project
 from palyra.features.skills.index import EMPTY, Index
 from palyra.store import artifacts
@@ -25,8 +35,10 @@ class Surroundings(Struct, frozen=True, omit_defaults=True):
     tools: tuple[ToolSchema, ...] = ()
 
 
-class Stored(Struct, frozen=True):
-    """The surroundings as they go to the store, and `prefix`: the digest of what every request made with them begins with."""
+class StoredSources(Struct, frozen=True):
+    """The surroundings as they go to the store, and `prefix`: the digest of what every request made
+    with them begins with.
+    """
 
     artifact_id: ArtifactId
     body: bytes
@@ -36,10 +48,10 @@ class Stored(Struct, frozen=True):
         artifacts.keep_artifact(tx, SYSTEM_TAPE, self.body, _MEDIA_TYPE)
 
 
-def stored(surroundings: Surroundings, instructions: str) -> Stored:
+def stored(surroundings: Surroundings, instructions: str) -> StoredSources:
     body = _encode(surroundings)
     prefix = sha256(_encode((instructions, surroundings.tools))).digest()
-    return Stored(ArtifactId(sha256(body).hexdigest()), body, prefix)
+    return StoredSources(ArtifactId(sha256(body).hexdigest()), body, prefix)
 
 
 def load(tx: Tx, artifact_id: str) -> Surroundings | None:
@@ -48,11 +60,25 @@ def load(tx: Tx, artifact_id: str) -> Surroundings | None:
 
 
 def digest(request: ModelRequest, prefix: bytes) -> str:
-    """SHA-256 of everything a provider is sent. `prefix` stands for instructions and tools, which are hashed once."""
+    """SHA-256 of everything a provider is sent. `prefix` stands for instructions and tools, which
+    are hashed once.
+    """
     messages = tuple(map(_light, request.messages))
-    rest = (request.model, request.cache_key, request.max_output_tokens, request.temperature, request.json_mode, messages)
-    # Only where it is said, so that what was recorded before it could be said has the digest it had.
-    wishes = _encode((request.json_schema, request.tool_choice)) if request.json_schema or request.tool_choice else b""
+    rest = (
+        request.model,
+        request.cache_key,
+        request.max_output_tokens,
+        request.temperature,
+        request.json_mode,
+        messages,
+    )
+    # Only where it is said, so that what was recorded before it could be said has the digest it
+    # had.
+    wishes = (
+        _encode((request.json_schema, request.tool_choice))
+        if request.json_schema or request.tool_choice
+        else b""
+    )
     return sha256(prefix + _encode(rest) + wishes).hexdigest()
 
 
@@ -60,7 +86,9 @@ def _light(message: Message) -> Message:
     """The same with images by their digest: bytes of an image would be turned into text first."""
     match message:
         case UserMessage(parts=parts) if any(isinstance(part, Image) for part in parts):
-            return UserMessage(tuple(part if isinstance(part, Text) else _named(part) for part in parts))
+            return UserMessage(
+                tuple(part if isinstance(part, Text) else _named(part) for part in parts)
+            )
         case ToolMessage(images=images) if images:
             return msgspec.structs.replace(message, images=tuple(map(_named, images)))
         case _:

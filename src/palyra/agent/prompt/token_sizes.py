@@ -1,6 +1,8 @@
-"""How large a conversation is, in tokens. Each turn is measured once: guessed from its length, counted only near the window.
+"""How large a conversation is, in tokens. Each turn is measured once: guessed from its length,
+counted only near the window.
 
-The rule: what is sent fits. Far from the window a bound by bytes proves that without a tokenizer; near it every text is counted.
+The rule: what is sent fits. Far from the window a bound by bytes proves that without a tokenizer;
+near it every text is counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +28,9 @@ class _Size(NamedTuple):
 
 
 class Measure:
-    """The sizes of one conversation's turns, by their place on the tape. A turn of calls grows until all have their result."""
+    """The sizes of one conversation's turns, by their place on the tape. A turn of calls grows
+    until all have their result.
+    """
 
     def __init__(self) -> None:
         self._sizes: dict[int, _Size] = {}
@@ -47,7 +51,12 @@ class Measure:
         if known is not None and known.state == state:
             return known
         text = text_of(turn)
-        size = _Size(state, usage_estimate.tokens(text) + _overhead(turn), token_count.at_most(text) + _overhead(turn), False)
+        size = _Size(
+            state,
+            usage_estimate.tokens(text) + _overhead(turn),
+            token_count.at_most(text) + _overhead(turn),
+            False,
+        )
         self._sizes[turn.seq] = size
         return size
 
@@ -64,20 +73,35 @@ class Measure:
 
 
 def count(turns: Sequence[Turn]) -> dict[int, tuple[int, int]]:
-    """(state, tokens) of each turn, by the tokenizer. Slow the first time: call it off the event loop."""
-    return {turn.seq: (_state(turn), token_count.count(text_of(turn)) + _overhead(turn)) for turn in turns}
+    """(state, tokens) of each turn, by the tokenizer. Slow the first time: call it off the event
+    loop.
+    """
+    return {
+        turn.seq: (_state(turn), token_count.count(text_of(turn)) + _overhead(turn))
+        for turn in turns
+    }
 
 
 def text_of(turn: Turn) -> str:
     """Everything of a turn that a model reads."""
     match turn:
         case UserTurn():
-            brought = (text for event in turn.inputs for text in (caller_context.text_of(event), references.render(event)))
-            return "\n".join((*turn.notes, *filter(None, brought), *(event.text for event in turn.inputs)))
+            brought = (
+                text
+                for event in turn.inputs
+                for text in (caller_context.text_of(event), references.render(event))
+            )
+            return "\n".join(
+                (*turn.notes, *filter(None, brought), *(event.text for event in turn.inputs))
+            )
         case ModelTurn():
             pieces = [turn.reply.text, turn.reply.reasoning]
             for call in turn.calls:
-                pieces += (call.call.tool, _encode(call.call.arguments).decode(), call.finished.text if call.finished else "")
+                pieces += (
+                    call.call.tool,
+                    _encode(call.call.arguments).decode(),
+                    call.finished.text if call.finished else "",
+                )
             return "\n".join(pieces)
         case Summary():
             return turn.text
@@ -86,8 +110,12 @@ def text_of(turn: Turn) -> str:
 def _state(turn: Turn) -> int:
     match turn:
         case UserTurn():
-            # What is not on the tape yet has no place of its own: its length tells it from what stood there before.
-            named = (len(event.text) + sum(len(each.text) for each in event.references) for event in turn.inputs)
+            # What is not on the tape yet has no place of its own: its length tells it from what
+            # stood there before.
+            named = (
+                len(event.text) + sum(len(each.text) for each in event.references)
+                for event in turn.inputs
+            )
             return sum(named) + sum(len(caller_context.text_of(event)) for event in turn.inputs)
         case ModelTurn():
             return sum(call.finished is not None for call in turn.calls)

@@ -2,7 +2,7 @@
 
 import os
 
-# gRPC would stop its threads around every fork and say so in the log. Nothing that forks here uses gRPC afterwards: it becomes
-# another program at once.
+# gRPC would stop its threads around every fork and say so in the log. Nothing that forks here uses
+# gRPC afterwards: it becomes another program at once.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

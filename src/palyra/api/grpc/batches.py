@@ -1,4 +1,5 @@
-"""What happened, as messages: many in one, and text that came in small pieces put together. A message costs more than its bytes.
+"""What happened, as messages: many in one, and text that came in small pieces put together. A
+message costs more than its bytes.
 
 The pieces of a model's turn are gathered for a moment; an entry is sent when it comes.
 """
@@ -63,8 +64,12 @@ def _made(batch: Batch) -> Iterator[bytes]:
         yield message_of(*joined(held))
 
 
-async def pump(batches: AsyncGenerator[Batch, None], write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Send what happens until it ends. `write` returns when there is room for more, so that a slow reader costs no memory."""
+async def pump(
+    batches: AsyncGenerator[Batch, None], write: Callable[[bytes], Awaitable[None]]
+) -> None:
+    """Send what happens until it ends. `write` returns when there is room for more, so that a slow
+    reader costs no memory.
+    """
     async with aclosing(batches) as source:
         async for batch in source:
             for message in messages_of(batch):

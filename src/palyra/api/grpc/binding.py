@@ -1,4 +1,6 @@
-"""RPCs bound to rows of the route table: the compiled files say which row an RPC is, the row says everything else."""
+"""RPCs bound to rows of the route table: the compiled files say which row an RPC is, the row says
+everything else.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from palyra.api.calls import Answer, Nothing, Upload
+from palyra.api.calls import HttpResponse, Nothing, Upload
 from palyra.api.decoding import check_path, invalid
 from palyra.api.grpc.codec import filler, reader
 from palyra.api.grpc.verbs import Kind, kind_of, option_of, request_fields
@@ -27,12 +29,12 @@ class Rpc:
     path: str
     route: Route[Any, Any]
     kind: Kind
-    read: "Callable[[bytes], Request]"
-    write: Callable[[Answer], bytes]
+    read: "Callable[[bytes], RpcCall]"
+    write: Callable[[HttpResponse], bytes]
 
 
 @dataclass(frozen=True)
-class Request:
+class RpcCall:
     path: dict[str, str]
     query: Any
     body: Any
@@ -56,7 +58,9 @@ def bound(service: Any, routes: Sequence[Route[Any, Any]]) -> list[Rpc]:
         kind = kind_of(route) if route is not None else None
         if route is not None and kind is not None:
             path = f"/{service.full_name}/{method.name}"
-            found.append(Rpc(path, route, kind, _reading(route, kind, method), _writing(route, kind, method)))
+            found.append(
+                Rpc(path, route, kind, _reading(route, kind, method), _writing(route, kind, method))
+            )
     return found
 
 
@@ -64,27 +68,33 @@ def parsed(message: Any, raw: bytes) -> Any:
     try:
         return message.FromString(raw)
     except (DecodeError, ValueError) as error:
-        raise InvalidInput(f"the message is not a valid {message.DESCRIPTOR.name}: {error}") from error
+        raise InvalidInput(
+            f"the message is not a valid {message.DESCRIPTOR.name}: {error}"
+        ) from error
 
 
-def _reading(route: Route[Any, Any], kind: Kind, method: Any) -> "Callable[[bytes], Request]":
+def _reading(route: Route[Any, Any], kind: Kind, method: Any) -> "Callable[[bytes], RpcCall]":
     if kind == "talk":
-        return lambda raw: Request({}, None, None)
+        return lambda raw: RpcCall({}, None, None)
     message = GetMessageClass(method.input_type)
     read = reader(request_fields(route))
     query_names = [field.encode_name for field in msgspec.structs.fields(route.query)]
 
-    def request(raw: bytes) -> Request:
+    def request(raw: bytes) -> RpcCall:
         try:
             values = read(parsed(message, raw))
         except msgspec.DecodeError as error:
             raise InvalidInput(f"a field that ends in _json is not valid JSON: {error}") from error
         path = {name: str(values.pop(name, "")) for name in route.parameters}
         check_path(path)
-        query = _converted({name: values.pop(name) for name in query_names if name in values}, route.query)
+        query = _converted(
+            {name: values.pop(name) for name in query_names if name in values}, route.query
+        )
         if route.takes is not None:
-            return Request(path, query, Upload(values.get("data", b"")))
-        return Request(path, query, Nothing() if route.body is None else _converted(values, route.body))
+            return RpcCall(path, query, Upload(values.get("data", b"")))
+        return RpcCall(
+            path, query, Nothing() if route.body is None else _converted(values, route.body)
+        )
 
     return request
 
@@ -96,13 +106,13 @@ def _converted(values: dict[str, Any], type_: Any) -> Any:
         raise invalid("the request", error) from error
 
 
-def _writing(route: Route[Any, Any], kind: Kind, method: Any) -> Callable[[Answer], bytes]:
+def _writing(route: Route[Any, Any], kind: Kind, method: Any) -> Callable[[HttpResponse], bytes]:
     """From the body that HTTP would send: the handlers are the same, and say what they say once."""
     message = GetMessageClass(method.output_type)
     types = {give.status: give.type for give in route.gives if give.type is not None}
     decoders = {status: msgspec.json.Decoder(type_).decode for status, type_ in types.items()}
 
-    def written(answer: Answer) -> bytes:
+    def written(answer: HttpResponse) -> bytes:
         made = message()
         if answer.body:
             type_ = types[answer.status]

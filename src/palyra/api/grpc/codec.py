@@ -1,7 +1,9 @@
-"""Between our structs and protobuf messages, by their shapes alone: no event and no verb is mapped by hand.
+"""Between our structs and protobuf messages, by their shapes alone: no event and no verb is mapped
+by hand.
 
-For each type a filler and a reader are made once. A filler leaves out what is empty: absent means empty, and null where a field may
-be null. A reader gives what is there as plain values, for msgspec to check like the JSON of a request.
+For each type a filler and a reader are made once. A filler leaves out what is empty: absent means
+empty, and null where a field may be null. A reader gives what is there as plain values, for msgspec
+to check like the JSON of a request.
 """
 
 from collections.abc import Callable
@@ -11,7 +13,17 @@ from typing import Any
 
 import msgspec
 
-from palyra.api.grpc.shapes import Choice, Field, Json, Many, Map, Message, Scalar, Single, fields_of
+from palyra.api.grpc.shapes import (
+    Field,
+    Json,
+    Many,
+    Map,
+    MessageShape,
+    OneOf,
+    Scalar,
+    Single,
+    fields_of,
+)
 from palyra.core.events import decode as decode_event
 from palyra.core.input_checks import check_json
 
@@ -21,9 +33,6 @@ Fill = Callable[[Proto, Any], None]
 Read = Callable[[Proto], Any]
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
-# --- ours to theirs -----------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -49,7 +58,7 @@ def _putter(field: Field) -> Fill:
             return _set(name) if field.nullable else _set_unless_empty(name)
         case Json():
             return _put_json(name, field.nullable)
-        case Message() | Choice():
+        case MessageShape() | OneOf():
             return _put_message(name, shape)
         case Many(item):
             return _put_many(name, item, field.wrapped)
@@ -77,7 +86,7 @@ def _put_json(name: str, nullable: bool) -> Fill:
     return put
 
 
-def _put_message(name: str, shape: Message | Choice) -> Fill:
+def _put_message(name: str, shape: MessageShape | OneOf) -> Fill:
     fill = _single(shape)
 
     def put(message: Proto, value: Any) -> None:
@@ -88,8 +97,8 @@ def _put_message(name: str, shape: Message | Choice) -> Fill:
     return put
 
 
-def _single(shape: Message | Choice) -> Fill:
-    if isinstance(shape, Choice):
+def _single(shape: MessageShape | OneOf) -> Fill:
+    if isinstance(shape, OneOf):
         return _chooser(shape)
     struct = shape.type
     made: list[Fill] = []
@@ -104,8 +113,8 @@ def _single(shape: Message | Choice) -> Fill:
 
 
 @cache
-def _chooser(choice: Choice) -> Fill:
-    puts = {type_: _put_message(option, Message(type_)) for option, type_ in choice.options}
+def _chooser(choice: OneOf) -> Fill:
+    puts = {type_: _put_message(option, MessageShape(type_)) for option, type_ in choice.options}
 
     def put(message: Proto, value: Any) -> None:
         # An entry holds its event as the bytes that were stored.
@@ -116,7 +125,7 @@ def _chooser(choice: Choice) -> Fill:
 
 
 def _put_many(name: str, item: Single, wrapped: bool) -> Fill:
-    inner = _single(item) if isinstance(item, (Message, Choice)) else None
+    inner = _single(item) if isinstance(item, (MessageShape, OneOf)) else None
 
     def put(message: Proto, value: Any) -> None:
         many = _items(message, name) if wrapped else getattr(message, name)
@@ -130,7 +139,7 @@ def _put_many(name: str, item: Single, wrapped: bool) -> Fill:
 
 
 def _put_map(name: str, value_shape: Single, wrapped: bool) -> Fill:
-    inner = _single(value_shape) if isinstance(value_shape, (Message, Choice)) else None
+    inner = _single(value_shape) if isinstance(value_shape, (MessageShape, OneOf)) else None
 
     def put(message: Proto, value: Any) -> None:
         found = _items(message, name) if wrapped else getattr(message, name)
@@ -147,9 +156,6 @@ def _items(message: Proto, name: str) -> Any:
     wrapper = getattr(message, name)
     wrapper.SetInParent()
     return wrapper.items
-
-
-# --- theirs to ours -----------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -177,9 +183,9 @@ def _taker(shape: Any, field: Field) -> Read:
     match shape:
         case Json():
             return _from_json
-        case Message(type_):
+        case MessageShape(type_):
             return lambda message: reader(fields_of(type_))(message)
-        case Choice():
+        case OneOf():
             return lambda message: chosen(shape, message)
         case Many(item):
             each = _taker(item, field)
@@ -190,13 +196,16 @@ def _taker(shape: Any, field: Field) -> Read:
     return lambda value: value
 
 
-def chosen(choice: Choice, message: Proto) -> dict[str, Any] | None:
+def chosen(choice: OneOf, message: Proto) -> dict[str, Any] | None:
     """The one option that is set, with the key that tells which; None if none is."""
     option = message.WhichOneof("one")
     if option is None:
         return None
     type_ = dict(choice.options)[option]
-    return {choice.tag_field: type_.__struct_config__.tag, **reader(fields_of(type_))(getattr(message, option))}
+    return {
+        choice.tag_field: type_.__struct_config__.tag,
+        **reader(fields_of(type_))(getattr(message, option)),
+    }
 
 
 def _from_json(text: str) -> Any:

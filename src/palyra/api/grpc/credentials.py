@@ -1,4 +1,6 @@
-"""The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the one that is good then."""
+"""The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the
+one that is good then.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,15 @@ def of(certificates: "Certificates", pair: "Pair") -> Any:
     certificates.on_renewed.append(lambda renewed: shown.append(_configuration(renewed)))
 
     def latest() -> Any:
-        """Called for each connection, on a thread of gRPC's: what it should show from now on, or None for the same as before."""
+        """Called for each connection, on a thread of gRPC's: what it should show from now on, or
+        None for the same as before.
+        """
         renewed, shown[:] = shown[1:], shown[-1:]
         return renewed[-1] if renewed else None
 
-    return grpc.dynamic_ssl_server_credentials(shown[0], latest, require_client_authentication=False)
+    return grpc.dynamic_ssl_server_credentials(
+        shown[0], latest, require_client_authentication=False
+    )
 
 
 def _configuration(pair: "Pair") -> Any:

@@ -1,4 +1,5 @@
-"""RunStream: one session over one call. Inputs, answers and cancels come up; entries and live events go down, behind a cursor.
+"""RunStream: one session over one call. Inputs, answers and cancels come up; entries and live
+events go down, behind a cursor.
 
 What a WebSocket offers, in messages with types.
 """
@@ -13,7 +14,7 @@ import msgspec
 from palyra.agent import client_tokens
 from palyra.api.calls import Parts
 from palyra.api.decoding import invalid
-from palyra.api.duplex import Ack, AnswerApproval, Cancel, Conversing, Ping, Said, Submit
+from palyra.api.duplex import Ack, AnswerApproval, CancelRun, Conversing, Ping, Said, Submit
 from palyra.api.errors import BodyTooSlow
 from palyra.api.grpc.batches import message_of, pump
 from palyra.api.grpc.binding import parsed
@@ -34,8 +35,13 @@ def read(raw: bytes) -> Open | Said:
     try:
         values = chosen(UP, parsed(types_pb2.Up, raw))
         if values is None:
-            raise InvalidInput("the message is empty: set one of open, submit, answer, cancel, ping")
-        return cast("Open | Said", msgspec.convert(values, Open | Submit | AnswerApproval | Cancel | Ping))
+            raise InvalidInput(
+                "the message is empty: set one of open, submit, answer, cancel, ping"
+            )
+        return cast(
+            "Open | Said",
+            msgspec.convert(values, Open | Submit | AnswerApproval | CancelRun | Ping),
+        )
     except msgspec.ValidationError as error:
         raise invalid("the message", error) from error
     except msgspec.DecodeError as error:
@@ -72,7 +78,8 @@ class RunStream:
             into = asyncio.create_task(self._listen(opened.session_id), name="grpc in")
             tasks = {out, into}
             try:
-                # Who has nothing more to say may still want to hear: the end of what comes up ends nothing.
+                # Who has nothing more to say may still want to hear: the end of what comes up ends
+                # nothing.
                 await asyncio.wait({out, ended.future}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for task in tasks:

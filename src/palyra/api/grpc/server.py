@@ -1,6 +1,8 @@
-"""The gRPC door: the rows of the route table as RPCs, by the same handlers, behind the same guard, under the same limits.
+"""The gRPC door: the rows of the route table as RPCs, by the same handlers, behind the same guard,
+under the same limits.
 
-Loaded only when it is switched on: gRPC's library costs more memory than the rest of an idle daemon's transports together.
+Loaded only when it is switched on: gRPC's library costs more memory than the rest of an idle
+daemon's transports together.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ from grpc_health.v1 import health_pb2
 
 from palyra.agent import client_tokens
 from palyra.api.app import App
-from palyra.api.calls import Answer, Call, Parts, Streaming
+from palyra.api.calls import ApiCall, HttpResponse, Parts, StreamingResponse
 from palyra.api.errors import internal, status_of
 from palyra.api.grpc.batches import pump
 from palyra.api.grpc.binding import Rpc, bound, services
@@ -24,7 +26,7 @@ from palyra.api.grpc.run_stream import ENDED, RunStream
 from palyra.api.grpc.statuses import refuse
 from palyra.api.grpc.unauthenticated import Doorkeeper, Strangers
 from palyra.api.intake import BUDGET
-from palyra.api.limits import Ending, seat
+from palyra.api.limits import StreamEnd, seat
 from palyra.api.streams import place
 from palyra.api.watch import Batch, all_watched, session_watched
 from palyra.core.errors import ConfigInvalid, Forbidden, NotFound, PalyraError, Unavailable
@@ -37,7 +39,8 @@ _GRACE_S = 3.0
 _LINGER_S = 0.2
 _PIECE = 64 << 10
 _KEEPALIVE_MS = 30_000
-# Also those that have only begun: gRPC's library shakes hands by itself, and takes no more than these.
+# Also those that have only begun: gRPC's library shakes hands by itself, and takes no more than
+# these.
 _CONNECTIONS = 1_024
 
 
@@ -51,20 +54,28 @@ class GrpcServer:
         self._active = 0
         self._idle = asyncio.Event()
         keeper = Doorkeeper(app.guard.knows, self._stranger)
-        self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges, interceptors=(keeper,))
+        self._server = grpc.aio.server(
+            options=_options(app),
+            maximum_concurrent_rpcs=app.limits.exchanges,
+            interceptors=(keeper,),
+        )
         names: list[str] = []
         self._rpcs: dict[str, Rpc] = {}
         for service in services():
             rpcs = bound(service, app.routes)
             self._rpcs.update({rpc.path: rpc for rpc in rpcs})
             handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in rpcs}
-            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+            self._server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(service.full_name, handlers),)
+            )
             names.append(service.full_name)
         self._strangers = Strangers(app.guard.count, _address)
         self._names = self._strangers.add_to(self._server, names)
         self.address = ""
 
-    async def start(self, host: str, port: int, credentials: "grpc.ServerCredentials | None" = None) -> int:
+    async def start(
+        self, host: str, port: int, credentials: "grpc.ServerCredentials | None" = None
+    ) -> int:
         """Listen, and give the port; ConfigInvalid if that cannot be."""
         where = f"[{host}]" if ":" in host else host
         try:
@@ -75,7 +86,8 @@ class GrpcServer:
             )
         except RuntimeError as error:
             raise ConfigInvalid(
-                f"gRPC cannot listen on {host} port {port}: choose another in server.grpc_port (0 picks a free one)"
+                f"gRPC cannot listen on {host} port {port}: choose another in server.grpc_port (0"
+                " picks a free one)"
             ) from error
         await self._server.start()
         for name in ("", *self._names):
@@ -84,7 +96,9 @@ class GrpcServer:
         return taken
 
     async def stop(self) -> None:
-        """Streams have been told to end; what is being answered is still answered. Who watches our health is not waited for."""
+        """Streams have been told to end; what is being answered is still answered. Who watches our
+        health is not waited for.
+        """
         await self._strangers.health.enter_graceful_shutdown()
         stopping = asyncio.ensure_future(self._server.stop(_GRACE_S))
         if self._active:
@@ -97,8 +111,6 @@ class GrpcServer:
         if self._working:
             await asyncio.wait(self._working, timeout=_GRACE_S)
 
-    # --- one call ---------------------------------------------------------------------------------------------------------
-
     def _handler(self, rpc: Rpc) -> Any:
         match rpc.kind:
             case "one" | "either":
@@ -110,7 +122,9 @@ class GrpcServer:
             case "pieces":
                 return grpc.unary_stream_rpc_method_handler(self._guarded(rpc, self._pieces))
 
-    def _guarded(self, rpc: Rpc, serve: Callable[[Rpc, Any, Context], Awaitable[Any]]) -> Callable[[Any, Context], Awaitable[Any]]:
+    def _guarded(
+        self, rpc: Rpc, serve: Callable[[Rpc, Any, Context], Awaitable[Any]]
+    ) -> Callable[[Any, Context], Awaitable[Any]]:
         label = f"GRPC {rpc.path}"
         metrics = self._parts.metrics
 
@@ -151,13 +165,16 @@ class GrpcServer:
         address = _address(context.peer())
         # A token alone: there are no cookies here.
         authorization = headers.get(b"authorization", b"")
-        return self._app.guard.admit(rpc.route, {b"authorization": authorization}, address)[0], address
+        return (
+            self._app.guard.admit(rpc.route, {b"authorization": authorization}, address)[0],
+            address,
+        )
 
-    async def _call(self, rpc: Rpc, raw: bytes, context: Context) -> Call[Any, Any]:
+    async def _call(self, rpc: Rpc, raw: bytes, context: Context) -> ApiCall[Any, Any]:
         token, address = self._admitted(rpc, context)
         request = rpc.read(raw)
         await client_tokens.check(self._parts.db, token, request.path)
-        return Call(self._parts, token, request.path, request.query, request.body, {}, address)
+        return ApiCall(self._parts, token, request.path, request.query, request.body, {}, address)
 
     async def _stranger(self, path: str, context: Context) -> None:
         """Refuse a call without a good token, without waiting for what it brings."""
@@ -167,18 +184,21 @@ class GrpcServer:
                 self._admitted(rpc, context)
             raise NotFound(f"there is no {path[:200]}: see the reflection service")
         except PalyraError as error:
-            self._parts.metrics.request(f"GRPC {rpc.path}" if rpc else "unknown", status_of(error), 0.0)
+            self._parts.metrics.request(
+                f"GRPC {rpc.path}" if rpc else "unknown", status_of(error), 0.0
+            )
             await refuse(context, error)
 
     async def _unary(self, rpc: Rpc, raw: bytes, context: Context) -> bytes:
         answer = await self._handled(rpc, await self._call(rpc, raw, context))
-        assert isinstance(answer, Answer), f"{rpc.path} streams"
+        assert isinstance(answer, HttpResponse), f"{rpc.path} streams"
         return rpc.write(answer)
 
-    async def _handled(self, rpc: Rpc, call: Call[Any, Any]) -> Answer | Streaming:
+    async def _handled(self, rpc: Rpc, call: ApiCall[Any, Any]) -> HttpResponse | StreamingResponse:
         if not rpc.route.has_effects:
             return await rpc.route.handler(call)
-        # A deadline or a caller who left ends the waiting, not the work: over HTTP what was begun is done as well.
+        # A deadline or a caller who left ends the waiting, not the work: over HTTP what was begun
+        # is done as well.
         task = asyncio.ensure_future(rpc.route.handler(call))
         self._working.add(task)
         task.add_done_callback(self._worked)
@@ -192,14 +212,14 @@ class GrpcServer:
     async def _pieces(self, rpc: Rpc, raw: bytes, context: Context) -> None:
         call = await self._call(rpc, raw, context)
         outcome = await rpc.route.handler(call)
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, HttpResponse):
             for start in range(0, len(outcome.body), _PIECE):
                 await context.write(_piece(outcome.body[start : start + _PIECE]))
             return
         with place(self._parts, call.token) as ended:
             await _until(ended, self._chunks(outcome, context))
 
-    async def _chunks(self, outcome: Streaming, context: Context) -> None:
+    async def _chunks(self, outcome: StreamingResponse, context: Context) -> None:
         async with aclosing(outcome.chunks) as chunks:
             async for chunk in chunks:
                 for start in range(0, len(chunk), _PIECE):
@@ -222,8 +242,10 @@ def _as_it_is(batch: Batch) -> Batch:
     return batch
 
 
-async def _until(ended: Ending, work: Coroutine[Any, Any, None]) -> None:
-    """Do the work to its end, or Unavailable when the stream must end. In the call's own task: an idle watcher needs no other."""
+async def _until(ended: StreamEnd, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end, or Unavailable when the stream must end. In the call's own task: an
+    idle watcher needs no other.
+    """
     task = asyncio.current_task()
     assert task is not None
     working = True
@@ -270,9 +292,13 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
         ("grpc.tcp_receive_buffer_size", BUDGET.receive_bytes),
         ("grpc.experimental.tcp_max_read_chunk_size", BUDGET.receive_bytes),
         ("grpc.http2.max_requests_per_read", BUDGET.calls_at_once),
-        # Whoever resets calls faster than they are taken up is refused by the library, before Python hears of it.
+        # Whoever resets calls faster than they are taken up is refused by the library, before
+        # Python hears of it.
         ("grpc.server.max_pending_requests", BUDGET.calls_waiting),
-        ("grpc.server.max_pending_requests_hard_limit", BUDGET.calls_waiting + BUDGET.calls_waiting // 4),
+        (
+            "grpc.server.max_pending_requests_hard_limit",
+            BUDGET.calls_waiting + BUDGET.calls_waiting // 4,
+        ),
         ("grpc.max_allowed_incoming_connections", _CONNECTIONS),
         ("grpc.server_handshake_timeout_ms", int(app.limits.header_s * 1000)),
         # Two daemons on one port would each get half of the calls.

@@ -1,6 +1,8 @@
-"""How a type of ours looks in protobuf: one walk over what msgspec knows of it, for who writes the files and who fills messages.
+"""How a type of ours looks in protobuf: one walk over what msgspec knows of it, for who writes the
+files and who fills messages.
 
-Words are strings, whole numbers int64. What has no shape of its own (a tool's arguments) is JSON text, which keeps every number.
+Words are strings, whole numbers int64. What has no shape of its own (a tool's arguments) is JSON
+text, which keeps every number.
 """
 
 from dataclasses import dataclass
@@ -24,19 +26,21 @@ class Json:
 
 
 @dataclass(frozen=True)
-class Message:
+class MessageShape:
     type: Any
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of several structs. `tag_field` names the key that tells them apart in JSON, "" where only the class does."""
+class OneOf:
+    """One of several structs. `tag_field` names the key that tells them apart in JSON, "" where
+    only the class does.
+    """
 
     options: tuple[tuple[str, Any], ...]
     tag_field: str = ""
 
 
-Single = Scalar | Json | Message | Choice
+Single = Scalar | Json | MessageShape | OneOf
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ Shape = Single | Many | Map
 
 @dataclass(frozen=True)
 class Field:
-    """`wrapped`: a list or map that must say whether it is there at all, so it lies in a message of its own.
+    """`wrapped`: a list or map that must say whether it is there at all, so it lies in a message of
+    its own.
 
     `field`: the name in Python; `name`: in JSON; `proto`: in protobuf.
     """
@@ -71,7 +76,9 @@ class Field:
         return f"{self.name}_json" if isinstance(self.shape, Json) else self.name
 
 
-STRING, INT64, DOUBLE, BOOL, BYTES = (Scalar(each) for each in ("string", "int64", "double", "bool", "bytes"))
+STRING, INT64, DOUBLE, BOOL, BYTES = (
+    Scalar(each) for each in ("string", "int64", "double", "bool", "bytes")
+)
 _SCALARS: dict[type[inspect.Type], Scalar] = {
     inspect.StrType: STRING,
     inspect.LiteralType: STRING,
@@ -82,10 +89,11 @@ _SCALARS: dict[type[inspect.Type], Scalar] = {
 }
 
 
-def choice_of(*types: Any) -> Choice:
+def choice_of(*types: Any) -> OneOf:
     """A choice among structs that have a tag each."""
-    return Choice(
-        tuple((_word(each.__struct_config__.tag), each) for each in types), str(types[0].__struct_config__.tag_field or "")
+    return OneOf(
+        tuple((_word(each.__struct_config__.tag), each) for each in types),
+        str(types[0].__struct_config__.tag_field or ""),
     )
 
 
@@ -126,14 +134,23 @@ def _shape(type_: inspect.Type) -> tuple[Shape, bool]:
         case inspect.UnionType():
             kinds = [each for each in type_.types if not isinstance(each, inspect.NoneType)]
             return _union(kinds), len(kinds) < len(type_.types)
-        case inspect.ListType() | inspect.VarTupleType() | inspect.SetType() | inspect.FrozenSetType():
+        case (
+            inspect.ListType()
+            | inspect.VarTupleType()
+            | inspect.SetType()
+            | inspect.FrozenSetType()
+        ):
             item, nullable = _shape(type_.item_type)
-            return (Json() if nullable or isinstance(item, (Json, Many, Map)) else Many(item)), False
+            return (
+                Json() if nullable or isinstance(item, (Json, Many, Map)) else Many(item)
+            ), False
         case inspect.DictType():
             value, nullable = _shape(type_.value_type)
-            return (Map(value) if isinstance(value, (Scalar, Message)) and not nullable else Json()), False
+            return (
+                Map(value) if isinstance(value, (Scalar, MessageShape)) and not nullable else Json()
+            ), False
         case inspect.StructType():
-            return Message(type_.cls), False
+            return MessageShape(type_.cls), False
     return _SCALARS.get(type(type_), Json()), False
 
 

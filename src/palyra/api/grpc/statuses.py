@@ -1,4 +1,6 @@
-"""Errors become gRPC statuses here. The one shape of every error goes along in the trailers, as `palyra-error-bin`."""
+"""Errors become gRPC statuses here. The one shape of every error goes along in the trailers, as
+`palyra-error-bin`.
+"""
 
 from typing import Any
 
@@ -54,4 +56,6 @@ async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", error: PalyraErr
     problem.message = problem.message[:_LONGEST_MESSAGE]
     if len(problem.details_json) > _LONGEST_DETAILS:
         problem.ClearField("details_json")
-    await context.abort(status_of(error), problem.message, ((ERROR_KEY, problem.SerializeToString()),))
+    await context.abort(
+        status_of(error), problem.message, ((ERROR_KEY, problem.SerializeToString()),)
+    )

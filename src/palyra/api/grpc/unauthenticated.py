@@ -1,4 +1,5 @@
-"""What those get who have no token: health and reflection, counted, and for everything else a refusal at once.
+"""What those get who have no token: health and reflection, counted, and for everything else a
+refusal at once.
 
 Strangers must not use up what others need.
 """
@@ -33,7 +34,9 @@ class Strangers:
         every = [*names, health.SERVICE_NAME, reflection.SERVICE_NAME]
         counting = _Counting(server, self._counted)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, counting)
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection.aio.ReflectionServicer(every), counting)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(
+            reflection.aio.ReflectionServicer(every), counting
+        )
         return every
 
     def _counted(self, handler: Any) -> Any:
@@ -64,7 +67,10 @@ class Strangers:
     def _place(self, context: Any) -> Iterator[None]:
         self._knock(self._address_of(context.peer()))
         if self._open >= MOST_OPEN:
-            raise LimitExceeded(f"{MOST_OPEN} calls without a token are open: try again when some have ended", limit=MOST_OPEN)
+            raise LimitExceeded(
+                f"{MOST_OPEN} calls without a token are open: try again when some have ended",
+                limit=MOST_OPEN,
+            )
         self._open += 1
         try:
             yield
@@ -73,13 +79,19 @@ class Strangers:
 
 
 class Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses a call without a good token before anything that it brings has come: waiting for it would hold a place."""
+    """Refuses a call without a good token before anything that it brings has come: waiting for it
+    would hold a place.
+    """
 
-    def __init__(self, knows: Callable[[bytes], bool], refuse_: Callable[[str, Any], Awaitable[None]]) -> None:
+    def __init__(
+        self, knows: Callable[[bytes], bool], refuse_: Callable[[str, Any], Awaitable[None]]
+    ) -> None:
         self._knows = knows
         self._refuse = refuse_
 
-    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], details: Any
+    ) -> Any:
         if details.method.startswith("/grpc."):
             return await continuation(details)
         values = [value for key, value in details.invocation_metadata if key == "authorization"]
@@ -107,4 +119,6 @@ class _Counting:
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
         counted = {name: self._counted(each) for name, each in handlers.items()}
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, counted),))
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(service, counted),)
+        )

@@ -1,7 +1,8 @@
 """A QUIC connection and an HTTP/3 one whose memory is bounded, whatever the peer sends.
 
-aioquic lets a peer send twice as much each time it has used half, whether or not anybody read it, and leaves room for what is
-missing in between: a few datagrams at high offsets would cost us gigabytes. Here the window only moves on with what was read.
+aioquic lets a peer send twice as much each time it has used half, whether or not anybody read it,
+and leaves room for what is missing in between: a few datagrams at high offsets would cost us
+gigabytes. Here the window only moves on with what was read.
 """
 
 from typing import Any
@@ -15,7 +16,9 @@ CONNECTION_WINDOW = 1 << 20
 
 
 class BoundedConnection(QuicConnection):
-    """Made from what aioquic's server makes, which knows no other class; so it has no state of its own but this."""
+    """Made from what aioquic's server makes, which knows no other class; so it has no state of its
+    own but this.
+    """
 
     # Bytes by stream that were passed to a request and that it has not taken yet.
     held: dict[int, int]
@@ -41,8 +44,14 @@ class BoundedConnection(QuicConnection):
     def _write_connection_limits(self, builder: Any, space: Any) -> None:
         limit = self._local_max_data
         if limit.value - limit.used < CONNECTION_WINDOW // 2:
-            receivers = [stream.receiver for stream in self._streams.values() if not stream.receiver.is_finished]
-            waiting = sum(each.highest_offset - each.starting_offset() for each in receivers) + sum(self.held.values())
+            receivers = [
+                stream.receiver
+                for stream in self._streams.values()
+                if not stream.receiver.is_finished
+            ]
+            waiting = sum(each.highest_offset - each.starting_offset() for each in receivers) + sum(
+                self.held.values()
+            )
             limit.value = max(limit.value, limit.used - waiting + CONNECTION_WINDOW)
         # Nothing is used, as far as the doubling is concerned.
         used, limit.used = limit.used, 0
@@ -65,7 +74,9 @@ class BoundedConnection(QuicConnection):
 
 
 class BoundedH3(H3Connection):
-    """Without a table that the peer fills: with one, a few bytes stand for kilobytes of headers, again and again."""
+    """Without a table that the peer fills: with one, a few bytes stand for kilobytes of headers,
+    again and again.
+    """
 
     def _init_connection(self) -> None:
         self._max_table_capacity = self._blocked_streams = 0

@@ -1,4 +1,6 @@
-"""One QUIC connection with its HTTP/3 requests: how large, and for how long. What is wrong with it ends it and nothing else."""
+"""One QUIC connection with its HTTP/3 requests: how large, and for how long. What is wrong with it
+ends it and nothing else.
+"""
 
 import asyncio
 import logging
@@ -23,13 +25,14 @@ from palyra.api.app import App
 from palyra.api.http3.bounded_memory import BoundedConnection, BoundedH3
 from palyra.api.http3.exchange import PIECE, Exchange, scope_of
 from palyra.api.intake import BUDGET, Share
-from palyra.api.limits import Limits
+from palyra.api.limits import ApiLimits
 
 log = logging.getLogger("palyra.quic")
 
 # The largest frame that has to be whole before it means anything: a request's headers.
 MOST_HEADER_BYTES = BUDGET.header_bytes
-# What may be on its way without having been acknowledged: of one stream, and of all that have more than a piece there.
+# What may be on its way without having been acknowledged: of one stream, and of all that have more
+# than a piece there.
 MOST_UNSENT = 256 << 10
 MOST_UNSENT_TOGETHER = 1 << 20
 _KEEP_ALIVE_S = 30.0
@@ -38,9 +41,14 @@ _TOGETHER_S = 0.01
 _SMALL = 1_000
 
 
-class Connection(QuicConnectionProtocol):
+class Http3Connection(QuicConnectionProtocol):
     def __init__(
-        self, quic: QuicConnection, app: App, limits: Limits, server: tuple[str, int], on_end: Callable[["Connection"], None]
+        self,
+        quic: QuicConnection,
+        app: App,
+        limits: ApiLimits,
+        server: tuple[str, int],
+        on_end: Callable[["Http3Connection"], None],
     ) -> None:
         self.quic = BoundedConnection.bind(quic)
         super().__init__(self.quic)
@@ -55,14 +63,13 @@ class Connection(QuicConnectionProtocol):
         self._is_over = False
         self._share = Share()
         self._together_at = 0.0
-        # Nobody may stay without asking for anything: first for the handshake, then between requests.
+        # Nobody may stay without asking for anything: first for the handshake, then between
+        # requests.
         self._patience = self._loop.call_later(limits.header_s, self._give_up)
 
     @property
     def answering(self) -> "set[asyncio.Task[None]]":
         return self._tasks
-
-    # --- what comes in ------------------------------------------------------------------------------------------------
 
     def datagram_received(self, data: Any, addr: Any) -> None:
         if self._share.spent:
@@ -85,14 +92,21 @@ class Connection(QuicConnectionProtocol):
             self._over()
         if self._h3 is None:
             return
-        if isinstance(event, StopSendingReceived | StreamReset) and (exchange := self._exchanges.get(event.stream_id)):
+        if isinstance(event, StopSendingReceived | StreamReset) and (
+            exchange := self._exchanges.get(event.stream_id)
+        ):
             exchange.lost()
         for heard in self._h3.handle_event(event):
             if isinstance(heard, HeadersReceived):
                 self._headers(heard)
-            elif isinstance(heard, DataReceived) and (found := self._exchanges.get(heard.stream_id)):
+            elif isinstance(heard, DataReceived) and (
+                found := self._exchanges.get(heard.stream_id)
+            ):
                 found.heard(heard.data, whole=heard.stream_ended)
-        if isinstance(event, StreamDataReceived) and self._h3.buffered(event.stream_id) > MOST_HEADER_BYTES:
+        if (
+            isinstance(event, StreamDataReceived)
+            and self._h3.buffered(event.stream_id) > MOST_HEADER_BYTES
+        ):
             self.close(ErrorCode.H3_EXCESSIVE_LOAD, f"a frame may have {MOST_HEADER_BYTES} bytes")
 
     def _headers(self, heard: HeadersReceived) -> None:
@@ -101,15 +115,15 @@ class Connection(QuicConnectionProtocol):
             # Trailers: nothing of ours reads them.
             exchange.heard(b"", whole=heard.stream_ended)
             return
-        exchange = Exchange(self, heard.stream_id, scope_of(heard.headers, self.quic.peer, self._server))
+        exchange = Exchange(
+            self, heard.stream_id, scope_of(heard.headers, self.quic.peer, self._server)
+        )
         exchange.heard(b"", whole=heard.stream_ended)
         self._exchanges[heard.stream_id] = exchange
         self._patience.cancel()
         task = self._loop.create_task(exchange.run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    # --- for the exchanges --------------------------------------------------------------------------------------------
 
     def hold(self, stream_id: int, size: int) -> None:
         self.quic.held[stream_id] = self.quic.held.get(stream_id, 0) + size
@@ -121,7 +135,9 @@ class Connection(QuicConnectionProtocol):
             self._transmit_soon()
 
     def crowded(self, stream_id: int) -> bool:
-        """Whether a stream has to wait: for itself, or, if it has some on the way, for all of the connection's."""
+        """Whether a stream has to wait: for itself, or, if it has some on the way, for all of the
+        connection's.
+        """
         own = self.quic.unsent(stream_id)
         return own > MOST_UNSENT or (own > PIECE and self._unsent() > MOST_UNSENT_TOGETHER)
 
@@ -145,9 +161,13 @@ class Connection(QuicConnectionProtocol):
             self._transmit_together()
 
     def _transmit_together(self) -> None:
-        """A datagram costs more than what is in it: small pieces that follow each other closely share one."""
+        """A datagram costs more than what is in it: small pieces that follow each other closely
+        share one.
+        """
         if self._transmit_task is None:
-            self._transmit_task = self._loop.call_at(max(self._together_at, self._loop.time()), self.transmit)
+            self._transmit_task = self._loop.call_at(
+                max(self._together_at, self._loop.time()), self.transmit
+            )
             self._together_at = max(self._together_at, self._loop.time()) + _TOGETHER_S
 
     def ended(self, exchange: Exchange) -> None:
@@ -164,8 +184,6 @@ class Connection(QuicConnectionProtocol):
         for exchange in [each for each in self._waiting if not self.crowded(each.stream_id)]:
             self._waiting.discard(exchange)
             exchange.drained()
-
-    # --- its end ------------------------------------------------------------------------------------------------------
 
     def _rest(self) -> None:
         self._patience.cancel()

@@ -1,4 +1,6 @@
-"""One request over HTTP/3 and its answer, as ASGI knows them. Both ways wait for the slower side."""
+"""One request over HTTP/3 and its answer, as ASGI knows them. Both ways wait for the slower
+side.
+"""
 
 import asyncio
 import logging
@@ -12,7 +14,7 @@ from aioquic.h3.connection import ErrorCode
 from palyra.api.calls import Scope
 
 if TYPE_CHECKING:
-    from palyra.api.http3.connection import Connection
+    from palyra.api.http3.connection import Http3Connection
 
 log = logging.getLogger("palyra.quic")
 
@@ -24,9 +26,21 @@ _NOT_HERE = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upg
 class Exchange:
     """Small: a thousand watchers are a thousand of these, and most of them wait."""
 
-    __slots__ = ("_body", "_complete", "_connection", "_head", "_news", "_room", "_said", "_scope", "_whole", "gone", "stream_id")
+    __slots__ = (
+        "_body",
+        "_complete",
+        "_connection",
+        "_head",
+        "_news",
+        "_room",
+        "_said",
+        "_scope",
+        "_whole",
+        "gone",
+        "stream_id",
+    )
 
-    def __init__(self, connection: "Connection", stream_id: int, scope: Scope) -> None:
+    def __init__(self, connection: "Http3Connection", stream_id: int, scope: Scope) -> None:
         self._connection = connection
         self.stream_id = stream_id
         self._scope: Scope | None = scope
@@ -35,10 +49,9 @@ class Exchange:
         # Made by who waits: for something to come, and for room to send.
         self._news: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
-        # The request has come whole; that it has was said; the answer has left whole; nobody is there any more.
+        # The request has come whole; that it has was said; the answer has left whole; nobody is
+        # there any more.
         self._whole = self._said = self._complete = self.gone = False
-
-    # --- from the connection ------------------------------------------------------------------------------------------
 
     def heard(self, data: bytes, *, whole: bool) -> None:
         if data and not self.gone:
@@ -73,8 +86,6 @@ class Exchange:
                     connection.quic.stop_stream(stream_id, ErrorCode.H3_NO_ERROR)
             connection.ended(self)
 
-    # --- ASGI ---------------------------------------------------------------------------------------------------------
-
     async def _receive(self) -> dict[str, Any]:
         while not self.gone and not self._body and (self._said or not self._whole):
             self._news = asyncio.get_running_loop().create_future()
@@ -90,7 +101,8 @@ class Exchange:
         if self.gone or self._complete:
             return
         if message["type"] == "http.response.start":
-            # At once: a stream may have nothing to say for a while, and its client wants to know that it is open.
+            # At once: a stream may have nothing to say for a while, and its client wants to know
+            # that it is open.
             self._connection.send_headers(self.stream_id, _headers(message))
             return
         body = b"" if self._head else message.get("body", b"")
@@ -122,11 +134,19 @@ def _wake(waiting: "asyncio.Future[None] | None") -> None:
 
 def _headers(start: dict[str, Any]) -> list[tuple[bytes, bytes]]:
     given = [(name, value) for name, value in start["headers"] if name not in _NOT_HERE]
-    return [(b":status", b"%d" % start["status"]), (b"date", formatdate(time.time(), usegmt=True).encode()), *given]
+    return [
+        (b":status", b"%d" % start["status"]),
+        (b"date", formatdate(time.time(), usegmt=True).encode()),
+        *given,
+    ]
 
 
-def scope_of(headers: list[tuple[bytes, bytes]], client: tuple[str, int], server: tuple[str, int]) -> Scope:
-    """A request's headers as ASGI has them: what HTTP/3 says before them, in its place; cookies in one piece."""
+def scope_of(
+    headers: list[tuple[bytes, bytes]], client: tuple[str, int], server: tuple[str, int]
+) -> Scope:
+    """A request's headers as ASGI has them: what HTTP/3 says before them, in its place; cookies in
+    one piece.
+    """
     said = {name: value for name, value in headers if name.startswith(b":")}
     authority = said.get(b":authority", b"")
     given: list[tuple[bytes, bytes]] = [(b"host", authority)]

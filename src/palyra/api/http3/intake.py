@@ -1,7 +1,9 @@
-"""QUIC behind the intake budget: nobody takes more of the event loop than their share, and no datagram is larger than a path's.
+"""QUIC behind the intake budget: nobody takes more of the event loop than their share, and no
+datagram is larger than a path's.
 
-A datagram costs a hundred times what reading it from the socket costs, and what is inside may cost more. Nothing can be paused
-here: a datagram that is too much is dropped, as a busy network would drop it, and whoever means it sends it again.
+A datagram costs a hundred times what reading it from the socket costs, and what is inside may cost
+more. Nothing can be paused here: a datagram that is too much is dropped, as a busy network would
+drop it, and whoever means it sends it again.
 """
 
 from typing import Any
@@ -14,7 +16,9 @@ _LONG_HEADER = 0x80
 
 
 class MeteredServer(QuicServer):
-    """Datagrams of no connection share one meter: answering them takes a key, and they have no other."""
+    """Datagrams of no connection share one meter: answering them takes a key, and they have no
+    other.
+    """
 
     strangers: Share
 

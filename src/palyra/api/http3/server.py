@@ -1,7 +1,8 @@
-"""HTTP/3 on a UDP port: the same application, limits and tokens as on HTTP's. Its listener loads aioquic, and only if it is used.
+"""HTTP/3 on a UDP port: the same application, limits and tokens as on HTTP's. Its listener loads
+aioquic, and only if it is used.
 
-Every address is made to answer before anything is kept for it, so that a forged one costs nothing. No session is resumed, so
-that no request can come as early data and be replayed.
+Every address is made to answer before anything is kept for it, so that a forged one costs nothing.
+No session is resumed, so that no request can come as early data and be replayed.
 """
 
 import asyncio
@@ -16,10 +17,10 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from palyra.api.app import App
 from palyra.api.http3.bounded_memory import CONNECTION_WINDOW, STREAM_WINDOW
-from palyra.api.http3.connection import Connection
+from palyra.api.http3.connection import Http3Connection
 from palyra.api.http3.intake import MeteredServer
 from palyra.api.intake import Share
-from palyra.api.limits import Limits, seat
+from palyra.api.limits import ApiLimits, seat
 from palyra.features.tls.key_pair import Pair
 
 MOST_CONNECTIONS = 256
@@ -33,7 +34,7 @@ class _Full(Exception):
 
 
 class Http3(MeteredServer):
-    def __init__(self, app: App, limits: Limits, pair: Pair, server: tuple[str, int]) -> None:
+    def __init__(self, app: App, limits: ApiLimits, pair: Pair, server: tuple[str, int]) -> None:
         self._settings = QuicConfiguration(
             is_client=False,
             alpn_protocols=["h3"],
@@ -48,7 +49,7 @@ class Http3(MeteredServer):
         self._limits = limits
         self._server = server
         self._from = ""
-        self._places: dict[Connection, str] = {}
+        self._places: dict[Http3Connection, str] = {}
         self._by_place: Counter[str] = Counter()
 
     def use(self, pair: Pair) -> None:
@@ -68,15 +69,18 @@ class Http3(MeteredServer):
         except _Full:
             return
 
-    def _accept(self, quic: QuicConnection, stream_handler: Any) -> Connection:
-        if len(self._places) >= MOST_CONNECTIONS or self._by_place[self._from] >= MOST_FROM_ONE_PLACE:
+    def _accept(self, quic: QuicConnection, stream_handler: Any) -> Http3Connection:
+        if (
+            len(self._places) >= MOST_CONNECTIONS
+            or self._by_place[self._from] >= MOST_FROM_ONE_PLACE
+        ):
             raise _Full
-        made = Connection(quic, self._app, self._limits, self._server, self._ended)
+        made = Http3Connection(quic, self._app, self._limits, self._server, self._ended)
         self._places[made] = self._from
         self._by_place[self._from] += 1
         return made
 
-    def _ended(self, connection: Connection) -> None:
+    def _ended(self, connection: Http3Connection) -> None:
         place = self._places.pop(connection, None)
         if place is not None:
             self._by_place[place] -= 1
@@ -92,7 +96,9 @@ class Http3(MeteredServer):
         self.close()
 
 
-async def listen(bound: socket.socket, app: App, limits: Limits, pair: Pair) -> Http3:
+async def listen(bound: socket.socket, app: App, limits: ApiLimits, pair: Pair) -> Http3:
     address = bound.getsockname()[:2]
-    _, server = await asyncio.get_running_loop().create_datagram_endpoint(lambda: Http3(app, limits, pair, address), sock=bound)
+    _, server = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: Http3(app, limits, pair, address), sock=bound
+    )
     return server

@@ -11,7 +11,7 @@ import click
 
 from palyra.cli import client, short_ids
 from palyra.cli.commands import command
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.store.sessions import Session
@@ -19,14 +19,27 @@ from palyra.store.sessions import Session
 _ELSEWHERE = "cd into the folder of a project, or name one with --workspace"
 
 
-@command("chat", help="Talk with the agent in this folder. Goes on with the folder's last session unless --new is given.")
+@command(
+    "chat",
+    help=(
+        "Talk with the agent in this folder. Goes on with the folder's last session unless --new is"
+        " given."
+    ),
+)
 @click.option("--session", "session_id", metavar="ID", help="Go on with this session.")
 @click.option("--new", is_flag=True, help="Begin a new session.")
 @click.option("--model", default="", metavar="NAME", help="Use this model, as provider/model.")
-@click.option("--workspace", default="", metavar="FOLDER", help="Work in this folder instead of the current one.")
-def chat(state: State, session_id: str | None, new: bool, model: str, workspace: str) -> int:
+@click.option(
+    "--workspace",
+    default="",
+    metavar="FOLDER",
+    help="Work in this folder instead of the current one.",
+)
+def chat(state: CliState, session_id: str | None, new: bool, model: str, workspace: str) -> int:
     if session_id and (new or workspace):
-        raise InvalidInput("--session names a session that exists: it cannot go with --new or --workspace")
+        raise InvalidInput(
+            "--session names a session that exists: it cannot go with --new or --workspace"
+        )
     need_terminal()
     if model:
         check_model(state, model)
@@ -44,20 +57,20 @@ def need_terminal() -> None:
         raise InvalidInput("a chat needs a terminal: use `palyra ask` in scripts")
 
 
-def check_model(state: State, name: str) -> None:
+def check_model(state: CliState, name: str) -> None:
     known = [each.name for each in client.models(state.api)]
     if name not in known:
         raise InvalidInput(f"there is no model {name}: use one of {', '.join(known)}")
 
 
-def session_for(state: State, workspace: str = "", *, new: bool = False) -> Session:
+def session_for(state: CliState, workspace: str = "", *, new: bool = False) -> Session:
     """The last chat of a folder, or a new one."""
     folder = discovery.folder_of(workspace)
     found = None if new else client.last_session(state.api, folder)
     return found or begin(state, folder)
 
 
-def begin(state: State, folder: str, label: str = "") -> Session:
+def begin(state: CliState, folder: str, label: str = "") -> Session:
     """A new session in a folder, or how to choose another one."""
     try:
         return client.resolve(state.api, workspace=folder, session_id=client.new_id(), label=label)
@@ -70,14 +83,21 @@ def begin(state: State, folder: str, label: str = "") -> Session:
 def check_folder(folder: str, home: Path) -> None:
     """Whether an agent can work here, before a daemon is started that would only refuse."""
     own = os.path.realpath(home)
-    if folder == "/" or own == folder or own.startswith(folder + "/") or folder.startswith(own + "/"):
+    if (
+        folder == "/"
+        or own == folder
+        or own.startswith(folder + "/")
+        or folder.startswith(own + "/")
+    ):
         why = "the whole machine" if folder == "/" else f"the daemon's own folder {own}"
-        raise Forbidden(f"the agent cannot work in {folder}: that would be {why} as well; {_ELSEWHERE}")
+        raise Forbidden(
+            f"the agent cannot work in {folder}: that would be {why} as well; {_ELSEWHERE}"
+        )
     if not os.path.isdir(folder):
         raise InvalidInput(f"{folder} is not a folder; {_ELSEWHERE}")
 
 
-def talk(state: State, session: Session, model: str = "", farewell: str = "") -> None:
+def talk(state: CliState, session: Session, model: str = "", farewell: str = "") -> None:
     """Chat until the person leaves."""
     from palyra.cli import attachments
     from palyra.cli.chat.line_editor import LineEditor
@@ -86,7 +106,10 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
     from palyra.cli.chat.terminal import Terminal
 
     history = state.home / "chat_history"
-    editor = LineEditor(_history(history), lambda text: complete(text) or attachments.complete(text, talking.session.workspace))
+    editor = LineEditor(
+        _history(history),
+        lambda text: complete(text) or attachments.complete(text, talking.session.workspace),
+    )
     terminal = Terminal(state.out)
     host = _Here(state)
     talking = Chat(state.api, terminal, editor, host, COMMANDS)
@@ -114,13 +137,15 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
 class _Here:
     """This machine, with the daemon that was started here if one was."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: CliState) -> None:
         self.env = state.env
         self._home = state.home
         self._started: subprocess.Popen[bytes] | None = None
 
     def daemon_has_ended(self) -> bool:
-        """Whether it said goodbye: one that died leaves its traces behind, and may be started again by whoever looks after it."""
+        """Whether it said goodbye: one that died leaves its traces behind, and may be started again
+        by whoever looks after it.
+        """
         return not self.env.get("PALYRA_URL") and discovery.running(self._home) is None
 
     def start_daemon(self) -> None:
@@ -153,19 +178,26 @@ def _nothing(number: int, frame: FrameType | None) -> None:
 def _history(path: Path) -> list[str]:
     """Lines said before, oldest first. A newline inside a message is kept as an escape."""
     try:
-        return [line.replace("\\n", "\n") for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+        return [
+            line.replace("\\n", "\n")
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
     except OSError:
         return []
 
 
 def _keep(path: Path, lines: list[str]) -> None:
-    """Keep what was said for the next chat, but no secret: what the journal must not hold, this file must not either."""
+    """Keep what was said for the next chat, but no secret: what the journal must not hold, this
+    file must not either.
+    """
     import secrets
 
     from palyra.core.redaction import Redactor
     from palyra.serve.config import write_private
 
-    text = Redactor(secrets.token_bytes(32)).redact("".join(line.replace("\n", "\\n") + "\n" for line in lines))
+    text = Redactor(secrets.token_bytes(32)).redact(
+        "".join(line.replace("\n", "\\n") + "\n" for line in lines)
+    )
     try:
         write_private(path, text.encode("utf-8", "replace"))
     except OSError as error:

@@ -1,6 +1,8 @@
-"""A line being written: keys in, lines and signals out. Knows no terminal, so that a test can type into it.
+"""A line being written: keys in, lines and signals out. Knows no terminal, so that a test can type
+into it.
 
-Keys arrive in whatever pieces the system reads them; a sequence that is cut in two is held until its rest comes.
+Keys arrive in whatever pieces the system reads them; a sequence that is cut in two is held until
+its rest comes.
 """
 
 import codecs
@@ -18,11 +20,12 @@ _PASTE_END = "\x1b[201~"
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
 _WORD_ON = re.compile(r"\s*\S+")
 MOST_HISTORY = 1_000
-# Characters without a width stand beside those that have one; more of them than this in a place are not shown.
+# Characters without a width stand beside those that have one; more of them than this in a place are
+# not shown.
 _MOST_PER_COLUMN = 4
 
 
-class Line(Struct, frozen=True):
+class FinishedLine(Struct, frozen=True):
     """A line was finished with Enter."""
 
     text: str
@@ -32,11 +35,13 @@ class Signal(Struct, frozen=True):
     name: Literal["interrupt", "end", "suspend", "redraw"]
 
 
-Event = Line | Signal
+Event = FinishedLine | Signal
 
 
 class LineEditor:
-    def __init__(self, history: Sequence[str] = (), complete: Callable[[str], list[str]] = lambda text: []) -> None:
+    def __init__(
+        self, history: Sequence[str] = (), complete: Callable[[str], list[str]] = lambda text: []
+    ) -> None:
         self.text = ""
         self.cursor = 0
         self.history = list(history)
@@ -72,12 +77,21 @@ class LineEditor:
                     yield event
 
     def _paste(self, keys: str, at: int) -> int:
-        """Take in what was pasted; where the keys go on. An end mark that is cut in two is held like any sequence."""
+        """Take in what was pasted; where the keys go on. An end mark that is cut in two is held
+        like any sequence.
+        """
         end = keys.find(_PASTE_END, at)
         pasted = keys[at:] if end < 0 else keys[at:end]
         self._pasting = end < 0
         if end < 0:
-            held = next((size for size in range(len(_PASTE_END) - 1, 0, -1) if pasted.endswith(_PASTE_END[:size])), 0)
+            held = next(
+                (
+                    size
+                    for size in range(len(_PASTE_END) - 1, 0, -1)
+                    if pasted.endswith(_PASTE_END[:size])
+                ),
+                0,
+            )
             self._waiting = pasted[len(pasted) - held :]
             pasted = pasted[: len(pasted) - held]
         self.insert(pasted.replace("\r\n", "\n").replace("\r", "\n"))
@@ -98,12 +112,15 @@ class LineEditor:
         self._at = len(self.history)
 
     def view(self, width: int) -> tuple[str, int]:
-        """What to show in so many columns, and the column of the cursor: the part around it, on one line.
+        """What to show in so many columns, and the column of the cursor: the part around it, on one
+        line.
 
         Looks only at what can be on the screen, however long the line is.
         """
         near = width * _MOST_PER_COLUMN
-        before = _last_columns(_shown(self.text[max(0, self.cursor - near) : self.cursor]), width - 1)
+        before = _last_columns(
+            _shown(self.text[max(0, self.cursor - near) : self.cursor]), width - 1
+        )
         column = width_of(before)
         after = _first_columns(_shown(self.text[self.cursor : self.cursor + near]), width - column)
         return before + after, column
@@ -188,7 +205,7 @@ class LineEditor:
             return None
         line = self.text
         self.clear()
-        return Line(line)
+        return FinishedLine(line)
 
     def _delete(self, start: int, end: int) -> None:
         start = max(0, start)

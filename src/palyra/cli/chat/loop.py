@@ -1,6 +1,7 @@
 """The chat: waits for keys and for events at once, and lets neither get in the other's way.
 
-While a line is being written, what comes in is held back; an approval is only ever answered by keys typed after it was shown.
+While a line is being written, what comes in is held back; an approval is only ever answered by keys
+typed after it was shown.
 """
 
 import select
@@ -10,8 +11,15 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from palyra.cli import client, edit_arguments
-from palyra.cli.approval_prompt import Decided, Deciding, Edit, Leave, Say, View
-from palyra.cli.chat.line_editor import Event, Line, LineEditor, Signal
+from palyra.cli.approval_prompt import (
+    ApprovalDecision,
+    ApprovalPrompt,
+    EditRequested,
+    Leave,
+    Say,
+    ViewRequested,
+)
+from palyra.cli.chat.line_editor import Event, FinishedLine, LineEditor, Signal
 from palyra.cli.chat.screen import Screen
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.chat.watcher import Item, Watcher
@@ -19,7 +27,7 @@ from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, width_of
 from palyra.cli.terminal_approval import send, viewed
 from palyra.client.discovery import Unreachable
-from palyra.client.http import Api, Link
+from palyra.client.http import Api, LinkState
 from palyra.core.errors import Conflict, PalyraError
 from palyra.core.events import Entry, InputMode, ModelDelta, ToolProgress
 from palyra.features.project_notes import cli as project_notes_cli
@@ -37,7 +45,7 @@ _SECOND_S = 1.0
 Command = Callable[["Chat", str], None]
 
 
-class Host(Protocol):
+class ChatHost(Protocol):
     """The machine a chat runs on: its environment, and its daemon."""
 
     env: dict[str, str]
@@ -49,7 +57,14 @@ class Host(Protocol):
 class Chat:
     """One terminal and one session at a time."""
 
-    def __init__(self, api: Api, terminal: Terminal, editor: LineEditor, host: Host, commands: dict[str, Command]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        terminal: Terminal,
+        editor: LineEditor,
+        host: ChatHost,
+        commands: dict[str, Command],
+    ) -> None:
         self.api = api
         self.terminal = terminal
         self.screen = Screen(terminal, lambda approval_id: client.answered_ms(api, approval_id))
@@ -62,15 +77,13 @@ class Chat:
         self._commands = commands
         self._watcher: Watcher | None = None
         self._held: deque[Item] = deque()
-        self._deciding: Deciding | None = None
+        self._deciding: ApprovalPrompt | None = None
         self._left: set[str] = set()
         self._link: Literal["up", "lost", "ended", ""] = ""
         self._interrupted_at = 0.0
         # Typed while we could not listen.
         self._ahead = b""
         self.over = False
-
-    # --- sessions -------------------------------------------------------------------------------------------------------
 
     def open(self, session: Session) -> None:
         """Show a session: what was said last, what is unfinished, and what comes."""
@@ -80,7 +93,10 @@ class Chat:
         self.screen.clear()
         self._deciding = None
         self._left.clear()
-        self.terminal.line(self._style(f"session {session.session_id}", "bold") + f"  {clean(session.title)}".rstrip())
+        self.terminal.line(
+            self._style(f"session {session.session_id}", "bold")
+            + f"  {clean(session.title)}".rstrip()
+        )
         self.say(f"in {clean(session.workspace) or 'no folder'} · /help for commands")
         if waiting := project_notes_cli.hint(self.api, session.session_id):
             self.say(waiting, "yellow")
@@ -90,16 +106,30 @@ class Chat:
     def _show_past(self) -> None:
         head = client.head(self.api, self.session)
         stored = list(client.entries(self.api, self.session.session_id, max(0, head - _LOOK_BACK)))
-        ended = {entry.run_id for entry in stored if entry.kind in ("run.completed", "run.failed", "run.cancelled")}
-        unfinished = {run.run_id for run in client.runs(self.api, self.session.session_id) if run.state not in client.TERMINAL}
-        turns = [entry.seq for entry in stored if entry.run_id in ended and entry.kind == "input.received"]
+        ended = {
+            entry.run_id
+            for entry in stored
+            if entry.kind in ("run.completed", "run.failed", "run.cancelled")
+        }
+        unfinished = {
+            run.run_id
+            for run in client.runs(self.api, self.session.session_id)
+            if run.state not in client.TERMINAL
+        }
+        turns = [
+            entry.seq
+            for entry in stored
+            if entry.run_id in ended and entry.kind == "input.received"
+        ]
         since = turns[-_TURNS_SHOWN:][0] if turns else head + 1
         past: list[str] = []
         for entry in stored:
             if entry.seq >= since and entry.run_id not in unfinished:
                 past += self.screen.past(entry)
         if len(past) > _LINES_SHOWN or len(turns) > _TURNS_SHOWN or head > _LOOK_BACK:
-            self.say(f"… `palyra sessions show {self.session.session_id}` shows what was said before")
+            self.say(
+                f"… `palyra sessions show {self.session.session_id}` shows what was said before"
+            )
         self.screen.lines(past[-_LINES_SHOWN:])
         for entry in stored:
             if entry.run_id in unfinished:
@@ -125,15 +155,15 @@ class Chat:
         self._held.clear()
         self._link = ""
 
-    # --- the loop -------------------------------------------------------------------------------------------------------
-
     def run(self) -> None:
         while self._goes_on():
             self._show_held()
             self._ask()
             self._draw()
             wakes = [self._watcher.wakes] if self._watcher else []
-            typed, woken = self.terminal.wait(wakes, 0 if self._ahead else _SECOND_S if self.screen.counting else None)
+            typed, woken = self.terminal.wait(
+                wakes, 0 if self._ahead else _SECOND_S if self.screen.counting else None
+            )
             typed, self._ahead = self._ahead + typed, b""
             if woken and self._watcher:
                 self._held.extend(self._watcher.take())
@@ -155,16 +185,23 @@ class Chat:
                 self.screen.show(item)
             case ModelDelta() | ToolProgress():
                 self.screen.live(item)
-            case Link(state="up"):
+            case LinkState(state="up"):
                 if self._link in ("lost", "ended"):
                     self.say("connected again")
                 self._link = "up"
                 self.screen.reply.connected()
-            case Link():
+            case LinkState():
                 if self._link == "up":
-                    self.say("the connection to the daemon was lost; trying again (Ctrl-C twice leaves)", "yellow")
+                    self.say(
+                        "the connection to the daemon was lost; trying again (Ctrl-C twice leaves)",
+                        "yellow",
+                    )
                 if self._link != "ended" and self._host.daemon_has_ended():
-                    self.say("the daemon has ended: /up starts one that ends with this chat, Ctrl-D leaves", "yellow")
+                    self.say(
+                        "the daemon has ended: /up starts one that ends with this chat, Ctrl-D"
+                        " leaves",
+                        "yellow",
+                    )
                     self._link = "ended"
                 self._link = self._link if self._link == "ended" else "lost"
             case PalyraError():
@@ -172,19 +209,29 @@ class Chat:
                 self.over = isinstance(item, Unreachable)
 
     def _ask(self) -> None:
-        """Put the next pending approval to the person, or take back one that was answered elsewhere."""
+        """Put the next pending approval to the person, or take back one that was answered
+        elsewhere.
+        """
         pending = self.screen.pending
         if self._deciding and self._deciding.request.approval_id not in pending:
             self._deciding = None
         if self._deciding or self._editor.text:
             return
-        request = next((each for each in pending.values() if each.approval_id not in self._left), None)
+        request = next(
+            (each for each in pending.values() if each.approval_id not in self._left), None
+        )
         if request is None:
             return
-        self.screen.lines(entries.approval_lines(self._style, request, width=self.terminal.out.width))
-        self._deciding = Deciding(request, hidden=entries.hides(request.preview))
+        self.screen.lines(
+            entries.approval_lines(self._style, request, width=self.terminal.out.width)
+        )
+        self._deciding = ApprovalPrompt(request, hidden=entries.hides(request.preview))
         if not self._fits(self._deciding.prompt):
-            self.screen.lines(entries.wrapped(self._style, self._deciding.prompt.removesuffix(" > "), self.terminal.out.width))
+            self.screen.lines(
+                entries.wrapped(
+                    self._style, self._deciding.prompt.removesuffix(" > "), self.terminal.out.width
+                )
+            )
         self.terminal.forget_typed()
 
     def _draw(self) -> None:
@@ -193,7 +240,11 @@ class Chat:
         elif self._editor.text or not self.screen.busy:
             self._draw_line("> ", "blue")
         elif not self.terminal.midway:
-            self.terminal.draw(self.screen.status() if self._link == "up" else "… waiting for the daemon", None, "dim")
+            self.terminal.draw(
+                self.screen.status() if self._link == "up" else "… waiting for the daemon",
+                None,
+                "dim",
+            )
 
     def _draw_line(self, prompt: str, color: str) -> None:
         width = self.terminal.out.width
@@ -205,12 +256,10 @@ class Chat:
         """Whether there is room for an answer behind the prompt."""
         return width_of(prompt) < self.terminal.out.width - 10
 
-    # --- keys -----------------------------------------------------------------------------------------------------------
-
     def _on(self, event: Event) -> None:
         try:
             match event:
-                case Line(text=text):
+                case FinishedLine(text=text):
                     self._interrupted_at = 0.0
                     self._enter(text)
                 case Signal(name="interrupt"):
@@ -240,14 +289,18 @@ class Chat:
         self.stop()
 
     def stop(self) -> None:
-        """Cancel every run of this session, those that wait first, so that ending one does not begin the next."""
+        """Cancel every run of this session, those that wait first, so that ending one does not
+        begin the next.
+        """
         for run_id, _ in sorted(self.screen.working.items(), key=lambda item: item[1] != "queued"):
             client.cancel(self.api, run_id, "stopped in the chat")
 
     def _enter(self, text: str) -> None:
         if self._deciding and not text.startswith("/"):
             prompt = self._deciding.prompt if self._fits(self._deciding.prompt) else "> "
-            self.screen.lines(entries.wrapped(self._style, prompt + clean(text), self.terminal.out.width, "dim"))
+            self.screen.lines(
+                entries.wrapped(self._style, prompt + clean(text), self.terminal.out.width, "dim")
+            )
             self._decide(self._deciding, text)
             return
         if not text.strip():
@@ -264,10 +317,10 @@ class Chat:
         else:
             self.send(text)
 
-    # --- doing ----------------------------------------------------------------------------------------------------------
-
     def send(self, text: str, mode: InputMode = "followup") -> None:
-        """Hand a message over, however long the daemon needs to come back; the id makes trying again safe."""
+        """Hand a message over, however long the daemon needs to come back; the id makes trying
+        again safe.
+        """
         submission_id = client.new_id()
         self.screen.mine.add(submission_id)
         self._listen()
@@ -295,15 +348,21 @@ class Chat:
                 self._ahead += typed
         if self._link == "up":
             self.screen.reply.started(submitted.run_id)
-        self.screen.working.setdefault(submitted.run_id, "queued" if submitted.outcome == "queued" else "working")
+        self.screen.working.setdefault(
+            submitted.run_id, "queued" if submitted.outcome == "queued" else "working"
+        )
         match submitted.outcome:
             case "queued":
-                self.say("queued: it follows when the run has ended (/steer and /interrupt reach it now)")
+                self.say(
+                    "queued: it follows when the run has ended (/steer and /interrupt reach it now)"
+                )
             case "joined":
                 self.say("handed to the run")
 
     def _listen(self) -> None:
-        """Be connected before speaking, if that takes no time: then no word of the answer can be missed."""
+        """Be connected before speaking, if that takes no time: then no word of the answer can be
+        missed.
+        """
         self._show_held()
         deadline = time.monotonic() + _LISTEN_S
         while self._watcher and self._link == "" and time.monotonic() < deadline:
@@ -311,17 +370,17 @@ class Chat:
                 self._held.extend(self._watcher.take())
                 self._show_held()
 
-    def _decide(self, deciding: Deciding, text: str) -> None:
+    def _decide(self, deciding: ApprovalPrompt, text: str) -> None:
         step = deciding.enter(text)
-        if isinstance(step, View):
+        if isinstance(step, ViewRequested):
             step = viewed(self.api, deciding, self._style, lambda line: self.screen.lines([line]))
-        if isinstance(step, Edit):
+        if isinstance(step, EditRequested):
             try:
                 step = deciding.edited(self._edited(deciding))
             except PalyraError as error:
                 step = Say(error.message)
         match step:
-            case Decided():
+            case ApprovalDecision():
                 self._answer(deciding, step)
             case Say(text=said):
                 if said:
@@ -329,19 +388,25 @@ class Chat:
             case Leave():
                 self._left.add(deciding.request.approval_id)
                 self._deciding = None
-                self.say("the approval stays pending: `palyra chat` or `palyra approvals` answers it")
+                self.say(
+                    "the approval stays pending: `palyra chat` or `palyra approvals` answers it"
+                )
                 self.over = True
 
-    def _edited(self, deciding: Deciding) -> dict[str, object]:
+    def _edited(self, deciding: ApprovalPrompt) -> dict[str, object]:
         call_id = deciding.request.call_id
         known = self.screen.calls.get(call_id)
-        arguments = known.arguments if known else edit_arguments.proposed(self.api, self.session.session_id, call_id)
+        arguments = (
+            known.arguments
+            if known
+            else edit_arguments.proposed(self.api, self.session.session_id, call_id)
+        )
         with self.terminal.lent():
             changed = edit_arguments.edit(arguments, self._host.env)
         self.screen.lines(entries.edited_lines(self._style, arguments, changed))
         return changed
 
-    def _answer(self, deciding: Deciding, step: Decided) -> None:
+    def _answer(self, deciding: ApprovalPrompt, step: ApprovalDecision) -> None:
         approval_id = deciding.request.approval_id
         self._deciding = None
         self._left.add(approval_id)
@@ -371,7 +436,9 @@ class Chat:
         self._editor.clear()
 
     def say(self, text: str, *styles: str) -> None:
-        self.screen.lines(entries.wrapped(self._style, text, self.terminal.out.width, *(styles or ("dim",))))
+        self.screen.lines(
+            entries.wrapped(self._style, text, self.terminal.out.width, *(styles or ("dim",)))
+        )
 
     @property
     def _style(self) -> Callable[..., str]:

@@ -1,4 +1,6 @@
-"""A session on the screen: entries and live events become lines, and what the chat must know about them is kept beside."""
+"""A session on the screen: entries and live events become lines, and what the chat must know about
+them is kept beside.
+"""
 
 import time
 from collections.abc import Callable
@@ -8,7 +10,7 @@ from palyra.cli.chat.terminal import Terminal
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.render.reply import ReplyText
-from palyra.cli.render.tool_calls import Calls
+from palyra.cli.render.tool_calls import ToolCallLines
 from palyra.cli.safe_text import clean, one_line
 from palyra.core.events import (
     AgentAnswered,
@@ -46,13 +48,17 @@ from palyra.features.compaction import cli as compaction_cli
 class Screen:
     """`answered_ms` is asked when an approval was answered that lies on another tape."""
 
-    def __init__(self, terminal: Terminal, answered_ms: Callable[[str], int] = lambda approval_id: 0) -> None:
+    def __init__(
+        self, terminal: Terminal, answered_ms: Callable[[str], int] = lambda approval_id: 0
+    ) -> None:
         self.terminal = terminal
         self.reply = ReplyText(self._say_reply, self._remark)
         self.unfolded = False
         self._answered_ms = answered_ms
         self._words = self._prose()
-        self._thoughts = Prose(self._style, lambda: terminal.out.width, base=("dim",), markdown=False)
+        self._thoughts = Prose(
+            self._style, lambda: terminal.out.width, base=("dim",), markdown=False
+        )
         self.clear()
 
     def _prose(self, *base: str) -> Prose:
@@ -64,7 +70,7 @@ class Screen:
         self.seq = 0
         self.working: dict[str, str] = {}
         self.pending: dict[str, ApprovalRequested] = {}
-        self.calls = Calls(self._answered_ms)
+        self.calls = ToolCallLines(self._answered_ms)
         self.mine: set[str] = set()
         self._tail = ""
         # Failures that were shown, and when the model is asked again, if it is.
@@ -72,8 +78,6 @@ class Screen:
         self._retry = ("", 0)
         self._doing = ""
         self.reply.connected()
-
-    # --- what the chat asks ---------------------------------------------------------------------------------------------
 
     @property
     def busy(self) -> str:
@@ -93,12 +97,18 @@ class Screen:
         who, at_ms = self._retry
         if at_ms:
             left = max(0, at_ms - int(time.time() * 1000))
-            return f"… {who} is asked again in {-(-left // 1000)} s · Ctrl-C stops{more}" if left else f"… asking {who} again{more}"
+            return (
+                f"… {who} is asked again in {-(-left // 1000)} s · Ctrl-C stops{more}"
+                if left
+                else f"… asking {who} again{more}"
+            )
         if self._doing:
             return f"⚙ {self._doing}{more}"
-        return f"∴ {one_line(self._tail)[-60:]}" if self._tail else f"… working · Ctrl-C stops · type to add{more}"
-
-    # --- entries --------------------------------------------------------------------------------------------------------
+        return (
+            f"∴ {one_line(self._tail)[-60:]}"
+            if self._tail
+            else f"… working · Ctrl-C stops · type to add{more}"
+        )
 
     def past(self, entry: Entry) -> list[str]:
         """An entry from before, as lines: only what was said and how it ended."""
@@ -107,13 +117,29 @@ class Screen:
         self.calls.follow(entry, event)
         match event:
             case InputReceived():
-                return entries.said_lines(self._style, entries.said(event), self.terminal.out.width, "dim")
+                return entries.said_lines(
+                    self._style, entries.said(event), self.terminal.out.width, "dim"
+                )
             case RunCompleted(text=text) if text:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
-            case ModelReplied(stop="interrupted", text=text) | ModelFailed(will_retry=False, text=text) if text:
-                # What was shown of it before it was broken off: it has no end that would be shown instead.
-                return [*self._prose("dim").whole(text).rstrip("\n").split("\n"), self._style("(incomplete)", "yellow")]
-            case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
+            case (
+                ModelReplied(stop="interrupted", text=text)
+                | ModelFailed(will_retry=False, text=text)
+            ) if text:
+                # What was shown of it before it was broken off: it has no end that would be shown
+                # instead.
+                return [
+                    *self._prose("dim").whole(text).rstrip("\n").split("\n"),
+                    self._style("(incomplete)", "yellow"),
+                ]
+            case (
+                RunFailed()
+                | RunCancelled()
+                | SessionReset()
+                | SessionBranched()
+                | SessionRestored()
+                | ToolUndone()
+            ):
                 return self._ends(event)
             case SessionCompacted() | SessionUncompacted():
                 return self._condensed(event)
@@ -135,14 +161,18 @@ class Screen:
                     self.reply.began_again()
                     self._dim("the daemon was restarted; the run goes on where it was")
             case InputReceived() if event.submission_id not in self.mine:
-                self.lines(entries.said_lines(self._style, entries.said(event), self.terminal.out.width))
+                self.lines(
+                    entries.said_lines(self._style, entries.said(event), self.terminal.out.width)
+                )
             case ModelReplied():
                 self._replied(entry.run_id, event)
             case ModelFailed():
                 self._failed(entry, event)
             case ToolStarted():
                 call = self.calls.get(event.call_id)
-                self._doing = f"{call.tool} {formatting.about(call.arguments)}" if call else "working"
+                self._doing = (
+                    f"{call.tool} {formatting.about(call.arguments)}" if call else "working"
+                )
             case ToolFinished():
                 self._finished(event)
             case ApprovalRequested():
@@ -157,7 +187,9 @@ class Screen:
                 self.working[entry.run_id] = "waiting"
                 self._dim("the program that asked does the rest of these calls itself")
             case AnswerRefused():
-                self._dim("the answer has not the form that the program wants, and is asked for again")
+                self._dim(
+                    "the answer has not the form that the program wants, and is asked for again"
+                )
             case AgentAsked():
                 self.pending[event.request.approval_id] = event.request
             case AgentAnswered():
@@ -184,14 +216,14 @@ class Screen:
                     self._reasoning(event.reasoning)
                 if event.text:
                     self._tail = ""
-                    (self.reply.so_far if event.whole else self.reply.piece)(event.run_id, event.turn, event.text)
+                    (self.reply.so_far if event.whole else self.reply.piece)(
+                        event.run_id, event.turn, event.text
+                    )
                 if event.call:
                     self._tail = ""
             case ToolProgress():
                 call = self.calls.get(event.call_id)
                 self._doing = f"{call.tool if call else 'tool'} {one_line(event.text, 60)}"
-
-    # --- pieces ---------------------------------------------------------------------------------------------------------
 
     def _replied(self, run_id: str, event: ModelReplied) -> None:
         self._tail, self._retry = "", ("", 0)
@@ -200,14 +232,20 @@ class Screen:
         self.terminal.end_line()
 
     def _failed(self, entry: Entry, event: ModelFailed) -> None:
-        """One line for each different failure; how long it takes until the next try is said in the changing line."""
+        """One line for each different failure; how long it takes until the next try is said in the
+        changing line.
+        """
         self.reply.began_again()
         self.terminal.finish()
         said = f"{one_line(event.provider)}: {event.failure}: {formatting.failure(event.message)}"
         if (entry.run_id, said) not in self._failures:
             self._failures.add((entry.run_id, said))
             self._dim(said)
-        self._retry = (one_line(event.provider), entry.time_ms + event.wait_ms) if event.will_retry else ("", 0)
+        self._retry = (
+            (one_line(event.provider), entry.time_ms + event.wait_ms)
+            if event.will_retry
+            else ("", 0)
+        )
 
     def _finished(self, event: ToolFinished) -> None:
         self._doing = ""
@@ -223,35 +261,57 @@ class Screen:
             return
         where = f" ({one_line(event.surface.removeprefix('api:'))})" if event.surface else ""
         reason = f": {one_line(event.reason, 200)}" if event.reason else ""
-        scope = {"session": " for this session", "timed": " for a time", "always": " from now on"}.get(event.scope, "")
+        scope = {
+            "session": " for this session",
+            "timed": " for a time",
+            "always": " from now on",
+        }.get(event.scope, "")
         scope += ", with edited arguments" if event.arguments is not None else ""
         said = {"allow": "allowed", "deny": "denied"}.get(event.decision, event.decision)
         self._dim(f"{clean(request.tool)}: {said}{scope}{where}{reason}")
 
     def _ends(
-        self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | SessionRestored | ToolUndone
+        self,
+        event: (
+            RunCompleted
+            | RunFailed
+            | RunCancelled
+            | SessionReset
+            | SessionBranched
+            | SessionRestored
+            | ToolUndone
+        ),
     ) -> list[str]:
         match event:
             case RunFailed():
                 said = clean(formatting.without_noise(event.message))
-                return entries.wrapped(self._style, f"failed: {said} ({event.reason})", self.terminal.out.width, "red")
+                return entries.wrapped(
+                    self._style, f"failed: {said} ({event.reason})", self.terminal.out.width, "red"
+                )
             case RunCancelled():
                 return [self._style(f"stopped: {one_line(event.reason, 200)}", "yellow")]
             case SessionReset():
                 return [self._style("the session was reset: the conversation starts empty", "dim")]
             case SessionRestored():
-                what = " and ".join(filter(None, ("files" * event.files, "conversation" * event.conversation)))
+                what = " and ".join(
+                    filter(None, ("files" * event.files, "conversation" * event.conversation))
+                )
                 said = self._style(f"taken back to entry {event.to_seq}: {what}", "cyan")
                 return [said, *entries.change_lines(self._style, event.changes)]
             case SessionBranched(child=child):
                 return [self._style(f"branched at {event.parent_seq} into {child}", "dim")]
             case ToolUndone() if event.why == "undo":
-                return [self._style("undone:", "cyan"), *entries.change_lines(self._style, event.changes)]
+                return [
+                    self._style("undone:", "cyan"),
+                    *entries.change_lines(self._style, event.changes),
+                ]
             case _:
                 return []
 
     def _condensed(self, event: SessionCompacted | SessionUncompacted) -> list[str]:
-        return entries.wrapped(self._style, compaction_cli.notice(event), self.terminal.out.width, "dim")
+        return entries.wrapped(
+            self._style, compaction_cli.notice(event), self.terminal.out.width, "dim"
+        )
 
     def _reasoning(self, text: str) -> None:
         if self.unfolded:

@@ -1,4 +1,6 @@
-"""The commands of a chat. Each is one function over the chat and what was written behind the name."""
+"""The commands of a chat. Each is one function over the chat and what was written behind the
+name.
+"""
 
 from palyra.cli import admin_client, attachments, client, formatting, short_ids
 from palyra.cli.chat.loop import Chat, Command
@@ -47,12 +49,20 @@ def _help(chat: Chat, rest: str) -> None:
     for line in HELP.splitlines():
         name, about = (line[:_BESIDE], line[_BESIDE:]) if line.startswith("/") else ("", line)
         hang = _BESIDE if width >= _ROOM else 2
-        said = Prose(chat.terminal.out.style, lambda: width, markdown=False, indent=hang if name else 0).whole(about)
-        chat.terminal.line(name + said if not name or width >= _ROOM else f"{name.rstrip()}\n  {said}")
+        said = Prose(
+            chat.terminal.out.style, lambda: width, markdown=False, indent=hang if name else 0
+        ).whole(about)
+        chat.terminal.line(
+            name + said if not name or width >= _ROOM else f"{name.rstrip()}\n  {said}"
+        )
 
 
 def _new(chat: Chat, rest: str) -> None:
-    chat.open(client.resolve(chat.api, workspace=chat.session.workspace, title=rest, session_id=client.new_id()))
+    chat.open(
+        client.resolve(
+            chat.api, workspace=chat.session.workspace, title=rest, session_id=client.new_id()
+        )
+    )
 
 
 def _session(chat: Chat, rest: str) -> None:
@@ -99,7 +109,10 @@ def _branch(chat: Chat, rest: str) -> None:
 def _title(chat: Chat, rest: str) -> None:
     if not rest:
         raise InvalidInput("which title?")
-    chat.say(f"the title is now: {clean(client.change(chat.api, chat.session.session_id, title=rest).title)}")
+    chat.say(
+        "the title is now:"
+        f" {clean(client.change(chat.api, chat.session.session_id, title=rest).title)}"
+    )
 
 
 def _undo(chat: Chat, rest: str) -> None:
@@ -111,7 +124,9 @@ def _undo(chat: Chat, rest: str) -> None:
     except Conflict as error:
         raise explained(error, "/undo --force") from error
     except NotFound as error:
-        raise NotFound(f"{error.message}; `palyra undo` in a shell also knows this folder's other sessions") from error
+        raise NotFound(
+            f"{error.message}; `palyra undo` in a shell also knows this folder's other sessions"
+        ) from error
 
 
 def _approvals(chat: Chat, rest: str) -> None:
@@ -129,7 +144,8 @@ def _model(chat: Chat, rest: str) -> None:
     current = chat.model or next((each.name for each in known if each.default), "")
     for each in known:
         chat.terminal.line(
-            f"{'*' if each.name == current else ' '} {clean(each.name)}{'' if each.healthy is not False else '  (not healthy)'}"
+            f"{'*' if each.name == current else ' '}"
+            f" {clean(each.name)}{'' if each.healthy is not False else '  (not healthy)'}"
         )
 
 
@@ -147,7 +163,11 @@ def _interrupt(chat: Chat, rest: str) -> None:
 
 def _attach(chat: Chat, rest: str) -> None:
     if not rest:
-        chat.say(f"{len(chat.attached)} files will not be sent" if chat.attached else "which file? /attach FILE")
+        chat.say(
+            f"{len(chat.attached)} files will not be sent"
+            if chat.attached
+            else "which file? /attach FILE"
+        )
         chat.attached = []
         return
     kept = attachments.send(chat.api, chat.session.session_id, rest)
@@ -171,10 +191,18 @@ def _reasoning(chat: Chat, rest: str) -> None:
 def _usage(chat: Chat, rest: str) -> None:
     rows = admin_client.usage(chat.api, "session", session_id=chat.session.session_id)
     total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
-    cost = formatting.money(total.cost_microusd) if total.cost_microusd else "no price is known" if total.unpriced else "no cost"
+    cost = (
+        formatting.money(total.cost_microusd)
+        if total.cost_microusd
+        else "no price is known"
+        if total.unpriced
+        else "no cost"
+    )
     said = (
-        f"{formatting.counted(total.calls, 'model call', 'model calls')} · {formatting.count(total.input_tokens)} tokens in "
-        f"({formatting.count(total.cached_tokens)} cached) · {formatting.count(total.output_tokens)} out · {cost}"
+        f"{formatting.counted(total.calls, 'model call', 'model calls')} ·"
+        f" {formatting.count(total.input_tokens)} tokens in"
+        f" ({formatting.count(total.cached_tokens)} cached) ·"
+        f" {formatting.count(total.output_tokens)} out · {cost}"
     )
     chat.screen.lines(entries.wrapped(chat.terminal.out.style, said, chat.terminal.out.width))
 
@@ -185,7 +213,10 @@ def _vault(chat: Chat, rest: str) -> None:
     if not rest or " " in rest:
         # Whoever wrote the value behind the name must not find it in the history later.
         chat.forget_line()
-        raise InvalidInput("/vault NAME, and nothing else: the value is asked for, so that it is neither shown nor kept")
+        raise InvalidInput(
+            "/vault NAME, and nothing else: the value is asked for, so that it is neither shown nor"
+            " kept"
+        )
     with chat.terminal.lent():
         try:
             value = vault_cli.ask(rest)
@@ -194,7 +225,10 @@ def _vault(chat: Chat, rest: str) -> None:
     if not value:
         chat.say("nothing is stored")
         return
-    chat.say(f"{clean(vault_cli.put(chat.api, rest, value).label)} is stored: tools are given vault:{clean(rest)}")
+    chat.say(
+        f"{clean(vault_cli.put(chat.api, rest, value).label)} is stored: tools are given"
+        f" vault:{clean(rest)}"
+    )
 
 
 def _rule(chat: Chat, rest: str) -> None:
@@ -202,7 +236,9 @@ def _rule(chat: Chat, rest: str) -> None:
 
     verb, _, which = rest.partition(" ")
     if not rest:
-        raise InvalidInput("which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one")
+        raise InvalidInput(
+            "which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one"
+        )
     if verb == "remove" and which.strip().isdecimal():
         found = rules.of_session(chat.api, chat.session.session_id)
         number = int(which)
@@ -215,7 +251,12 @@ def _rule(chat: Chat, rest: str) -> None:
         made = rules.lay_down(chat.api, chat.session.session_id, rest)
     except InvalidInput as error:
         forms = rules.forms_of(error)
-        chat.say(clean(error.message.partition("; a rule is one of these")[0] if forms else error.message), "yellow")
+        chat.say(
+            clean(
+                error.message.partition("; a rule is one of these")[0] if forms else error.message
+            ),
+            "yellow",
+        )
         if forms:
             chat.say("a rule is one of these; a name with spaces is put in double quotes:")
             chat.screen.lines([f"  {clean(form)}" for form in forms])
@@ -247,10 +288,16 @@ def why_lines(chat: Chat, call_id: str) -> list[str]:
         # Calls that were condensed away were decided all the same.
         if event is not None and not isinstance(event, SessionCompacted):
             conversation.apply(entry.seq, entry.run_id, entry.time_ms, event)
-    calls = [call for turn in conversation.turns if isinstance(turn, ModelTurn) for call in turn.calls]
+    calls = [
+        call for turn in conversation.turns if isinstance(turn, ModelTurn) for call in turn.calls
+    ]
     chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
     if not chosen:
-        raise NotFound("there is no such call in this session" if call_id else "no tool was called in this session yet")
+        raise NotFound(
+            "there is no such call in this session"
+            if call_id
+            else "no tool was called in this session yet"
+        )
     return _call_lines(chosen[0], chat.terminal.out.style, chat.terminal.out.width)
 
 
@@ -264,11 +311,19 @@ def _call_lines(call: CallProgress, style: entries.Style, width: int) -> list[st
     about = " ".join(filter(None, (clean(call.call.tool), formatting.about(arguments))))
     tell(f"{about}  (call {call.call.id})")
     if call.decided:
-        by = f" by {', '.join(call.decided.policies)}" if call.decided.policies else f" by {call.decided.by}"
+        by = (
+            f" by {', '.join(call.decided.policies)}"
+            if call.decided.policies
+            else f" by {call.decided.by}"
+        )
         tell(f"  decided: {call.decided.verdict}{clean(by)}: {one_line(call.decided.reason, 300)}")
     if call.asked:
         # Mostly the words of the decision: said once.
-        why = f", {one_line(call.asked.why, 300)}" if not call.decided or call.asked.why != call.decided.reason else ""
+        why = (
+            f", {one_line(call.asked.why, 300)}"
+            if not call.decided or call.asked.why != call.decided.reason
+            else ""
+        )
         tell(f"  asked: risk {call.asked.risk}{why}")
     if call.answered:
         reason = f": {one_line(call.answered.reason, 300)}" if call.answered.reason else ""
@@ -279,11 +334,15 @@ def _call_lines(call: CallProgress, style: entries.Style, width: int) -> list[st
             lines += entries.edited_lines(style, arguments, call.answered.arguments)
     if call.finished:
         tell(
-            f"  {call.finished.outcome} after {formatting.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}"
+            f"  {call.finished.outcome} after {formatting.duration(call.finished.duration_ms)}:"
+            f" {one_line(call.finished.text, 200)}"
         )
     if call.finished and call.finished.attestation:
         seal = call.finished.attestation
-        tell(f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version {clean(seal.policy_version)}")
+        tell(
+            f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version"
+            f" {clean(seal.policy_version)}"
+        )
     if call.undone:
         tell("  undone since")
     return lines
@@ -327,4 +386,8 @@ COMMANDS: dict[str, Command] = {
 
 
 def complete(text: str) -> list[str]:
-    return [f"/{name}" for name in COMMANDS if f"/{name}".startswith(text)] if text.startswith("/") else []
+    return (
+        [f"/{name}" for name in COMMANDS if f"/{name}".startswith(text)]
+        if text.startswith("/")
+        else []
+    )

@@ -1,4 +1,6 @@
-"""The terminal of a chat: what was said stays, one line below it changes. Puts the terminal back as it was, whatever happens."""
+"""The terminal of a chat: what was said stays, one line below it changes. Puts the terminal back as
+it was, whatever happens.
+"""
 
 import os
 import select
@@ -22,7 +24,8 @@ class Terminal:
         self.out = out
         self._input = sys.stdin.fileno()
         self._saved: list[Any] | None = None
-        # Whether what was said ends in the middle of a line, and whether the changing line is on the screen.
+        # Whether what was said ends in the middle of a line, and whether the changing line is on
+        # the screen.
         self._open = False
         self._drawn = False
         self._speaking: Prose | None = None
@@ -66,7 +69,9 @@ class Terminal:
             os.kill(os.getpid(), signal.SIGTSTP)
 
     def forget_typed(self) -> None:
-        """Drop keys that were typed before a question was on the screen: they cannot be its answer."""
+        """Drop keys that were typed before a question was on the screen: they cannot be its
+        answer.
+        """
         termios.tcflush(self._input, termios.TCIFLUSH)
 
     def wait(self, wakes: list[int], timeout_s: float | None) -> tuple[bytes, bool]:
@@ -80,8 +85,6 @@ class Terminal:
             except OSError:
                 typed = b"\x04"
         return typed, any(wake in ready for wake in wakes)
-
-    # --- what stays ---------------------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
         """Go on where the last words ended."""
@@ -102,7 +105,9 @@ class Terminal:
                 self._speaking.broken()
 
     def speak(self, prose: Prose, text: str) -> None:
-        """Go on with words that are wrapped as they come; another one's words, if they still go on, end first."""
+        """Go on with words that are wrapped as they come; another one's words, if they still go on,
+        end first.
+        """
         if self._speaking is not prose:
             self.finish()
             self.end_line()
@@ -114,8 +119,6 @@ class Terminal:
         if self._speaking is not None:
             self.say(self._speaking.end())
             self._speaking = None
-
-    # --- the line that changes ----------------------------------------------------------------------------------------
 
     def draw(self, text: str, column: int | None = None, *styles: str) -> None:
         """Show a line below what was said; `column` is where the cursor stands in it."""

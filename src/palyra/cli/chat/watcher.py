@@ -1,16 +1,18 @@
-"""Watches a session from a thread of its own, so that the chat can wait for keys and for events at once."""
+"""Watches a session from a thread of its own, so that the chat can wait for keys and for events at
+once.
+"""
 
 import os
 import threading
 from collections import deque
 
 from palyra.cli import client
-from palyra.client.http import Api, Link, Stopped
+from palyra.client.http import Api, LinkState, StopSignal
 from palyra.client.stream import decode
 from palyra.core.errors import PalyraError
 from palyra.core.events import Entry, LiveEvent
 
-Item = Entry | LiveEvent | Link | PalyraError
+Item = Entry | LiveEvent | LinkState | PalyraError
 
 
 class Watcher:
@@ -19,8 +21,10 @@ class Watcher:
     def __init__(self, api: Api, session_id: str, after: int) -> None:
         self.wakes, self._wake = os.pipe()
         self._items: deque[Item] = deque()
-        self._stopped = Stopped()
-        self._thread = threading.Thread(target=self._watch, args=(api, session_id, after), daemon=True)
+        self._stopped = StopSignal()
+        self._thread = threading.Thread(
+            target=self._watch, args=(api, session_id, after), daemon=True
+        )
         self._thread.start()
 
     def take(self) -> list[Item]:

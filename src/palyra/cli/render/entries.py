@@ -1,4 +1,6 @@
-"""What an event looks like on a terminal. Chat, ask, approvals and the journal draw the same thing the same way."""
+"""What an event looks like on a terminal. Chat, ask, approvals and the journal draw the same thing
+the same way.
+"""
 
 import time
 from collections.abc import Mapping
@@ -36,8 +38,18 @@ from palyra.core.events import (
 from palyra.core.tools import Preview
 from palyra.features.compaction import cli as compaction_cli
 
-_MARKS = {"ok": ("✓", "green"), "denied": ("⊘", "yellow"), "skipped": ("⊘", "yellow"), "cancelled": ("⊘", "yellow")}
-_CHANGES = {"created": ("+", "green"), "modified": ("~", "yellow"), "deleted": ("-", "red"), "restored": ("↺", "cyan")}
+_MARKS = {
+    "ok": ("✓", "green"),
+    "denied": ("⊘", "yellow"),
+    "skipped": ("⊘", "yellow"),
+    "cancelled": ("⊘", "yellow"),
+}
+_CHANGES = {
+    "created": ("+", "green"),
+    "modified": ("~", "yellow"),
+    "deleted": ("-", "red"),
+    "restored": ("↺", "cyan"),
+}
 _RISKS = {"low": "green", "medium": "yellow", "high": "red", "critical": "red"}
 _MOST_PREVIEW = 200
 _MOST_SAID = 20
@@ -48,12 +60,18 @@ class Style(Protocol):
     def __call__(self, text: str, *styles: str) -> str: ...
 
 
-def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: ToolFinished, remark: str = "") -> list[str]:
+def tool_lines(
+    style: Style, tool: str, arguments: Mapping[str, Any], finished: ToolFinished, remark: str = ""
+) -> list[str]:
     mark, color = _MARKS.get(finished.outcome, ("✗", "red"))
     about = formatting.about(arguments)
     head = " ".join(filter(None, (clean(tool), about)))
     outcome = "" if finished.outcome == "ok" else f" {finished.outcome}"
-    took = f"  {formatting.duration(finished.duration_ms)}" if finished.duration_ms or finished.outcome == "ok" else ""
+    took = (
+        f"  {formatting.duration(finished.duration_ms)}"
+        if finished.duration_ms or finished.outcome == "ok"
+        else ""
+    )
     said = f"  {remark}" if remark else ""
     lines = [style(mark, color) + f" {head}{style(outcome, color)}{style(took + said, 'dim')}"]
     if finished.outcome != "ok" and finished.text:
@@ -62,54 +80,94 @@ def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: 
 
 
 def change_lines(style: Style, changes: tuple[FileChange, ...]) -> list[str]:
-    return [f"  {style(_CHANGES[each.change][0], _CHANGES[each.change][1])} {clean(each.path)}" for each in changes]
+    return [
+        f"  {style(_CHANGES[each.change][0], _CHANGES[each.change][1])} {clean(each.path)}"
+        for each in changes
+    ]
 
 
 def said_lines(style: Style, text: str, width: int, *styles: str) -> list[str]:
     """What a person said, behind their prompt. Much of it is cut: they know what they said."""
-    lines = Prose(style, lambda: width, base=styles, markdown=False, indent=2).whole(text.strip("\n")).split("\n")
-    more = [style(f"  … {len(lines) - _MOST_SAID} more lines", "dim")] if len(lines) > _MOST_SAID else []
+    lines = (
+        Prose(style, lambda: width, base=styles, markdown=False, indent=2)
+        .whole(text.strip("\n"))
+        .split("\n")
+    )
+    more = (
+        [style(f"  … {len(lines) - _MOST_SAID} more lines", "dim")]
+        if len(lines) > _MOST_SAID
+        else []
+    )
     return [style("> ", "bold", "blue") + lines[0], *lines[1:_MOST_SAID], *more]
 
 
 def wrapped(style: Style, text: str, width: int, *styles: str) -> list[str]:
-    """Clean text of our own on as many lines as it needs, indented like its first; without a width, on one."""
-    return Prose(style, lambda: width or _NO_END, base=styles, markdown=False).whole(text).split("\n")
+    """Clean text of our own on as many lines as it needs, indented like its first; without a width,
+    on one.
+    """
+    return (
+        Prose(style, lambda: width or _NO_END, base=styles, markdown=False).whole(text).split("\n")
+    )
 
 
-def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = True, width: int = 0) -> list[str]:
-    """What a person must see before saying yes: what, how dangerous, why it is asked, and where it comes from."""
-    what = {"in_doubt": "may have happened", "budget": "needs more budget"}.get(request.about, "asks")
-    head = wrapped(style, f"? {clean(request.tool)} {what}: {one_line(request.preview.title, 200)}", width)
+def approval_lines(
+    style: Style, request: ApprovalRequested, *, preview: bool = True, width: int = 0
+) -> list[str]:
+    """What a person must see before saying yes: what, how dangerous, why it is asked, and where it
+    comes from.
+    """
+    what = {"in_doubt": "may have happened", "budget": "needs more budget"}.get(
+        request.about, "asks"
+    )
+    head = wrapped(
+        style, f"? {clean(request.tool)} {what}: {one_line(request.preview.title, 200)}", width
+    )
     head[0] = style("? ", "bold", "magenta") + style(head[0].removeprefix("? "), "bold")
     risk = wrapped(style, f"  risk {request.risk} · {one_line(request.why, 300)}", width)
-    risk[0] = risk[0].replace(f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1)
+    risk[0] = risk[0].replace(
+        f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1
+    )
     lines = head + risk
     if request.asker is not None:
-        lines += wrapped(style, f"  a subagent asks, whose task is: {one_line(request.asker.task, 300)}", width)
+        lines += wrapped(
+            style, f"  a subagent asks, whose task is: {one_line(request.asker.task, 300)}", width
+        )
     for line in _flow_lines(request):
         lines += wrapped(style, line, width, "yellow")
     if request.policies:
-        lines += wrapped(style, f"  policy {one_line(', '.join(request.policies), 200)}", width, "dim")
+        lines += wrapped(
+            style, f"  policy {one_line(', '.join(request.policies), 200)}", width, "dim"
+        )
     if request.cost_microusd:
         lines.append(style(f"  cost so far {formatting.money(request.cost_microusd)}", "dim"))
     if request.expires_ms:
         left = request.expires_ms - int(time.time() * 1000)
-        lines.append(style(f"  counts as denied in {formatting.duration(max(0, left) // 1000 * 1000)}", "dim"))
+        lines.append(
+            style(
+                f"  counts as denied in {formatting.duration(max(0, left) // 1000 * 1000)}", "dim"
+            )
+        )
     return lines + (preview_lines(style, request.preview) if preview else [])
 
 
 def _flow_lines(request: ApprovalRequested) -> list[str]:
-    """What the agent has read that matters here: what may have asked for this call, and what could go where."""
+    """What the agent has read that matters here: what may have asked for this call, and what could
+    go where.
+    """
     flow, label = request.flow, request.label
     if flow is None:
         if label.integrity == "trusted" or request.about != "tool":
             return []
-        return [f"  the agent has read untrusted content from {one_line(', '.join(label.sources) or 'outside', 200)}"]
+        return [
+            "  the agent has read untrusted content from"
+            f" {one_line(', '.join(label.sources) or 'outside', 200)}"
+        ]
     where = one_line(", ".join(flow.sinks), 200) or "elsewhere"
     lines = []
     for each in flow.sources:
-        by = ", ".join(filter(None, (clean(each.tool), f"entry {each.seq}" if each.seq else "earlier")))
+        by = ", ".join(
+            filter(None, (clean(each.tool), f"entry {each.seq}" if each.seq else "earlier"))
+        )
         name = f"{one_line(each.source, 160)} ({by})"
         if each.untrusted:
             lines.append(f"  untrusted: {name} may have asked for this")
@@ -117,7 +175,9 @@ def _flow_lines(request: ApprovalRequested) -> list[str]:
             lines.append(f"  {label.confidentiality}: {name} → {where}")
     if flow.sends_private:
         # That no policy permits it is why it is asked, and said there.
-        lines.append(f"  a wider yes than once lets {label.confidentiality} data go there from now on")
+        lines.append(
+            f"  a wider yes than once lets {label.confidentiality} data go there from now on"
+        )
     return lines
 
 
@@ -132,7 +192,12 @@ def preview_lines(style: Style, preview: Preview, *, whole: bool = False) -> lis
         ]
     if preview.length or (hides(preview) and not whole):
         length = preview.length or len(preview.body)
-        shown.append(style(f"    {length:,} characters in all, SHA-256 of what will run {preview.digest[:16]}", "dim"))
+        shown.append(
+            style(
+                f"    {length:,} characters in all, SHA-256 of what will run {preview.digest[:16]}",
+                "dim",
+            )
+        )
     return shown
 
 
@@ -168,7 +233,10 @@ def summary(entry: Entry, width: int = 0) -> str:
         case InputReceived(text=text) | RunCompleted(text=text):
             said = text
         case ModelReplied() as reply:
-            calls = ", ".join(f"{call.tool} {formatting.about(call.arguments, 40)}".rstrip() for call in reply.calls)
+            calls = ", ".join(
+                f"{call.tool} {formatting.about(call.arguments, 40)}".rstrip()
+                for call in reply.calls
+            )
             said = " → ".join(filter(None, (reply.text, calls)))
             said = f"(incomplete) {said}" if reply.stop == "interrupted" else said
         case ModelFailed(failure=failure, message=message, text=text):
@@ -186,7 +254,11 @@ def summary(entry: Entry, width: int = 0) -> str:
         case ApprovalRequested() as request:
             said = f"{request.tool}: {request.preview.title}"
         case ApprovalResolved() as resolved:
-            edited = f"with edited arguments: {_compact(resolved.arguments)} " if resolved.arguments is not None else ""
+            edited = (
+                f"with edited arguments: {_compact(resolved.arguments)} "
+                if resolved.arguments is not None
+                else ""
+            )
             said = f"{resolved.decision} ({resolved.scope}) {edited}{resolved.reason}"
         case ToolUndone(changes=changes):
             said = ", ".join(change.path for change in changes)
@@ -211,7 +283,9 @@ def edited_lines(style: Style, before: Mapping[str, Any], after: Mapping[str, An
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
             old, new = (_as_lines(each[name]) if name in each else [] for each in (before, after))
-            body += unified_diff(old, new, f"{name} as proposed", f"{name} as edited", lineterm="", n=2)
+            body += unified_diff(
+                old, new, f"{name} as proposed", f"{name} as edited", lineterm="", n=2
+            )
     return preview_lines(style, Preview("diff", "", "\n".join(body)), whole=True)
 
 
@@ -227,4 +301,8 @@ def _compact(arguments: Mapping[str, Any]) -> str:
 
 def _plain(entry: Entry) -> str:
     fields = msgspec.json.decode(bytes(entry.event))
-    return " ".join(f"{key}={value}" for key, value in fields.items() if key != "kind" and not isinstance(value, dict | list))
+    return " ".join(
+        f"{key}={value}"
+        for key, value in fields.items()
+        if key != "kind" and not isinstance(value, dict | list)
+    )

@@ -1,7 +1,9 @@
-"""Words of a model on a terminal while they stream: lines break between words, and light Markdown is shown instead of spelled.
+"""Words of a model on a terminal while they stream: lines break between words, and light Markdown
+is shown instead of spelled.
 
-Nothing is lost: a mark is taken away only when its other half has come and the text between is shown in its style; where no
-colours are wanted, marks stay as they are. What comes in is cleaned, so styles are the only sequences that go out.
+Nothing is lost: a mark is taken away only when its other half has come and the text between is
+shown in its style; where no colours are wanted, marks stay as they are. What comes in is cleaned,
+so styles are the only sequences that go out.
 """
 
 import re
@@ -28,7 +30,13 @@ class Prose:
     """`style` puts a clean text into styles; `width` is that of the terminal as it is now."""
 
     def __init__(
-        self, style: Callable[..., str], width: Callable[[], int], *, base: Styles = (), markdown: bool = True, indent: int = 0
+        self,
+        style: Callable[..., str],
+        width: Callable[[], int],
+        *,
+        base: Styles = (),
+        markdown: bool = True,
+        indent: int = 0,
     ) -> None:
         self._style = style
         self._width = width
@@ -70,15 +78,15 @@ class Prose:
         self._column = 0
 
     def _take(self, *, last: bool) -> str:
-        while self._at < len(self._raw) and (self._begin_line(last=last) if self._line_begins else self._step(last=last)):
+        while self._at < len(self._raw) and (
+            self._begin_line(last=last) if self._line_begins else self._step(last=last)
+        ):
             pass
         if last:
             self._flush()
         shown = "".join(self._out)
         self._out.clear()
         return shown
-
-    # --- lines ----------------------------------------------------------------------------------------------------------
 
     def _begin_line(self, *, last: bool) -> bool:
         """Look at how a line begins; False if that cannot be told yet."""
@@ -145,10 +153,10 @@ class Prose:
             self._at = found.end()
         return True
 
-    # --- spans ----------------------------------------------------------------------------------------------------------
-
     def _window(self, start: int) -> tuple[int, bool]:
-        """Where looking for the other half of a mark ends, and whether that is all there will be."""
+        """Where looking for the other half of a mark ends, and whether that is all there will
+        be.
+        """
         newline = self._raw.find("\n", start, start + _REACH)
         end = newline if newline >= 0 else min(len(self._raw), start + _REACH)
         return end, newline >= 0 or end == start + _REACH
@@ -158,7 +166,14 @@ class Prose:
         assert ticks is not None
         start = ticks.end()
         end, known = self._window(start)
-        closing = next((each for each in _TICKS.finditer(self._raw, start, end) if len(each[0]) == len(ticks[0])), None)
+        closing = next(
+            (
+                each
+                for each in _TICKS.finditer(self._raw, start, end)
+                if len(each[0]) == len(ticks[0])
+            ),
+            None,
+        )
         # Marks at the very end may become more of them.
         unsure = not (last or known) and (closing is None or closing.end() == len(self._raw))
         if unsure or (start == len(self._raw) and not last):
@@ -175,7 +190,13 @@ class Prose:
         start = self._at + 2
         if start >= len(self._raw) and not last and "\n" not in self._raw[self._at :]:
             return False
-        if self._raw[self._at : start] != "**" or self._raw[start : start + 1] in ("", " ", "\t", "\n", "*"):
+        if self._raw[self._at : start] != "**" or self._raw[start : start + 1] in (
+            "",
+            " ",
+            "\t",
+            "\n",
+            "*",
+        ):
             self._add("*")
             self._at += 1
             return True
@@ -189,11 +210,11 @@ class Prose:
             return True
         for number, piece in enumerate(_CODE.split(self._raw[start : closing.start()])):
             code = number % 2 == 1  # Every other one is what was found.
-            self._add_words(piece[1:-1] if code else piece, *(("cyan", "bold") if code else ("bold",)))
+            self._add_words(
+                piece[1:-1] if code else piece, *(("cyan", "bold") if code else ("bold",))
+            )
         self._at = closing.end()
         return True
-
-    # --- words ----------------------------------------------------------------------------------------------------------
 
     def _add_words(self, text: str, *styles: str) -> None:
         for piece in re.split(r"([ \t])", text):
@@ -227,7 +248,8 @@ class Prose:
             self._long = self._word_width > width
         for text, styles in self._word:
             self._print(text, *styles)
-        # A line that is exactly full is not left yet: a terminal breaks it only before the next character.
+        # A line that is exactly full is not left yet: a terminal breaks it only before the next
+        # character.
         self._column = (self._column - 1) % width + 1 if self._column else 0
         self._word.clear()
         self._word_width = 0
@@ -239,5 +261,9 @@ class Prose:
 
     def _print(self, text: str, *styles: str) -> None:
         if text:
-            self._out.append(self._style(text, *dict.fromkeys((*self._base, *styles))) if styles or self._base else text)
+            self._out.append(
+                self._style(text, *dict.fromkeys((*self._base, *styles)))
+                if styles or self._base
+                else text
+            )
             self._column += width_of(text)

@@ -1,7 +1,9 @@
-"""One reply while it streams, so that every word of it is shown exactly once, also when the connection or the daemon broke.
+"""One reply while it streams, so that every word of it is shown exactly once, also when the
+connection or the daemon broke.
 
-Pieces are not stored and may be missing after a break; the finished reply is stored and is the truth. Where both agree nothing
-is said twice; where they cannot be brought together the whole reply is shown again, and that is said.
+Pieces are not stored and may be missing after a break; the finished reply is stored and is the
+truth. Where both agree nothing is said twice; where they cannot be brought together the whole reply
+is shown again, and that is said.
 """
 
 from collections.abc import Callable
@@ -18,10 +20,12 @@ class ReplyText:
         self._turn: tuple[str, int] | None = None
         self._shown = ""
         self._current = ""
-        # Whether the pieces are known to come from the beginning of the turn, and whether to wait for the whole instead.
+        # Whether the pieces are known to come from the beginning of the turn, and whether to wait
+        # for the whole instead.
         self._sure = False
         self._quiet = False
-        # Set until the first piece after a connection was made: the turn under way may have begun without us.
+        # Set until the first piece after a connection was made: the turn under way may have begun
+        # without us.
         self._doubt = True
         self._ours: set[str] = set()
 
@@ -54,7 +58,9 @@ class ReplyText:
             self._show()
 
     def so_far(self, run_id: str, turn: int, text: str) -> None:
-        """Everything the turn has said: what was missed is there again, and no piece behind it can be missing."""
+        """Everything the turn has said: what was missed is there again, and no piece behind it can
+        be missing.
+        """
         self._doubt = False
         if self._turn != (run_id, turn):
             self._begin(run_id, turn)

@@ -1,18 +1,32 @@
-"""The tool calls of a session as they go by: with the arguments that were used in the end, and by whose answer they ran."""
+"""The tool calls of a session as they go by: with the arguments that were used in the end, and by
+whose answer they ran.
+"""
 
 import re
 from collections.abc import Callable
 
 from palyra.cli import formatting
 from palyra.cli.render import entries
-from palyra.core.events import AnyEvent, ApprovalResolved, Call, Entry, ModelReplied, ToolDecided, ToolFinished, ToolProposed
+from palyra.core.events import (
+    AnyEvent,
+    ApprovalResolved,
+    Call,
+    Entry,
+    ModelReplied,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+)
 
-# A decision by a grant names the approval in its reason; one by an answer of always, in the name of the policy.
+# A decision by a grant names the approval in its reason; one by an answer of always, in the name of
+# the policy.
 _APPROVAL = re.compile(r"\b(?:always-|approval )([0-9A-HJKMNP-TV-Z]{26})\b")
 
 
-class Calls:
-    """`answered_ms` gives the time at which an approval was answered that is not on this tape; 0 if nobody knows."""
+class ToolCallLines:
+    """`answered_ms` gives the time at which an approval was answered that is not on this tape; 0 if
+    nobody knows.
+    """
 
     def __init__(self, answered_ms: Callable[[str], int] = lambda approval_id: 0) -> None:
         self._answered_ms = answered_ms

@@ -1,6 +1,8 @@
-"""Finds secrets in text and replaces each with a stable placeholder. Nothing it has passed holds a secret it knows how to see."""
+"""Finds secrets in text and replaces each with a stable placeholder. Nothing it has passed holds a
+secret it knows how to see.
+"""
 
-from palyra.core.redaction.engine import PLACEHOLDER, Finding, Redactor
+from palyra.core.redaction.engine import PLACEHOLDER, Redactor, SecretFinding
 from palyra.core.redaction.stream import StreamRedactor
 
-__all__ = ["PLACEHOLDER", "Finding", "Redactor", "StreamRedactor"]
+__all__ = ["PLACEHOLDER", "SecretFinding", "Redactor", "StreamRedactor"]

@@ -1,4 +1,6 @@
-"""Values that are secret because of the name in front of them. The name decides how much the value must look like a secret."""
+"""Values that are secret because of the name in front of them. The name decides how much the value
+must look like a secret.
+"""
 
 import re
 from bisect import bisect_left
@@ -6,28 +8,59 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from palyra.core.redaction import encodings, shapes
-from palyra.core.redaction.formats import Hit
+from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.names import is_name
 from palyra.core.redaction.work import UNREAD, Work
 
-# password: people choose them, so they may be words. secret: machines draw them. key: may also name a column, a cache, a lock.
+# password: people choose them, so they may be words. secret: machines draw them. key: may also name
+# a column, a cache, a lock.
 Kind = Literal["password", "secret", "key"]
 
 KEYWORD = re.compile(
     r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|wd|sw|w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|credentials?|unseal|key|a(?:uth|ccess)|license|bearer|"
-    r"kennwort|contrase[nñ]a|senha|mot de passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|パスワード|비밀번호|암호|[sş]ifre"
+    r"kennwort|contrase[nñ]a|senha|mot de"
+    r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|パスワード|비밀번호|암호|[sş]ifre"
 )
 # How keywords begin, so that text without any is done.
 _STEMS = (
-    *("pass", "secret", "token", "key", "auth", "access", "private", "credential", "pw", "psw", "pssw", "tkn", "pat", "salt"),
-    *("unseal", "bearer", "license", "kennwort", "contrase", "senha", "mot de passe", "mdp", "wachtwoord", "haslo", "heslo"),
+    *(
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "access",
+        "private",
+        "credential",
+        "pw",
+        "psw",
+        "pssw",
+        "tkn",
+        "pat",
+        "salt",
+    ),
+    *(
+        "unseal",
+        "bearer",
+        "license",
+        "kennwort",
+        "contrase",
+        "senha",
+        "mot de passe",
+        "mdp",
+        "wachtwoord",
+        "haslo",
+        "heslo",
+    ),
     "sifre",
 )
 _FOREIGN = ("hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "암호", "şifre")
 _SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal"})
 _KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat", "salt"})
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
-_DRAWN_KEY = re.compile(r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$")
+_DRAWN_KEY = re.compile(
+    r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"
+)
 
 # The name goes on and means something about the secret, not the secret.
 _ABOUT = re.compile(
@@ -38,8 +71,7 @@ _ABOUT = re.compile(
     r"pair|mgr|realm|serial\w*|number|identi\w+|cryptogram|sha\d{1,3}|md5|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info)$"
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
-_OPERATOR = re.compile(
-    r"""(?x)
+_OPERATOR = re.compile(r"""(?x)
     (?P<close>(?:\\*["'`]|[\])}>]|\*{1,3}|&quot;){0,3})
     (?P<op>
         </\w{1,40}>\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
@@ -53,25 +85,35 @@ _OPERATOR = re.compile(
       | [ \t]{1,4}
       | [\-_]
       | (?<=>)
-    )"""
+    )""")
+_TYPE = re.compile(
+    r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])"
 )
-_TYPE = re.compile(r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])")
 _QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
 _NAKED = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_.~\-]{13,511}={0,2}")
 # pw dipPr10Gg!: chosen, and no word of a sentence.
-_CHOSEN = re.compile(r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)[A-Za-z0-9!#$%&*+?@^_\-]{8,32}(?=[\s,.;)]|$)")
+_CHOSEN = re.compile(
+    r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)[A-Za-z0-9!#$%&*+?@^_\-]{8,32}(?=[\s,.;)]|$)"
+)
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
-_LATER = re.compile(r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)")
+_LATER = re.compile(
+    r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)"
+)
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 _FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
-_CONNECTION = re.compile(r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)[ ]?=[^;\n]{1,80};")
+_CONNECTION = re.compile(
+    r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
+    r" ]?=[^;\n]{1,80};"
+)
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
-_CODE = re.compile(r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]")
+_CODE = re.compile(
+    r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]"
+)
 _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _FAMILIAR = re.compile(
     r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|username|admin|root|(?:string|str|text|bytes|int|integer|number|bool|boolean|any)\??)$|^\w+@$"
@@ -92,7 +134,9 @@ _LONGEST_QUOTED = 512
 _JUDGED = 160  # the beginning of a value says what it is
 _LOOKED_AT, _JUDGEMENT = 8, 20  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
-_CLIENT = re.compile(r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})")
+_CLIENT = re.compile(
+    r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})"
+)
 _NEAR = 300
 _FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
@@ -111,7 +155,9 @@ class Value(NamedTuple):
 
 
 def named(lower: str) -> bool:
-    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes here: a loop takes longer."""
+    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes
+    here: a loop takes longer.
+    """
     return (
         "key" in lower
         or "pass" in lower
@@ -144,7 +190,9 @@ def named(lower: str) -> bool:
 
 
 def _keywords(lower: str) -> Iterator[re.Match[str]]:
-    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern for all of them."""
+    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern
+    for all of them.
+    """
     places: list[int] = []
     for stem in _STEMS if lower.isascii() else (*_STEMS, *_FOREIGN):
         at = lower.find(stem)
@@ -159,7 +207,7 @@ def _keywords(lower: str) -> Iterator[re.Match[str]]:
             yield found
 
 
-def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
+def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     """`lower` is `text` in lower case, character for character."""
     near: list[int] = []
     for keyword in _keywords(lower):
@@ -170,7 +218,7 @@ def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
         if text.startswith(text[start : end + 1], end + 1):
             continue  # the same name again: that one decides
         if not work.spend(_LOOKED_AT):
-            yield Hit(keyword.start(), len(text), UNREAD)
+            yield FormatMatch(keyword.start(), len(text), UNREAD)
             return
         hit = _behind(text, keyword, work)
         if hit is not None:
@@ -180,12 +228,12 @@ def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
         yield from _clients(text, near)
 
 
-def _clients(text: str, near: list[int]) -> Iterator[Hit]:
+def _clients(text: str, near: list[int]) -> Iterator[FormatMatch]:
     for found in _CLIENT.finditer(text):
         after = bisect_left(near, found.start() - _NEAR)
         is_near = after < len(near) and near[after] < found.start() + _NEAR
         if is_near and (shapes.is_random(found[1], 16) or _DOMAIN.fullmatch(found[1])):
-            yield Hit(*found.span(1), "client-id")
+            yield FormatMatch(*found.span(1), "client-id")
 
 
 def judge(name: str, value: str) -> bool:
@@ -194,40 +242,56 @@ def judge(name: str, value: str) -> bool:
     if not keywords or not is_name(name, keywords[-1]):
         return False
     rest = name[keywords[-1].end() :]
-    return not _ABOUT.search(rest) and _is_secret(_kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper()))
+    return not _ABOUT.search(rest) and _is_secret(
+        _kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
+    )
 
 
 def _kind(keyword: re.Match[str]) -> Kind:
     word = keyword[0]
     if word not in _SECRETS and word not in _KEYS:
         return "password"
-    if word in _SECRETS or (word == "key" and _DRAWN_KEY.search(keyword.string, max(0, keyword.start() - 12), keyword.start())):
+    if word in _SECRETS or (
+        word == "key"
+        and _DRAWN_KEY.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
+    ):
         return "secret"
     return "key"
 
 
-def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
+def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
     if not is_name(text, keyword):
         return None
     kind, end = _kind(keyword), keyword.end()
     tail = _tail(text, end)
     if tail is not None:
-        return Hit(*tail, kind)
+        return FormatMatch(*tail, kind)
     rest = _REST.match(text, end)
     assert rest is not None
     if rest[0] and (_ABOUT.search(rest[0]) or KEYWORD.search(rest[0].lower())):
         return None  # about the secret, or a later keyword in the same name decides
     value = _value(text, keyword, rest.end())
-    if value is not None and (len(value.text) < 4 or (not value.quoted and _CODE.match(value.text))):
+    if value is not None and (
+        len(value.text) < 4 or (not value.quoted and _CODE.match(value.text))
+    ):
         return None
-    if value is not None and len(value.text) > 40 and _AWS.search(text, max(0, keyword.start() - 24), end):
+    if (
+        value is not None
+        and len(value.text) > 40
+        and _AWS.search(text, max(0, keyword.start() - 24), end)
+    ):
         return None  # AWS draws forty characters
     if value is not None and _judged(kind, value, work):
-        return Hit(value.start, value.start + len(value.text), kind)
-    if value is not None and value.operator and kind != "key" and (second := _SECOND.match(text, value.start + len(value.text))):
-        return Hit(*second.span(1), kind) if shapes.is_random(second[1], 20) else None
+        return FormatMatch(value.start, value.start + len(value.text), kind)
+    if (
+        value is not None
+        and value.operator
+        and kind != "key"
+        and (second := _SECOND.match(text, value.start + len(value.text)))
+    ):
+        return FormatMatch(*second.span(1), kind) if shapes.is_random(second[1], 20) else None
     later = _LATER.match(text, rest.end()) if kind != "key" else None
-    return Hit(*later.span(1), kind) if later and shapes.is_random(later[1], 16) else None
+    return FormatMatch(*later.span(1), kind) if later and shapes.is_random(later[1], 16) else None
 
 
 def _tail(text: str, at: int) -> tuple[int, int] | None:
@@ -261,7 +325,11 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     elif operator.endswith("="):
         operator = "=" if operator[0] == "{" else operator
     shouting = text[keyword.start() : at].isupper()
-    if not operator and shouting and _SETTING.search(text, max(0, keyword.start() - 48), keyword.start()):
+    if (
+        not operator
+        and shouting
+        and _SETTING.search(text, max(0, keyword.start() - 48), keyword.start())
+    ):
         operator = "="
     quote = _QUOTE.match(text, start)
     if quote is not None:
@@ -275,7 +343,11 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     body = bare[0].partition("\\n")[0].rstrip(")]}.,:;\\|")
     if operator == "|" and "|" in body:
         return None  # alternatives of a pattern, columns of a table
-    if operator == ">" and found["close"].endswith(">") and text[bare.end() : bare.end() + 1] not in ("<", "\n", ""):
+    if (
+        operator == ">"
+        and found["close"].endswith(">")
+        and text[bare.end() : bare.end() + 1] not in ("<", "\n", "")
+    ):
         return None  # <user>:<password>@host is a form, not an element
     connection = operator == "=" and _is_field(text, keyword.start(), bare.end())
     then = text[start + len(body) : start + len(body) + 1]
@@ -290,7 +362,8 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
         return not _READING.search(text, max(0, keyword.start() - 16), keyword.start())
     # Two arguments: the name is a string and the first of them.
     return operator != "," or (
-        any(mark in close for mark in "\"'`") and _FIRST.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
+        any(mark in close for mark in "\"'`")
+        and _FIRST.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
     )
 
 
@@ -304,7 +377,10 @@ def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> V
     mark, start = quote[1], quote.end()
     mark = "]]>" if mark == "<![CDATA[" else mark
     end = text.find(mark, start, start + _LONGEST_QUOTED)
-    if len(mark) != 3 and (line := text.find("\n", start, end if end >= 0 else start + _LONGEST_QUOTED)) >= 0:
+    if (
+        len(mark) != 3
+        and (line := text.find("\n", start, end if end >= 0 else start + _LONGEST_QUOTED)) >= 0
+    ):
         end = line
     if end < 0:  # cut off, or not a string at all
         bare = _BARE.match(text, start)
@@ -337,7 +413,11 @@ def _is_secret(kind: Kind, value: Value) -> bool:
     if value.operator in (",", "("):  # two arguments in a row: often two names
         if _FAMILIAR.search(body):
             return False
-        return value.quoted and shapes.has_digit_and_letter(body) and (kind == "password" or _is_drawn(body, 12))
+        return (
+            value.quoted
+            and shapes.has_digit_and_letter(body)
+            and (kind == "password" or _is_drawn(body, 12))
+        )
     if not value.operator:
         if kind == "password" and not value.quoted and _CHOSEN.fullmatch(body):
             return not shapes.is_words(body) and not _FAMILIAR.search(body)
@@ -353,13 +433,25 @@ def _is_secret(kind: Kind, value: Value) -> bool:
         return kind == "secret"
     if kind == "secret":
         return _is_drawn(body, 8) or _is_phrase(body, value)
-    return _is_drawn(body, 16) and not encodings.is_readable(body) and not (_ALPHABET in body and _ALPHABET.upper() in body)
+    return (
+        _is_drawn(body, 16)
+        and not encodings.is_readable(body)
+        and not (_ALPHABET in body and _ALPHABET.upper() in body)
+    )
 
 
 def _is_path(body: str) -> bool:
     """Whether the value is a path or a flag; base64 may begin with a slash as well."""
-    drawn = body[0] == "/" and len(body) >= 20 and "." not in body and shapes.entropy(body) >= 4.2 and shapes.is_random(body, 20)
-    return not drawn and (body.startswith(("/", "./", "../", "~/", "--")) or _FILE.match(body) is not None)
+    drawn = (
+        body[0] == "/"
+        and len(body) >= 20
+        and "." not in body
+        and shapes.entropy(body) >= 4.2
+        and shapes.is_random(body, 20)
+    )
+    return not drawn and (
+        body.startswith(("/", "./", "../", "~/", "--")) or _FILE.match(body) is not None
+    )
 
 
 def _is_drawn(body: str, least: int) -> bool:
@@ -370,7 +462,9 @@ def _is_phrase(body: str, value: Value) -> bool:
     """A chosen secret: letters with a mark or two among them."""
     marks = sum(c in "#!$&*^@%" for c in body)
     letters = sum(c.isalpha() for c in body)
-    return value.quoted and letters >= 8 and 0 < marks <= len(body) // 4 and not _FAMILIAR.search(body)
+    return (
+        value.quoted and letters >= 8 and 0 < marks <= len(body) // 4 and not _FAMILIAR.search(body)
+    )
 
 
 def _is_password(body: str, value: Value) -> bool:
@@ -382,7 +476,9 @@ def _is_password(body: str, value: Value) -> bool:
     if value.connection and value.operator == "=":
         return True
     if shapes.has_digit_and_letter(body) or shapes.has_special(body):
-        in_code = not value.quoted and value.operator == "=" and value.then in ("(", ")", ".", ",", "[")
+        in_code = (
+            not value.quoted and value.operator == "=" and value.then in ("(", ")", ".", ",", "[")
+        )
         return not (in_code and _LOCAL_NAME.fullmatch(body)) and sum(c.isalnum() for c in body) >= 4
     if not body.isalpha() or len(body) < 5:
         return False

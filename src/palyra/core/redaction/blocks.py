@@ -1,14 +1,18 @@
-"""Private keys written over several lines, whole or in part: escaped, quoted, commented, or with a fence missing."""
+"""Private keys written over several lines, whole or in part: escaped, quoted, commented, or with a
+fence missing.
+"""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
-from palyra.core.redaction.formats import Hit
+from palyra.core.redaction.formats import FormatMatch
 
 # A form body writes the blanks as +.
-BEGIN = re.compile(r"-{2,5} ?BEGIN[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
+BEGIN = re.compile(
+    r"-{2,5} ?BEGIN[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}"
+)
 END = re.compile(r"-{2,5} ?END[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
 _EITHER = re.compile(BEGIN.pattern.replace("BEGIN", "(BEGIN|END)"))
 _PUBLIC = re.compile(r"-----BEGIN (?![A-Z0-9 ]*PRIVATE)[A-Z0-9 ]{3,40}-----")
@@ -17,7 +21,8 @@ _PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200
 LONGEST = 64 << 10
 # One line of a key body: base64 behind any comment marks or quotes, or a header such as DEK-Info.
 _BODY_LINE = re.compile(
-    r"[^\w\n]{0,40}(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n]{0,200})?(?:\n|\\n|$)"
+    r"[^\w\n]{0,40}(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment):"
+    r" [^\n]{0,200})?(?:\n|\\n|$)"
 )
 # The end of a body, read backwards.
 _GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
@@ -31,16 +36,22 @@ _LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z]?[A-Za-z0-9+/]{64}(?![A-Za-z
 _COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,63})[ \t]*$")
 
 
-def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
     yield from fenced(text)
     if "Private-Lines" in text:
         for found in _PUTTY.finditer(text):
-            yield Hit(*found.span(), "private-key")
+            yield FormatMatch(*found.span(), "private-key")
     if runs:
         yield from _lines(text, runs)
-        for found in _COMMENTED.finditer(text) if any(40 <= end - start <= 63 for start, end in runs) else ():
-            if len(found[1]) % 4 in (0, 1) and ("+" in found[1] or "/" in found[1][1:]) and _is_key_material(found[1]):
-                yield Hit(*found.span(1), "private-key")
+        for found in (
+            _COMMENTED.finditer(text) if any(40 <= end - start <= 63 for start, end in runs) else ()
+        ):
+            if (
+                len(found[1]) % 4 in (0, 1)
+                and ("+" in found[1] or "/" in found[1][1:])
+                and _is_key_material(found[1])
+            ):
+                yield FormatMatch(*found.span(1), "private-key")
 
 
 def public_spans(text: str) -> list[tuple[int, int]]:
@@ -55,7 +66,7 @@ def _next(positions: Sequence[int], after: int, otherwise: int) -> int:
     return positions[at] if at < len(positions) and positions[at] <= after + LONGEST else otherwise
 
 
-def fenced(text: str) -> Iterator[Hit]:
+def fenced(text: str) -> Iterator[FormatMatch]:
     """Private keys between their fences, or from the one fence that is there."""
     if "PRIVATE" not in text:
         return
@@ -66,21 +77,25 @@ def fenced(text: str) -> Iterator[Hit]:
         end = _next(closing, start, 0)
         if not end or end > _next(opening, start, end):  # no end, or another key begins before it
             end = _unclosed(text, body)
-        yield Hit(start, end, "private-key")
+        yield FormatMatch(start, end, "private-key")
     for start, end in ends:
         first = _unopened(text, start)
         if first < start:
-            yield Hit(first, end, "private-key")
+            yield FormatMatch(first, end, "private-key")
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Every fence at the beginning and at the end of a key, looked for around the word that all of them have."""
+    """Every fence at the beginning and at the end of a key, looked for around the word that all of
+    them have.
+    """
     begins: list[tuple[int, int]] = []
     ends: list[tuple[int, int]] = []
     at, last = text.find("PRIVATE"), 0
     while at >= 0:
         fence = (
-            _EITHER.search(text, max(at - _FENCE, last), at + _FENCE) if text.find("--", max(at - _FENCE, last), at) >= 0 else None
+            _EITHER.search(text, max(at - _FENCE, last), at + _FENCE)
+            if text.find("--", max(at - _FENCE, last), at) >= 0
+            else None
         )
         if fence:
             last = fence.end()
@@ -107,26 +122,34 @@ def _unopened(text: str, at: int) -> int:
     return at
 
 
-def _lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+def _lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
     """Single lines of a key body: PEM breaks base64 at 64, and hardly anything else does."""
     public: list[tuple[int, int]] | None = None
     for start, end in runs:
         for found in _LINE.finditer(text, start, end) if end - start >= 64 else ():
-            if not _is_key_material(found[0]) or not ("/" in found[0] or "+" in found[0] or _ends_line(text, *found.span())):
+            if not _is_key_material(found[0]) or not (
+                "/" in found[0] or "+" in found[0] or _ends_line(text, *found.span())
+            ):
                 continue
             public = public_spans(text) if public is None else public
             if not any(low <= found.start() < high for low, high in public):
-                yield Hit(*found.span(), "private-key")
+                yield FormatMatch(*found.span(), "private-key")
 
 
 def _ends_line(text: str, start: int, end: int) -> bool:
     """Alone, or the last thing in a line of a log: not what a name was given."""
     before = text[max(0, start - 8) : start]
     return (
-        before[-1:] in ("", "\n", " ", "\t") and before.rstrip()[-1:] not in ("=", ":") and text[end : end + 1] in ("", "\n", "\r")
+        before[-1:] in ("", "\n", " ", "\t")
+        and before.rstrip()[-1:] not in ("=", ":")
+        and text[end : end + 1] in ("", "\n", "\r")
     )
 
 
 def _is_key_material(line: str) -> bool:
-    mixed = any(c.isupper() for c in line) and any(c.islower() for c in line) and any(c.isdigit() for c in line)
+    mixed = (
+        any(c.isupper() for c in line)
+        and any(c.islower() for c in line)
+        and any(c.isdigit() for c in line)
+    )
     return mixed and shapes.entropy(line) >= 4.3 and not shapes.is_filler(line)

@@ -1,4 +1,6 @@
-"""Credentials recognised by the grammar around them: URLs, headers, command lines, calls. User and password go together."""
+"""Credentials recognised by the grammar around them: URLs, headers, command lines, calls. User and
+password go together.
+"""
 
 import binascii
 import re
@@ -6,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from palyra.core.redaction import shapes
-from palyra.core.redaction.formats import Hit
+from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.work import UNREAD, Work
 
 
@@ -15,7 +17,11 @@ def _is_pair(found: re.Match[str]) -> bool:
 
 
 def _is_strong_pair(found: re.Match[str]) -> bool:
-    return _is_pair(found) and (shapes.has_digit_and_letter(found[2]) or shapes.has_special(found[2])) and " " not in found[2]
+    return (
+        _is_pair(found)
+        and (shapes.has_digit_and_letter(found[2]) or shapes.has_special(found[2]))
+        and " " not in found[2]
+    )
 
 
 def _is_alone(found: re.Match[str]) -> bool:
@@ -23,7 +29,9 @@ def _is_alone(found: re.Match[str]) -> bool:
 
 
 def _is_strong_alone(found: re.Match[str]) -> bool:
-    return _is_alone(found) and (shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1]))
+    return _is_alone(found) and (
+        shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1])
+    )
 
 
 def _is_random(found: re.Match[str]) -> bool:
@@ -65,7 +73,9 @@ def _is_basic(value: str) -> bool:
 
 
 class _Rule(NamedTuple):
-    """`pattern` is tried where one of `literals` (lower case) begins. The secret is group 1, or all from there to group `last`."""
+    """`pattern` is tried where one of `literals` (lower case) begins. The secret is group 1, or all
+    from there to group `last`.
+    """
 
     name: str
     literals: tuple[str, ...]
@@ -75,7 +85,9 @@ class _Rule(NamedTuple):
     needs: tuple[str, ...] = ()  # one of these must stand anywhere in the text
 
 
-_NOBODYS = re.compile(r"0?123456789012?|((\d)\2{3}-?){3}|1234-5678-9012")  # accounts of the documentation
+_NOBODYS = re.compile(
+    r"0?123456789012?|((\d)\2{3}-?){3}|1234-5678-9012"
+)  # accounts of the documentation
 _PAIR = re.compile(rb"[\x21-\x39\x3b-\x7e]{0,128}:[\x20-\x7e]{0,256}")
 _CLASSES = (
     "NetworkCredential",
@@ -109,7 +121,9 @@ _NEAR = 400
 _JUDGEMENT = 36
 _JUDGED = 160  # the beginning of a value says what it is
 
-_TWO_STRINGS = re.compile(r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']")
+_TWO_STRINGS = re.compile(
+    r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
+)
 
 RULES = (
     _Rule(
@@ -119,19 +133,39 @@ RULES = (
         _is_pair,
         2,
     ),
-    _Rule("url-credentials", ("://",), re.compile(r"://([A-Za-z0-9_\-]{20,256})(?::x-oauth-basic|:)?@"), _is_token),
-    _Rule("url-credentials", (":thin:",), re.compile(r"(?i):thin:(\w{1,64})/([^\s/@\"']{4,128})@"), _is_pair, 2),
+    _Rule(
+        "url-credentials",
+        ("://",),
+        re.compile(r"://([A-Za-z0-9_\-]{20,256})(?::x-oauth-basic|:)?@"),
+        _is_token,
+    ),
+    _Rule(
+        "url-credentials",
+        (":thin:",),
+        re.compile(r"(?i):thin:(\w{1,64})/([^\s/@\"']{4,128})@"),
+        _is_pair,
+        2,
+    ),
     _Rule(
         "authorization",
         ("authorization",),
-        re.compile(r"(?i)authorization[\"']?\]?\s{0,4}[:=,]\s{0,8}[\"']?(?:[\w\-]{3,20}\s{1,4})?([A-Za-z0-9+/=_.~:\-|!]{6,4096})"),
+        re.compile(
+            r"(?i)authorization[\"']?\]?\s{0,4}[:=,]\s{0,8}[\"']?(?:[\w\-]{3,20}\s{1,4})?([A-Za-z0-9+/=_.~:\-|!]{6,4096})"
+        ),
         _is_header,
     ),
-    _Rule("bearer", ("bearer",), re.compile(r"(?i)bearer\s{1,4}([A-Za-z0-9+/=_.~\-]{16,4096})"), _is_random),
+    _Rule(
+        "bearer",
+        ("bearer",),
+        re.compile(r"(?i)bearer\s{1,4}([A-Za-z0-9+/=_.~\-]{16,4096})"),
+        _is_random,
+    ),
     _Rule(
         "basic-auth",
         (" -u", " --user", " --proxy-user"),
-        re.compile(r"(?i)\s(?:-u|--user|--proxy-user)(?:\s{1,4}|=)?[\"']?([^\s:\"'$]{1,128}):[\"']?([^\s\"'\\]{2,256})"),
+        re.compile(
+            r"(?i)\s(?:-u|--user|--proxy-user)(?:\s{1,4}|=)?[\"']?([^\s:\"'$]{1,128}):[\"']?([^\s\"'\\]{2,256})"
+        ),
         _is_pair,
         2,
         ("curl", "wget", "http"),
@@ -139,16 +173,24 @@ RULES = (
     _Rule(
         "password",
         ("identified",),
-        re.compile(r"(?i)identified\s{1,4}(?:with\s\w{1,32}\s)?by\s{1,4}(?:password\s)?[\"']([^\s\"']{4,128})[\"']"),
+        re.compile(
+            r"(?i)identified\s{1,4}(?:with\s\w{1,32}\s)?by\s{1,4}(?:password\s)?[\"']([^\s\"']{4,128})[\"']"
+        ),
         lambda found: (
-            _is_alone(found) and (found[0][0] == "I" or shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1]))
+            _is_alone(found)
+            and (
+                found[0][0] == "I"
+                or shapes.has_digit_and_letter(found[1])
+                or shapes.has_special(found[1])
+            )
         ),
     ),
     _Rule(
         "basic-auth",
         ("password for",),
         re.compile(
-            r"(?i)password for (?:the )?(?:user|account|login) [\"'`]([^\s\"'`]{1,64})[\"'`] is [\"'`]([^\s\"'`]{4,64})[\"'`]"
+            r"(?i)password for (?:the )?(?:user|account|login) [\"'`]([^\s\"'`]{1,64})[\"'`] is"
+            r" [\"'`]([^\s\"'`]{4,64})[\"'`]"
         ),
         _is_pair,
         2,
@@ -174,20 +216,26 @@ RULES = (
         "aws-key",
         ("aws",),
         re.compile(
-            r"(?i)aws[\w.\-]{0,24}(?:secret|sk)[\w.\- ]{0,16}[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+            r"(?i)aws[\w.\-]{0,24}(?:secret|sk)[\w.\-"
+            r" ]{0,16}[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
         ),
         lambda found: not found[1].endswith(("EXAMPLE", "EXAMPLEKEY")),
     ),
     _Rule(
         "aws-account",
         ("aws",),
-        re.compile(r"(?i)aws[_\-. ]?account[_\-. ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"),
+        re.compile(
+            r"(?i)aws[_\-. ]?account[_\-."
+            r" ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"
+        ),
         lambda found: _NOBODYS.fullmatch(found[1]) is None,
     ),
     _Rule(
         "password",
         ("machine ",),
-        re.compile(r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"),
+        re.compile(
+            r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"
+        ),
         _is_alone,
         1,
         ("password",),
@@ -218,16 +266,27 @@ RULES = (
         needs=("kty",),
     ),
     _Rule("token", ("appid=",), re.compile(r"(?i)appid=([0-9a-f]{32})(?![0-9a-z])"), _is_drawn),
-    _Rule("signature", ("signature=",), re.compile(r"(?i)signature=([0-9a-f]{64,1024}|[\w%+/\-]{40,400})"), _is_random),
+    _Rule(
+        "signature",
+        ("signature=",),
+        re.compile(r"(?i)signature=([0-9a-f]{64,1024}|[\w%+/\-]{40,400})"),
+        _is_random,
+    ),
     _Rule(
         "password",
         ("id/p", "id / p", "user/p", "login/p", "account/p"),
         re.compile(
-            r"(?i)\w{2,8} ?/ ?p(?:ass(?:wor[dt]|wd|code|phrase)?|wd?|swd?)\s{0,2}[:=\s]\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"
+            r"(?i)\w{2,8} ?/"
+            r" ?p(?:ass(?:wor[dt]|wd|code|phrase)?|wd?|swd?)\s{0,2}[:=\s]\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"
         ),
         _is_strong_alone,
     ),
-    _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
+    _Rule(
+        "password",
+        ("redis-cli",),
+        re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"),
+        _is_alone,
+    ),
     _Rule(
         "password",
         ("convertto-securestring",),
@@ -236,25 +295,52 @@ RULES = (
     ),
     _Rule("basic-auth", ("login(",), _TWO_STRINGS, _is_strong_pair, 2),
     _Rule("azure", ("sig=",), re.compile(r"sig=([A-Za-z0-9%/+]{43,80}(?:%3[dD]|=))"), _is_random),
-    _Rule("sonarqube", ("sonar.login",), re.compile(r"sonar\.login[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{40})"), _is_random),
-    _Rule("okta", ("00",), re.compile(r"(?<![\w\-])(00[\w\-]{40})(?![\w\-])"), _is_drawn, needs=("okta",)),
     _Rule(
-        "private-key", ("0x",), re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"), _is_wallet, needs=("wallet", "mnemonic")
+        "sonarqube",
+        ("sonar.login",),
+        re.compile(r"sonar\.login[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{40})"),
+        _is_random,
+    ),
+    _Rule(
+        "okta",
+        ("00",),
+        re.compile(r"(?<![\w\-])(00[\w\-]{40})(?![\w\-])"),
+        _is_drawn,
+        needs=("okta",),
+    ),
+    _Rule(
+        "private-key",
+        ("0x",),
+        re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"),
+        _is_wallet,
+        needs=("wallet", "mnemonic"),
     ),
 )
-_TRIVIAL = re.compile(r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*")
+_TRIVIAL = re.compile(
+    r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*"
+)
 
 
 def hinted(lower: str) -> bool:
     """Whether a rule may hold that needs neither a long run nor the name of a secret."""
-    if "://" in lower or "identified" in lower or "account" in lower or "login(" in lower or ":5432:" in lower or ":3306:" in lower:
+    if (
+        "://" in lower
+        or "identified" in lower
+        or "account" in lower
+        or "login(" in lower
+        or ":5432:" in lower
+        or ":3306:" in lower
+    ):
         return True
     return (" -" in lower or " /" in lower) and (
-        " -u" in lower or " --user" in lower or "redis-cli" in lower or any(program in lower for program in _PROGRAMS)
+        " -u" in lower
+        or " --user" in lower
+        or "redis-cli" in lower
+        or any(program in lower for program in _PROGRAMS)
     )
 
 
-def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
+def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     yield from _programs(text, lower, work)
     there: dict[str, bool] = {}
     for rule in RULES:
@@ -264,12 +350,12 @@ def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
             at = lower.find(literal) if _has(lower, literal, there) else -1
             while at >= 0:
                 if not work.spend(_TRIED):
-                    yield Hit(at, len(text), UNREAD)
+                    yield FormatMatch(at, len(text), UNREAD)
                     return
                 found = rule.pattern.match(text, at)
                 work.spend(_JUDGEMENT + (found.end() - at) // _LONG if found else 0)
                 if found and rule.holds(found):
-                    yield Hit(found.start(1), found.end(rule.last), rule.name)
+                    yield FormatMatch(found.start(1), found.end(rule.last), rule.name)
                 at = lower.find(literal, at + len(literal))
 
 
@@ -281,21 +367,25 @@ def _has(lower: str, word: str, there: dict[str, bool]) -> bool:
     return found
 
 
-def _programs(text: str, lower: str, work: Work) -> Iterator[Hit]:
+def _programs(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     """Commands that take a password: each line is looked at once, whatever stands in it."""
     flagged = " -p" in lower or " /p" in lower or " -w" in lower or " /w" in lower
     for program in _PROGRAMS if flagged else ():
         at = lower.find(program)
         while at >= 0:
             if not work.spend(_TRIED):
-                yield Hit(at, len(text), UNREAD)
+                yield FormatMatch(at, len(text), UNREAD)
                 return
             end = text.find("\n", at, at + _LONGEST_LINE)
             end = end if end >= 0 else min(len(text), at + _LONGEST_LINE)
             found = _PASSWORD_FLAG.search(text, at, end)
             if found and _is_real("", found[1]):
                 user = _USER_FLAG.search(text, at, found.start())
-                yield Hit(user.start(1) if user else found.start(1), found.end(1), "basic-auth" if user else "password")
+                yield FormatMatch(
+                    user.start(1) if user else found.start(1),
+                    found.end(1),
+                    "basic-auth" if user else "password",
+                )
             at = lower.find(program, end)
 
 
@@ -304,4 +394,6 @@ def _is_real(user: str, password: str) -> bool:
     password = password.strip("\"'")
     if len(password) < 4 or password == user or _TRIVIAL.fullmatch(password):
         return False
-    return not shapes.stands_for_value(password) and not password.startswith(("$", "{", "<", "%(", "%s", "["))
+    return not shapes.stands_for_value(password) and not password.startswith(
+        ("$", "{", "<", "%(", "%s", "[")
+    )

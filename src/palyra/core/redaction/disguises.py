@@ -1,4 +1,6 @@
-"""Readings of a text without what hides a secret from a pattern: characters nobody sees, look-alikes, breaks inside a token."""
+"""Readings of a text without what hides a secret from a pattern: characters nobody sees,
+look-alikes, breaks inside a token.
+"""
 
 import re
 import unicodedata
@@ -7,14 +9,16 @@ from functools import cache
 from typing import NamedTuple
 
 from palyra.core.redaction import shapes
-from palyra.core.redaction.encodings import Pieces, View
+from palyra.core.redaction.encodings import DecodedView, Pieces
 
 _UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\U000e0000-\U000e007f"
 )
 # Letters and digits that are only other shapes of ASCII: full width, mathematical, circled, raised.
-_SHAPED = "\u2070-\u209c\u2100-\u214f\u2460-\u24ff\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f130-\U0001f189"
+_SHAPED = (
+    "\u2070-\u209c\u2100-\u214f\u2460-\u24ff\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f130-\U0001f189"
+)
 _TWINS = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u0501\u051b\u0410\u0412\u0415\u041a\u041c\u041d"
@@ -33,10 +37,12 @@ _DISGUISED = re.compile(
 _ANY = re.compile(f"[{_UNSEEN}{_SHAPED}{_TWIN}]")
 _PART = re.compile(f"([{_UNSEEN}]+)|([{_SHAPED}{_TWIN}]+)")
 
-# A token may go on behind a line break: what stands on either side of it, without blanks. A string may end and begin again there.
+# A token may go on behind a line break: what stands on either side of it, without blanks. A string
+# may end and begin again there.
 _TOKEN = r"A-Za-z0-9_\-+/.~%!@#$&*=?^"
 _BREAK = re.compile(
-    rf"\n(?:(?<=[{_TOKEN}:\\\"']\n)|(?<=[{_TOKEN}:\\\"']\r\n))[ \t]{{0,40}}(?:[>#*|][ \t]{{1,4}})?([\"']?)(?=[{_TOKEN}]{{3}})"
+    rf"\n(?:(?<=[{_TOKEN}:\\\"']\n)|(?<=[{_TOKEN}:\\\"']\r\n))[ \t]{{0,40}}(?:[>#*|]["
+    rf" \t]{{1,4}})?([\"']?)(?=[{_TOKEN}]{{3}})"
 )
 _HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}(?:[:|][{_TOKEN}]{{8,512}}){{0,3}}")
 _REST_OF_URL = re.compile(rf"[{_TOKEN}:]{{3,512}}")
@@ -65,7 +71,9 @@ _ANOTHER = re.compile(
 _WORTH = re.compile(
     r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|[0-9A-F]{6}|://|[\"']|[A-Za-z0-9]{2}[_\-.][A-Za-z0-9_\-.]{6}"
 )
-_RIGHT = re.compile(rf"[A-Za-z!#$%&*+?@^~]{{0,24}}[0-9]|[A-Za-z]{{0,24}}(?:[a-z][A-Z]|[A-Z]{{2}}[a-z])[{_TOKEN}]{{14}}")
+_RIGHT = re.compile(
+    rf"[A-Za-z!#$%&*+?@^~]{{0,24}}[0-9]|[A-Za-z]{{0,24}}(?:[a-z][A-Z]|[A-Z]{{2}}[a-z])[{_TOKEN}]{{14}}"
+)
 _NEAREST = 40
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{24,40}")
 _NAMING = re.compile(r"[ \t]*[:=(\[]")
@@ -74,8 +82,10 @@ _VALUE = re.compile(r"[ \t]*(?:[\"']?value[\"']?[ \t]*[:=]|<\w)")
 _LONG = 16  # what is longer and looks drawn is no name
 
 
-def plainer(text: str) -> View | None:
-    """`text` with shaped letters as ASCII and without what nobody sees; None if that is the same."""
+def plainer(text: str) -> DecodedView | None:
+    """`text` with shaped letters as ASCII and without what nobody sees; None if that is the
+    same.
+    """
     if text.isascii() or _ANY.search(text) is None or _DISGUISED.search(text) is None:
         return None
     view = Pieces()
@@ -116,7 +126,9 @@ class _Join(NamedTuple):
 
 
 class Joined(Pieces):
-    """Every two lines that a token may go through, read as one. Only what goes across a break counts: the rest is seen without."""
+    """Every two lines that a token may go through, read as one. Only what goes across a break
+    counts: the rest is seen without.
+    """
 
     __slots__ = ("_joins", "_parts", "_size", "_whole")
 
@@ -143,7 +155,9 @@ class Joined(Pieces):
         self.text = "".join(self._parts)
 
     def counts(self, start: int, end: int, rule: str) -> bool:
-        """Whether a finding goes across a break. By its name alone a value counts only if both halves look drawn."""
+        """Whether a finding goes across a break. By its name alone a value counts only if both
+        halves look drawn.
+        """
         after = bisect_right(self._joins, start, key=lambda join: join.at)
         if after >= len(self._joins) or self._joins[after].at >= end:
             return False
@@ -153,7 +167,9 @@ class Joined(Pieces):
         if rule in ("password", "secret", "key"):
             return join.odd
         # Lines of base64 before or behind: the body of something longer.
-        return rule != "private-key" or not (_behind_base64(self._whole, join.start) or _before_base64(self._whole, join.end))
+        return rule != "private-key" or not (
+            _behind_base64(self._whole, join.start) or _before_base64(self._whole, join.end)
+        )
 
 
 def _behind_base64(text: str, at: int) -> bool:
@@ -215,7 +231,9 @@ def unbroken(text: str) -> Joined | None:
         right = text[start:end]
         odd, odd_too = _ODD.search(left) is not None, _ODD.search(right) is not None
         chosen = _CHOSEN.match(text, start) is not None
-        worth = odd or whole or url or chosen or (odd_too and len(right) >= _LONG) or _BEGUN.match(left)
+        worth = (
+            odd or whole or url or chosen or (odd_too and len(right) >= _LONG) or _BEGUN.match(left)
+        )
         if not worth or shapes.is_hashed(left):
             continue
         left_over -= 1
@@ -223,18 +241,26 @@ def unbroken(text: str) -> Joined | None:
             break  # a list of short values, each on a line of its own
         if not url and (_ANOTHER.match(right) or _is_name(text, start, end)):
             continue  # a name that is given a value begins a line of its own, and so does another token
-        if min(len(left), len(right)) >= _WRAPPED and (_behind_base64(text, at - len(left)) or _before_base64(text, end)):
+        if min(len(left), len(right)) >= _WRAPPED and (
+            _behind_base64(text, at - len(left)) or _before_base64(text, end)
+        ):
             continue
         joined = joined or Joined(text)
         cut = at - (left[-1] in "\\=")
-        joined.join((_beginning(text, at, len(left)), cut), (start, end + whole), odd=whole or chosen or (odd and odd_too))
+        joined.join(
+            (_beginning(text, at, len(left)), cut),
+            (start, end + whole),
+            odd=whole or chosen or (odd and odd_too),
+        )
     if joined is not None:
         joined.close()
     return joined
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    return _NAMING.match(text, end) is not None and not (end - start >= _LONG and shapes.is_random(text[start:end], _LONG))
+    return _NAMING.match(text, end) is not None and not (
+        end - start >= _LONG and shapes.is_random(text[start:end], _LONG)
+    )
 
 
 def _beginning(text: str, at: int, size: int) -> int:

@@ -1,7 +1,8 @@
-"""Values that look drawn at random and are given to a name that says nothing, as `shodan = "k3J…"`. Weak evidence, so strict.
+"""Values that look drawn at random and are given to a name that says nothing, as `shodan = "k3J…"`.
+Weak evidence, so strict.
 
-Digests, identifiers and pictures look drawn too: they are known by their alphabet (hex, no capitals), by the name in front of
-them, or by where they stand.
+Digests, identifiers and pictures look drawn too: they are known by their alphabet (hex, no
+capitals), by the name in front of them, or by where they stand.
 """
 
 import math
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from palyra.core.redaction import encodings, shapes
-from palyra.core.redaction.formats import Hit
+from palyra.core.redaction.formats import FormatMatch
 
 _VALUE = re.compile(r"(?=[^=]*[A-Z])(?=[^=]*[a-z])(?=[^=]*[0-9])[A-Za-z0-9_\-+/]{24,128}={0,2}")
 # name = "value", read backwards from the value: what stands between, and the name.
@@ -28,7 +29,7 @@ _SEPARATORS = re.compile(r"[_\-/]")
 _LEAST_PART = 16  # words and numbers that are joined have shorter parts
 
 
-def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
     for start, end in runs:
         if end - start < _LEAST:
             continue
@@ -39,7 +40,7 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
         value = _VALUE.fullmatch(text, at, end)
         name = _NAME.match(text[max(0, at - _BEFORE) : at][::-1]) if value else None
         if value and name and not _HARMLESS.search(name[1][::-1]) and _is_drawn(value[0]):
-            yield Hit(at, end, "drawn")
+            yield FormatMatch(at, end, "drawn")
 
 
 def _is_drawn(value: str) -> bool:
@@ -52,13 +53,19 @@ def _is_drawn(value: str) -> bool:
         or not all(sum(map(kind, value)) >= 3 for kind in kinds)
     ):
         return False
-    if shapes.is_made_up(value) or not shapes.is_random(value, _LEAST) or shapes.entropy(value) < 3.9:
+    if (
+        shapes.is_made_up(value)
+        or not shapes.is_random(value, _LEAST)
+        or shapes.entropy(value) < 3.9
+    ):
         return False
     return _unlikely(value) and not encodings.is_readable(value)
 
 
 def _unlikely(value: str) -> bool:
-    """Whether neighbouring letters follow each other as chance has it, not as words do: changes of case and of kind all along."""
+    """Whether neighbouring letters follow each other as chance has it, not as words do: changes of
+    case and of kind all along.
+    """
     changes = sum(_kind(a) != _kind(b) for a, b in pairwise(value))
     return changes >= 0.38 * len(value) and math.log2(len(set(value))) >= 3.9
 

@@ -1,4 +1,6 @@
-"""The same text in other clothes: escapes, base64, hex. Each view remembers where its characters came from."""
+"""The same text in other clothes: escapes, base64, hex. Each view remembers where its characters
+came from.
+"""
 
 import binascii
 import re
@@ -6,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
-from palyra.core.redaction.formats import Hit
+from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.work import Work
 
 # Worth a second reading only if an escape hides a printable character; %20 and \n hide nothing.
@@ -17,13 +19,29 @@ _ESCAPE = re.compile(
     r"\\u\{?([0-9a-fA-F]{4})\}?|\\x([0-9a-fA-F]{2})|%([0-9a-fA-F]{2})|\\([/\"'\\nrtbf])"
     r"|&(?:\#x([0-9a-fA-F]{1,4})|\#(\d{1,5})|(quot|amp|lt|gt|apos));|=(3D|2[0-9A-F])|\x1b\[[\d;]{0,16}m"
 )
-_NAMED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'"}
+_NAMED = {
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "b": "\b",
+    "f": "\f",
+    "quot": '"',
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "apos": "'",
+}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-]{16,}")
 _BASE64_WHOLE = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
-_WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\n[ \t]{0,16})+[A-Za-z0-9+/]{2,128}={0,2}")
+_WRAPPED = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\n["
+    r" \t]{0,16})+[A-Za-z0-9+/]{2,128}={0,2}"
+)
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){12,}")
 _PRINTABLE = re.compile(rb"[\x20-\x7e\r\n\t]{12,}")
-_BARE_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])([A-Za-z0-9+/_\-]{16,512})={0,2}(?![A-Za-z0-9+/_\-=])")
+_BARE_BASE64 = re.compile(
+    r"(?<![A-Za-z0-9+/_\-])([A-Za-z0-9+/_\-]{16,512})={0,2}(?![A-Za-z0-9+/_\-=])"
+)
 _BARE_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}){12,512}(?![0-9a-zA-Z])")
 _ALL_HEX = re.compile(r"[0-9a-fA-F]+")
 _WORD = re.compile(rb"[\x21-\x7e]{6,}")
@@ -33,7 +51,7 @@ _NEAR = 256
 _READ = 8  # so many characters of a view cost one unit of work
 
 
-class View:
+class DecodedView:
     """Decoded text, with the span of the original each part of it came from."""
 
     __slots__ = ("_ends", "_starts", "text")
@@ -48,8 +66,10 @@ class View:
         return self._starts[start], self._ends[end - 1]
 
 
-class Pieces(View):
-    """Decoded text in pieces: each stands for a stretch of the original, either as it is there or as one whole."""
+class Pieces(DecodedView):
+    """Decoded text in pieces: each stands for a stretch of the original, either as it is there or
+    as one whole.
+    """
 
     __slots__ = ("_at", "_from", "_same", "_to")
 
@@ -84,8 +104,9 @@ class Unread(Exception):
         self.at = at
 
 
-def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[View]:
-    """Every other reading of `text`. `runs` are its stretches without blanks or brackets, where encoded values live.
+def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[DecodedView]:
+    """Every other reading of `text`. `runs` are its stretches without blanks or brackets, where
+    encoded values live.
 
     Raise Unread when the budget is used up.
     """
@@ -95,7 +116,7 @@ def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[Vi
         yield view
 
 
-def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[View, int]]:
+def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[DecodedView, int]]:
     for start, end in _hiding(text):
         yield unescaped(text, start, end), start
     longest = 0
@@ -117,15 +138,17 @@ def hidden(text: str) -> bool:
     return "\\" in text or "%" in text or "&#" in text or "=3D" in text
 
 
-def bare(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    """Base64 or hex of one word that looks drawn: chance gives other bytes, and what is meant to be read has blanks."""
+def bare(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
+    """Base64 or hex of one word that looks drawn: chance gives other bytes, and what is meant to be
+    read has blanks.
+    """
     for start, end in runs:
         for found in _BARE_BASE64.finditer(text, start, end):
             if _is_drawn_inside(_decoded(found[1])):
-                yield Hit(*found.span(), "encoded")
+                yield FormatMatch(*found.span(), "encoded")
         for found in _BARE_HEX.finditer(text, start, end):
             if _is_drawn_inside(bytes.fromhex(found[0])):
-                yield Hit(*found.span(), "encoded")
+                yield FormatMatch(*found.span(), "encoded")
 
 
 def unwrapped(value: str) -> str:
@@ -144,17 +167,25 @@ def _decoded(run: str) -> bytes:
 
 
 def _is_drawn_inside(data: bytes) -> bool:
-    """Whether the bytes are one word that looks drawn: no identifier, no JSON, no run of the alphabet or of digits."""
+    """Whether the bytes are one word that looks drawn: no identifier, no JSON, no run of the
+    alphabet or of digits.
+    """
     if _WORD.fullmatch(data) is None or data[:1] in b"{[<":
         return False
     word = data.decode("ascii")
-    if shapes.UUID.fullmatch(word) or shapes.is_sequence(word) or sum(map(str.isalpha, word)) < _LEAST_LETTERS:
+    if (
+        shapes.UUID.fullmatch(word)
+        or shapes.is_sequence(word)
+        or sum(map(str.isalpha, word)) < _LEAST_LETTERS
+    ):
         return False
     return shapes.is_random(word, 12)
 
 
 def _hiding(text: str) -> Iterator[tuple[int, int]]:
-    """The lines in which an escape hides something, neighbours together; of a long line, only what stands near."""
+    """The lines in which an escape hides something, neighbours together; of a long line, only what
+    stands near.
+    """
     at = 0
     while found := _HIDES.search(text, at):
         start = max(at, found.start() - _NEAR, text.rfind("\n", 0, found.start()) + 1)
@@ -170,7 +201,7 @@ def _hiding(text: str) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def unescaped(text: str, low: int, high: int) -> View:
+def unescaped(text: str, low: int, high: int) -> DecodedView:
     view = Pieces()
     parts: list[str] = []
     at = low
@@ -203,13 +234,17 @@ def _char(found: re.Match[str]) -> str:
     return _NAMED.get(named, named) if named else ""
 
 
-def _joined(block: str, at: int) -> View:
+def _joined(block: str, at: int) -> DecodedView:
     kept = [i for i, c in enumerate(block) if not c.isspace()]
-    return View("".join(block[i] for i in kept), [at + i for i in kept], [at + i + 1 for i in kept])
+    return DecodedView(
+        "".join(block[i] for i in kept), [at + i for i in kept], [at + i + 1 for i in kept]
+    )
 
 
-def _from_base64(run: str, at: int) -> Iterator[View]:
-    """Readable stretches at any of the four alignments: a run may begin with characters that are not part of the encoding."""
+def _from_base64(run: str, at: int) -> Iterator[DecodedView]:
+    """Readable stretches at any of the four alignments: a run may begin with characters that are
+    not part of the encoding.
+    """
     if _ALL_HEX.fullmatch(run):
         return  # read as hex
     body = run.replace("-", "+").replace("_", "/")
@@ -217,13 +252,15 @@ def _from_base64(run: str, at: int) -> Iterator[View]:
     for skip in range(alignments):
         usable = (len(body) - skip) // 4 * 4
         rest = len(body) - skip - usable
-        piece = body[skip : skip + usable] + (body[skip + usable :] + "=" * (4 - rest) if rest > 1 else "")
+        piece = body[skip : skip + usable] + (
+            body[skip + usable :] + "=" * (4 - rest) if rest > 1 else ""
+        )
         data = binascii.a2b_base64(piece)
         for found in _PRINTABLE.finditer(data):
             yield _Quads(found[0].decode("ascii"), at + skip, found.start(), at + len(run))
 
 
-class _Quads(View):
+class _Quads(DecodedView):
     """Three bytes come from four characters; a finding covers every quad it touches."""
 
     __slots__ = ("_at", "_first", "_limit")
@@ -247,9 +284,13 @@ def is_readable(value: str) -> bool:
     return _PRINTABLE.fullmatch(binascii.a2b_base64(value)) is not None
 
 
-def _from_hex(run: str, at: int) -> Iterator[View]:
+def _from_hex(run: str, at: int) -> Iterator[DecodedView]:
     data = bytes.fromhex(run)
     for found in _PRINTABLE.finditer(data):
         first = at + 2 * found.start()
         size = len(found[0])
-        yield View(found[0].decode("ascii"), range(first, first + 2 * size, 2), range(first + 2, first + 2 * size + 2, 2))
+        yield DecodedView(
+            found[0].decode("ascii"),
+            range(first, first + 2 * size, 2),
+            range(first + 2, first + 2 * size + 2, 2),
+        )

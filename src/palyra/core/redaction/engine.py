@@ -1,4 +1,6 @@
-"""The one place that decides what in a text is secret and replaces it, span by span. What it returns, it would not touch again."""
+"""The one place that decides what in a text is secret and replaces it, span by span. What it
+returns, it would not touch again.
+"""
 
 import hmac
 import re
@@ -7,9 +9,18 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from palyra.core.redaction import assignments, blocks, credentials, disguises, drawn, encodings, formats, shapes
-from palyra.core.redaction.formats import Hit
-from palyra.core.redaction.known import Known, Learned
+from palyra.core.redaction import (
+    assignments,
+    blocks,
+    credentials,
+    disguises,
+    drawn,
+    encodings,
+    formats,
+    shapes,
+)
+from palyra.core.redaction.formats import FormatMatch
+from palyra.core.redaction.known import KnownValues, Learned
 from palyra.core.redaction.stream import StreamRedactor
 from palyra.core.redaction.work import UNREAD, Work
 from palyra.system import thread_pool
@@ -18,13 +29,18 @@ PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 KNOWN = "known"
 _DEPTH = 3  # base64 of JSON of base64 is as deep as real data goes
 _PASSES = 4  # taking a secret out can bring another to light; chains longer than this are made up
-# A long text is read window by window, each with its own budget: no step holds the interpreter for long.
+# A long text is read window by window, each with its own budget: no step holds the interpreter for
+# long.
 _WINDOW = 16 << 10
 _OVERLAP = 1 << 10  # longer than a value and what is looked at around it
 _EDGE = 512
 _INLINE = 4 << 10  # a longer text is not read on the event loop
-_ECHO = 8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
-_ECHOES = 64  # so many are looked for; a text with more is a list of secrets, each with its own context
+_ECHO = (
+    8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
+)
+_ECHOES = (
+    64  # so many are looked for; a text with more is a list of secrets, each with its own context
+)
 _AGAIN = 8  # so many characters that are read again cost one unit
 _PARAGRAPH = 2_048
 _SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
@@ -33,7 +49,7 @@ _LIKE_PUBLIC = ("private-key", "encoded", "drawn")  # what a certificate looks l
 _RANK = {KNOWN: 0, "private-key": 1, "password": 8, "secret": 8, "key": 9}
 
 
-class Finding(Struct, frozen=True):
+class SecretFinding(Struct, frozen=True):
     """A secret in the original text."""
 
     start: int
@@ -51,11 +67,15 @@ class Span(NamedTuple):
 
 
 class Redactor:
-    """`key` makes placeholders stable within one installation and useless outside it; `known` are exact secret values."""
+    """`key` makes placeholders stable within one installation and useless outside it; `known` are
+    exact secret values.
+    """
 
-    def __init__(self, key: bytes, known: Iterable[str] = (), learned: Learned | None = None) -> None:
+    def __init__(
+        self, key: bytes, known: Iterable[str] = (), learned: Learned | None = None
+    ) -> None:
         self._key = key
-        self._known = Known(known)
+        self._known = KnownValues(known)
         self._learned = learned or Learned()
         # Short texts without a secret, as far as was known then.
         self._clean: set[str] = set()
@@ -66,11 +86,13 @@ class Redactor:
         return Redactor(self._key, self._known.values | set(known), self._learned)
 
     def learn(self, values: Iterable[str]) -> None:
-        """From now on exactly these are known beside those it was made with, to everybody who holds it, on any thread."""
-        self._learned.known = Known(values)
+        """From now on exactly these are known beside those it was made with, to everybody who holds
+        it, on any thread.
+        """
+        self._learned.known = KnownValues(values)
 
-    def find(self, text: str) -> list[Finding]:
-        return [Finding(span.start, span.end, span.rule) for span in self.spans(text)]
+    def find(self, text: str) -> list[SecretFinding]:
+        return [SecretFinding(span.start, span.end, span.rule) for span in self.spans(text)]
 
     def redact(self, text: str) -> str:
         """`text` with a placeholder for each secret; the same object if there is none."""
@@ -89,38 +111,57 @@ class Redactor:
         return text
 
     def redact_head(self, text: str, most: int) -> str:
-        """The first `most` characters of `text`, redacted. Cut before: what nobody will see is not worth the work."""
+        """The first `most` characters of `text`, redacted. Cut before: what nobody will see is not
+        worth the work.
+        """
         return self.redact(text[: most + _OVERLAP])[:most]
 
     async def redacted(self, text: str) -> str:
         """`redact` for the event loop: a long text goes to another thread."""
-        return self.redact(text) if len(text) <= _INLINE else await thread_pool.everyday.do(self.redact, text)
+        return (
+            self.redact(text)
+            if len(text) <= _INLINE
+            else await thread_pool.everyday.do(self.redact, text)
+        )
 
     async def redacted_json(self, value: Any) -> Any:
         """`redact_json` for the event loop."""
-        return self.redact_json(value) if is_small(value, _INLINE) else await thread_pool.everyday.do(self.redact_json, value)
+        return (
+            self.redact_json(value)
+            if is_small(value, _INLINE)
+            else await thread_pool.everyday.do(self.redact_json, value)
+        )
 
-    def _remember(self, text: str, known: Known) -> None:
-        """`text` was clean with what was known when the look began. A set is replaced, never emptied: other threads look too."""
+    def _remember(self, text: str, known: KnownValues) -> None:
+        """`text` was clean with what was known when the look began. A set is replaced, never
+        emptied: other threads look too.
+        """
         if known is not self._clean_for or len(self._clean) >= _REMEMBERED:
             self._clean = set()
             self._clean_for = known
         self._clean.add(text)
 
     def redact_json(self, value: Any) -> Any:
-        """The same for every string inside, keys too; a name that says "secret" counts as context for its value."""
+        """The same for every string inside, keys too; a name that says "secret" counts as context
+        for its value.
+        """
         match value:
             case str():
                 return self.redact(value)
             case dict():
                 changed = {self._redact_key(k): self._redact_member(k, v) for k, v in value.items()}
                 same = len(changed) == len(value) and all(
-                    a is b and v is changed[b] for (a, v), b in zip(value.items(), changed, strict=False)
+                    a is b and v is changed[b]
+                    for (a, v), b in zip(value.items(), changed, strict=False)
                 )
                 return value if same else changed
             case list() | tuple():
                 items = [self.redact_json(item) for item in value]
-                return value if all(a is b for a, b in zip(value, items, strict=True)) else type(value)(items)
+                return (
+                    value
+                    if all(a is b for a, b in zip(value, items, strict=True))
+                    else type(value)(items)
+                )
             case _:
                 return value
 
@@ -128,7 +169,7 @@ class Redactor:
         return StreamRedactor(self)
 
     @property
-    def known(self) -> tuple[Known, Known]:
+    def known(self) -> tuple[KnownValues, KnownValues]:
         """What it was made with, and what it has learned until now."""
         return self._known, self._learned.known
 
@@ -148,16 +189,28 @@ class Redactor:
             found = list(self._scan(text, _DEPTH, Work(len(text))))
         else:
             found = [span for low, high in _windows(text) for span in self._window(text, low, high)]
-            found += (Span(*hit[:2], hit.rule, text[hit.start : hit.end]) for hit in blocks.fenced(text))
+            found += (
+                Span(*hit[:2], hit.rule, text[hit.start : hit.end]) for hit in blocks.fenced(text)
+            )
         if not found:
             return found
-        if any(span.rule in _LIKE_PUBLIC for span in found) and (public := blocks.public_spans(text)):
+        if any(span.rule in _LIKE_PUBLIC for span in found) and (
+            public := blocks.public_spans(text)
+        ):
             found = [span for span in found if not _is_public(span, public)]
         return _merge(text, [*found, *_echoes(text, found)])
 
     def _is_plain(self, text: str) -> bool:
-        """Whether this is one short paragraph without anything that a rule begins with. Most of what people say is."""
-        if len(text) > _PARAGRAPH or not text.isascii() or "\n" in text or self._known.values or self._learned.known.values:
+        """Whether this is one short paragraph without anything that a rule begins with. Most of
+        what people say is.
+        """
+        if (
+            len(text) > _PARAGRAPH
+            or not text.isascii()
+            or "\n" in text
+            or self._known.values
+            or self._learned.known.values
+        ):
             return False
         lower = text.lower()
         if assignments.named(lower) or encodings.hidden(text) or credentials.hinted(lower):
@@ -185,7 +238,12 @@ class Redactor:
         return self.redact(key) if isinstance(key, str) else key
 
     def _redact_member(self, key: Any, value: Any) -> Any:
-        if isinstance(key, str) and isinstance(value, str) and not PLACEHOLDER.search(value) and assignments.judge(key, value):
+        if (
+            isinstance(key, str)
+            and isinstance(value, str)
+            and not PLACEHOLDER.search(value)
+            and assignments.judge(key, value)
+        ):
             return self._placeholder("secret", value)
         return self.redact_json(value)
 
@@ -201,7 +259,9 @@ class Redactor:
             yield from self._undisguised(text, depth, work)
         if not runs and not named and not hidden and not credentials.hinted(lower):
             return
-        for hit in self._hits(text, lower, runs, work) if named else self._unnamed(text, lower, runs, work):
+        for hit in (
+            self._hits(text, lower, runs, work) if named else self._unnamed(text, lower, runs, work)
+        ):
             yield Span(hit.start, hit.end, hit.rule, text[hit.start : hit.end])
         if depth and (runs or hidden):
             yield from self._decoded(text, runs, depth, work)
@@ -219,7 +279,9 @@ class Redactor:
                 if joined.counts(inner.start, inner.end, inner.rule):
                     yield Span(*joined.original(inner.start, inner.end), inner.rule, inner.secret)
 
-    def _decoded(self, text: str, runs: list[tuple[int, int]], depth: int, work: Work) -> Iterator[Span]:
+    def _decoded(
+        self, text: str, runs: list[tuple[int, int]], depth: int, work: Work
+    ) -> Iterator[Span]:
         try:
             for view in encodings.views(text, runs, work):
                 for inner in self._scan(view.text, depth - 1, work):
@@ -227,11 +289,15 @@ class Redactor:
         except encodings.Unread as unread:
             yield Span(unread.at, len(text), UNREAD, text[unread.at :])
 
-    def _hits(self, text: str, lower: str, runs: list[tuple[int, int]], work: Work) -> Iterator[Hit]:
+    def _hits(
+        self, text: str, lower: str, runs: list[tuple[int, int]], work: Work
+    ) -> Iterator[FormatMatch]:
         yield from self._unnamed(text, lower, runs, work)
         yield from assignments.find(text, lower, work)
 
-    def _unnamed(self, text: str, lower: str, runs: list[tuple[int, int]], work: Work) -> Iterator[Hit]:
+    def _unnamed(
+        self, text: str, lower: str, runs: list[tuple[int, int]], work: Work
+    ) -> Iterator[FormatMatch]:
         yield from formats.find(text, runs)
         yield from blocks.find(text, runs)
         yield from encodings.bare(text, runs)
@@ -243,7 +309,9 @@ class Redactor:
 
 
 def _merge(text: str, spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order. Where some overlap, their union goes, under the name of the surest."""
+    """Disjoint spans in order. Where some overlap, their union goes, under the name of the
+    surest.
+    """
     merged: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         if span.end <= span.start:
@@ -318,7 +386,9 @@ def _echoes(text: str, found: list[Span]) -> Iterator[Span]:
 
 
 def is_small(value: Any, most: int) -> bool:
-    """Whether all strings inside have at most `most` characters together. Stops looking once they have more."""
+    """Whether all strings inside have at most `most` characters together. Stops looking once they
+    have more.
+    """
     left = most
     waiting = [value]
     while waiting:

@@ -9,14 +9,16 @@ from typing import NamedTuple
 from palyra.core.redaction import shapes, vendor_facts, vendors
 
 
-class Hit(NamedTuple):
+class FormatMatch(NamedTuple):
     start: int
     end: int
     rule: str
 
 
-class Row(NamedTuple):
-    """`drawn`: what the pattern finds must also look drawn at random. `walled`: nothing of base64 may stand in front."""
+class FormatRow(NamedTuple):
+    """`drawn`: what the pattern finds must also look drawn at random. `walled`: nothing of base64
+    may stand in front.
+    """
 
     rule: str
     pattern: str
@@ -42,40 +44,54 @@ _WORDY = re.compile(
 
 
 def _is_wordy(pattern: str) -> bool:
-    """Whether the row's prefix may be the end of a word: then no letter may stand in front of it."""
+    """Whether the row's prefix may be the end of a word: then no letter may stand in front of
+    it.
+    """
     return _WORDY.match(pattern) is not None
 
 
-def _rows() -> Iterator[Row]:
+def _rows() -> Iterator[FormatRow]:
     """Every row; one that begins with alternatives, as one row for each."""
     for row in _written():
         begins = _CHOICE.match(row.pattern) or _SET.match(row.pattern)
-        heads = (begins[1].split("|") if row.pattern.startswith("(") else list(begins[1])) if begins else [""]
+        heads = (
+            (begins[1].split("|") if row.pattern.startswith("(") else list(begins[1]))
+            if begins
+            else [""]
+        )
         for head in heads:
             yield row._replace(pattern=head + row.pattern[begins.end() if begins else 0 :])
 
 
-def _written() -> list[Row]:
+def _written() -> list[FormatRow]:
     return [
-        *(Row(rule, pattern) for rule, pattern in (*vendors.EXACT, *vendor_facts.exact())),
-        *(Row(rule, pattern, walled=True) for rule, pattern in (*vendors.WALLED, *vendor_facts.walled())),
-        *(Row(rule, pattern, drawn=True) for rule, pattern in vendors.RANDOM),
+        *(FormatRow(rule, pattern) for rule, pattern in (*vendors.EXACT, *vendor_facts.exact())),
+        *(
+            FormatRow(rule, pattern, walled=True)
+            for rule, pattern in (*vendors.WALLED, *vendor_facts.walled())
+        ),
+        *(FormatRow(rule, pattern, drawn=True) for rule, pattern in vendors.RANDOM),
     ]
 
 
 @cache
-def _joined() -> tuple[re.Pattern[str], tuple[Row, ...], re.Pattern[str], tuple[Row, ...]]:
-    """Two patterns for all rows, with the row of each group: those with a first letter, grouped by it, and those without.
+def _joined() -> tuple[
+    re.Pattern[str], tuple[FormatRow, ...], re.Pattern[str], tuple[FormatRow, ...]
+]:
+    """Two patterns for all rows, with the row of each group: those with a first letter, grouped by
+    it, and those without.
 
     Made when the first token may be there, not at the start.
     """
-    heads: dict[str, list[Row]] = {}
+    heads: dict[str, list[FormatRow]] = {}
     for row in _rows():
         first = _FIRST.match(row.pattern)
         heads.setdefault(first[0] if first else "", []).append(row)
     headless = heads.pop("")
-    ordered: list[Row] = []
-    body = "|".join(f"{head}(?:{'|'.join(_fronts(rows, ordered))})" for head, rows in sorted(heads.items()))
+    ordered: list[FormatRow] = []
+    body = "|".join(
+        f"{head}(?:{'|'.join(_fronts(rows, ordered))})" for head, rows in sorted(heads.items())
+    )
     others = "|".join(f"({row.pattern})" for row in headless)
     return (
         re.compile(body),
@@ -85,10 +101,12 @@ def _joined() -> tuple[re.Pattern[str], tuple[Row, ...], re.Pattern[str], tuple[
     )
 
 
-def _fronts(rows: list[Row], ordered: list[Row]) -> Iterator[str]:
-    """The rows of one first character by what may not stand in front of it, and by their second character; noted in order."""
+def _fronts(rows: list[FormatRow], ordered: list[FormatRow]) -> Iterator[str]:
+    """The rows of one first character by what may not stand in front of it, and by their second
+    character; noted in order.
+    """
     for front in (_NO_BASE64, _NO_NAME, _NO_WORD):
-        seconds: dict[str, list[Row]] = {}
+        seconds: dict[str, list[FormatRow]] = {}
         for row in rows:
             if _front(row) == front:
                 second = _FIRST.match(_rest(row))
@@ -96,22 +114,34 @@ def _fronts(rows: list[Row], ordered: list[Row]) -> Iterator[str]:
         parts = []
         for begin, same in sorted(seconds.items()):
             ordered += same
-            parts.append(f"{begin}(?:{'|'.join(f'({_rest(row).removeprefix(begin)})' for row in same)})")
+            parts.append(
+                f"{begin}(?:{'|'.join(f'({_rest(row).removeprefix(begin)})' for row in same)})"
+            )
         if parts:
             yield f"{front}(?:{'|'.join(parts)})"
 
 
-def _rest(row: Row) -> str:
+def _rest(row: FormatRow) -> str:
     return row.pattern.removeprefix("\\")[1:]
 
 
-def _front(row: Row) -> str:
-    return _NO_BASE64 if row.walled or row.pattern[0].isdigit() else _NO_NAME if _is_wordy(row.pattern) else _NO_WORD
+def _front(row: FormatRow) -> str:
+    return (
+        _NO_BASE64
+        if row.walled or row.pattern[0].isdigit()
+        else _NO_NAME
+        if _is_wordy(row.pattern)
+        else _NO_WORD
+    )
 
 
 @cache
 def _anchored() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple((literal, rule, re.compile(pattern)) for rule, literals, pattern in vendors.ANCHORED for literal in literals)
+    return tuple(
+        (literal, rule, re.compile(pattern))
+        for rule, literals, pattern in vendors.ANCHORED
+        for literal in literals
+    )
 
 
 # Every row needs such a run, so text without one is done.
@@ -120,7 +150,8 @@ _OUTSIDE = r"\s\"'`<>(){}\[\],;"
 _RUN = re.compile(rf"(?:[^{_OUTSIDE}]{{0,15}}+[{_OUTSIDE}]++)*+([^{_OUTSIDE}]{{16,}})")
 SHORTEST = 16  # shorter runs hold no token
 _SHORT = 4096
-# Small letters alone are a name in code, a path, a rule of dashes; nothing drawn or encoded lacks both capitals and digits.
+# Small letters alone are a name in code, a path, a rule of dashes; nothing drawn or encoded lacks
+# both capitals and digits.
 _DULL = re.compile(r"[a-z_.\-/=:#*+&|~!?@$%\\]+")
 
 
@@ -146,12 +177,16 @@ def runs(text: str) -> list[tuple[int, int]]:
     while run := _RUN.match(text, at):
         at = run.end()
         start = run.start(1)
-        if not (_DULL.fullmatch(text, start, at) or _PLAIN_HEX.fullmatch(text, start, at) or _DIGEST.fullmatch(text, start, at)):
+        if not (
+            _DULL.fullmatch(text, start, at)
+            or _PLAIN_HEX.fullmatch(text, start, at)
+            or _DIGEST.fullmatch(text, start, at)
+        ):
             found.append((start, at))
     return found
 
 
-def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
     if not runs:
         return
     headed, rows, headless, others = _joined()
@@ -168,30 +203,38 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
                 yield from _around(text, literal, rule, pattern)
 
 
-def _judged(found: re.Match[str], rows: Sequence[Row]) -> Hit | None:
+def _judged(found: re.Match[str], rows: Sequence[FormatRow]) -> FormatMatch | None:
     row = rows[(found.lastindex or 1) - 1]
     if found[0].isdigit():
         return None  # a number
     before = found.string[max(0, found.start() - 1) : found.start()]
-    if before.isalpha() and before.isascii() and (shapes.is_made_up(found[0]) or not shapes.is_random(found[0], 16)):
+    if (
+        before.isalpha()
+        and before.isascii()
+        and (shapes.is_made_up(found[0]) or not shapes.is_random(found[0], 16))
+    ):
         return None  # with a letter glued to it, it must look like one that was given to somebody
     if row.drawn:
-        return Hit(*found.span(), row.rule) if shapes.is_random(found[0]) else None
-    return None if _is_sample(found[0], row.rule) else Hit(*found.span(), row.rule)
+        return FormatMatch(*found.span(), row.rule) if shapes.is_random(found[0]) else None
+    return None if _is_sample(found[0], row.rule) else FormatMatch(*found.span(), row.rule)
 
 
-def _around(text: str, literal: str, rule: str, pattern: re.Pattern[str]) -> Iterator[Hit]:
+def _around(text: str, literal: str, rule: str, pattern: re.Pattern[str]) -> Iterator[FormatMatch]:
     at = text.find(literal)
     while at >= 0:
         found = pattern.search(text, max(0, at - vendors.REACH), at + 2 * vendors.REACH)
         if found:
-            yield Hit(*found.span(), rule)
+            yield FormatMatch(*found.span(), rule)
         # A match around any occurrence before this point would have been found.
         at = text.find(literal, max(found.end(), at + 1) if found else at + vendors.REACH)
 
 
 def _is_sample(token: str, rule: str) -> bool:
-    """Whether the token was never given to anybody: a form to fill in, or a key printed in documentation."""
+    """Whether the token was never given to anybody: a form to fill in, or a key printed in
+    documentation.
+    """
     if rule == "google" and hashlib.sha256(token.encode()).hexdigest()[:12] in vendors.PUBLISHED:
         return True
-    return vendors.EXAMPLE.fullmatch(token) is not None or (shapes.is_filler(token) and not token.startswith("hooks."))
+    return vendors.EXAMPLE.fullmatch(token) is not None or (
+        shapes.is_filler(token) and not token.startswith("hooks.")
+    )

@@ -1,4 +1,6 @@
-"""Exact values the vault holds, in every spelling they travel in. They need no judgement: wherever one stands, it goes."""
+"""Exact values the vault holds, in every spelling they travel in. They need no judgement: wherever
+one stands, it goes.
+"""
 
 import base64
 import json
@@ -15,8 +17,10 @@ _WORDS = re.compile(r"[A-Za-z']{0,15}(?:[\s,.!?;()]+[A-Za-z']{0,15})*")
 _BASE64_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
-class Known:
-    """The spellings of a set of values. Values shorter than four characters are left out: they would redact ordinary words."""
+class KnownValues:
+    """The spellings of a set of values. Values shorter than four characters are left out: they
+    would redact ordinary words.
+    """
 
     __slots__ = ("_encoded", "_plain", "broken", "values", "wordlike")
 
@@ -24,12 +28,19 @@ class Known:
         self.values = frozenset(value for value in values if len(value.strip()) >= SHORTEST)
         plain = {spelling: value for value in self.values for spelling in _spellings(value)}
         self._plain = sorted(plain.items(), key=lambda item: -len(item[0]))
-        encoded = {core: value for value in self.values if len(value) >= SHORTEST_ENCODED for core in _base64_cores(value.encode())}
+        encoded = {
+            core: value
+            for value in self.values
+            if len(value) >= SHORTEST_ENCODED
+            for core in _base64_cores(value.encode())
+        }
         self._encoded = sorted(encoded.items(), key=lambda item: -len(item[0]))
         # Spellings with a break inside: a stream must not let go of their beginning word by word.
         self.broken = tuple(spelling for spelling in plain if BREAK.search(spelling))
         # Whether a text of nothing but plain words may hold one.
-        self.wordlike = bool(self.broken) or any(_WORDS.fullmatch(spelling) for spelling in (*plain, *encoded))
+        self.wordlike = bool(self.broken) or any(
+            _WORDS.fullmatch(spelling) for spelling in (*plain, *encoded)
+        )
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Start, end and the value itself, of which the text may hold a spelling."""
@@ -50,12 +61,14 @@ class Known:
 
 
 class Learned:
-    """What a redactor and all that were made from it learn while they work. Swapped as a whole, so that any thread may look."""
+    """What a redactor and all that were made from it learn while they work. Swapped as a whole, so
+    that any thread may look.
+    """
 
     __slots__ = ("known",)
 
     def __init__(self) -> None:
-        self.known = Known(())
+        self.known = KnownValues(())
 
 
 def _spellings(value: str) -> set[str]:
@@ -64,7 +77,12 @@ def _spellings(value: str) -> set[str]:
         return found
     data = value.encode()
     dumped = json.dumps(value)[1:-1]
-    found |= {dumped, dumped.replace("/", "\\/"), json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(dumped)[1:-1]}
+    found |= {
+        dumped,
+        dumped.replace("/", "\\/"),
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        json.dumps(dumped)[1:-1],
+    }
     for encoded in (quote(value, safe=""), quote(value), quote_plus(value)):
         found |= {encoded, _lower_escapes(encoded)}
     # Escapes byte by byte read as one character a byte.
@@ -77,7 +95,9 @@ def _lower_escapes(encoded: str) -> str:
 
 
 def _base64_cores(data: bytes) -> set[str]:
-    """What base64 makes of `data` inside a larger text: one core per alignment, without the characters its neighbours share."""
+    """What base64 makes of `data` inside a larger text: one core per alignment, without the
+    characters its neighbours share.
+    """
     cores = set()
     for shift, first in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(b"\0" * shift + data).decode()

@@ -1,13 +1,32 @@
-"""Whether a word in a text is the name of a secret, or part of another word, of a type or of the name of a resource."""
+"""Whether a word in a text is the name of a secret, or part of another word, of a type or of the
+name of a resource.
+"""
 
 import re
 
 # Glued to a letter these are other words: compass, monkey, patch.
-_SHORT = frozenset({"pass", "pw", "psw", "key", "auth", "private", "access", "license", "pat", "salt", "bearer", "tkn", "pwd"})
+_SHORT = frozenset(
+    {
+        "pass",
+        "pw",
+        "psw",
+        "key",
+        "auth",
+        "private",
+        "access",
+        "license",
+        "pat",
+        "salt",
+        "bearer",
+        "tkn",
+        "pwd",
+    }
+)
 _GLUED_OWNER = re.compile(
     r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token)$"
 )
-# A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count once.
+# A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count
+# once.
 _OPEN = {
     "token": re.compile(
         r"(?i)(?:next|prev|previous|page|paging|pagination|continuation|continue|cursor|lock|sync|starting|resume|resumption|"
@@ -36,11 +55,15 @@ def is_name(text: str, keyword: re.Match[str]) -> bool:
         return False
     if keyword[0] in _SHORT and after.isupper() and text[end - 1].isupper() and after != "S":
         return False  # PATTERN, KEYBOARD
-    if (keyword[0] in _OPEN and _OPEN[keyword[0]].search(before)) or (before[-1:] in ":-/_" and _is_in_arn(text, start)):
+    if (keyword[0] in _OPEN and _OPEN[keyword[0]].search(before)) or (
+        before[-1:] in ":-/_" and _is_in_arn(text, start)
+    ):
         return False
     if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
         return False
-    return "::" not in (wide := text[max(0, start - _TYPE_REACH) : start]) or not _TYPE_NAME.search(wide)
+    return "::" not in (wide := text[max(0, start - _TYPE_REACH) : start]) or not _TYPE_NAME.search(
+        wide
+    )
 
 
 def _is_in_arn(text: str, at: int) -> bool:

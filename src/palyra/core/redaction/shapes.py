@@ -1,4 +1,6 @@
-"""What a value looks like on its own: drawn at random, a word, a name in code, a form to fill in. No context is known here."""
+"""What a value looks like on its own: drawn at random, a word, a name in code, a form to fill in.
+No context is known here.
+"""
 
 import math
 import re
@@ -7,15 +9,17 @@ from itertools import pairwise
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
-_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z][a-z]{2}(?![a-z])|[A-Z]{3,}(?![a-z])|[a-z]{1,2}(?![A-Za-z])")
+_WORD = re.compile(
+    r"[A-Z]?[a-z]{3,}|[A-Z][a-z]{2}(?![a-z])|[A-Z]{3,}(?![a-z])|[a-z]{1,2}(?![A-Za-z])"
+)
 _DIGITS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[_\-./:+]+")
-# A run of x or stars is a blank; so is one digit seven times over (unlike A, which is how base64 writes zero bytes).
+# A run of x or stars is a blank; so is one digit seven times over (unlike A, which is how base64
+# writes zero bytes).
 _FILLER = re.compile(r"[xX]{6}|\*{3}|\.{3}|…|(\d)\1{6}")
 
 # Values that stand for a value.
-_STANDS_FOR = re.compile(
-    r"""(?ix)
+_STANDS_FOR = re.compile(r"""(?ix)
       ^[\s.*_\-\#~]*$                                   # nothing but decoration
     | ^(.)\1*$                                         # one character, repeated
     | ^x+[\-_.x]*$ | x{4} | \*{3} | \.{3} | …
@@ -29,13 +33,13 @@ _STANDS_FOR = re.compile(
     | ^test(?:ing)?$ | ^tbd$ | ^todo
     | not[_\-. ]?(?:set|used|needed|required|a[_\-. ]?real)
     | ^(?:none|null|nil|undefined|true|false|yes|no|on|off|empty|default|optional|required|unset|unknown|n/a)$
-    """
-)
+    """)
 # A password nobody would call one: the name of the thing instead of the thing.
 _NAME_OF_IT = re.compile(
     r"(?i)(?:(?:my|the|your|new|old|user|db|admin|root|a|test|some|default|current|raw|plain|hashed|confirm|auth|access|client|api|app|"
     r"hash|enter|bad|wrong|invalid|forgot|reset|change|super|top|set|get|use|has|is|no|private|public|secret|encrypted|"
-    r"basic|bearer|login|account|key)?[_\-. ]?)(?:pass|passwd|passwords?|passphrase|pwd|pw|secrets?|tokens?|keys?|api[_\-]?key|"
+    r"basic|bearer|login|account|key)?[_\-."
+    r" ]?)(?:pass|passwd|passwords?|passphrase|pwd|pw|secrets?|tokens?|keys?|api[_\-]?key|"
     r"credentials?|auth|hash|user|username|login|value|string|str|text|bytes|input|data|name|type|field|var|variable)[_\-]?\d{0,3}"
 )
 _SPECIAL = re.compile(r"[^\w\s.,\-/:]")
@@ -44,7 +48,9 @@ _PARTS = re.compile(r"\.|->|::")
 _CALL = re.compile(r"[A-Za-z_$@&*!][\w$.]*(?:(?:->|::|\?\.)[\w.]*)*[(\[{]|[(\[{]")
 _PATTERN = re.compile(r"\(\?|\\[wdsbS]|\[\^?\w-\w|\]\*|\)\?|\.\*|\{\d,?\d*\}")
 _ALONG = re.compile(r"(?i)abcde|bcdef|aabbcc|12345|67890|qwert|asdfg|(?:fake){2}|example")
-_HASHED = re.compile(r"(?i)^(?:sha\d{1,3}|md5|h1|blake\w*|crc\w*|sri|pbkdf2\w*|urn|arn|xxh\w*)[\-:=_]")
+_HASHED = re.compile(
+    r"(?i)^(?:sha\d{1,3}|md5|h1|blake\w*|crc\w*|sri|pbkdf2\w*|urn|arn|xxh\w*)[\-:=_]"
+)
 
 
 def entropy(value: str) -> float:
@@ -59,7 +65,9 @@ def is_filler(value: str) -> bool:
 
 
 def stands_for_value(value: str) -> bool:
-    """Whether this is a placeholder, a template or a constant of the language rather than a value."""
+    """Whether this is a placeholder, a template or a constant of the language rather than a
+    value.
+    """
     return _STANDS_FOR.search(value) is not None or "EXAMPLE" in value or value.endswith("example")
 
 
@@ -70,7 +78,8 @@ def names_itself(value: str) -> bool:
 def is_code(value: str) -> bool:
     """Whether an unquoted value is code: a dotted name, a call, an index."""
     return _CALL.match(value) is not None or (
-        _DOTTED.match(value) is not None and not any(is_random(part, 16) for part in _PARTS.split(value))
+        _DOTTED.match(value) is not None
+        and not any(is_random(part, 16) for part in _PARTS.split(value))
     )
 
 
@@ -103,7 +112,9 @@ def has_digit_and_letter(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Whether the value reads as a name: words, numbers and separators, in snake, kebab, dotted or camel case."""
+    """Whether the value reads as a name: words, numbers and separators, in snake, kebab, dotted or
+    camel case.
+    """
     parts = [part for part in _SEPARATORS.split(value) if part]
     odd = sum(len(part) for part in parts if not _is_name(part))
     numbered = sum(part[-1].isdigit() and not part.isdigit() for part in parts)
@@ -122,11 +133,15 @@ def _is_name(part: str) -> bool:
     words = _WORD.findall(letters)
     letters = letters.replace(inside[0], "") if inside else letters
     # No word is that long, and a few letters may be left over: initials, a plural.
-    return all(len(word) <= 23 for word in words) and (len(letters) - sum(map(len, words))) * 4 <= len(letters)
+    return all(len(word) <= 23 for word in words) and (
+        len(letters) - sum(map(len, words))
+    ) * 4 <= len(letters)
 
 
 def is_random(value: str, least: int = 14) -> bool:
-    """Whether the value looks drawn at random: long, not words, and with the spread of characters that chance gives."""
+    """Whether the value looks drawn at random: long, not words, and with the spread of characters
+    that chance gives.
+    """
     if len(value) < least or is_filler(value) or is_words(value):
         return False
     digits = sum(map(len, _DIGITS.findall(value)))
@@ -141,4 +156,6 @@ def is_random(value: str, least: int = 14) -> bool:
 def lowered(text: str) -> str:
     """`text` in lower case, character for character: positions must hold."""
     lower = text.lower()
-    return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()  # the only one that grows
+    return (
+        lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()
+    )  # the only one that grows

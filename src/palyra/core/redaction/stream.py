@@ -1,4 +1,6 @@
-"""Redaction of text that arrives in pieces. A word is let go only when it is complete, so that no secret slips out in halves."""
+"""Redaction of text that arrives in pieces. A word is let go only when it is complete, so that no
+secret slips out in halves.
+"""
 
 import re
 from functools import lru_cache
@@ -43,7 +45,12 @@ class StreamRedactor:
             return self._overflow() if self._size > LONGEST_HELD else ""
         text = "".join(self._held) if len(self._held) > 1 else chunk
         cut = len(text) - len(chunk) + at
-        if self._hot <= 0 and not self._open and not self._wordlike and _PLAIN.fullmatch(text, 0, cut):
+        if (
+            self._hot <= 0
+            and not self._open
+            and not self._wordlike
+            and _PLAIN.fullmatch(text, 0, cut)
+        ):
             ready = text[:cut]
             if not _named(ready):
                 self._hold(text[cut:])
@@ -60,7 +67,9 @@ class StreamRedactor:
 
     @property
     def _wordlike(self) -> bool:
-        """Whether a known secret looks like plain words. Asked each time: one may be learned while the text arrives."""
+        """Whether a known secret looks like plain words. Asked each time: one may be learned while
+        the text arrives.
+        """
         made_with, learned = self._redactor.known
         return made_with.wordlike or learned.wordlike
 
@@ -69,9 +78,16 @@ class StreamRedactor:
         self._size = len(text)
 
     def _closed(self, chunk: str, at: int) -> bool:
-        """Whether the fence at the end of a private key has come, before `at` in `chunk`; only what is new is looked at."""
+        """Whether the fence at the end of a private key has come, before `at` in `chunk`; only what
+        is new is looked at.
+        """
         tail = "".join(self._held[-80:])
-        return blocks.END.search(tail, max(0, len(tail) - len(chunk) - 80), len(tail) - len(chunk) + at) is not None
+        return (
+            blocks.END.search(
+                tail, max(0, len(tail) - len(chunk) - 80), len(tail) - len(chunk) + at
+            )
+            is not None
+        )
 
     def _advance(self, text: str, cut: int) -> str:
         """Let go of `text` up to `cut`, or up to where something unfinished begins."""
@@ -121,9 +137,13 @@ class StreamRedactor:
     def _release(self, text: str) -> str:
         before = len(self._before)
         whole = self._before + text
-        spans = [_clipped(span, before) for span in self._redactor.spans(whole) if span.end > before]
+        spans = [
+            _clipped(span, before) for span in self._redactor.spans(whole) if span.end > before
+        ]
         shown = self._redactor.replace(whole, spans)[before:]
-        fresh = {span.secret for span in spans if len(span.secret) >= _ECHO and not span.secret.isalpha()}
+        fresh = {
+            span.secret for span in spans if len(span.secret) >= _ECHO and not span.secret.isalpha()
+        }
         fresh = fresh.difference(*(known.values for known in self._redactor.known))
         if fresh:
             self._redactor = self._redactor.with_known(fresh)

@@ -1,8 +1,9 @@
-"""More facts about tokens in short form, one per word: a prefix and `{alphabet, length}` for what is drawn behind it.
+"""More facts about tokens in short form, one per word: a prefix and `{alphabet, length}` for what
+is drawn behind it.
 
-Alphabets: w letters and digits, b the same with - and _, B base64, h hex, x hex in either case, l small letters and digits,
-u capitals and digits, d digits, s base58. Lengths: 40 exactly, 20-40 between, 40+ at least. {U} is a UUID. Where no length is open,
-the token must end.
+Alphabets: w letters and digits, b the same with - and _, B base64, h hex, x hex in either case, l
+small letters and digits, u capitals and digits, d digits, s base58. Lengths: 40 exactly, 20-40
+between, 40+ at least. {U} is a UUID. Where no length is open, the token must end.
 """
 
 import re
@@ -189,7 +190,11 @@ def _pattern(token: str) -> str:
         parts += [re.escape(token[at : part.start()]), _drawn(part)]
         at = part.end()
     pattern = "".join(parts) + re.escape(token[at:])
-    return pattern if token.endswith("+}") else pattern + (ENDW if token.rpartition("{")[2][0] == "b" else END)
+    return (
+        pattern
+        if token.endswith("+}")
+        else pattern + (ENDW if token.rpartition("{")[2][0] == "b" else END)
+    )
 
 
 def _drawn(part: re.Match[str]) -> str:

@@ -1,4 +1,6 @@
-"""Facts about tokens, one row per vendor format, each so strict that it needs no context. `vendor_facts` has more."""
+"""Facts about tokens, one row per vendor format, each so strict that it needs no context.
+`vendor_facts` has more.
+"""
 
 import re
 
@@ -7,8 +9,9 @@ UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 END = r"(?![A-Za-z0-9])"
 ENDW = r"(?![A-Za-z0-9_\-])"
 
-# (rule, pattern). A pattern begins where no letter precedes. Where it ends in an open class, the class is the boundary;
-# `END` and `ENDW` forbid a longer token: one character too many is something else.
+# (rule, pattern). A pattern begins where no letter precedes. Where it ends in an open class, the
+# class is the boundary; `END` and `ENDW` forbid a longer token: one character too many is something
+# else.
 EXACT: tuple[tuple[str, str], ...] = (
     ("aws-key", r"A3T[A-Z0-9]{17}" + END),
     ("aws-key", r"(?:AKIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + END),
@@ -24,7 +27,10 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("github", r"gh[pousr]_[A-Za-z0-9]{36,251}" + END),
     ("github", r"ghs_\d+_eyJ[\w.\-]{20,}"),
     ("github", r"github_pat_[A-Za-z0-9_]{36,255}"),
-    ("gitlab", r"gl(?:pat|dt|oas|rt|ptt|ft|imt|agent|soat|cbt|ffct|wt)-[\w\-]{20,}(?:\.[\w.]{2,20})?"),
+    (
+        "gitlab",
+        r"gl(?:pat|dt|oas|rt|ptt|ft|imt|agent|soat|cbt|ffct|wt)-[\w\-]{20,}(?:\.[\w.]{2,20})?",
+    ),
     ("gitlab", r"GR1348941[\w\-]{20}"),
     ("slack", r"xox[a-z]-\d{5,}(?:-[A-Za-z0-9]{6,})+"),
     ("slack", r"xoxe(?:\.xox[bp])?-\d-[A-Za-z0-9]{100,}"),
@@ -66,12 +72,18 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("notion", r"secret_[A-Za-z0-9]{43}" + END),
     ("tailscale", r"tskey-[a-z]+-[A-Za-z0-9]{10,}-[A-Za-z0-9]{20,}"),
     ("onepassword", r"ops_eyJ[A-Za-z0-9+/_\-]{200,}={0,3}"),
-    ("onepassword", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}" + END),
+    (
+        "onepassword",
+        r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}" + END,
+    ),
     ("sourcegraph", r"sgp_(?:local_|[0-9a-fA-F]{16}_)?[0-9a-fA-F]{40}" + END),
     ("sourcegraph", r"slk_[0-9a-f]{64}"),
     ("sourcegraph", r"sgd_[0-9a-f]{64}"),
     ("vault-token", r"hv[sbr]\.[\w\-]{24,}"),
-    ("doppler", r"dp\.(?:pt|st|sa|ct|scim|audit|said)\.(?:[\w\-]{2,35}\.)?[A-Za-z0-9]{40,44}" + END),
+    (
+        "doppler",
+        r"dp\.(?:pt|st|sa|ct|scim|audit|said)\.(?:[\w\-]{2,35}\.)?[A-Za-z0-9]{40,44}" + END,
+    ),
     ("figma", r"fig[duo]r?_[\w\-]{40,}"),
     ("grafana", r"glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}"),
     ("grafana", r"glc_[A-Za-z0-9+/]{32,}={0,3}"),
@@ -158,20 +170,36 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("wakatime", r"waka_" + UUID),
     ("xata", r"xau_[A-Za-z0-9]{40,}"),
     ("beamer", r"b_[a-z0-9=_\-]{44}" + ENDW),
-    ("authress", r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9\-]{10,32}\.[a-z0-9+/_=\-]{30,120}"),
+    (
+        "authress",
+        r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9\-]{10,32}\.[a-z0-9+/_=\-]{30,120}",
+    ),
     ("unkey", r"unkey_[A-Za-z0-9]{22,}"),
     ("mergify", r"mergify_application_key_[A-Za-z0-9]{20,}"),
     ("persona", r"persona_(?:sandbox|production)_" + UUID),
     ("twitter", r"AAAAAAAAAAAAAAAAAAAA[A-Za-z0-9]{6,40}%[23][A-F0-9][A-Za-z0-9%]{20,}"),
     ("jira", r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4}O[g-v][A-Za-z0-9+/]{26}"),
-    ("jwt", r"ey(?<![\w\-]{2}ey)[A-Za-z0-9_\-]{10,}\.ey[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{6,}){0,3}(?:\.(?![A-Za-z0-9]))?"),
-    ("jwt", r"eyJ(?<![\w\-]{2}eyJ)[A-Za-z0-9_\-]{14,}\.[A-Za-z0-9_\-]{0,}(?:\.[A-Za-z0-9_\-]{10,}){3}"),
+    (
+        "jwt",
+        r"ey(?<![\w\-]{2}ey)[A-Za-z0-9_\-]{10,}\.ey[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{6,}){0,3}(?:\.(?![A-Za-z0-9]))?",
+    ),
+    (
+        "jwt",
+        r"eyJ(?<![\w\-]{2}eyJ)[A-Za-z0-9_\-]{14,}\.[A-Za-z0-9_\-]{0,}(?:\.[A-Za-z0-9_\-]{10,}){3}",
+    ),
     ("password-hash", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"),
-    ("password-hash", r"\$[156y]\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{4,40}\$[./A-Za-z0-9]{22,86}" + END),
-    ("password-hash", r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}"),
+    (
+        "password-hash",
+        r"\$[156y]\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{4,40}\$[./A-Za-z0-9]{22,86}" + END,
+    ),
+    (
+        "password-hash",
+        r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
+    ),
 )
 
-# Letters and digits only, behind a short prefix: such a thing also turns up inside base64, so nothing of base64 may precede.
+# Letters and digits only, behind a short prefix: such a thing also turns up inside base64, so
+# nothing of base64 may precede.
 WALLED: tuple[tuple[str, str], ...] = (
     ("aws-key", r"ABSK[A-Za-z0-9+/]{100,}={0,2}"),
     ("google", r"AAAA[A-Za-z0-9_\-]{7}:[A-Za-z0-9_\-]{140}"),
@@ -199,14 +227,27 @@ RANDOM: tuple[tuple[str, str], ...] = (
     ("model-provider", r"fw_[A-Za-z0-9]{24}" + END),
 )
 
-# Rows known by something in their middle or at their end: (rule, literals, pattern). Looked for around the literal only,
-# because a pattern that opens with a wide class would be tried at every character.
+# Rows known by something in their middle or at their end: (rule, literals, pattern). Looked for
+# around the literal only, because a pattern that opens with a wide class would be tried at every
+# character.
 ANCHORED: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("azure", ("7Q~", "8Q~"), r"(?<![A-Za-z0-9_~.\-])[A-Za-z]?[A-Za-z0-9_~.\-]{3}[78]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~\-])"),
+    (
+        "azure",
+        ("7Q~", "8Q~"),
+        r"(?<![A-Za-z0-9_~.\-])[A-Za-z]?[A-Za-z0-9_~.\-]{3}[78]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~\-])",
+    ),
     ("azure", ("JQQJ99",), r"(?<![A-Za-z0-9])[A-Za-z]?[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}" + END),
     ("azure", ("AZDO",), r"(?<![A-Za-z0-9])[A-Za-z]?[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}" + END),
-    ("azure", ("+ASt", "+AMC", "+ABa", "ACDb"), r"[A-Za-z0-9/+]{76}(?:\+ASt|\+AMC|\+ABa|ACDb)[A-Za-z0-9/+]{5}[AQgw]=="),
-    ("azure", ("AIoT", "+ASb", "+AEh", "+ARm", "AzCa"), r"[A-Za-z0-9/+]{33}(?:AIoT|\+ASb|\+AEh|\+ARm|AzCa)[A-P][A-Za-z0-9/+]{5}="),
+    (
+        "azure",
+        ("+ASt", "+AMC", "+ABa", "ACDb"),
+        r"[A-Za-z0-9/+]{76}(?:\+ASt|\+AMC|\+ABa|ACDb)[A-Za-z0-9/+]{5}[AQgw]==",
+    ),
+    (
+        "azure",
+        ("AIoT", "+ASb", "+AEh", "+ARm", "AzCa"),
+        r"[A-Za-z0-9/+]{33}(?:AIoT|\+ASb|\+AEh|\+ARm|AzCa)[A-P][A-Za-z0-9/+]{5}=",
+    ),
     ("azure", ("AzFu",), r"[\w/+\-]{44}AzFu[\w/+\-]{5}[AQgw]=="),
     ("azure", ("AzSe",), r"[A-Za-z0-9]{42}AzSe[A-D][A-Za-z0-9]{5}" + END),
     ("azure", ("+ACR",), r"[A-Za-z0-9/+]{42}\+ACR[A-D][A-Za-z0-9]{5}"),
@@ -218,7 +259,8 @@ ANCHORED: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 REACH = 96
 
-# Keys that vendors publish with their own samples (AWS documentation; Firebase SDKs, as digests so that this file holds no key).
+# Keys that vendors publish with their own samples (AWS documentation; Firebase SDKs, as digests so
+# that this file holds no key).
 EXAMPLE = re.compile(r"A[KS]IA[A-Z0-9]{9}EXAMPLE")
 PUBLISHED = frozenset(
     {

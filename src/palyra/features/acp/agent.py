@@ -1,6 +1,7 @@
 """The agent in an editor: the Agent Client Protocol over the daemon's own API.
 
-The rule: the daemon decides. A run goes on whatever becomes of the editor, and a session that is loaded is told from its tape.
+The rule: the daemon decides. A run goes on whatever becomes of the editor, and a session that is
+loaded is told from its tape.
 """
 
 import os
@@ -36,22 +37,28 @@ class EditorAgent:
     def on_connect(self, conn: Any) -> None:
         self._editor.connection = conn
 
-    # --- what an editor asks ------------------------------------------------------------------------------------------
-
     async def initialize(self, protocol_version: int, **more: Any) -> schema.InitializeResponse:
         return schema.InitializeResponse(
             protocol_version=1,
             agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
-                prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
+                prompt_capabilities=schema.PromptCapabilities(
+                    image=True, audio=False, embedded_context=True
+                ),
                 mcp_capabilities=schema.McpCapabilities(http=False, sse=False),
-                session_capabilities=schema.SessionCapabilities(list=schema.SessionListCapabilities()),
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities()
+                ),
             ),
-            agent_info=schema.Implementation(name="palyra", title="Palyra", version=palyra.__version__),
+            agent_info=schema.Implementation(
+                name="palyra", title="Palyra", version=palyra.__version__
+            ),
             auth_methods=[],
         )
 
-    async def new_session(self, cwd: str, mcp_servers: Any = None, **more: Any) -> schema.NewSessionResponse:
+    async def new_session(
+        self, cwd: str, mcp_servers: Any = None, **more: Any
+    ) -> schema.NewSessionResponse:
         self._remark(mcp_servers)
         if not os.path.isabs(cwd):
             raise RequestError(INVALID_PARAMS, f"cwd is an absolute path, not {cwd[:200]!r}")
@@ -59,17 +66,26 @@ class EditorAgent:
         self._sessions[session.session_id] = session
         return schema.NewSessionResponse(session_id=session.session_id)
 
-    async def load_session(self, cwd: str, session_id: str, mcp_servers: Any = None, **more: Any) -> schema.LoadSessionResponse:
-        """Tell the conversation again from its tape, and go on with what is still under way in it."""
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Any = None, **more: Any
+    ) -> schema.LoadSessionResponse:
+        """Tell the conversation again from its tape, and go on with what is still under way in
+        it.
+        """
         self._remark(mcp_servers)
         session = await self._editor.call(lambda api: client.session(api, session_id))
         if session.workspace != _real(cwd):
-            raise RequestError(INVALID_PARAMS, f"this session works in {session.workspace or 'no folder'}: open that folder")
+            raise RequestError(
+                INVALID_PARAMS,
+                f"this session works in {session.workspace or 'no folder'}: open that folder",
+            )
         self._sessions[session.session_id] = session
         updates = Updates(session.workspace)
         after = await self._replay(session, updates, 0)
         unfinished = [
-            run for run in await self._editor.call(lambda api: client.runs(api, session.session_id)) if run.state not in TERMINAL
+            run
+            for run in await self._editor.call(lambda api: client.runs(api, session.session_id))
+            if run.state not in TERMINAL
         ]
         if not unfinished:
             # What ended between the two looks.
@@ -100,7 +116,9 @@ class EditorAgent:
             await self._editor.send(session.session_id, updates)
         return after
 
-    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **more: Any) -> schema.ListSessionsResponse:
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **more: Any
+    ) -> schema.ListSessionsResponse:
         found = await self._editor.call(lambda api: client.sessions(api, limit=_MOST_LISTED))
         wanted = _real(cwd) if cwd else ""
         return schema.ListSessionsResponse(
@@ -116,18 +134,26 @@ class EditorAgent:
             ]
         )
 
-    async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> schema.PromptResponse:
+    async def prompt(
+        self, session_id: str, prompt: list[Any], **more: Any
+    ) -> schema.PromptResponse:
         session = self._known(session_id)
         if session_id in self._following:
-            raise RequestError(REFUSED, "this session is still being worked on: wait, or cancel first")
+            raise RequestError(
+                REFUSED, "this session is still being worked on: wait, or cancel first"
+            )
         following = Following(self._editor, session, client.new_id())
         self._following[session_id] = following
         try:
             text, attachments = await self._editor.call(lambda api: message(api, session, prompt))
-            after = await self._editor.call(lambda api: client.head(api, client.session(api, session_id)))
+            after = await self._editor.call(
+                lambda api: client.head(api, client.session(api, session_id))
+            )
 
             def submit(api: Api) -> None:
-                client.submit(api, session_id, text, run_id=following.run_id, attachments=attachments)
+                client.submit(
+                    api, session_id, text, run_id=following.run_id, attachments=attachments
+                )
 
             end = await following.to_the_end(after, submit)
         finally:
@@ -145,13 +171,19 @@ class EditorAgent:
 
     def _known(self, session_id: str) -> Session:
         if session_id not in self._sessions:
-            raise RequestError(NOT_FOUND, f"there is no session {session_id[:64]!r} here: begin one, or load it first")
+            raise RequestError(
+                NOT_FOUND,
+                f"there is no session {session_id[:64]!r} here: begin one, or load it first",
+            )
         return self._sessions[session_id]
 
     def _remark(self, mcp_servers: Any) -> None:
         if mcp_servers:
             names = ", ".join(str(getattr(each, "name", "?")) for each in mcp_servers)
-            sys.stderr.write(f"palyra: MCP servers of the editor are not used ({names}): add them with `palyra mcp add`\n")
+            sys.stderr.write(
+                f"palyra: MCP servers of the editor are not used ({names}): add them with `palyra"
+                " mcp add`\n"
+            )
 
 
 def _stop(end: End) -> schema.StopReason:

@@ -1,4 +1,6 @@
-"""`palyra acp`: the agent in an editor that speaks the Agent Client Protocol, over standard input and output."""
+"""`palyra acp`: the agent in an editor that speaks the Agent Client Protocol, over standard input
+and output.
+"""
 
 import asyncio
 import logging
@@ -6,27 +8,35 @@ import sys
 from typing import Any
 
 from palyra.cli.commands import command
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import Unavailable
 
 
-@command("acp", help="Be the agent of an editor (Agent Client Protocol) on standard input and output.")
-def acp(state: State) -> None:
+@command(
+    "acp", help="Be the agent of an editor (Agent Client Protocol) on standard input and output."
+)
+def acp(state: CliState) -> None:
     try:
         from acp.agent.connection import AgentSideConnection
     except ImportError as error:
-        raise Unavailable("the package agent-client-protocol is missing: pip install 'palyra[acp]'") from error
+        raise Unavailable(
+            "the package agent-client-protocol is missing: pip install 'palyra[acp]'"
+        ) from error
     from palyra.client.http import Api
     from palyra.features.acp.agent import EditorAgent
     from palyra.features.acp.editor import Editor
-    from palyra.features.acp.stdio import Lines
+    from palyra.features.acp.stdio import StdioTransport
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="palyra acp: %(message)s")
 
     async def serve() -> None:
-        agent: Any = EditorAgent(Editor(lambda: Api(lambda: discovery.discover(state.home, state.env))))
-        connection = AgentSideConnection(agent, Lines(sys.stdin.buffer, sys.stdout.buffer), listening=False)
+        agent: Any = EditorAgent(
+            Editor(lambda: Api(lambda: discovery.discover(state.home, state.env)))
+        )
+        connection = AgentSideConnection(
+            agent, StdioTransport(sys.stdin.buffer, sys.stdout.buffer), listening=False
+        )
         try:
             await connection.listen()
         finally:

@@ -36,7 +36,9 @@ class Editor:
             await self.connection.session_update(session_id=session_id, update=update)
 
     async def note(self, session_id: str, words: str) -> None:
-        await self.connection.session_update(session_id=session_id, update=update_agent_message_text(f"\n\n*{words}*\n\n"))
+        await self.connection.session_update(
+            session_id=session_id, update=update_agent_message_text(f"\n\n*{words}*\n\n")
+        )
 
     def start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         task = asyncio.create_task(work)

@@ -1,6 +1,7 @@
 """What an editor's prompt is made of: words, files that it only names, and files that it brings.
 
-The rule: what is only named, the daemon reads itself, under its policies; what is brought is attached like a file in a chat.
+The rule: what is only named, the daemon reads itself, under its policies; what is brought is
+attached like a file in a chat.
 """
 
 import base64
@@ -26,7 +27,11 @@ def message(api: Api, session: Session, blocks: list[Any]) -> tuple[str, list[di
 
     def attach(name: str, data: bytes) -> None:
         where = f"/v1/sessions/{session.session_id}/files"
-        files.append(api.upload(where, attachments.Kept, data, _OCTETS, timeout_s=_UPLOAD_S, name=name[:200]).attaching)
+        files.append(
+            api.upload(
+                where, attachments.UploadedFile, data, _OCTETS, timeout_s=_UPLOAD_S, name=name[:200]
+            ).attaching
+        )
 
     for number, block in enumerate(blocks, 1):
         match block:
@@ -34,10 +39,14 @@ def message(api: Api, session: Session, blocks: list[Any]) -> tuple[str, list[di
                 words.append(text)
             case schema.ResourceContentBlock(uri=uri):
                 words.append(_named(uri, session.workspace))
-            case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
+            case schema.EmbeddedResourceContentBlock(
+                resource=schema.TextResourceContents(uri=uri, text=text)
+            ):
                 words.append(_shown(uri, session.workspace))
                 attach(os.path.basename(urlsplit(uri).path) or f"text-{number}.txt", text.encode())
-            case schema.EmbeddedResourceContentBlock(resource=schema.BlobResourceContents(uri=uri, blob=blob)):
+            case schema.EmbeddedResourceContentBlock(
+                resource=schema.BlobResourceContents(uri=uri, blob=blob)
+            ):
                 words.append(_shown(uri, session.workspace))
                 attach(os.path.basename(urlsplit(uri).path) or f"file-{number}", _decoded(blob))
             case schema.ImageContentBlock(data=data, mime_type=media):

@@ -1,6 +1,8 @@
-"""One run, told to an editor from where the editor stands to the run's end, with the questions that it asks on the way.
+"""One run, told to an editor from where the editor stands to the run's end, with the questions that
+it asks on the way.
 
-The rule: an editor's answer is one of those that may come, and the first one counts, wherever it was given.
+The rule: an editor's answer is one of those that may come, and the first one counts, wherever it
+was given.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from acp.exceptions import RequestError
 
 from palyra.cli import client
 from palyra.cli.chat.watcher import Item
-from palyra.client.http import Api, Link, Stopped
+from palyra.client.http import Api, LinkState, StopSignal
 from palyra.client.stream import decode
 from palyra.core import events
 from palyra.core.errors import Conflict, PalyraError
@@ -33,7 +35,9 @@ from palyra.store.sessions import Session
 
 # How long a daemon that went away may take to come back.
 _PATIENCE_S = 5.0
-_ELSEWHERE = "; too long to be shown whole here: approve it in the console, or with `palyra approvals show`"
+_ELSEWHERE = (
+    "; too long to be shown whole here: approve it in the console, or with `palyra approvals show`"
+)
 # Our decision and how far it reaches, by the option that an editor gives back.
 _DECISIONS = {
     "allow": ("allow", "once"),
@@ -57,10 +61,14 @@ class Following:
         self._asking: dict[str, asyncio.Task[Any]] = {}
         self._submitted = self._cancelled = False
 
-    async def to_the_end(self, after: int, submit: Callable[[Api], None] | None = None, *, asked_before: bool = False) -> End:
-        """Listen first, then ask: so no word of the answer can be missed. `asked_before`: questions may be waiting already."""
+    async def to_the_end(
+        self, after: int, submit: Callable[[Api], None] | None = None, *, asked_before: bool = False
+    ) -> End:
+        """Listen first, then ask: so no word of the answer can be missed. `asked_before`: questions
+        may be waiting already.
+        """
         items: asyncio.Queue[Item] = asyncio.Queue()
-        stopped, loop = Stopped(), asyncio.get_running_loop()
+        stopped, loop = StopSignal(), asyncio.get_running_loop()
 
         def put(item: Item) -> None:
             try:
@@ -70,7 +78,13 @@ class Following:
 
         def watch() -> None:
             try:
-                for message in client.watch(self._editor.api(), self._session.session_id, after, stopped, patience_s=_PATIENCE_S):
+                for message in client.watch(
+                    self._editor.api(),
+                    self._session.session_id,
+                    after,
+                    stopped,
+                    patience_s=_PATIENCE_S,
+                ):
                     item = decode(message)
                     if item is not None:
                         put(item)
@@ -85,9 +99,14 @@ class Following:
                 item = await items.get()
                 if isinstance(item, PalyraError):
                     error = refusal(item)
-                    advice = "what was begun goes on when the daemon runs again; load the session to see it"
-                    raise RequestError(error.code, f"{item.message}; {advice}", error.data) from item
-                if isinstance(item, Link) and item.state == "up":
+                    advice = (
+                        "what was begun goes on when the daemon runs again; load the session to"
+                        " see it"
+                    )
+                    raise RequestError(
+                        error.code, f"{item.message}; {advice}", error.data
+                    ) from item
+                if isinstance(item, LinkState) and item.state == "up":
                     self._updates.reply.connected()
                     if submit is not None and not self._submitted:
                         await self._submit(submit)
@@ -101,7 +120,8 @@ class Following:
                 task.cancel()
 
     async def _submit(self, submit: Callable[[Api], None]) -> None:
-        # What was submitted and lost on the way is submitted again when the link is up: the id is the same.
+        # What was submitted and lost on the way is submitted again when the link is up: the id is
+        # the same.
         await self._editor.call(submit)
         self._submitted = True
         self._updates.reply.started(self.run_id)
@@ -118,7 +138,10 @@ class Following:
         if request is not None:
             self._ask(request)
         match events.decode(item.event):
-            case ApprovalResolved(approval_id=answered) | AgentAnswered(answer=ApprovalResolved(approval_id=answered)):
+            case (
+                ApprovalResolved(approval_id=answered)
+                | AgentAnswered(answer=ApprovalResolved(approval_id=answered))
+            ):
                 # Wherever it was answered: the editor's own question is settled.
                 asking = self._asking.pop(answered, None)
                 if asking is not None:
@@ -131,11 +154,11 @@ class Following:
         self._cancelled = True
         if self._submitted or self.run_id:
             try:
-                await self._editor.call(lambda api: client.cancel(api, self.run_id, "cancelled in the editor"))
+                await self._editor.call(
+                    lambda api: client.cancel(api, self.run_id, "cancelled in the editor")
+                )
             except RequestError:
                 return  # It is not there yet, and is cancelled when it is; or it has ended.
-
-    # --- questions ----------------------------------------------------------------------------------------------------
 
     async def _ask_pending(self) -> None:
         for approval in await self._editor.call(client.approvals):
@@ -150,19 +173,28 @@ class Following:
         whole = self._updates.shows_all(request.preview)
         shown = schema.ToolCallUpdate(
             tool_call_id=request.call_id or request.approval_id,
-            title=f"{request.tool or request.about}: {request.why} (risk {request.risk}){'' if whole else _ELSEWHERE}",
+            title=(
+                f"{request.tool or request.about}: {request.why} (risk"
+                f" {request.risk}){'' if whole else _ELSEWHERE}"
+            ),
             status="pending",
             content=self._updates.preview(request.preview),
         )
         session_id = self._session.session_id
         ask = self._editor.connection.request_permission
-        answer = await ask(session_id=session_id, tool_call=shown, options=_options(request, whole=whole))
+        answer = await ask(
+            session_id=session_id, tool_call=shown, options=_options(request, whole=whole)
+        )
         chosen = getattr(answer.outcome, "option_id", "")
         if chosen not in _DECISIONS:
             return  # Nothing was decided: it can still be answered, here or elsewhere.
         decision, scope = _DECISIONS[chosen]
         try:
-            await asyncio.to_thread(lambda: client.answer(self._editor.api(), request.approval_id, decision, scope=scope))
+            await asyncio.to_thread(
+                lambda: client.answer(
+                    self._editor.api(), request.approval_id, decision, scope=scope
+                )
+            )
         except Conflict:
             return  # Somebody else was first.
         except PalyraError as error:
@@ -170,7 +202,9 @@ class Following:
 
 
 def _options(request: ApprovalRequested, *, whole: bool) -> list[schema.PermissionOption]:
-    """`whole`: the editor shows all of what would run. What it does not show whole cannot be allowed in it."""
+    """`whole`: the editor shows all of what would run. What it does not show whole cannot be
+    allowed in it.
+    """
     option = schema.PermissionOption
     if not whole and request.about != "in_doubt":
         return [option(option_id="deny", name="Reject", kind="reject_once")]

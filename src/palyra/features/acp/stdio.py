@@ -1,4 +1,5 @@
-"""Messages over standard input and output, one a line: bounded, and whatever is no message is answered and forgotten.
+"""Messages over standard input and output, one a line: bounded, and whatever is no message is
+answered and forgotten.
 
 The library's own reader takes lines without end and stops at a line that is no object.
 """
@@ -15,11 +16,12 @@ _LAST_ANSWERS_S = 20.0
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
-class Lines:
+class StdioTransport:
     """A transport of the library: `receive` gives the next message, None at the end.
 
-    The library forgets what it works on at the end, so the end is told when what was asked before it is answered. Only a prompt is
-    not waited for: its run goes on whatever becomes of the editor, and may last.
+    The library forgets what it works on at the end, so the end is told when what was asked before
+    it is answered. Only a prompt is not waited for: its run goes on whatever becomes of the editor,
+    and may last.
     """
 
     def __init__(self, lines: IO[bytes], out: IO[bytes]) -> None:
@@ -76,7 +78,9 @@ class Lines:
             if isinstance(message, dict) and isinstance(message.get("method", ""), str):
                 self._put(message)
             else:
-                self._refuse(INVALID_REQUEST, "one message a line: an object with a method, or an answer")
+                self._refuse(
+                    INVALID_REQUEST, "one message a line: an object with a method, or an answer"
+                )
         self._put(None)
 
     def _put(self, message: dict[str, Any] | None) -> None:

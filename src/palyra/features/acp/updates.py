@@ -1,4 +1,6 @@
-"""A session's entries as an editor wants them: messages, thoughts, tool calls with their diffs. Pure: entries in, updates out."""
+"""A session's entries as an editor wants them: messages, thoughts, tool calls with their diffs.
+Pure: entries in, updates out.
+"""
 
 import os
 from typing import Any
@@ -52,7 +54,9 @@ _TELLING = ("path", "command", "url", "query", "pattern", "text", "task")
 _LONGEST_TITLE = 120
 _LONGEST_TEXT = 8_000
 _MOST_DIFFS = 64
-Content = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
+Content = (
+    schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
+)
 End = RunCompleted | RunFailed | RunCancelled
 
 
@@ -84,16 +88,18 @@ class Updates:
             self._thought[turn] = shown + fresh
             self._ready.append(update_agent_thought_text(fresh))
 
-    # --- as it happens ------------------------------------------------------------------------------------------------
-
     def live(self, delta: ModelDelta) -> None:
         if delta.text:
-            (self.reply.so_far if delta.whole else self.reply.piece)(delta.run_id, delta.turn, delta.text)
+            (self.reply.so_far if delta.whole else self.reply.piece)(
+                delta.run_id, delta.turn, delta.text
+            )
         if delta.reasoning:
             self._think((delta.run_id, delta.turn), delta.reasoning, whole=delta.whole)
 
     def entry(self, entry: Entry, *, replay: bool = False) -> None:
-        """What a stored entry adds. In a `replay`, what people said is told too; else the editor has it."""
+        """What a stored entry adds. In a `replay`, what people said is told too; else the editor
+        has it.
+        """
         match events.decode(entry.event):
             case InputReceived(text=text) if replay:
                 self._ready.append(update_user_message_text(text))
@@ -109,7 +115,9 @@ class Updates:
             case ToolStarted(call_id=call_id):
                 self._ready.append(update_tool_call(call_id, status="in_progress"))
             case ApprovalRequested(call_id=call_id, preview=preview, about="tool"):
-                self._ready.append(update_tool_call(call_id, status="pending", content=self.preview(preview)))
+                self._ready.append(
+                    update_tool_call(call_id, status="pending", content=self.preview(preview))
+                )
             case ToolFinished() as finished:
                 self._ready.append(self._finished(finished))
             case RunFailed(message=message) if replay:
@@ -122,10 +130,14 @@ class Updates:
         return start_tool_call(
             proposed.call_id,
             _title(proposed.tool, arguments),
-            kind=_KINDS.get(proposed.tool, "fetch" if proposed.tool.startswith("browser.") else "other"),
+            kind=_KINDS.get(
+                proposed.tool, "fetch" if proposed.tool.startswith("browser.") else "other"
+            ),
             status="pending",
             content=self._changes(proposed),
-            locations=[schema.ToolCallLocation(path=path) for path in proposed.scope.paths[:_MOST_DIFFS]],
+            locations=[
+                schema.ToolCallLocation(path=path) for path in proposed.scope.paths[:_MOST_DIFFS]
+            ],
             raw_input=arguments,
         )
 
@@ -133,10 +145,12 @@ class Updates:
         status: schema.ToolCallStatus = "completed" if finished.outcome == "ok" else "failed"
         text = finished.text if finished.outcome == "ok" else f"{finished.outcome}: {finished.text}"
         # A change is shown by its diff, which stays; what else it says would take its place.
-        content = None if finished.changes and finished.outcome == "ok" else [tool_content(text_block(_cut(text)))]
+        content = (
+            None
+            if finished.changes and finished.outcome == "ok"
+            else [tool_content(text_block(_cut(text)))]
+        )
         return update_tool_call(finished.call_id, status=status, content=content)
-
-    # --- diffs --------------------------------------------------------------------------------------------------------
 
     def _changes(self, proposed: ToolProposed) -> list[Content] | None:
         arguments = proposed.arguments
@@ -148,9 +162,13 @@ class Updates:
             case "fs.patch" if isinstance(arguments.get("diff"), str) and arguments["diff"]:
                 return self._diff(arguments["diff"])
             case "fs.patch":
-                edits = [each for each in arguments.get("edits", ()) if isinstance(each, dict)][:_MOST_DIFFS]
+                edits = [each for each in arguments.get("edits", ()) if isinstance(each, dict)][
+                    :_MOST_DIFFS
+                ]
                 return [
-                    tool_diff_content(self._path(str(each["path"])), str(each["replace"]), str(each["search"]))
+                    tool_diff_content(
+                        self._path(str(each["path"])), str(each["replace"]), str(each["search"])
+                    )
                     for each in edits
                     if {"path", "search", "replace"} <= each.keys()
                 ]
@@ -164,12 +182,22 @@ class Updates:
             files = diffs.parse(preview.body) if preview.kind == "diff" else []
         except PalyraError:
             files = []
-        return len(files) <= _MOST_DIFFS if files else len(preview.title) + len(preview.body) + 2 <= _LONGEST_TEXT
+        return (
+            len(files) <= _MOST_DIFFS
+            if files
+            else len(preview.title) + len(preview.body) + 2 <= _LONGEST_TEXT
+        )
 
     def preview(self, preview: Preview) -> list[Content]:
         """What a person is shown before they say yes."""
         found = self._diff(preview.body) if preview.kind == "diff" else None
-        return found or [tool_content(text_block(_cut("\n\n".join(part for part in (preview.title, preview.body) if part))))]
+        return found or [
+            tool_content(
+                text_block(
+                    _cut("\n\n".join(part for part in (preview.title, preview.body) if part))
+                )
+            )
+        ]
 
     def _diff(self, text: str) -> list[Content] | None:
         """A unified diff, file by file: the lines of its places before and after."""
@@ -181,7 +209,9 @@ class Updates:
         for file in files[:_MOST_DIFFS]:
             before = "\n".join("\n".join(hunk.old) for hunk in file.hunks)
             after = "\n".join("\n".join(hunk.new) for hunk in file.hunks)
-            shown.append(tool_diff_content(self._path(file.path), after, None if file.created else before))
+            shown.append(
+                tool_diff_content(self._path(file.path), after, None if file.created else before)
+            )
         return shown or None
 
     def _path(self, path: str) -> str:
@@ -206,4 +236,8 @@ def _title(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}\n[cut: {len(text)} characters]"
+    return (
+        text
+        if len(text) <= _LONGEST_TEXT
+        else f"{text[:_LONGEST_TEXT]}\n[cut: {len(text)} characters]"
+    )

@@ -1,4 +1,6 @@
-"""`palyra usage`: what models were asked and what it cost, as tables with bars and lines; the limits on it, and where it goes."""
+"""`palyra usage`: what models were asked and what it cost, as tables with bars and lines; the
+limits on it, and where it goes.
+"""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +9,7 @@ import click
 
 from palyra.cli import formatting, short_ids, usage_client
 from palyra.cli.commands import group, verb
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import InvalidInput
 from palyra.features.budgets.model import Terms, amount
 from palyra.store.usage import UsageRow
@@ -16,22 +18,48 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BAR = 20
 _MOST_POINTS = 60
-_GROUPS = ["day", "hour", "month", "model", "session", "run", "call", "principal", "schedule", "origin", "task"]
+_GROUPS = [
+    "day",
+    "hour",
+    "month",
+    "model",
+    "session",
+    "run",
+    "call",
+    "principal",
+    "schedule",
+    "origin",
+    "task",
+]
 _SPAN = {"day": 1, "hour": 1}
 
-usage = group("usage", "Tokens and cost, by day, model, session, run and more; budgets and forecast.", default="show")
+usage = group(
+    "usage",
+    "Tokens and cost, by day, model, session, run and more; budgets and forecast.",
+    default="show",
+)
 
 
 @verb(usage, "show", help="What models were asked and what it cost, with a bar for each row.")
 @click.option("--by", type=click.Choice(_GROUPS), default="day", show_default=True)
-@click.option("--since", default="30d", show_default=True, metavar="TIME", help="How far back: 12h, 30d, 8w, or all.")
+@click.option(
+    "--since",
+    default="30d",
+    show_default=True,
+    metavar="TIME",
+    help="How far back: 12h, 30d, 8w, or all.",
+)
 @click.option("--session", "session_id", default="", metavar="ID", help="Only this session.")
 @click.option("--everybody", is_flag=True, help="Of all principals; needs an owner's token.")
 @click.option("--plot", is_flag=True, help="Lines of tokens, cost and time instead of a table.")
-def show(state: State, by: str, since: str, session_id: str, everybody: bool, plot: bool) -> None:
+def show(
+    state: CliState, by: str, since: str, session_id: str, everybody: bool, plot: bool
+) -> None:
     since_ms = 0 if since == "all" else int(time.time() * 1000) - formatting.parse_duration(since)
     whole = short_ids.session(state.api, session_id) if session_id else ""
-    found = usage_client.used(state.api, by, since_ms=max(0, since_ms), session_id=whole, everybody=everybody)
+    found = usage_client.used(
+        state.api, by, since_ms=max(0, since_ms), session_id=whole, everybody=everybody
+    )
     if state.out.as_json:
         state.out.json(found)
         return
@@ -45,14 +73,15 @@ def show(state: State, by: str, since: str, session_id: str, everybody: bool, pl
     _table(state, by, found.usage)
     if found.total.unpriced:
         state.out.line(
-            f"{formatting.counted(found.total.unpriced, 'call has', 'calls have')} no known price: put it into prices.toml"
+            f"{formatting.counted(found.total.unpriced, 'call has', 'calls have')} no known price:"
+            " put it into prices.toml"
         )
     if found.total.estimated:
         counted = formatting.counted(found.total.estimated, "call is", "calls are")
         state.out.line(f"{counted} estimated: broken off, or the provider reported no usage")
 
 
-def _table(state: State, by: str, rows: Sequence[UsageRow]) -> None:
+def _table(state: CliState, by: str, rows: Sequence[UsageRow]) -> None:
     most = max(row.input_tokens + row.output_tokens for row in rows)
     columns = [by, "calls", "in", "cached", "out", "cost", "first word", "whole call", "tokens"]
     table = [
@@ -86,11 +115,17 @@ def bar(value: int, most: int) -> str:
 
 
 def lines(rows: Sequence[UsageRow], by: str) -> list[str]:
-    """Tokens, cost and time from the oldest to the newest, each as a line of small bars. Days and hours without use are gaps."""
+    """Tokens, cost and time from the oldest to the newest, each as a line of small bars. Days and
+    hours without use are gaps.
+    """
     spread = _spread(rows, by)[-_MOST_POINTS:]
     first, last = rows[0], rows[-1]
     kinds = (
-        ("tokens", [row.input_tokens + row.output_tokens if row else 0 for row in spread], formatting.count),
+        (
+            "tokens",
+            [row.input_tokens + row.output_tokens if row else 0 for row in spread],
+            formatting.count,
+        ),
         ("cost", [row.cost_microusd if row else 0 for row in spread], formatting.money),
         ("first word", [row.first_delta_ms if row else 0 for row in spread], formatting.duration),
         ("whole call", [row.duration_ms if row else 0 for row in spread], formatting.duration),
@@ -108,7 +143,9 @@ def _spread(rows: Sequence[UsageRow], by: str) -> list[UsageRow | None]:
 
 def spark(values: Sequence[int]) -> str:
     most = max(values, default=0)
-    return "".join(" " if not value else _HEIGHTS[min(7, value * 8 // (most + 1))] for value in values)
+    return "".join(
+        " " if not value else _HEIGHTS[min(7, value * 8 // (most + 1))] for value in values
+    )
 
 
 def _name(name: str, by: str) -> str:
@@ -120,21 +157,43 @@ def _name(name: str, by: str) -> str:
     return name
 
 
-# --- budgets ----------------------------------------------------------------------------------------------------------
-
-
-@verb(usage, "budgets", help="Limits on what models may cost: list; `set NAME` and `remove NAME` change them.")
+@verb(
+    usage,
+    "budgets",
+    help="Limits on what models may cost: list; `set NAME` and `remove NAME` change them.",
+)
 @click.argument("what", type=click.Choice(["list", "set", "remove"]), default="list")
 @click.argument("name", default="")
 @click.option("--tokens", type=click.IntRange(1), default=None, help="The limit in tokens.")
-@click.option("--usd", type=click.FloatRange(0, min_open=True), default=None, help="The limit in dollars.")
-@click.option("--per", type=click.Choice(["all", "principal", "session", "schedule", "run"]), default="all", show_default=True)
-@click.option("--every", type=click.Choice(["ever", "month", "day"]), default="month", show_default=True)
-@click.option("--then", type=click.Choice(["block", "ask"]), default="block", show_default=True, help="When it is used up.")
-@click.option("--warn-at", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Share at which you are told.")
+@click.option(
+    "--usd", type=click.FloatRange(0, min_open=True), default=None, help="The limit in dollars."
+)
+@click.option(
+    "--per",
+    type=click.Choice(["all", "principal", "session", "schedule", "run"]),
+    default="all",
+    show_default=True,
+)
+@click.option(
+    "--every", type=click.Choice(["ever", "month", "day"]), default="month", show_default=True
+)
+@click.option(
+    "--then",
+    type=click.Choice(["block", "ask"]),
+    default="block",
+    show_default=True,
+    help="When it is used up.",
+)
+@click.option(
+    "--warn-at",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Share at which you are told.",
+)
 @click.option("--who", default="", help="Only this principal, session or schedule.")
 def budgets(
-    state: State,
+    state: CliState,
     what: str,
     name: str,
     tokens: int | None,
@@ -154,8 +213,17 @@ def budgets(
     if what == "set":
         period = "ever" if per == "run" else every
         money = round((usd or 0) * 1_000_000)
-        given = {"per": per, "every": period, "tokens": tokens or 0, "microusd": money, "then": then, "who": who}
-        limit = usage_client.put_budget(state.api, name, given | {"warn_bps": round(warn_at * 10_000)})
+        given = {
+            "per": per,
+            "every": period,
+            "tokens": tokens or 0,
+            "microusd": money,
+            "then": then,
+            "who": who,
+        }
+        limit = usage_client.put_budget(
+            state.api, name, given | {"warn_bps": round(warn_at * 10_000)}
+        )
         if state.out.as_json:
             state.out.json(limit)
         else:
@@ -181,7 +249,11 @@ def budgets(
         ]
         for each in found.budgets
     ]
-    state.out.table(["name", "limit", "who", "since", "spent", "used", "", "from"], table, right=["spent", "used"])
+    state.out.table(
+        ["name", "limit", "who", "since", "spent", "used", "", "from"],
+        table,
+        right=["spent", "used"],
+    )
 
 
 def _limit(terms: Terms) -> str:
@@ -193,7 +265,7 @@ def _limit(terms: Terms) -> str:
 
 @verb(usage, "forecast", help="What the month will have cost, by the trend.")
 @click.option("--everybody", is_flag=True, help="Of all principals; needs an owner's token.")
-def forecast(state: State, everybody: bool) -> None:
+def forecast(state: CliState, everybody: bool) -> None:
     found = usage_client.forecast(state.api, everybody=everybody)
     if state.out.as_json:
         state.out.json(found)
@@ -203,7 +275,11 @@ def forecast(state: State, everybody: bool) -> None:
     rows = [
         ["so far", formatting.count(found.spent_tokens), amount(found.spent_microusd, "microusd")],
         ["a day", formatting.count(found.a_day_tokens), amount(found.a_day_microusd, "microusd")],
-        [f"by {until}", formatting.count(found.expected_tokens), amount(found.expected_microusd, "microusd") + least],
+        [
+            f"by {until}",
+            formatting.count(found.expected_tokens),
+            amount(found.expected_microusd, "microusd") + least,
+        ],
     ]
     state.out.table(["", "tokens", "cost"], rows, right=["tokens"])
     state.out.line(f"worked out from {found.basis}")

@@ -1,4 +1,5 @@
-"""What models will have cost: by the end of the month, from the trend of the last weeks; and for a schedule, from its past runs.
+"""What models will have cost: by the end of the month, from the trend of the last weeks; and for a
+schedule, from its past runs.
 
 A forecast is a sum in plain sight: it says what it is made of, and how little that may be.
 """
@@ -11,17 +12,18 @@ from palyra.features.budgets.model import period_end, period_start
 from palyra.features.schedules import rows as schedules_rows
 from palyra.store import subagents, usage
 from palyra.store.database import Database, Tx
-from palyra.store.usage import Asked, RunUse, UsageRow
+from palyra.store.usage import RunUse, UsageFilter, UsageRow
 from palyra.system.clock import Clock
 
 DAY_MS = 86_400_000
-# So many whole days before today say where it goes; with fewer than so many of them used, their mean does.
+# So many whole days before today say where it goes; with fewer than so many of them used, their
+# mean does.
 WINDOW = 28
 LEAST_DAYS = 4
 _MOST_RUNS = 50
 
 
-class Forecast(Struct, frozen=True, kw_only=True):
+class SpendingForecast(Struct, frozen=True, kw_only=True):
     """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked out.
 
     `unpriced` calls have no known price: then the money is at least this much.
@@ -40,7 +42,9 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 
 class RunForecast(Struct, frozen=True, kw_only=True):
-    """What one run will use, and so many; `runs` is how many past ones say so, 0: nobody knows yet."""
+    """What one run will use, and so many; `runs` is how many past ones say so, 0: nobody knows
+    yet.
+    """
 
     runs: int
     times: int
@@ -58,22 +62,29 @@ class Forecasts:
         self._db = db
         self._clock = clock
 
-    async def month(self, principal: str = "") -> Forecast:
+    async def month(self, principal: str = "") -> SpendingForecast:
         """Of one principal, or of everybody."""
         now_ms = self._clock.now_ms()
         return await self._db.read(lambda tx: month(tx, principal, now_ms))
 
     async def schedule(self, schedule_id: str, *, principal: str, times: int) -> RunForecast:
-        """What so many firings of a schedule will use. One that has never run is taken to be like the principal's other runs."""
+        """What so many firings of a schedule will use. One that has never run is taken to be like
+        the principal's other runs.
+        """
         now_ms = self._clock.now_ms()
         return await self._db.read(lambda tx: schedule(tx, schedule_id, principal, times, now_ms))
 
 
-def month(tx: Tx, principal: str, now_ms: int) -> Forecast:
+def month(tx: Tx, principal: str, now_ms: int) -> SpendingForecast:
     begin, end = period_start("month", now_ms), period_end("month", now_ms)
     today = now_ms // DAY_MS
-    so_far = usage.total(tx, Asked(principal=principal, since_ms=begin, until_ms=end))
-    recent = usage.grouped(tx, "day", Asked(principal=principal, since_ms=(today - WINDOW) * DAY_MS, until_ms=end), WINDOW + 1)
+    so_far = usage.total(tx, UsageFilter(principal=principal, since_ms=begin, until_ms=end))
+    recent = usage.grouped(
+        tx,
+        "day",
+        UsageFilter(principal=principal, since_ms=(today - WINDOW) * DAY_MS, until_ms=end),
+        WINDOW + 1,
+    )
     by_day = {int(row.group): row for row in recent}
     # Days before the first use say nothing about what is to come.
     days = range(min(by_day), today) if by_day and min(by_day) < today else range(0)
@@ -83,8 +94,11 @@ def month(tx: Tx, principal: str, now_ms: int) -> Forecast:
     microusd = _daily([by_day[day].cost_microusd if day in by_day else 0 for day in days], left)
     if not days:
         share = max(1, now_ms - today * DAY_MS) / DAY_MS
-        tokens, microusd = _tokens(by_day.get(today)) / share, (by_day[today].cost_microusd if today in by_day else 0) / share
-    return Forecast(
+        tokens, microusd = (
+            _tokens(by_day.get(today)) / share,
+            (by_day[today].cost_microusd if today in by_day else 0) / share,
+        )
+    return SpendingForecast(
         from_ms=begin,
         until_ms=end,
         spent_tokens=_tokens(so_far),
@@ -110,7 +124,9 @@ def _tokens(row: UsageRow | None) -> int:
 
 
 def _daily(values: list[int], left: float) -> float:
-    """What a day will use on average until the end: the line through the days before, or their mean if they are few."""
+    """What a day will use on average until the end: the line through the days before, or their mean
+    if they are few.
+    """
     count = len(values)
     if not count:
         return 0.0
@@ -118,7 +134,9 @@ def _daily(values: list[int], left: float) -> float:
     if count < LEAST_DAYS:
         return mean
     middle = (count - 1) / 2
-    slope = sum((at - middle) * value for at, value in enumerate(values)) / sum((at - middle) ** 2 for at in range(count))
+    slope = sum((at - middle) * value for at, value in enumerate(values)) / sum(
+        (at - middle) ** 2 for at in range(count)
+    )
     # In the middle of what is left. A line that falls does not fall below nothing.
     return max(0.0, mean + slope * (count - 1 + left / 2 - middle))
 
@@ -134,22 +152,30 @@ def schedule(tx: Tx, schedule_id: str, principal: str, times: int, now_ms: int) 
 
 
 def others_of(tx: Tx, principal: str, now_ms: int) -> list[RunUse]:
-    """What the last runs of a principal used, each with all that worked for it: the next of theirs may be like them."""
+    """What the last runs of a principal used, each with all that worked for it: the next of theirs
+    may be like them.
+    """
     found: dict[str, RunUse] = {}
-    asked = Asked(principal=principal, since_ms=now_ms - WINDOW * DAY_MS)
+    asked = UsageFilter(principal=principal, since_ms=now_ms - WINDOW * DAY_MS)
     for row in usage.grouped(tx, "run", asked, _MOST_RUNS):
         root = row.group
         while (child := subagents.find(tx, root)) is not None:
             root = child.parent_run_id
         so_far = found.get(root, RunUse("", root, 0, 0, 0))
         found[root] = RunUse(
-            "", root, so_far.tokens + _tokens(row), so_far.microusd + row.cost_microusd, so_far.unpriced + row.unpriced
+            "",
+            root,
+            so_far.tokens + _tokens(row),
+            so_far.microusd + row.cost_microusd,
+            so_far.unpriced + row.unpriced,
         )
     return list(found.values())
 
 
 def of_runs(runs: Sequence[RunUse], times: int, basis: str = "") -> RunForecast:
-    """What so many more like these will use. The one place where runs of a schedule become its forecast."""
+    """What so many more like these will use. The one place where runs of a schedule become its
+    forecast.
+    """
     if not runs:
         return RunForecast(runs=0, times=times, basis="nothing: no run has used a model yet")
     tokens = sum(each.tokens for each in runs) // len(runs)

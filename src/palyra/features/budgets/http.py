@@ -1,17 +1,19 @@
-"""What models cost and what they may cost. Everybody sees their own; only an owner's token sees everybody's and sets limits."""
+"""What models cost and what they may cost. Everybody sees their own; only an owner's token sees
+everybody's and sets limits.
+"""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import Forbidden
 from palyra.features.budgets.model import Spender, Terms
 from palyra.features.budgets.service import BudgetState
 from palyra.store import route_plans, usage
 from palyra.store.route_plans import PlannedRoute
 from palyra.store.runs import RunRow
-from palyra.store.usage import Asked, GroupBy, UsageRow
+from palyra.store.usage import GroupBy, UsageFilter, UsageRow
 
 
 class UsageQuery(Input, frozen=True, kw_only=True):
@@ -34,11 +36,13 @@ class UsageList(Struct, frozen=True):
     total: UsageRow
 
 
-async def used(call: Call[UsageQuery, Nothing]) -> Answer:
+async def used(call: ApiCall[UsageQuery, Nothing]) -> HttpResponse:
     query = call.query
     if query.everybody and call.token.scope != "owner":
-        raise Forbidden("everybody's usage is for an owner's token; leave `everybody` away to see your own")
-    asked = Asked(
+        raise Forbidden(
+            "everybody's usage is for an owner's token; leave `everybody` away to see your own"
+        )
+    asked = UsageFilter(
         principal="" if query.everybody else call.principal,
         since_ms=query.since_ms,
         until_ms=query.until_ms,
@@ -46,7 +50,9 @@ async def used(call: Call[UsageQuery, Nothing]) -> Answer:
         run_id=query.run_id,
         schedule_id=query.schedule_id,
     )
-    found = await call.parts.db.read(lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked)))
+    found = await call.parts.db.read(
+        lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked))
+    )
     return ok(UsageList(*found))
 
 
@@ -65,15 +71,21 @@ class BudgetList(Struct, frozen=True):
     budgets: list[BudgetState]
 
 
-async def forecast(call: Call[Whose, Nothing]) -> Answer:
+async def forecast(call: ApiCall[Whose, Nothing]) -> HttpResponse:
     if call.query.everybody and call.token.scope != "owner":
-        raise Forbidden("everybody's usage is for an owner's token; leave `everybody` away to see your own")
+        raise Forbidden(
+            "everybody's usage is for an owner's token; leave `everybody` away to see your own"
+        )
     return ok(await call.parts.forecasts.month("" if call.query.everybody else call.principal))
 
 
-async def schedule_forecast(call: Call[ScheduleQuery, Nothing]) -> Answer:
+async def schedule_forecast(call: ApiCall[ScheduleQuery, Nothing]) -> HttpResponse:
     query = call.query
-    return ok(await call.parts.forecasts.schedule(query.schedule_id, principal=call.principal, times=query.times))
+    return ok(
+        await call.parts.forecasts.schedule(
+            query.schedule_id, principal=call.principal, times=query.times
+        )
+    )
 
 
 class RunPlans(Struct, frozen=True):
@@ -83,22 +95,28 @@ class RunPlans(Struct, frozen=True):
     plans: list[PlannedRoute]
 
 
-async def run_plans(call: Call[Nothing, Nothing]) -> Answer:
+async def run_plans(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     run = await call.parts.gateway.run(call.principal, call.path["run_id"])
-    return ok(RunPlans(run, await call.parts.db.read(lambda tx: route_plans.of_run(tx, run.run_id))))
+    return ok(
+        RunPlans(run, await call.parts.db.read(lambda tx: route_plans.of_run(tx, run.run_id)))
+    )
 
 
-async def list_budgets(call: Call[Nothing, Nothing]) -> Answer:
+async def list_budgets(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     """A limit that is about somebody else is the owner's to see."""
     states = await call.parts.budgets.states(Spender(principal=call.principal))
-    mine = [each for each in states if call.token.scope == "owner" or each.terms.who in ("", call.principal)]
+    mine = [
+        each
+        for each in states
+        if call.token.scope == "owner" or each.terms.who in ("", call.principal)
+    ]
     return ok(BudgetList(mine))
 
 
-async def put_budget(call: Call[Nothing, Terms]) -> Answer:
+async def put_budget(call: ApiCall[Nothing, Terms]) -> HttpResponse:
     return ok(await call.parts.budgets.put(call.path["budget"], call.body, call.principal))
 
 
-async def remove_budget(call: Call[Nothing, Nothing]) -> Answer:
+async def remove_budget(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     await call.parts.budgets.remove(call.path["budget"], call.principal)
-    return Answer(204)
+    return HttpResponse(204)

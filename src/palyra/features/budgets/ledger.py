@@ -1,7 +1,9 @@
-"""What was spent and what is reserved, by account, in memory. What was spent is always what the journal's usage says, to the token.
+"""What was spent and what is reserved, by account, in memory. What was spent is always what the
+journal's usage says, to the token.
 
-An account is read from the journal when it is first needed, and from then on grows with every commit. A reservation is in memory
-only. If the process dies with it, the next one finds on the tape what was sent and never answered, and counts that as spent.
+An account is read from the journal when it is first needed, and from then on grows with every
+commit. A reservation is in memory only. If the process dies with it, the next one finds on the tape
+what was sent and never answered, and counts that as spent.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ from functools import partial
 from palyra.features.budgets.model import Every, Key, Per, Spender, Unit, account_of, period_end
 from palyra.store import usage
 from palyra.store.database import Database
-from palyra.store.usage import Asked, Spent
+from palyra.store.usage import Spent, UsageFilter
 
 _MOST_ACCOUNTS = 4_096
 
@@ -44,7 +46,7 @@ class Account:
             self.upto = new.position
 
 
-class Hold:
+class LedgerReservation:
     """What one call has reserved, in every account that it counts for."""
 
     __slots__ = ("accounts", "microusd", "tokens")
@@ -68,7 +70,8 @@ class Ledger:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._accounts: dict[Key, Account] = {}
-        # Which kinds of accounts there have been: what is committed is counted in those of its spender.
+        # Which kinds of accounts there have been: what is committed is counted in those of its
+        # spender.
         self._kinds: set[tuple[Per, Every]] = set()
 
     def peek(self, key: Key) -> Account | None:
@@ -108,7 +111,11 @@ class Ledger:
         except BaseException:
             self._accounts.pop(key, None)
             raise
-        account.tokens, account.microusd, account.upto = spent.tokens, spent.microusd, spent.position
+        account.tokens, account.microusd, account.upto = (
+            spent.tokens,
+            spent.microusd,
+            spent.position,
+        )
         account.loading = None
         missed, account.missed = account.missed, []
         for each in missed:
@@ -125,11 +132,15 @@ class Ledger:
     def _forget_some(self) -> None:
         """Nobody's reservation is forgotten; everything else can be read again."""
         if len(self._accounts) >= _MOST_ACCOUNTS:
-            kept = {key: each for key, each in self._accounts.items() if each.held_tokens or each.loading is not None}
+            kept = {
+                key: each
+                for key, each in self._accounts.items()
+                if each.held_tokens or each.loading is not None
+            }
             self._accounts = kept
 
 
-def asked(key: Key) -> Asked:
+def asked(key: Key) -> UsageFilter:
     """The usage that an account holds."""
     until_ms = period_end(key.every, key.since_ms) or 1 << 53
     who = {
@@ -139,7 +150,7 @@ def asked(key: Key) -> Asked:
         "schedule": Spender(schedule_id=key.who),
         "run": Spender(run_id=key.who),
     }[key.per]
-    return Asked(
+    return UsageFilter(
         principal=who.principal,
         session_id=who.session_id,
         run_id=who.run_id,

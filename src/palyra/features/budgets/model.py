@@ -1,4 +1,6 @@
-"""Limits on what models may cost, and the accounts that are held against them. Pure: what a limit counts, and since when."""
+"""Limits on what models may cost, and the accounts that are held against them. Pure: what a limit
+counts, and since when.
+"""
 
 import re
 from datetime import UTC, datetime
@@ -18,9 +20,11 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 
 
 class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A limit in tokens or in millionths of a dollar, for each of `per` or only for `who`, anew every day or month (UTC).
+    """A limit in tokens or in millionths of a dollar, for each of `per` or only for `who`, anew
+    every day or month (UTC).
 
-    At `warn_bps` of it the owner is told. When it is used up, `then`: a person is asked, or the run ends.
+    At `warn_bps` of it the owner is told. When it is used up, `then`: a person is asked, or the run
+    ends.
     """
 
     per: Per = "all"
@@ -79,7 +83,9 @@ def check(name: str, terms: Terms) -> Limit:
     if not _NAME.match(name):
         raise InvalidInput("a budget's name is small letters, digits and dashes")
     if bool(terms.tokens) == bool(terms.microusd):
-        raise InvalidInput("a budget limits tokens or dollars: give one of them, --tokens or --usd", name=name)
+        raise InvalidInput(
+            "a budget limits tokens or dollars: give one of them, --tokens or --usd", name=name
+        )
     if terms.who and terms.per == "all":
         raise InvalidInput("`who` goes with per principal, session, schedule or run", name=name)
     if terms.per == "run" and terms.every != "ever":
@@ -94,12 +100,19 @@ def key_of(terms: Terms, spender: Spender, now_ms: int) -> Key | None:
 
 
 def account_of(per: Per, every: Every, spender: Spender, now_ms: int) -> Key | None:
-    """None: this spender has no such account, as a run that no schedule started has none of a schedule."""
+    """None: this spender has no such account, as a run that no schedule started has none of a
+    schedule.
+    """
     who = "" if per == "all" else str(getattr(spender, _FIELD[per]))
     return Key(per, who, every, period_start(every, now_ms)) if who or per == "all" else None
 
 
-_FIELD = {"principal": "principal", "session": "session_id", "schedule": "schedule_id", "run": "run_id"}
+_FIELD = {
+    "principal": "principal",
+    "session": "session_id",
+    "schedule": "schedule_id",
+    "run": "run_id",
+}
 
 
 def period_start(every: Every, now_ms: int) -> int:
@@ -137,13 +150,21 @@ def amount(value: int, unit: Unit) -> str:
     """For people."""
     if unit == "tokens":
         return f"{value:,} tokens"
-    return f"${value / 1_000_000:,.2f}" if value >= 10_000 or not value else f"${value / 1_000_000:.6f}".rstrip("0")
+    return (
+        f"${value / 1_000_000:,.2f}"
+        if value >= 10_000 or not value
+        else f"${value / 1_000_000:.6f}".rstrip("0")
+    )
 
 
 def described(limit: Limit) -> str:
     terms = limit.terms
-    whose = {"all": "", "run": " per run", "session": " per session", "schedule": " per schedule", "principal": " per person"}[
-        terms.per
-    ]
+    whose = {
+        "all": "",
+        "run": " per run",
+        "session": " per session",
+        "schedule": " per schedule",
+        "principal": " per person",
+    }[terms.per]
     when = {"ever": "", "day": " a day", "month": " a month"}[terms.every]
     return f"the budget {limit.name} ({amount(limit.amount, limit.unit)}{whose}{when})"

@@ -1,4 +1,6 @@
-"""Limits that were set while the daemon ran, as rows; each change of them is an entry of the system's tape."""
+"""Limits that were set while the daemon ran, as rows; each change of them is an entry of the
+system's tape.
+"""
 
 import msgspec
 
@@ -23,7 +25,9 @@ def put(tx: Tx, limit: Limit, by: str) -> None:
         body=msgspec.json.encode(limit.terms),
         now=tx.now_ms,
     )
-    changed = AdminChanged(what="budget", action="set", subject=limit.name, details=msgspec.to_builtins(limit.terms))
+    changed = AdminChanged(
+        what="budget", action="set", subject=limit.name, details=msgspec.to_builtins(limit.terms)
+    )
     tape.append(tx, SYSTEM_TAPE, by, [changed])
 
 

@@ -1,7 +1,9 @@
-"""Keeping models within what they may cost: reserve before a call, settle with what the tape says, let go in any case.
+"""Keeping models within what they may cost: reserve before a call, settle with what the tape says,
+let go in any case.
 
-The rule: a call goes out only if every limit that it counts for has room for the most it can use beside what others have reserved.
-Only a call that is alone before a limit may begin with too little room left, so a limit is never passed by more than one call.
+The rule: a call goes out only if every limit that it counts for has room for the most it can use
+beside what others have reserved. Only a call that is alone before a limit may begin with too little
+room left, so a limit is never passed by more than one call.
 """
 
 import asyncio
@@ -14,8 +16,19 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, NotFound, PalyraError
 from palyra.core.events import BudgetAsked, ModelFailed, ModelReplied, ModelUsed, SessionCompacted
 from palyra.features.budgets import rows as stored
-from palyra.features.budgets.ledger import Account, Hold, Ledger
-from palyra.features.budgets.model import Key, Limit, Spender, Terms, amount, check, described, key_of, period_end, period_name
+from palyra.features.budgets.ledger import Account, Ledger, LedgerReservation
+from palyra.features.budgets.model import (
+    Key,
+    Limit,
+    Spender,
+    Terms,
+    amount,
+    check,
+    described,
+    key_of,
+    period_end,
+    period_name,
+)
 from palyra.features.notices.service import Notices
 from palyra.models.prices import Prices
 from palyra.models.routing_plan import Target
@@ -54,14 +67,18 @@ class BudgetQuestion(Exception):
         self.text = text
 
 
-class Held(NamedTuple):
-    """What was reserved. `most_output`: more tokens than this the reply may not have; None: no limit has to be kept."""
+class Reservation(NamedTuple):
+    """What was reserved. `most_output`: more tokens than this the reply may not have; None: no
+    limit has to be kept.
+    """
 
     most_output: int | None = None
 
 
 class BudgetState(Struct, frozen=True, kw_only=True):
-    """A limit and one account that is held against it. `until_ms` is when it begins anew, 0 for never."""
+    """A limit and one account that is held against it. `until_ms` is when it begins anew, 0 for
+    never.
+    """
 
     name: str
     source: str
@@ -77,7 +94,7 @@ class BudgetState(Struct, frozen=True, kw_only=True):
     left: int
 
 
-class Budgets:
+class BudgetService:
     def __init__(
         self,
         db: Database,
@@ -98,8 +115,9 @@ class Budgets:
         self._set: tuple[Limit, ...] = ()
         self.limits: tuple[Limit, ...] = self._configured
         self.ledger = Ledger(db)
-        self._holds: dict[str, Hold] = {}
-        # Whose calls are whose, by run: what commits is counted for them, also after a call was given up.
+        self._holds: dict[str, LedgerReservation] = {}
+        # Whose calls are whose, by run: what commits is counted for them, also after a call was
+        # given up.
         self._spenders: dict[str, Spender] = {}
         self._waiting: list[asyncio.Future[None]] = []
         self._told: set[str] = set()
@@ -117,10 +135,11 @@ class Budgets:
 
     def _combine(self) -> None:
         named = {limit.name for limit in self._configured}
-        self.limits = (*self._configured, *(limit for limit in self._set if limit.name not in named))
+        self.limits = (
+            *self._configured,
+            *(limit for limit in self._set if limit.name not in named),
+        )
         self._wake()
-
-    # --- reserving ----------------------------------------------------------------------------------------------------
 
     async def reserve(
         self,
@@ -133,11 +152,12 @@ class Budgets:
         raised: Mapping[str, int] = {},
         fresh: bool = False,
         most_output: int = 0,
-    ) -> Held:
-        """Reserve what a call can use at most, in place of what `holder` had reserved. Waits while others' are in the way.
+    ) -> Reservation:
+        """Reserve what a call can use at most, in place of what `holder` had reserved. Waits while
+        others' are in the way.
 
-        `own` are limits of the run itself, `raised` how far a person let it go on, by account; `fresh`: it has used nothing yet.
-        Raises BudgetSpent or BudgetQuestion.
+        `own` are limits of the run itself, `raised` how far a person let it go on, by account;
+        `fresh`: it has used nothing yet. Raises BudgetSpent or BudgetQuestion.
         """
         self.release(holder)
         self._spenders.pop(holder, None)
@@ -145,7 +165,7 @@ class Budgets:
         if len(self._spenders) > _MOST_SPENDERS:
             del self._spenders[next(iter(self._spenders))]
         if not self.limits and not own:
-            return Held()
+            return Reservation()
         output = most_output or min(self._most_output, target.context_tokens // 4)
         need_tokens = int(tokens * self._errors.get(target.name, _COUNT_ERROR)) + output
         price = self.prices.of(target.provider, target.model).price
@@ -153,7 +173,7 @@ class Budgets:
         while True:
             applying = await self._applying((*self.limits, *own), spender, fresh=fresh)
             if not applying:
-                return Held()
+                return Reservation()
             if not all(self.ledger.keeps(key, account) for _, key, account in applying):
                 continue  # One was forgotten while another was read: what is held there would count for nobody.
             if price is None:
@@ -164,40 +184,69 @@ class Budgets:
                 room = self._has_room(limit, key, account, need, raised) and room
             if room:
                 accounts = tuple({id(account): account for _, _, account in applying}.values())
-                self._holds[holder] = Hold(accounts, need_tokens, need_usd)
-                return Held(output)
+                self._holds[holder] = LedgerReservation(accounts, need_tokens, need_usd)
+                return Reservation(output)
             await self._something_freed()
 
-    async def _applying(self, limits: Sequence[Limit], spender: Spender, *, fresh: bool) -> list[tuple[Limit, Key, Account]]:
+    async def _applying(
+        self, limits: Sequence[Limit], spender: Spender, *, fresh: bool
+    ) -> list[tuple[Limit, Key, Account]]:
         now_ms = self._clock.now_ms()
         applying = []
         for limit in limits:
             key = key_of(limit.terms, spender, now_ms)
             if key is not None:
-                account = self.ledger.begin(key) if fresh and key.per == "run" else await self.ledger.account(key)
+                account = (
+                    self.ledger.begin(key)
+                    if fresh and key.per == "run"
+                    else await self.ledger.account(key)
+                )
                 applying.append((limit, key, account))
         return applying
 
-    def _has_room(self, limit: Limit, key: Key, account: Account, need: int, raised: Mapping[str, int]) -> bool:
-        """Whether a call may begin. False: not before others have settled. Raises if there is nothing left."""
+    def _has_room(
+        self, limit: Limit, key: Key, account: Account, need: int, raised: Mapping[str, int]
+    ) -> bool:
+        """Whether a call may begin. False: not before others have settled. Raises if there is
+        nothing left.
+        """
         ceiling = max(limit.amount, raised.get(_account_name(limit, key), 0))
         spent, held = account.spent(limit.unit), account.held(limit.unit)
         if not need or spent + held + need <= ceiling:
             return True
         if spent < ceiling:
             return not held
-        # What was spent before the limit was set, or before the daemon started, has passed it unnoticed.
+        # What was spent before the limit was set, or before the daemon started, has passed it
+        # unnoticed.
         self._warn(limit, key, spent)
         used = f"{described(limit)} is used up: {amount(spent, limit.unit)} were spent"
         if limit.terms.then == "block":
-            how = "raise budgets.tokens or budgets.usd" if limit.source == "run" else "raise it with `palyra usage budgets set`"
-            again = ", or wait until it begins anew" if limit.terms.every != "ever" else ", or send another message to go on"
-            raise BudgetSpent(f"{used}; {how}{again if limit.terms.every != 'ever' or limit.terms.per == 'run' else ''}")
+            how = (
+                "raise budgets.tokens or budgets.usd"
+                if limit.source == "run"
+                else "raise it with `palyra usage budgets set`"
+            )
+            again = (
+                ", or wait until it begins anew"
+                if limit.terms.every != "ever"
+                else ", or send another message to go on"
+            )
+            raise BudgetSpent(
+                f"{used};"
+                f" {how}{again if limit.terms.every != 'ever' or limit.terms.per == 'run' else ''}"
+            )
         upto = spent + max(limit.amount // _TRANCHE, need)
         asked = BudgetAsked(
-            name=limit.name, account=_account_name(limit, key), unit=limit.unit, limit=limit.amount, spent=spent, upto=upto
+            name=limit.name,
+            account=_account_name(limit, key),
+            unit=limit.unit,
+            limit=limit.amount,
+            spent=spent,
+            upto=upto,
         )
-        raise BudgetQuestion(asked, f"{used}. A yes lets this run go on until {amount(upto, limit.unit)} are spent.")
+        raise BudgetQuestion(
+            asked, f"{used}. A yes lets this run go on until {amount(upto, limit.unit)} are spent."
+        )
 
     async def _something_freed(self) -> None:
         freed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -205,7 +254,9 @@ class Budgets:
         await freed
 
     def release(self, holder: str) -> None:
-        """Let go of what a call had reserved, whatever came of it. What it used is counted when it is on the tape."""
+        """Let go of what a call had reserved, whatever came of it. What it used is counted when it
+        is on the tape.
+        """
         hold = self._holds.pop(holder, None)
         if hold is not None:
             hold.release()
@@ -217,8 +268,6 @@ class Budgets:
             if not each.done():
                 each.set_result(None)
 
-    # --- settling -----------------------------------------------------------------------------------------------------
-
     def on_commit(self, appended: Iterable[Appended]) -> None:
         for entry in appended:
             if isinstance(entry.event, _BILLED):
@@ -227,7 +276,9 @@ class Budgets:
                 # Of a call that was broken off: what it used was on the tape before this.
                 self.release(entry.run_id)
 
-    def _settle(self, entry: Appended, event: ModelReplied | ModelFailed | ModelUsed | SessionCompacted) -> None:
+    def _settle(
+        self, entry: Appended, event: ModelReplied | ModelFailed | ModelUsed | SessionCompacted
+    ) -> None:
         used = event.usage
         new = Spent(used.input_tokens + used.output_tokens, event.cost_microusd, entry.position)
         spender = self._spenders.get(entry.run_id) if entry.run_id else None
@@ -255,14 +306,14 @@ class Budgets:
         what = "is used up" if full else f"is {spent * 100 // limit.amount} % used"
         text = f"{described(limit)}{whose} {what}: {amount(spent, limit.unit)}"
         telling = self._db.write(self._notices.telling("budget", name, text, "#/usage"))
-        telling.add_done_callback(lambda told: self._told.discard(name) if told.cancelled() or told.exception() else None)
+        telling.add_done_callback(
+            lambda told: self._told.discard(name) if told.cancelled() or told.exception() else None
+        )
 
     def learn(self, target: Target, counted: int, reported: int) -> None:
         """What a provider reported for an input that was counted here."""
         if counted > 0 and reported > counted * self._errors.get(target.name, _COUNT_ERROR):
             self._errors[target.name] = min(_MOST_ERROR, reported / counted)
-
-    # --- for those who choose -----------------------------------------------------------------------------------------
 
     async def look(self, spender: Spender) -> None:
         """Read the accounts that `left` and `broke` look at."""
@@ -270,12 +321,18 @@ class Budgets:
 
     def left(self, spender: Spender) -> float:
         """The share that is left of the tightest limit, from 1 down to 0."""
-        found = [1 - account.spent(limit.unit) / limit.amount for limit, account in self._in_memory(spender)]
+        found = [
+            1 - account.spent(limit.unit) / limit.amount
+            for limit, account in self._in_memory(spender)
+        ]
         return max(0.0, min(found, default=1.0))
 
     def broke(self, spender: Spender) -> bool:
         """Whether a limit in money is used up."""
-        return any(limit.unit == "microusd" and account.microusd >= limit.amount for limit, account in self._in_memory(spender))
+        return any(
+            limit.unit == "microusd" and account.microusd >= limit.amount
+            for limit, account in self._in_memory(spender)
+        )
 
     def _in_memory(self, spender: Spender) -> Iterable[tuple[Limit, Account]]:
         now_ms = self._clock.now_ms()
@@ -285,12 +342,12 @@ class Budgets:
             if account is not None:
                 yield limit, account
 
-    # --- the owner's verbs --------------------------------------------------------------------------------------------
-
     async def put(self, name: str, terms: Terms, by: str) -> Limit:
         limit = check(name, terms)
         if any(each.name == name for each in self._configured):
-            raise Conflict(f"the budget {name} is set in the configuration file: change it there", name=name)
+            raise Conflict(
+                f"the budget {name} is set in the configuration file: change it there", name=name
+            )
         await self._db.write(lambda tx: stored.put(tx, limit, by))
         self._set = (*(each for each in self._set if each.name != name), limit)
         self._combine()
@@ -298,21 +355,32 @@ class Budgets:
 
     async def remove(self, name: str, by: str) -> None:
         if any(each.name == name for each in self._configured):
-            raise Conflict(f"the budget {name} is set in the configuration file: change it there", name=name)
+            raise Conflict(
+                f"the budget {name} is set in the configuration file: change it there", name=name
+            )
         if not any(each.name == name for each in self._set):
-            raise NotFound(f"there is no budget {name}: `palyra usage budgets` lists them", name=name)
+            raise NotFound(
+                f"there is no budget {name}: `palyra usage budgets` lists them", name=name
+            )
         await self._db.write(lambda tx: stored.remove(tx, name, by))
         self._set = tuple(each for each in self._set if each.name != name)
         self._combine()
 
     async def states(self, spender: Spender) -> list[BudgetState]:
-        """Each limit with the account of this spender, or of the one that it is about; without one where it is about many."""
+        """Each limit with the account of this spender, or of the one that it is about; without one
+        where it is about many.
+        """
         now_ms = self._clock.now_ms()
         states = []
         for limit in self.limits:
             terms = limit.terms
             whose = (
-                Spender(principal=terms.who, session_id=terms.who, schedule_id=terms.who, run_id=terms.who)
+                Spender(
+                    principal=terms.who,
+                    session_id=terms.who,
+                    schedule_id=terms.who,
+                    run_id=terms.who,
+                )
                 if terms.who
                 else spender
             )
@@ -346,7 +414,7 @@ def _refuse_unpriced(applying: Sequence[tuple[Limit, Key, Account]], target: Tar
     for limit, _, _ in applying:
         if limit.unit == "microusd":
             raise BudgetSpent(
-                f"{target.name} has no known price, so {described(limit)} cannot be kept: add its price to prices.toml in the "
-                "home folder, or choose another model",
+                f"{target.name} has no known price, so {described(limit)} cannot be kept: add its"
+                " price to prices.toml in the home folder, or choose another model",
                 budget=limit.name,
             )

@@ -1,6 +1,8 @@
-"""Between a run's turns and what they may cost: who is asked, what is reserved for it, and what the reply cost.
+"""Between a run's turns and what they may cost: who is asked, what is reserved for it, and what the
+reply cost.
 
-The rule: nothing is sent before it has a plan that says why, a reservation, and a recipient who may have it.
+The rule: nothing is sent before it has a plan that says why, a reservation, and a recipient who may
+have it.
 """
 
 from functools import partial
@@ -9,20 +11,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.agent.active_run import Working
-from palyra.agent.prompt.run_context import Around
+from palyra.agent.active_run import ActiveRun
+from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
 from palyra.core import labels
 from palyra.core.conversation import RunProgress
 from palyra.core.events import ApprovalRequested, InputAssembled, Priced, RoutePlanned
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
-from palyra.core.messages import Channel, ModelFailure, ModelRequest, Reply, Usage
+from palyra.core.messages import Channel, ModelFailure, ModelReply, ModelRequest, Usage
 from palyra.core.tools import Preview
 from palyra.features.budgets.model import Limit, Spender, Terms
-from palyra.features.budgets.service import BudgetQuestion, Budgets
+from palyra.features.budgets.service import BudgetQuestion, BudgetService
 from palyra.models import usage_estimate
-from palyra.models.routing import Models, Need, Route, Target
+from palyra.models.routing import CallNeeds, ModelRoute, Models, Target
 from palyra.models.routing_plan import NoRoute, task_of
 from palyra.store import approvals, tape
 from palyra.store.database import Database, Tx
@@ -42,7 +44,7 @@ class Bill(Struct, frozen=True):
     estimated: bool = False
 
 
-class Heard:
+class CallUsage:
     """What a model call has said so far: listens as the call's `emit`."""
 
     def __init__(self) -> None:
@@ -73,11 +75,17 @@ class Heard:
         return bool(self.text or self.reasoning or self._calls or self._usage.input_tokens)
 
     def usage(self, counted: int) -> Usage:
-        """What a call that broke off has used: the provider's figures as far as they came, else our own count."""
+        """What a call that broke off has used: the provider's figures as far as they came, else our
+        own count.
+        """
         told, thought = self._usage, usage_estimate.tokens("".join(self.reasoning))
         said = thought + usage_estimate.tokens("".join(self.text) + self._arguments)
         usage = told if told.input_tokens else Usage(input_tokens=counted)
-        return replace(usage, output_tokens=max(told.output_tokens, said), reasoning_tokens=max(told.reasoning_tokens, thought))
+        return replace(
+            usage,
+            output_tokens=max(told.output_tokens, said),
+            reasoning_tokens=max(told.reasoning_tokens, thought),
+        )
 
 
 NO_BILL = Bill(Usage(), 0, "")
@@ -87,7 +95,9 @@ class Spending:
     # False where the tape itself says what was broken off, as in a replay.
     records = True
 
-    def __init__(self, db: Database, models: Models, budgets: Budgets, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, db: Database, models: Models, budgets: BudgetService, clock: Clock, settings: Settings
+    ) -> None:
         self._db = db
         self._models = models
         self._budgets = budgets
@@ -96,15 +106,15 @@ class Spending:
         # Answers and their tokens so far, by model, for what to expect.
         self._answers: dict[str, tuple[int, int]] = {}
 
-    # --- before a call ------------------------------------------------------------------------------------------------
-
-    async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+    async def route(self, run: ActiveRun, nearby: RunContext, *, images: bool) -> ModelRoute:
         """Who is asked in a run's next turn, and who if they fail."""
         progress = run.progress
         accepted = progress.accepted
         serves = accepted.commission.serves if accepted.commission is not None else None
         task = task_of(accepted.origin, images=images, serves=serves)
-        need = Need(now_ms=self._clock.now_ms(), wanted=accepted.model, task=task, images=images)
+        need = CallNeeds(
+            now_ms=self._clock.now_ms(), wanted=accepted.model, task=task, images=images
+        )
         if not self._models.choosy and not self._budgets.limits:
             return self._models.route(need)
         spender = spender_of(run)
@@ -123,8 +133,12 @@ class Spending:
         )
         return self._models.route(need)
 
-    async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
-        """Reserve what the call can use; gives the request as it may be sent. Raises if it may not be."""
+    async def admit(
+        self, run: ActiveRun, target: Target, request: ModelRequest, assembled: InputAssembled
+    ) -> ModelRequest:
+        """Reserve what the call can use; gives the request as it may be sent. Raises if it may not
+        be.
+        """
         if not target.private:
             refuse_private(target, labels.join([part.label for part in assembled.parts]))
         progress = run.progress
@@ -137,23 +151,29 @@ class Spending:
             raised=progress.raised,
             fresh=not progress.turns,
         )
-        return request if held.most_output is None else replace(request, max_output_tokens=held.most_output)
+        return (
+            request
+            if held.most_output is None
+            else replace(request, max_output_tokens=held.most_output)
+        )
 
-    def done(self, run: Working) -> None:
+    def done(self, run: ActiveRun) -> None:
         """The turn is over, whatever came of it."""
         self._budgets.release(run.run_id)
 
-    def planned(self, route: Route, index: int, why: str, assembled: InputAssembled) -> RoutePlanned:
+    def planned(
+        self, route: ModelRoute, index: int, why: str, assembled: InputAssembled
+    ) -> RoutePlanned:
         target = route.targets[index]
         calls, produced = self._answers.get(target.name, (0, 0))
         output = produced // calls if calls else _TYPICAL_OUTPUT
         price = self._models.prices.of(target.provider, target.model).price
         cost = price.cost(Usage(assembled.tokens, output)) if price is not None else None
-        return route.planned(index, why, tokens=assembled.tokens, output_tokens=output, microusd=cost)
+        return route.planned(
+            index, why, tokens=assembled.tokens, output_tokens=output, microusd=cost
+        )
 
-    # --- when a person has to say -------------------------------------------------------------------------------------
-
-    async def ask(self, run: Working, question: BudgetQuestion) -> None:
+    async def ask(self, run: ActiveRun, question: BudgetQuestion) -> None:
         """Put the question to a person; the run waits."""
         origin = run.progress.accepted.origin
         allowed = self._settings.approval_times.of(origin)
@@ -162,7 +182,9 @@ class Spending:
             call_id=CallId(""),
             tool="model",
             about="budget",
-            preview=Preview("text", f"go on beyond the budget {question.asked.name}?", question.text),
+            preview=Preview(
+                "text", f"go on beyond the budget {question.asked.name}?", question.text
+            ),
             risk="medium",
             why=question.text,
             expires_ms=self._clock.now_ms() + allowed if allowed else 0,
@@ -184,9 +206,7 @@ class Spending:
 
         await self._db.write(step)
 
-    # --- after a call -------------------------------------------------------------------------------------------------
-
-    def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
+    def bill(self, target: Target, reply: ModelReply, counted: int) -> Bill:
         """`counted` is our own count of what was sent."""
         self._budgets.learn(target, counted, reply.usage.input_tokens)
         calls, produced = self._answers.get(target.name, (0, 0))
@@ -194,36 +214,43 @@ class Spending:
         self._answers[target.name] = (calls + 1, produced + bill.usage.output_tokens)
         return bill
 
-    def cut_short(self, target: Target, heard: Heard, counted: int) -> Bill:
+    def cut_short(self, target: Target, heard: CallUsage, counted: int) -> Bill:
         """What a call that was broken off has used so far."""
         return bill_part(self._models, target, heard.usage(counted))
 
-    def failed(self, target: Target, heard: Heard, failure: ModelFailure, counted: int) -> Bill:
+    def failed(self, target: Target, heard: CallUsage, failure: ModelFailure, counted: int) -> Bill:
         """Whoever refuses a request does not bill it; whoever took it may, however it ended."""
         return self.cut_short(target, heard, counted) if failure.sent or heard.anything else NO_BILL
 
     def lost(self, target: Target, counted: int) -> Bill | None:
-        """What was sent in a call of which nothing else is known; None if that is not to be told."""
+        """What was sent in a call of which nothing else is known; None if that is not to be
+        told.
+        """
         return bill_part(self._models, target, Usage(input_tokens=counted))
 
 
 def bill_part(models: Models, target: Target, usage: Usage) -> Bill:
     """What a call without an end cost. Its usage is an estimate, whoever made it."""
     tag = models.prices.of(target.provider, target.model)
-    return Bill(usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated=True)
+    return Bill(
+        usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated=True
+    )
 
 
-def bill_of(models: Models, target: Target, reply: Reply, counted: int) -> Bill:
+def bill_of(models: Models, target: Target, reply: ModelReply, counted: int) -> Bill:
     """What a reply cost. Whoever reports nothing is believed nothing: then our own count stands."""
     usage, estimated = reply.usage, False
     if not usage.input_tokens and not usage.output_tokens:
         said = reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls)
-        usage, estimated = Usage(input_tokens=counted, output_tokens=usage_estimate.tokens(said)), True
+        usage, estimated = (
+            Usage(input_tokens=counted, output_tokens=usage_estimate.tokens(said)),
+            True,
+        )
     tag = models.prices.of(target.provider, target.model)
     return Bill(usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated)
 
 
-def spender_of(run: Working) -> Spender:
+def spender_of(run: ActiveRun) -> Spender:
     return Spender(
         principal=run.principal,
         session_id=run.session_id,
@@ -240,13 +267,24 @@ def own_limits(run: RunProgress) -> tuple[Limit, ...]:
     tokens = max(1, budgets.tokens - run.agent_tokens) if budgets.tokens else 0
     microusd = max(1, budgets.microusd - run.agent_microusd) if budgets.microusd else 0
     given = (Terms(per="run", tokens=tokens), Terms(per="run", microusd=microusd))
-    return tuple(Limit(name="of the run", terms=terms, source="run") for terms in given if terms.tokens or terms.microusd)
+    return tuple(
+        Limit(name="of the run", terms=terms, source="run")
+        for terms in given
+        if terms.tokens or terms.microusd
+    )
 
 
-def label_of(run: Working, nearby: Around) -> Label:
+def label_of(run: ActiveRun, nearby: RunContext) -> Label:
     """Of everything that the next request will show."""
     fresh = [event.brings for _, event in run.progress.inputs]
-    return labels.join([run.live.conversation.label, *fresh, nearby.project.label, *([_MEMORY] if nearby.memory else [])])
+    return labels.join(
+        [
+            run.live.conversation.label,
+            *fresh,
+            nearby.project.label,
+            *([_MEMORY] if nearby.memory else []),
+        ]
+    )
 
 
 def private_in(label: Label) -> tuple[str, ...]:
@@ -260,4 +298,7 @@ def refuse_private(target: Target, label: Label) -> None:
     """The last look before something is sent: no plan can have missed this."""
     private = private_in(label)
     if private:
-        raise NoRoute(f"{target.name} may not be sent private data, and this is: {', '.join(private[:3])}", target=target.name)
+        raise NoRoute(
+            f"{target.name} may not be sent private data, and this is: {', '.join(private[:3])}",
+            target=target.name,
+        )

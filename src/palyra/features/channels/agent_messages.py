@@ -1,6 +1,8 @@
-"""Messages that the agent sends of its own accord: to the owner where they are, and to those who were admitted, nobody else.
+"""Messages that the agent sends of its own accord: to the owner where they are, and to those who
+were admitted, nobody else.
 
-The rule: what was judged is what is sent. If the one who was named is reached elsewhere by then, nothing is sent.
+The rule: what was judged is what is sent. If the one who was named is reached elsewhere by then,
+nothing is sent.
 """
 
 from functools import partial
@@ -15,8 +17,8 @@ from palyra.features.channels.registry import Book
 from palyra.features.channels.rows import people as people_rows
 from palyra.features.channels.rows.outbox import SentFile
 from palyra.features.channels.rows.people import Person
-from palyra.features.channels.tools import Named, Posted, Recipient
-from palyra.features.channels.views import Place
+from palyra.features.channels.tools import AddressedTo, Recipient, SentMessage
+from palyra.features.channels.views import ChatPlace
 from palyra.features.references.attachments import Attachments
 from palyra.store import tape
 from palyra.store.database import Database, Tx
@@ -26,7 +28,13 @@ THE_OWNER = "owner"
 
 class Sending:
     def __init__(
-        self, db: Database, redactor: Redactor, book: Book, posting: Posting, connections: Connections, attachments: Attachments
+        self,
+        db: Database,
+        redactor: Redactor,
+        book: Book,
+        posting: Posting,
+        connections: Connections,
+        attachments: Attachments,
     ) -> None:
         self._db = db
         self._redactor = redactor
@@ -38,14 +46,20 @@ class Sending:
     def find(self, to: str) -> Recipient:
         return self._db.read_from_thread(partial(self._find, to=to))
 
-    async def send(self, context: CallContext, to: str, text: str, files: tuple[Named, ...]) -> Posted:
+    async def send(
+        self, context: CallContext, to: str, text: str, files: tuple[AddressedTo, ...]
+    ) -> SentMessage:
         found = await self._db.read(partial(self._find, to=to))
         if files:
             self._check_files(found, files)
         kept: list[SentFile] = []
         for file in files:
-            stored = await self._attachments.keep(context.principal, context.session_id, file.name, file.data)
-            kept.append(SentFile(context.session_id, stored.artifact, stored.name, stored.media_type))
+            stored = await self._attachments.keep(
+                context.principal, context.session_id, file.name, file.data
+            )
+            kept.append(
+                SentFile(context.session_id, stored.artifact, stored.name, stored.media_type)
+            )
 
         clean = await self._redactor.redacted(text)
 
@@ -56,56 +70,81 @@ class Sending:
             same = judged.arguments.get("to") == to
             if same and judged.scope is not None and judged.scope.recipients != (now.name,):
                 raise Conflict(f"{to} is reached as {now.name} by now: make the call again")
-            place = Place(now.channel, now.conversation)
-            return self._posting.post(tx, place, clean, "message", reply_id=context.key or context.call_id, files=kept)
+            place = ChatPlace(now.channel, now.conversation)
+            return self._posting.post(
+                tx, place, clean, "message", reply_id=context.key or context.call_id, files=kept
+            )
 
         outbox_id = await self._db.write(step)
-        stands = self._connections.status(found.channel).state == "connected" and not self._book.is_paused(found.channel)
-        return Posted(outbox_id, found, stands)
+        stands = self._connections.status(
+            found.channel
+        ).state == "connected" and not self._book.is_paused(found.channel)
+        return SentMessage(outbox_id, found, stands)
 
-    def _check_files(self, found: Recipient, files: tuple[Named, ...]) -> None:
+    def _check_files(self, found: Recipient, files: tuple[AddressedTo, ...]) -> None:
         connector = self._connections.connector(found.channel)
         if connector is None or not connector.abilities.files:
             raise InvalidInput(f"{found.channel} cannot send files now: send the text alone")
         limits = connector.limits
         if len(files) > limits.files or any(len(file.data) > limits.file_bytes for file in files):
-            raise InvalidInput(f"{found.channel} takes {limits.files} files of {limits.file_bytes:,} bytes in one message")
-
-    # --- who is meant -------------------------------------------------------------------------------------------------
+            raise InvalidInput(
+                f"{found.channel} takes {limits.files} files of {limits.file_bytes:,} bytes in one"
+                " message"
+            )
 
     def _find(self, tx: Tx, to: str) -> Recipient:
         if to == THE_OWNER:
             return self._owner(tx)
         channel, _, whom = to.partition("/")
         if not whom or not self._is_on(channel):
-            raise NotFound(f"{to!r} is nobody: write `owner`, CHANNEL/PERSON or CHANNEL/CONVERSATION, with a channel that is on")
+            raise NotFound(
+                f"{to!r} is nobody: write `owner`, CHANNEL/PERSON or CHANNEL/CONVERSATION, with a"
+                " channel that is on"
+            )
         person = people_rows.find(tx, channel, whom)
         if person is not None and self._is_admitted(tx, person):
             if not person.conversation:
-                raise NotFound(f"{whom} has not written on {channel} directly yet, so nobody knows where to reach them")
+                raise NotFound(
+                    f"{whom} has not written on {channel} directly yet, so nobody knows where to"
+                    " reach them"
+                )
             return self._named(tx, channel, person.conversation)
-        people = [people_rows.find(tx, channel, each) for each in people_rows.heard_in(tx, channel, whom)]
+        people = [
+            people_rows.find(tx, channel, each) for each in people_rows.heard_in(tx, channel, whom)
+        ]
         if not any(each is not None and self._is_admitted(tx, each) for each in people):
-            raise NotFound(f"on {channel}, {whom!r} is neither somebody who was admitted nor a conversation of theirs")
+            raise NotFound(
+                f"on {channel}, {whom!r} is neither somebody who was admitted nor a conversation of"
+                " theirs"
+            )
         return self._named(tx, channel, whom)
 
     def _owner(self, tx: Tx) -> Recipient:
         for person in people_rows.of_principal(tx, OWNER):
             if person.conversation and self._is_on(person.connector):
                 return Recipient(THE_OWNER, person.connector, person.conversation)
-        raise NotFound("the owner has not written on any channel that is on: they link an account with `palyra channels people`")
+        raise NotFound(
+            "the owner has not written on any channel that is on: they link an account with `palyra"
+            " channels people`"
+        )
 
     def _named(self, tx: Tx, channel: str, conversation: str) -> Recipient:
         """One name for each place, so that no policy is passed by with another."""
         owners = people_rows.of_principal(tx, OWNER)
-        is_owner = any((each.connector, each.conversation) == (channel, conversation) for each in owners)
-        return Recipient(THE_OWNER if is_owner else f"{channel}/{conversation}", channel, conversation)
+        is_owner = any(
+            (each.connector, each.conversation) == (channel, conversation) for each in owners
+        )
+        return Recipient(
+            THE_OWNER if is_owner else f"{channel}/{conversation}", channel, conversation
+        )
 
     def _is_admitted(self, tx: Tx, person: Person) -> bool:
         rules = self._book.rules(person.connector)
         if person.sender in rules.deny:
             return False
-        return person.standing(tx.now_ms) != "stranger" or (person.sender in rules.allow and not person.revoked_ms)
+        return person.standing(tx.now_ms) != "stranger" or (
+            person.sender in rules.allow and not person.revoked_ms
+        )
 
     def _is_on(self, name: str) -> bool:
         """Whether there is such a channel. What is said on one that is paused waits."""

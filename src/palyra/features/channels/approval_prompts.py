@@ -1,7 +1,8 @@
-"""Approvals in a chat: put to whoever may answer, where they are; answered by buttons or words; the first answer wins everywhere.
+"""Approvals in a chat: put to whoever may answer, where they are; answered by buttons or words; the
+first answer wins everywhere.
 
-Who may answer is not decided here: users answer what is theirs and what was handed on to them, the owner for everybody who comes
-through a channel, and others only what a policy lets them.
+Who may answer is not decided here: users answer what is theirs and what was handed on to them, the
+owner for everybody who comes through a channel, and others only what a policy lets them.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from palyra.agent.approvals import Answer, Answers
+from palyra.agent.approvals import Answer, ApprovalService
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.core.events import AdminChanged, ApprovalRequested, ApprovalResolved
 from palyra.core.ids import OWNER, SYSTEM_TAPE, check_principal
@@ -21,10 +22,10 @@ from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.registry import Book
 from palyra.features.channels.routing_input import Who
 from palyra.features.channels.rows import messages, outbox, people
-from palyra.features.channels.rows.messages import Message
-from palyra.features.channels.rows.outbox import Asked
-from palyra.features.channels.run_bridge import Pending
-from palyra.features.channels.views import Place
+from palyra.features.channels.rows.messages import StoredMessage
+from palyra.features.channels.rows.outbox import AskedApproval
+from palyra.features.channels.run_bridge import AwaitedRun
+from palyra.features.channels.views import ChatPlace
 from palyra.features.notices.service import Notices
 from palyra.store import approvals, tape
 from palyra.store.approvals import Approval
@@ -35,11 +36,24 @@ log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 _LEAST_OF_ID = 6
-_SAID = {"allow": "approved", "deny": "denied", "expired": "not answered in time", "withdrawn": "no longer needed"}
+_SAID = {
+    "allow": "approved",
+    "deny": "denied",
+    "expired": "not answered in time",
+    "withdrawn": "no longer needed",
+}
 
 
-class Asking:
-    def __init__(self, db: Database, clock: Clock, book: Book, posting: Posting, answers: Answers, notices: Notices) -> None:
+class ApprovalPrompts:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        book: Book,
+        posting: Posting,
+        answers: ApprovalService,
+        notices: Notices,
+    ) -> None:
         self._db = db
         self._clock = clock
         self._book = book
@@ -50,33 +64,59 @@ class Asking:
         self._to = ""
         self._beside: set[asyncio.Task[None]] = set()
 
-    # --- putting the question -----------------------------------------------------------------------------------------
-
-    def asked(self, pending: Pending, request: ApprovalRequested) -> None:
+    def asked(self, pending: AwaitedRun, request: ApprovalRequested) -> None:
         self._aside(self._persist(partial(self._ask, pending=pending, request=request)))
 
-    def _ask(self, tx: Tx, pending: Pending, request: ApprovalRequested) -> None:
-        """One step, and only once: the question where it can be answered, and a word to whoever has to wait for it."""
+    def _ask(self, tx: Tx, pending: AwaitedRun, request: ApprovalRequested) -> None:
+        """One step, and only once: the question where it can be answered, and a word to whoever has
+        to wait for it.
+        """
         found = approvals.find(tx, request.approval_id)
         if found is None or found.decision:
             return
         places = self._places(tx, pending, found)
         for place in places:
             # What the call would do is not everybody's to read.
-            self._put(tx, place, found, pending.sender, brief=place == pending.place and not pending.direct)
-        messages.add_step(tx, pending.message_id, "asks", f"approval {texts.short(request.approval_id)}: {request.preview.title}")
+            self._put(
+                tx,
+                place,
+                found,
+                pending.sender,
+                brief=place == pending.place and not pending.direct,
+            )
+        messages.add_step(
+            tx,
+            pending.message_id,
+            "asks",
+            f"approval {texts.short(request.approval_id)}: {request.preview.title}",
+        )
         name = texts.short(request.approval_id)
         if found.owner.startswith(approvals.CHANNEL):
-            told = f"{pending.sender} on {pending.place.connector} waits for a yes to {request.tool}: {request.preview.title}"
-            self._notices.telling("approval", f"approval:{request.approval_id}", told, "#/approvals")(tx)
+            told = (
+                f"{pending.sender} on {pending.place.connector} waits for a yes to {request.tool}:"
+                f" {request.preview.title}"
+            )
+            self._notices.telling(
+                "approval", f"approval:{request.approval_id}", told, "#/approvals"
+            )(tx)
             if pending.place not in places:
-                said = f"This needs a yes that you cannot give ({name}): the owner was asked. I go on when they have answered."
+                said = (
+                    f"This needs a yes that you cannot give ({name}): the owner was asked. I go on"
+                    " when they have answered."
+                )
                 self._posting.post(
-                    tx, pending.place, said, "told", reply_id=f"{request.approval_id}w", message_id=pending.message_id
+                    tx,
+                    pending.place,
+                    said,
+                    "told",
+                    reply_id=f"{request.approval_id}w",
+                    message_id=pending.message_id,
                 )
 
-    def _places(self, tx: Tx, pending: Pending, approval: Approval) -> list[Place]:
-        """Where the question is put: where the channel's settings say, else to the asker if it is theirs, else to the owner."""
+    def _places(self, tx: Tx, pending: AwaitedRun, approval: Approval) -> list[ChatPlace]:
+        """Where the question is put: where the channel's settings say, else to the asker if it is
+        theirs, else to the owner.
+        """
         channel = self._book.find(pending.place.connector)
         if channel is not None and channel.approvals_to:
             return self._named(tx, channel.approvals_to)
@@ -85,21 +125,23 @@ class Asking:
         alone = [] if pending.direct else self.where_is(tx, approval.owner)
         return alone or [pending.place]
 
-    def _named(self, tx: Tx, to: str) -> list[Place]:
+    def _named(self, tx: Tx, to: str) -> list[ChatPlace]:
         connector, slash, conversation = to.partition("/")
-        return [Place(connector, conversation)] if slash else self.where_is(tx, OWNER)
-
-    # --- what the owner's own runs ask --------------------------------------------------------------------------------
+        return [ChatPlace(connector, conversation)] if slash else self.where_is(tx, OWNER)
 
     async def use(self, to: str) -> None:
-        """Put what the owner's runs ask that nobody in a chat began there too, from now on and what waits; nothing: nowhere."""
+        """Put what the owner's runs ask that nobody in a chat began there too, from now on and what
+        waits; nothing: nowhere.
+        """
         self._to = to
         if to:
             await self._db.write(self._ask_all_elsewhere)
 
     def asked_elsewhere(self, request: ApprovalRequested) -> None:
         if self._to:
-            self._aside(self._persist(partial(self._ask_elsewhere, approval_id=request.approval_id)))
+            self._aside(
+                self._persist(partial(self._ask_elsewhere, approval_id=request.approval_id))
+            )
 
     def _ask_all_elsewhere(self, tx: Tx) -> None:
         for approval in reversed(approvals.listing(tx, OWNER, pending=True)):
@@ -107,29 +149,47 @@ class Asking:
 
     def _ask_elsewhere(self, tx: Tx, approval_id: str) -> None:
         found = approvals.find(tx, approval_id)
-        if found is None or found.decision or found.owner != OWNER or messages.of_run(tx, found.run_id):
+        if (
+            found is None
+            or found.decision
+            or found.owner != OWNER
+            or messages.of_run(tx, found.run_id)
+        ):
             return
-        alone = [Place(each.connector, each.conversation) for each in people.of_principal(tx, OWNER)]
+        alone = [
+            ChatPlace(each.connector, each.conversation) for each in people.of_principal(tx, OWNER)
+        ]
         for place in self._named(tx, self._to):
             # Where others read along, what the call would do stays in the console.
-            self._put(tx, place, found, f"A run of yours ({found.origin})", brief=place not in alone)
+            self._put(
+                tx, place, found, f"A run of yours ({found.origin})", brief=place not in alone
+            )
 
-    def where_is(self, tx: Tx, principal: str) -> list[Place]:
+    def where_is(self, tx: Tx, principal: str) -> list[ChatPlace]:
         """Where a person last wrote to us alone."""
         for person in people.of_principal(tx, principal):
             if person.conversation and self._book.is_on(person.connector):
-                return [Place(person.connector, person.conversation)]
+                return [ChatPlace(person.connector, person.conversation)]
         return []
 
-    def _put(self, tx: Tx, place: Place, approval: Approval, who: str, *, brief: bool = False) -> None:
+    def _put(
+        self, tx: Tx, place: ChatPlace, approval: Approval, who: str, *, brief: bool = False
+    ) -> None:
         request = approval.request
         reply_id = self._clock.new_id()
-        if not outbox.was_asked(tx, Asked(request.approval_id, reply_id, place.connector, place.conversation, place.thread)):
+        if not outbox.was_asked(
+            tx,
+            AskedApproval(
+                request.approval_id, reply_id, place.connector, place.conversation, place.thread
+            ),
+        ):
             return
-        text, buttons = texts.approval(request, who, buttons=self._posting.abilities(place.connector).buttons, brief=brief)
+        text, buttons = texts.approval(
+            request, who, buttons=self._posting.abilities(place.connector).buttons, brief=brief
+        )
         self._posting.post(tx, place, text, "approval", reply_id=reply_id, buttons=buttons)
 
-    def put(self, tx: Tx, place: Place, approval_id: str) -> bool:
+    def put(self, tx: Tx, place: ChatPlace, approval_id: str) -> bool:
         """Put an approval that waits somewhere, once; False if there is none that does."""
         approval = approvals.find(tx, approval_id)
         if approval is None or approval.decision:
@@ -137,8 +197,12 @@ class Asking:
         self._put(tx, place, approval, approval.owner)
         return True
 
-    async def route(self, by: str, approval_id: str, *, principal: str = "", place: Place | None = None) -> Approval:
-        """Hand an approval on: to a person, who may then answer it, or into another conversation."""
+    async def route(
+        self, by: str, approval_id: str, *, principal: str = "", place: ChatPlace | None = None
+    ) -> Approval:
+        """Hand an approval on: to a person, who may then answer it, or into another
+        conversation.
+        """
         if not principal and place is None:
             raise InvalidInput("say to whom: a principal, or a channel and a conversation")
         if principal:
@@ -149,34 +213,51 @@ class Asking:
         def step(tx: Tx) -> Approval:
             approval = approvals.get(tx, approval_id, by)
             if approval.decision:
-                raise InvalidInput(f"this approval was answered already: {approval.decision}", approval_id=approval_id)
+                raise InvalidInput(
+                    f"this approval was answered already: {approval.decision}",
+                    approval_id=approval_id,
+                )
             places = [place] if place is not None else self.where_is(tx, principal)
             if principal:
                 approvals.hand_on(tx, approval_id, principal)
             for each in places:
                 self._put(tx, each, approval, approval.owner)
-            details: dict[str, Any] = {"to": principal or (f"{place.connector}/{place.conversation}" if place else "")}
-            event = AdminChanged(what="channel", action="approval handed on", subject=approval_id, details=details)
+            details: dict[str, Any] = {
+                "to": principal or (f"{place.connector}/{place.conversation}" if place else "")
+            }
+            event = AdminChanged(
+                what="channel", action="approval handed on", subject=approval_id, details=details
+            )
             tape.append(tx, SYSTEM_TAPE, by, [event])
             return approval
 
         return await self._db.write(step)
 
-    # --- answers ------------------------------------------------------------------------------------------------------
-
-    async def answer(self, message: Message, who: Who, wanted: str, given: Answer) -> str:
-        """Answer an approval from a chat, by its id or the end of it. Return what was understood and done."""
+    async def answer(self, message: StoredMessage, who: Who, wanted: str, given: Answer) -> str:
+        """Answer an approval from a chat, by its id or the end of it. Return what was understood
+        and done.
+        """
         approval = await self._db.read(partial(_wanted, wanted=wanted.upper(), who=who))
         if given.scope != "once" and not who.is_user:
             raise Forbidden("you may allow this once: more than that is for users of the daemon")
-        if given.decision == "allow" and approval.request.about == "tool" and not texts.shown(approval.request.preview)[1]:
+        if (
+            given.decision == "allow"
+            and approval.request.about == "tool"
+            and not texts.shown(approval.request.preview)[1]
+        ):
             raise Conflict(texts.elsewhere(approval.approval_id))
         try:
-            settled = await self._answers.answer(who.principal, approval.approval_id, given, surface=f"channel:{message.connector}")
+            settled = await self._answers.answer(
+                who.principal, approval.approval_id, given, surface=f"channel:{message.connector}"
+            )
         except Forbidden:
-            # A session that several share is nobody's: whoever may speak for it must be let by policy, not by being there.
+            # A session that several share is nobody's: whoever may speak for it must be let by
+            # policy, not by being there.
             raise Forbidden("you may not answer this: only those whom policy allows can") from None
-        return f"{texts.short(approval.approval_id)} is {_SAID.get(given.decision, given.decision)}{_how(settled)}."
+        return (
+            f"{texts.short(approval.approval_id)} is"
+            f" {_SAID.get(given.decision, given.decision)}{_how(settled)}."
+        )
 
     def answered(self, resolved: ApprovalResolved) -> None:
         """However it was answered: take the buttons away where it was asked."""
@@ -189,17 +270,30 @@ class Asking:
     def _close(self, tx: Tx, resolved: ApprovalResolved) -> None:
         for asked in outbox.asked_where(tx, resolved.approval_id):
             approval = approvals.find(tx, resolved.approval_id)
-            by = f" by {approval.resolved_by}" if approval is not None and resolved.decision in ("allow", "deny") else ""
+            by = (
+                f" by {approval.resolved_by}"
+                if approval is not None and resolved.decision in ("allow", "deny")
+                else ""
+            )
             title = approval.request.preview.title if approval is not None else resolved.approval_id
             text = f"{title}\n{_SAID.get(resolved.decision, resolved.decision).capitalize()}{by}."
-            place = Place(asked.connector, asked.conversation, asked.thread)
-            self._posting.post(tx, place, text, "edit", reply_id=f"{asked.reply_id}{outbox.ANSWERED}", edits=asked.reply_id)
+            place = ChatPlace(asked.connector, asked.conversation, asked.thread)
+            self._posting.post(
+                tx,
+                place,
+                text,
+                "edit",
+                reply_id=f"{asked.reply_id}{outbox.ANSWERED}",
+                edits=asked.reply_id,
+            )
 
     async def pending(self, who: Who) -> list[Approval]:
         return await self._db.read(partial(approvals.listing, owner=who.principal, pending=True))
 
-    async def recover(self, pending: list[Pending]) -> None:
-        """After a start: put the questions that were asked and not put, and close those that were answered meanwhile."""
+    async def recover(self, pending: list[AwaitedRun]) -> None:
+        """After a start: put the questions that were asked and not put, and close those that were
+        answered meanwhile.
+        """
 
         def step(tx: Tx) -> None:
             for each in pending:
@@ -211,8 +305,6 @@ class Asking:
                     self._close(tx, found.resolution)
 
         await self._db.write(step)
-
-    # --- waiting for the store ----------------------------------------------------------------------------------------
 
     async def _persist(self, step: partial[None]) -> None:
         while True:
@@ -246,7 +338,11 @@ def _how(settled: Approval) -> str:
     if given.subject is None:
         return ", this once"
     about = f"{given.subject.tool} {given.subject.value or 'with any arguments'}"
-    until = "in this session" if given.scope == "session" else f"until {_clock_time(given.until_ms)} (UTC)"
+    until = (
+        "in this session"
+        if given.scope == "session"
+        else f"until {_clock_time(given.until_ms)} (UTC)"
+    )
     return f", and {visible(about)} {until} without asking"
 
 

@@ -1,4 +1,6 @@
-"""`palyra channels`: where people reach the agent: connections, rules, who is admitted, and what became of a message."""
+"""`palyra channels`: where people reach the agent: connections, rules, who is admitted, and what
+became of a message.
+"""
 
 from typing import Any
 
@@ -7,20 +9,28 @@ import click
 from palyra.cli import admin_client, daemon_process, formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.features.channels import cli_types as shapes
 from palyra.features.channels.rows.people import Person
 from palyra.serve import config as configuration
 
 channels = group(
-    "channels", "Chats: list, add, test, status, pause, resume, trace, preview, rules, pair, people, dead.", default="list"
+    "channels",
+    "Chats: list, add, test, status, pause, resume, trace, preview, rules, pair, people, dead.",
+    default="list",
 )
-_COLORS = {"connected": "green", "connecting": "yellow", "lost": "red", "failed": "red", "off": "dim"}
+_COLORS = {
+    "connected": "green",
+    "connecting": "yellow",
+    "lost": "red",
+    "failed": "red",
+    "off": "dim",
+}
 
 
 @verb(channels, "list", help="List channels with their state.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = state.api.get("/v1/channels", shapes.Statuses).channels
     if state.out.as_json:
         state.out.json({"channels": found})
@@ -40,7 +50,11 @@ def list_(state: State) -> None:
         ]
         for each in found
     ]
-    state.out.table(["name", "kind", "state", "account", "messages", "open", "dead"], rows, right=["messages", "open", "dead"])
+    state.out.table(
+        ["name", "kind", "state", "account", "messages", "open", "dead"],
+        rows,
+        right=["messages", "open", "dead"],
+    )
     for each in found:
         if each.connection.detail:
             state.out.note(f"{each.name}: {one_line(each.connection.detail)}")
@@ -48,22 +62,27 @@ def list_(state: State) -> None:
 
 @verb(channels, "status", help="Show one channel: its connection, its rules, what is under way.")
 @click.argument("name")
-def status(state: State, name: str) -> None:
+def status(state: CliState, name: str) -> None:
     _show(state, state.api.get(f"/v1/channels/{_checked(name)}", shapes.Status))
 
 
-def _show(state: State, found: shapes.Status) -> None:
+def _show(state: CliState, found: shapes.Status) -> None:
     out = state.out
     if out.as_json:
         out.json(found)
         return
     word = "paused" if found.paused else found.connection.state
-    out.line(f"{out.style(found.name, 'bold')} ({clean(found.kind)}): {out.style(word, _COLORS.get(word, 'yellow'))}")
+    out.line(
+        f"{out.style(found.name, 'bold')} ({clean(found.kind)}):"
+        f" {out.style(word, _COLORS.get(word, 'yellow'))}"
+    )
     about = {
         "detail": found.connection.detail,
         "account": found.connection.account,
         "where": found.connection.place,
-        "connected": f"{found.connection.connects} times" if found.connection.connects != 1 else "once",
+        "connected": (
+            f"{found.connection.connects} times" if found.connection.connects != 1 else "once"
+        ),
         "messages": ", ".join(f"{count} {name}" for name, count in found.messages.items()),
         "to be sent": ", ".join(f"{count} {name}" for name, count in found.outbox.items()),
     }
@@ -75,11 +94,24 @@ def _show(state: State, found: shapes.Status) -> None:
         out.line(f"  {key:<26} {one_line(str(value), 120)}{mark}")
 
 
-@verb(channels, "add", help="Add a channel to the settings. Without arguments: which kinds there are and what each needs.")
+@verb(
+    channels,
+    "add",
+    help=(
+        "Add a channel to the settings. Without arguments: which kinds there are and what each"
+        " needs."
+    ),
+)
 @click.argument("kind", required=False)
 @click.argument("name", required=False)
-@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A setting of its kind; secrets as NAME=vault:NAME.")
-def add(state: State, kind: str | None, name: str | None, given: tuple[str, ...]) -> None:
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of its kind; secrets as NAME=vault:NAME.",
+)
+def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, ...]) -> None:
     from palyra.features.channels import connectors
 
     if kind is None:
@@ -88,7 +120,10 @@ def add(state: State, kind: str | None, name: str | None, given: tuple[str, ...]
             state.out.json({"kinds": [each.name for each in found]})
             return
         for each in found:
-            state.out.line(f"{state.out.style(each.name, 'bold')}: {each.title}; `palyra channels add {each.name}` says how")
+            state.out.line(
+                f"{state.out.style(each.name, 'bold')}: {each.title}; `palyra channels add"
+                f" {each.name}` says how"
+            )
         if not found:
             state.out.line("there is no kind of channel to add yet")
         return
@@ -97,25 +132,40 @@ def add(state: State, kind: str | None, name: str | None, given: tuple[str, ...]
         _guide(state, chosen)
         return
     if name in configuration.load(state.home, state.env).config.channels:
-        raise Conflict(f"there is a channel {name} already: `palyra config set channels.{name}.…` changes it")
+        raise Conflict(
+            f"there is a channel {name} already: `palyra config set channels.{name}.…` changes it"
+        )
     known = {setting.name for setting in chosen.settings}
     names = {each.partition("=")[0] for each in given}
     missing = [each.name for each in chosen.settings if each.required and each.name not in names]
     if names - known or missing:
-        wrong = f"there is no setting {', '.join(sorted(names - known))}" if names - known else f"--set {missing[0]}=… is missing"
+        wrong = (
+            f"there is no setting {', '.join(sorted(names - known))}"
+            if names - known
+            else f"--set {missing[0]}=… is missing"
+        )
         raise InvalidInput(f"{wrong}: `palyra channels add {kind}` says what it needs")
     daemon_process.make_home(state.home)
-    configuration.set_values(state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given})
+    configuration.set_values(
+        state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given}
+    )
     told = admin_client.reload_if_running(state)
     how = "it is being connected" if told else "it connects with the daemon"
     text = f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`"
     state.out.result({"name": name, "kind": kind}, text)
 
 
-def _guide(state: State, kind: Any) -> None:
+def _guide(state: CliState, kind: Any) -> None:
     out = state.out
     if out.as_json:
-        out.json({"kind": kind.name, "settings": list(kind.settings), "permissions": kind.permissions, "steps": kind.steps})
+        out.json(
+            {
+                "kind": kind.name,
+                "settings": list(kind.settings),
+                "permissions": kind.permissions,
+                "steps": kind.steps,
+            }
+        )
         return
     out.line(f"{out.style(kind.title, 'bold')}")
     for number, step in enumerate(kind.steps, 1):
@@ -123,7 +173,14 @@ def _guide(state: State, kind: Any) -> None:
     if kind.permissions:
         out.line(f"It needs: {', '.join(kind.permissions)}")
     for setting in kind.settings:
-        marks = [word for word, holds in (("secret", setting.secret), ("may be left out", not setting.required)) if holds]
+        marks = [
+            word
+            for word, holds in (
+                ("secret", setting.secret),
+                ("may be left out", not setting.required),
+            )
+            if holds
+        ]
         more = f" ({', '.join(marks)})" if marks else ""
         out.line(f"  --set {setting.name}=…  {setting.words}{more}")
     out.line(f"Then: palyra channels add {kind.name} NAME --set …")
@@ -131,54 +188,82 @@ def _guide(state: State, kind: Any) -> None:
 
 @verb(channels, "test", help="Ask the platform who we are there; with --to, send a test message.")
 @click.argument("name")
-@click.option("--to", "conversation", default="", metavar="CONVERSATION", help="Where to send a test message.")
+@click.option(
+    "--to", "conversation", default="", metavar="CONVERSATION", help="Where to send a test message."
+)
 @click.option("--text", default="", help="What to send.")
-def test(state: State, name: str, conversation: str, text: str) -> None:
+def test(state: CliState, name: str, conversation: str, text: str) -> None:
     body = {"conversation": conversation, **({"text": text} if text else {})}
     found = state.api.post(f"/v1/channels/{_checked(name)}/test", shapes.Tested, body)
     sent = f"; a message to {conversation} is under way" if found.reply_id else ""
     where = f" on {found.me.place}" if found.me.place else ""
-    state.out.result(found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}")
+    state.out.result(
+        found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}"
+    )
 
 
-@verb(channels, "pause", help="Take nothing in and send nothing out on a channel; without a name, on all of them.")
+@verb(
+    channels,
+    "pause",
+    help="Take nothing in and send nothing out on a channel; without a name, on all of them.",
+)
 @click.argument("name", required=False)
-def pause(state: State, name: str | None) -> None:
+def pause(state: CliState, name: str | None) -> None:
     _hold(state, name, paused=True)
 
 
 @verb(channels, "resume", help="Let a channel, or without a name all of them, go on.")
 @click.argument("name", required=False)
-def resume(state: State, name: str | None) -> None:
+def resume(state: CliState, name: str | None) -> None:
     _hold(state, name, paused=False)
 
 
-def _hold(state: State, name: str | None, *, paused: bool) -> None:
+def _hold(state: CliState, name: str | None, *, paused: bool) -> None:
     word = "paused" if paused else "at work again"
     if name is None:
-        state.out.result(state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}), f"all channels are {word}")
+        state.out.result(
+            state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}),
+            f"all channels are {word}",
+        )
         return
-    changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"})
+    changed = state.api.post(
+        f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"}
+    )
     if not paused and changed.connection.state == "failed":
         # It was refused and is not tried by itself: a new secret or permission is only seen now.
-        changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"})
+        changed = state.api.post(
+            f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"}
+        )
         word = "being connected anew"
     state.out.result(changed, f"{clean(name)} is {word}")
 
 
-@verb(channels, "trace", help="What happened to a message, step by step; without one, the newest messages.")
+@verb(
+    channels,
+    "trace",
+    help="What happened to a message, step by step; without one, the newest messages.",
+)
 @click.argument("message", required=False)
 @click.option("--channel", default="", help="Only of this channel.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
-def trace(state: State, message: str | None, channel: str, limit: int) -> None:
+def trace(state: CliState, message: str | None, channel: str, limit: int) -> None:
     out = state.out
     if message is None:
-        listed = state.api.get("/v1/channels/messages", shapes.Messages, channel=channel, limit=limit).messages
+        listed = state.api.get(
+            "/v1/channels/messages", shapes.Messages, channel=channel, limit=limit
+        ).messages
         if out.as_json:
             out.json({"messages": listed})
             return
         rows = [
-            [each.message_id, each.connector, one_line(each.sender, 24), each.state, each.reason, formatting.when(each.received_ms)]
+            [
+                each.message_id,
+                each.connector,
+                one_line(each.sender, 24),
+                each.state,
+                each.reason,
+                formatting.when(each.received_ms),
+            ]
             for each in listed
         ]
         out.table(["message", "channel", "sender", "state", "reason", "came"], rows)
@@ -189,13 +274,21 @@ def trace(state: State, message: str | None, channel: str, limit: int) -> None:
         return
     of = found.message
     out.line(
-        f"{out.style(of.message_id, 'bold')}  {one_line(of.sender)} on {of.connector} in {one_line(of.conversation)}: {of.state}"
+        f"{out.style(of.message_id, 'bold')}  {one_line(of.sender)} on {of.connector} in"
+        f" {one_line(of.conversation)}: {of.state}"
     )
     for step in found.steps:
         out.line(f"  {formatting.when(step.time_ms)}  {step.step:<10} {one_line(step.detail, 200)}")
     for reply in found.replies:
-        twice = (", possibly twice" if reply.state == "sent" else ", may have arrived") if reply.doubtful else ""
-        out.line(f"  {reply.kind} {reply.part + 1}/{reply.parts}: {reply.state}{twice}  {one_line(reply.body.text, 100)}")
+        twice = (
+            (", possibly twice" if reply.state == "sent" else ", may have arrived")
+            if reply.doubtful
+            else ""
+        )
+        out.line(
+            f"  {reply.kind} {reply.part + 1}/{reply.parts}: {reply.state}{twice} "
+            f" {one_line(reply.body.text, 100)}"
+        )
 
 
 @verb(channels, "preview", help="What would become of a message, and why. Nothing is done.")
@@ -205,8 +298,22 @@ def trace(state: State, message: str | None, channel: str, limit: int) -> None:
 @click.option("--in", "conversation", default="preview", metavar="CONVERSATION")
 @click.option("--direct", is_flag=True, help="A direct message.")
 @click.option("--everyone", is_flag=True, help="It addresses everyone.")
-def preview(state: State, name: str, text: str, sender: str, conversation: str, direct: bool, everyone: bool) -> None:
-    body = {"sender": sender, "text": text, "conversation": conversation, "direct": direct, "everyone": everyone}
+def preview(
+    state: CliState,
+    name: str,
+    text: str,
+    sender: str,
+    conversation: str,
+    direct: bool,
+    everyone: bool,
+) -> None:
+    body = {
+        "sender": sender,
+        "text": text,
+        "conversation": conversation,
+        "direct": direct,
+        "everyone": everyone,
+    }
     found = state.api.post(f"/v1/channels/{_checked(name)}/preview", shapes.Preview, body)
     out = state.out
     if out.as_json:
@@ -217,13 +324,20 @@ def preview(state: State, name: str, text: str, sender: str, conversation: str, 
         out.line(f"  {check.reason:<18} {word}  {one_line(check.found)}".rstrip())
     out.line(found.decision.sentence)
     if found.decision.accepted:
-        out.line(f"{clean(sender)} is {found.standing} and acts as {clean(found.acts_as)}, in session {clean(found.session_key)}")
+        out.line(
+            f"{clean(sender)} is {found.standing} and acts as {clean(found.acts_as)}, in session"
+            f" {clean(found.session_key)}"
+        )
 
 
-@verb(channels, "rules", help="Change rules of a channel while it runs: NAME RULE=VALUE …; RULE= takes a change back.")
+@verb(
+    channels,
+    "rules",
+    help="Change rules of a channel while it runs: NAME RULE=VALUE …; RULE= takes a change back.",
+)
 @click.argument("name")
 @click.argument("changes", nargs=-1)
-def rules(state: State, name: str, changes: tuple[str, ...]) -> None:
+def rules(state: CliState, name: str, changes: tuple[str, ...]) -> None:
     wanted: dict[str, Any] = {}
     for change in changes:
         key, equals, value = change.partition("=")
@@ -233,7 +347,11 @@ def rules(state: State, name: str, changes: tuple[str, ...]) -> None:
     path = f"/v1/channels/{_checked(name)}"
     _show(
         state,
-        state.api.patch(f"{path}/rules", shapes.Status, {"changes": wanted}) if wanted else state.api.get(path, shapes.Status),
+        (
+            state.api.patch(f"{path}/rules", shapes.Status, {"changes": wanted})
+            if wanted
+            else state.api.get(path, shapes.Status)
+        ),
     )
 
 
@@ -247,35 +365,66 @@ def _value(key: str, text: str) -> Any:
     return int(text) if text.isdecimal() else text
 
 
-@verb(channels, "pair", help="Who waits to be admitted; with a code or id, admit them (--deny: do not; --revoke: no longer).")
+@verb(
+    channels,
+    "pair",
+    help=(
+        "Who waits to be admitted; with a code or id, admit them (--deny: do not; --revoke: no"
+        " longer)."
+    ),
+)
 @click.argument("which", required=False)
 @click.option("--deny", is_flag=True, help="Do not admit them.")
-@click.option("--for", "life", default="", metavar="TIME", help="For so long: 8h, 30d. Without: until it is revoked.")
-@click.option("--invite", default="", metavar="CHANNEL", help="Make a code that admits whoever writes it there.")
+@click.option(
+    "--for",
+    "life",
+    default="",
+    metavar="TIME",
+    help="For so long: 8h, 30d. Without: until it is revoked.",
+)
+@click.option(
+    "--invite",
+    default="",
+    metavar="CHANNEL",
+    help="Make a code that admits whoever writes it there.",
+)
 @click.option("--revoke", default="", metavar="CHANNEL/SENDER", help="Take a pairing back.")
-def pair(state: State, which: str | None, deny: bool, life: str, invite: str, revoke: str) -> None:
+def pair(
+    state: CliState, which: str | None, deny: bool, life: str, invite: str, revoke: str
+) -> None:
     for_ms = formatting.parse_duration(life) if life else 0
     if invite:
-        made = state.api.post("/v1/channels/invitations", shapes.Invitation, {"channel": invite, "for_ms": for_ms})
+        made = state.api.post(
+            "/v1/channels/invitations", shapes.Invitation, {"channel": invite, "for_ms": for_ms}
+        )
         state.out.result(
-            made, f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)} within ten minutes"
+            made,
+            f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)}"
+            " within ten minutes",
         )
     elif revoke:
         channel, slash, sender = revoke.partition("/")
         if not slash:
             raise InvalidInput("write CHANNEL/SENDER")
         body = {"channel": channel, "sender": sender, "verb": "revoke"}
-        state.out.result(state.api.post("/v1/channels/people", Person, body), f"{clean(sender)} is not paired any more")
+        state.out.result(
+            state.api.post("/v1/channels/people", Person, body),
+            f"{clean(sender)} is not paired any more",
+        )
     elif which is None:
         _waiting(state)
     else:
-        wanted: dict[str, Any] = {"which": which, "verb": "deny" if deny else "approve", "for_ms": for_ms}
+        wanted: dict[str, Any] = {
+            "which": which,
+            "verb": "deny" if deny else "approve",
+            "for_ms": for_ms,
+        }
         done = state.api.post("/v1/channels/pairings", shapes.Settled, wanted)
         who = done.person.sender if done.person else done.pairing.sender if done.pairing else ""
         state.out.result(done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
 
 
-def _waiting(state: State) -> None:
+def _waiting(state: CliState) -> None:
     found = state.api.get("/v1/channels/pairings", shapes.Pairings).pairings
     if state.out.as_json:
         state.out.json({"pairings": found})
@@ -297,24 +446,39 @@ def _waiting(state: State) -> None:
     state.out.table(["pairing", "channel", "kind", "sender", "name", "until"], rows)
 
 
-@verb(channels, "people", help="Who has written; with CHANNEL/SENDER and --link, whose identity they are.")
+@verb(
+    channels,
+    "people",
+    help="Who has written; with CHANNEL/SENDER and --link, whose identity they are.",
+)
 @click.argument("who", required=False)
-@click.option("--link", default=None, metavar="PRINCIPAL", help="A user, as user:owner; empty takes it back.")
-def people(state: State, who: str | None, link: str | None) -> None:
+@click.option(
+    "--link", default=None, metavar="PRINCIPAL", help="A user, as user:owner; empty takes it back."
+)
+def people(state: CliState, who: str | None, link: str | None) -> None:
     if link is not None:
         channel, slash, sender = (who or "").partition("/")
         if not slash:
             raise InvalidInput("write CHANNEL/SENDER")
         body = {"channel": channel, "sender": sender, "verb": "link", "principal": link}
         changed = state.api.post("/v1/channels/people", Person, body)
-        state.out.result(changed, f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}")
+        state.out.result(
+            changed,
+            f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}",
+        )
         return
     found = state.api.get("/v1/channels/people", shapes.People, channel=who or "").people
     if state.out.as_json:
         state.out.json({"people": found})
         return
     rows = [
-        [each.connector, one_line(each.sender), one_line(each.display), _standing(each), formatting.when(each.seen_ms)]
+        [
+            each.connector,
+            one_line(each.sender),
+            one_line(each.display),
+            _standing(each),
+            formatting.when(each.seen_ms),
+        ]
         for each in found
     ]
     state.out.table(["channel", "sender", "name", "standing", "seen"], rows)
@@ -332,7 +496,7 @@ def _standing(person: Person) -> str:
 @verb(channels, "dead", help="Replies that could not be delivered; with an id, send one again.")
 @click.argument("reply", required=False)
 @click.option("--drop", is_flag=True, help="Give it up for good.")
-def dead(state: State, reply: str | None, drop: bool) -> None:
+def dead(state: CliState, reply: str | None, drop: bool) -> None:
     if reply is not None:
         act, done = ("drop", "is given up") if drop else ("replay", "is sent again")
         told = state.api.post(f"/v1/channels/dead/{_checked(reply)}/{act}", shapes.Replies)
@@ -348,10 +512,18 @@ def dead(state: State, reply: str | None, drop: bool) -> None:
         state.out.note("no dead letters")
         return
     rows = [
-        [each.reply_id, each.connector, one_line(each.conversation, 24), str(each.attempts), one_line(each.error, 60)]
+        [
+            each.reply_id,
+            each.connector,
+            one_line(each.conversation, 24),
+            str(each.attempts),
+            one_line(each.error, 60),
+        ]
         for each in found
     ]
-    state.out.table(["reply", "channel", "conversation", "attempts", "error"], rows, right=["attempts"])
+    state.out.table(
+        ["reply", "channel", "conversation", "attempts", "error"], rows, right=["attempts"]
+    )
 
 
 def _checked(name: str) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.features.channels.rows.messages import Message, Step
+from palyra.features.channels.rows.messages import MessageStep, StoredMessage
 from palyra.features.channels.rows.outbox import Reply
 from palyra.features.channels.rows.people import Pairing, Person
 
@@ -56,13 +56,13 @@ class Preview(Struct):
 
 
 class Trace(Struct):
-    message: Message
-    steps: list[Step]
+    message: StoredMessage
+    steps: list[MessageStep]
     replies: list[Reply]
 
 
 class Messages(Struct):
-    messages: list[Message]
+    messages: list[StoredMessage]
 
 
 class Replies(Struct):

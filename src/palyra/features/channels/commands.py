@@ -1,4 +1,6 @@
-"""Commands in a chat: short words that act at once, under policy, without a model. Anything that is not plainly one is none."""
+"""Commands in a chat: short words that act at once, under policy, without a model. Anything that is
+not plainly one is none.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.agent.approvals import Answer
-from palyra.agent.authorize import Judging
+from palyra.agent.authorize import Authorizer
 from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Sessions
 from palyra.core import labels
@@ -22,13 +24,13 @@ from palyra.core.verdicts import Allow, Ask
 from palyra.core.verdicts import Origin as RunOrigin
 from palyra.features.channels import pairing, texts
 from palyra.features.channels import registry as books
-from palyra.features.channels.approval_prompts import Asking
+from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.model import Inbound, unaddressed
 from palyra.features.channels.pairing import PairingDesk
 from palyra.features.channels.routing_input import Who
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.run_bridge import Submitting
-from palyra.features.channels.views import Place
+from palyra.features.channels.views import ChatPlace
 from palyra.features.memory.model import NewMemory
 from palyra.features.memory.service import Memory, Origin
 from palyra.models.routing import Models
@@ -38,7 +40,20 @@ from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
 from palyra.tools.catalogue import Catalogue
 
-NAMES = ("status", "stop", "reset", "new", "approve", "deny", "model", "usage", "remember", "pair", "whoami", "help")
+NAMES = (
+    "status",
+    "stop",
+    "reset",
+    "new",
+    "approve",
+    "deny",
+    "model",
+    "usage",
+    "remember",
+    "pair",
+    "whoami",
+    "help",
+)
 # A single word and nothing else, unless a sign before it says that a command is meant.
 _ALONE = frozenset({"status", "stop", "reset", "new", "usage", "whoami", "help"})
 _ID = re.compile(r"[0-9A-Za-z]{6,26}")
@@ -46,12 +61,12 @@ _DOUBTS: dict[str, Decision] = {"happened": "happened", "again": "again", "skip"
 _DAY_MS = 86_400_000
 
 
-class Command(Struct, frozen=True):
+class ChatCommand(Struct, frozen=True):
     name: str
     rest: str = ""
 
 
-def parse(message: Inbound, names: Sequence[str]) -> Command | None:
+def parse(message: Inbound, names: Sequence[str]) -> ChatCommand | None:
     """The command that a message is. `new ideas for dinner` is none; `new` and `/new` are."""
     if message.files or message.forwarded:
         return None
@@ -63,25 +78,34 @@ def parse(message: Inbound, names: Sequence[str]) -> Command | None:
     if name not in NAMES:
         return None
     if marked or message.pressed:
-        return Command(name, rest)
+        return ChatCommand(name, rest)
     plain = {
-        "approve": bool(_ID.fullmatch(rest.split()[0])) and len(rest.split()) <= _LONGEST_APPROVAL if rest else False,
+        "approve": (
+            bool(_ID.fullmatch(rest.split()[0])) and len(rest.split()) <= _LONGEST_APPROVAL
+            if rest
+            else False
+        ),
         "deny": bool(_ID.fullmatch(rest.split()[0])) if rest else False,
         "pair": pairing.looks_like_code(rest),
         "model": len(rest.split()) <= 1,
         "remember": bool(rest),
     }
-    return Command(name, rest) if (name in _ALONE and not rest) or plain.get(name) else None
+    return ChatCommand(name, rest) if (name in _ALONE and not rest) or plain.get(name) else None
 
 
 _LONGEST_APPROVAL = 6
 _FOR = re.compile(r"(?:for )?(\d{1,4}) ?(m|min|minutes?|h|hours?|d|days?)")
 _MS = {"m": 60_000, "h": 3_600_000, "d": _DAY_MS}
-_HOW = "write `approve ID` (once), `approve ID session`, `approve ID 2h` (for a time), or `deny ID` and why"
+_HOW = (
+    "write `approve ID` (once), `approve ID session`, `approve ID 2h` (for a time), or `deny ID`"
+    " and why"
+)
 
 
 def understood(choice: str) -> Answer:
-    """Return the answer that stands behind `approve ID`. Raise InvalidInput for what means none: nothing is guessed."""
+    """Return the answer that stands behind `approve ID`. Raise InvalidInput for what means none:
+    nothing is guessed.
+    """
     said = " ".join(choice.split()).casefold().strip(".!")
     if said in ("", "once", "allow", "yes"):
         return Answer(decision="allow")
@@ -92,12 +116,16 @@ def understood(choice: str) -> Answer:
     if said in _DOUBTS:
         return Answer(decision=_DOUBTS[said])
     if said == "always":
-        raise InvalidInput(f"for good is decided in the console or with `palyra approvals allow`; here, {_HOW}")
-    raise InvalidInput(f"I did not understand {choice.strip()[:40]!r}, and nothing was decided: {_HOW}")
+        raise InvalidInput(
+            f"for good is decided in the console or with `palyra approvals allow`; here, {_HOW}"
+        )
+    raise InvalidInput(
+        f"I did not understand {choice.strip()[:40]!r}, and nothing was decided: {_HOW}"
+    )
 
 
 class Act(Protocol):
-    async def __call__(self, rest: str, message: Message, who: Who) -> str: ...
+    async def __call__(self, rest: str, message: StoredMessage, who: Who) -> str: ...
 
 
 class Commands:
@@ -110,9 +138,9 @@ class Commands:
         memory: Memory,
         catalogue: Catalogue,
         policy: PolicyStore,
-        judging: Judging,
+        judging: Authorizer,
         desk: PairingDesk,
-        asking: Asking,
+        asking: ApprovalPrompts,
         submitting: Submitting,
     ) -> None:
         self._db = db
@@ -127,8 +155,10 @@ class Commands:
         self._asking = asking
         self._submitting = submitting
 
-    async def run(self, command: Command, message: Message, who: Who) -> str:
-        """Do it, and say what was done. Whatever cannot be done is said, not raised, but that the store is away."""
+    async def run(self, command: ChatCommand, message: StoredMessage, who: Who) -> str:
+        """Do it, and say what was done. Whatever cannot be done is said, not raised, but that the
+        store is away.
+        """
         act: Act = getattr(self, f"_{command.name}")
         try:
             return await act(command.rest, message, who)
@@ -137,28 +167,48 @@ class Commands:
         except PalyraError as error:
             return f"That cannot be done: {texts.problem(error, inside=who.is_user)}"
 
-    async def _help(self, rest: str, message: Message, who: Who) -> str:
+    async def _help(self, rest: str, message: StoredMessage, who: Who) -> str:
         return texts.HELP
 
-    async def _whoami(self, rest: str, message: Message, who: Who) -> str:
-        lines = [f"You are {message.inbound.sender.display or message.sender} ({who.principal}), to me {_STANDING[who.standing]}."]
+    async def _whoami(self, rest: str, message: StoredMessage, who: Who) -> str:
+        lines = [
+            f"You are {message.inbound.sender.display or message.sender} ({who.principal}), to me"
+            f" {_STANDING[who.standing]}."
+        ]
         if not message.inbound.sender.verified:
-            lines.append("This platform does not vouch for your name, so I treat you as somebody I do not know.")
+            lines.append(
+                "This platform does not vouch for your name, so I treat you as somebody I do not"
+                " know."
+            )
         if who.shared:
-            lines.append(f"In this conversation everybody shares one session, which is {who.acts_as}'s.")
+            lines.append(
+                f"In this conversation everybody shares one session, which is {who.acts_as}'s."
+            )
         return "\n".join(lines)
 
-    async def _status(self, rest: str, message: Message, who: Who) -> str:
-        unfinished = await self._db.read(partial(runs.unfinished_of_principal, principal=who.acts_as))
+    async def _status(self, rest: str, message: StoredMessage, who: Who) -> str:
+        unfinished = await self._db.read(
+            partial(runs.unfinished_of_principal, principal=who.acts_as)
+        )
         asked = await self._asking.pending(who)
         if not unfinished and not asked:
             return "Nothing of yours is under way."
-        states = {"accepted": "waits its turn", "in_progress": "is being worked on", "waiting": "waits"}
-        lines = [f"{run.run_id[-8:]} {states[run.state]}{f' ({run.reason})' if run.reason else ''}" for run in unfinished[:20]]
-        lines += [f"{texts.short(each.approval_id)} needs approval: {each.request.preview.title}" for each in asked[:20]]
+        states = {
+            "accepted": "waits its turn",
+            "in_progress": "is being worked on",
+            "waiting": "waits",
+        }
+        lines = [
+            f"{run.run_id[-8:]} {states[run.state]}{f' ({run.reason})' if run.reason else ''}"
+            for run in unfinished[:20]
+        ]
+        lines += [
+            f"{texts.short(each.approval_id)} needs approval: {each.request.preview.title}"
+            for each in asked[:20]
+        ]
         return "\n".join(lines)
 
-    async def _stop(self, rest: str, message: Message, who: Who) -> str:
+    async def _stop(self, rest: str, message: StoredMessage, who: Who) -> str:
         stopped = list((await self._gateway.stop(who.acts_as, "STOP from chat")).cancelled)
         if who.principal != who.acts_as:
             stopped += (await self._gateway.stop(who.principal, "STOP from chat")).cancelled
@@ -168,58 +218,85 @@ class Commands:
             else "Nothing was running."
         )
 
-    async def _reset(self, rest: str, message: Message, who: Who) -> str:
+    async def _reset(self, rest: str, message: StoredMessage, who: Who) -> str:
         session = await self._submitting.session(who, message)
         await self._sessions.reset(session.owner, session.session_id)
-        return "This conversation begins anew. What was said before is not forgotten by the journal, only by me."
+        return (
+            "This conversation begins anew. What was said before is not forgotten by the journal,"
+            " only by me."
+        )
 
-    async def _new(self, rest: str, message: Message, who: Who) -> str:
+    async def _new(self, rest: str, message: StoredMessage, who: Who) -> str:
         session = await self._submitting.session(who, message)
         await self._submitting.begin_anew(who)
-        return f"A new conversation begins with your next message; this one stays as {session.session_id}."
+        return (
+            "A new conversation begins with your next message; this one stays as"
+            f" {session.session_id}."
+        )
 
-    async def _approve(self, rest: str, message: Message, who: Who) -> str:
+    async def _approve(self, rest: str, message: StoredMessage, who: Who) -> str:
         approval_id, _, choice = rest.partition(" ")
         return await self._asking.answer(message, who, approval_id, understood(choice))
 
-    async def _deny(self, rest: str, message: Message, who: Who) -> str:
+    async def _deny(self, rest: str, message: StoredMessage, who: Who) -> str:
         approval_id, _, reason = rest.partition(" ")
-        return await self._asking.answer(message, who, approval_id, Answer(decision="deny", reason=reason.strip()))
+        return await self._asking.answer(
+            message, who, approval_id, Answer(decision="deny", reason=reason.strip())
+        )
 
-    async def _model(self, rest: str, message: Message, who: Who) -> str:
+    async def _model(self, rest: str, message: StoredMessage, who: Who) -> str:
         known = ", ".join(target.name for target in self._models.targets)
         now = await self._db.read(partial(books.chosen, session_key=who.session_key))
         if not rest:
-            return f"This conversation uses {now.model or self._models.targets[0].name}. There are: {known}."
+            return (
+                f"This conversation uses {now.model or self._models.targets[0].name}. There are:"
+                f" {known}."
+            )
         if not who.is_user:
             return "Only users of the daemon choose the model: what it costs is theirs."
         target = self._models.find(rest)
 
         def step(tx: Tx) -> None:
-            books.choose(tx, who.session_key, replace(books.chosen(tx, who.session_key), model=target.name))
+            books.choose(
+                tx, who.session_key, replace(books.chosen(tx, who.session_key), model=target.name)
+            )
 
         await self._db.write(step)
         return f"From the next message on this conversation uses {target.name}."
 
-    async def _usage(self, rest: str, message: Message, who: Who) -> str:
+    async def _usage(self, rest: str, message: StoredMessage, who: Who) -> str:
         def query(tx: Tx) -> usage.UsageRow:
-            return usage.total(tx, usage.Asked(principal=who.acts_as, since_ms=tx.now_ms // _DAY_MS * _DAY_MS))
+            return usage.total(
+                tx,
+                usage.UsageFilter(principal=who.acts_as, since_ms=tx.now_ms // _DAY_MS * _DAY_MS),
+            )
 
         used = await self._db.read(query)
-        cost = f"${used.cost_microusd / 1_000_000:.4f}" + (" and what nobody knows the price of" if used.unpriced else "")
-        return f"Today (UTC): {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens} out, {cost}."
+        cost = f"${used.cost_microusd / 1_000_000:.4f}" + (
+            " and what nobody knows the price of" if used.unpriced else ""
+        )
+        return (
+            f"Today (UTC): {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens}"
+            f" out, {cost}."
+        )
 
-    async def _remember(self, rest: str, message: Message, who: Who) -> str:
+    async def _remember(self, rest: str, message: StoredMessage, who: Who) -> str:
         session = await self._submitting.session(who, message)
         label = CLEAN if who.standing == "person" else labels.untrusted(who.principal)
         if not self._may_remember(session, who):
             return "Policy does not let you have things remembered here."
         where = await self._memory.where(session.owner, session.session_id)
         kept = await self._memory.add(where, NewMemory(text=rest), Origin("user", label))
-        return "That is remembered." if kept.state == "active" else "That is noted, and waits for a look of the owner."
+        return (
+            "That is remembered."
+            if kept.state == "active"
+            else "That is noted, and waits for a look of the owner."
+        )
 
     def _may_remember(self, session: Session, who: Who) -> bool:
-        """What somebody says of their own accord, for themselves, is their yes to the question that policy would have asked."""
+        """What somebody says of their own accord, for themselves, is their yes to the question that
+        policy would have asked.
+        """
         spec = next((each for each in self._catalogue.specs() if each.name == "memory.write"), None)
         if spec is None:
             return False
@@ -227,13 +304,23 @@ class Commands:
         question = self._judging.question(session, origin, CLEAN, spec, Scope(), ())
         return isinstance(self._policy.judge(question), Allow | Ask)
 
-    async def _pair(self, rest: str, message: Message, who: Who) -> str:
+    async def _pair(self, rest: str, message: StoredMessage, who: Who) -> str:
         code = pairing.normal(rest)
-        place = Place(message.connector, message.conversation, message.thread)
+        place = ChatPlace(message.connector, message.conversation, message.thread)
         by = who.principal if who.standing == "person" else str(message.principal)
         return await self._db.write(
-            partial(self._desk.enter, by=OWNER if by == OWNER else by, place=place, sender=message.inbound.sender, code=code)
+            partial(
+                self._desk.enter,
+                by=OWNER if by == OWNER else by,
+                place=place,
+                sender=message.inbound.sender,
+                code=code,
+            )
         )
 
 
-_STANDING = {"person": "one of the daemon's users", "paired": "a guest whom the owner has admitted", "stranger": "nobody I know"}
+_STANDING = {
+    "person": "one of the daemon's users",
+    "paired": "a guest whom the owner has admitted",
+    "stranger": "nobody I know",
+}

@@ -1,6 +1,8 @@
-"""Keeping each configured channel connected: one task for each, which connects again with growing pauses when a connection is lost.
+"""Keeping each configured channel connected: one task for each, which connects again with growing
+pauses when a connection is lost.
 
-Nothing here knows what is said. What comes in goes through the door to the inbox; who wants to send waits until a channel stands.
+Nothing here knows what is said. What comes in goes through the door to the inbox; who wants to send
+waits until a channel stands.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ from functools import partial
 
 from palyra.core.errors import Unavailable
 from palyra.core.redaction import Redactor
-from palyra.features.channels.contract import Connector, Lost, Me, Refused, Taken
+from palyra.features.channels.contract import ConnectionRefused, Connector, Lost, Me, TakenMessage
 from palyra.features.channels.model import Inbound
 from palyra.features.channels.registry import Book
 from palyra.features.channels.rows import messages
@@ -52,7 +54,7 @@ class Connections:
         redactor: Redactor,
         book: Book,
         notices: Notices,
-        take: Callable[[str, Inbound, str | None], Awaitable[Taken]],
+        take: Callable[[str, Inbound, str | None], Awaitable[TakenMessage]],
     ) -> None:
         self._db = db
         self._clock = clock
@@ -130,8 +132,6 @@ class Connections:
                 return line.connector
             await self._changed.wait()
 
-    # --- one channel --------------------------------------------------------------------------------------------------
-
     async def _keep(self, line: _Line) -> None:
         failures = 0
         while True:
@@ -143,15 +143,21 @@ class Connections:
                 detail = "the platform closed the connection"
             except Lost as error:
                 detail, asked_ms = str(error), error.retry_after_ms
-            except Refused as error:
+            except ConnectionRefused as error:
                 self._is(line, "failed", self._redactor.redact_head(str(error), 300))
                 log.error("channel %s is refused: %s", line.connector.name, line.detail)
                 await self._tell_of(line)
                 return
-            except Exception as error:  # a library's surprise is a lost connection, and is said to be one
+            except (
+                Exception
+            ) as error:  # a library's surprise is a lost connection, and is said to be one
                 log.warning("channel %s broke: %s", line.connector.name, error, exc_info=error)
                 detail = f"{type(error).__name__}: {error}"
-            failures = 1 if line.stands.is_set() and self._clock.now_ms() - began > _GOOD_MS else failures + 1
+            failures = (
+                1
+                if line.stands.is_set() and self._clock.now_ms() - began > _GOOD_MS
+                else failures + 1
+            )
             line.stands.clear()
             self._is(line, "lost", self._redactor.redact_head(detail, 300))
             pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
@@ -185,7 +191,7 @@ class Connections:
             line.shown_ms = line.heard_ms
             self.on_change()
 
-    async def _taken(self, line: _Line, message: Inbound, cursor: str | None) -> Taken:
+    async def _taken(self, line: _Line, message: Inbound, cursor: str | None) -> TakenMessage:
         self._alive(line)
         return await self._take(line.connector.name, message, cursor)
 
@@ -200,14 +206,18 @@ class _Door:
     async def connected(self, me: Me) -> None:
         self._connections._stands(self._line, me)
 
-    async def take(self, message: Inbound, *, cursor: str | None = None) -> Taken:
+    async def take(self, message: Inbound, *, cursor: str | None = None) -> TakenMessage:
         return await self._connections._taken(self._line, message, cursor)
 
     async def remember(self, cursor: str) -> None:
-        await self._connections._db.write(partial(messages.remember, connector=self._line.connector.name, cursor=cursor))
+        await self._connections._db.write(
+            partial(messages.remember, connector=self._line.connector.name, cursor=cursor)
+        )
 
     async def recall(self) -> str:
-        return await self._connections._db.read(partial(messages.recall, connector=self._line.connector.name))
+        return await self._connections._db.read(
+            partial(messages.recall, connector=self._line.connector.name)
+        )
 
     def alive(self) -> None:
         self._connections._alive(self._line)

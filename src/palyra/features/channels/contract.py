@@ -1,4 +1,5 @@
-"""What every connector fulfils, and what it may rely on. The suite in tests/contract/test_connector.py holds each one to it.
+"""What every connector fulfils, and what it may rely on. The suite in
+tests/contract/test_connector.py holds each one to it.
 
 How to write a connector
 ------------------------
@@ -38,7 +39,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, Inbound
 
 MOST_FILE_BYTES = 16 << 20
@@ -59,10 +60,12 @@ class Abilities(Struct, frozen=True, kw_only=True):
     idempotent: bool = False
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """What one message may hold, and how many may be sent: `per_second` over all conversations, `apart_ms` in one of them."""
+class ConnectorLimits(Struct, frozen=True, kw_only=True):
+    """What one message may hold, and how many may be sent: `per_second` over all conversations,
+    `apart_ms` in one of them.
+    """
 
-    text: Limit = Limit(4_000)
+    text: LengthLimit = LengthLimit(4_000)
     files: int = 4
     file_bytes: int = 8 << 20
     per_second: float = 20.0
@@ -75,8 +78,10 @@ class OutFile(Struct, frozen=True):
     media_type: str = "application/octet-stream"
 
 
-class Outgoing(Struct, frozen=True, kw_only=True):
-    """One message to be sent. `reply_to` is the native id of the message that it answers, if there is one."""
+class OutgoingMessage(Struct, frozen=True, kw_only=True):
+    """One message to be sent. `reply_to` is the native id of the message that it answers, if there
+    is one.
+    """
 
     key: str
     conversation: str
@@ -88,7 +93,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     ping_everyone: bool = False
 
 
-class Sent(Struct, frozen=True):
+class SentReceipt(Struct, frozen=True):
     """`duplicate`: the platform says that it had a message with this key already."""
 
     native_id: str = ""
@@ -96,14 +101,16 @@ class Sent(Struct, frozen=True):
 
 
 class Me(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who the agent is on the platform. `names` are what people write to mention it, as `@palyra`."""
+    """Who the agent is on the platform. `names` are what people write to mention it, as
+    `@palyra`.
+    """
 
     account: str
     names: tuple[str, ...] = ()
     place: str = ""
 
 
-class Taken(Struct, frozen=True):
+class TakenMessage(Struct, frozen=True):
     message_id: str
     duplicate: bool = False
 
@@ -113,36 +120,49 @@ LONGEST_RETRY_MS = 3_600_000
 
 
 class Lost(Exception):
-    """The connection is gone, or there is none. The supervisor connects again, not before `retry_after_ms`, or an hour."""
+    """The connection is gone, or there is none. The supervisor connects again, not before
+    `retry_after_ms`, or an hour.
+    """
 
     def __init__(self, why: str, *, retry_after_ms: int = 0) -> None:
         super().__init__(why)
         self.retry_after_ms = min(retry_after_ms, LONGEST_RETRY_MS)
 
 
-class Refused(Exception):
-    """The platform does not let us in, and trying again will not change that. The text says what to do."""
+class ConnectionRefused(Exception):
+    """The platform does not let us in, and trying again will not change that. The text says what to
+    do.
+    """
 
 
 class SendFailed(Exception):
     """A message was not sent, as far as is known."""
 
-    def __init__(self, why: str, *, retry_after_ms: int = 0, permanent: bool = False, maybe_sent: bool = False) -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        retry_after_ms: int = 0,
+        permanent: bool = False,
+        maybe_sent: bool = False,
+    ) -> None:
         super().__init__(why)
         self.retry_after_ms = min(retry_after_ms, LONGEST_RETRY_MS)
         self.permanent = permanent
         self.maybe_sent = maybe_sent
 
 
-class Door(Protocol):
+class Inbox(Protocol):
     """What a connector is given: the only way in."""
 
     async def connected(self, me: Me) -> None:
         """Say that the connection stands. What waits to be sent goes out from now on."""
         ...
 
-    async def take(self, message: Inbound, *, cursor: str | None = None) -> Taken:
-        """Hand over one message. It is durable when this returns, and a duplicate changes nothing."""
+    async def take(self, message: Inbound, *, cursor: str | None = None) -> TakenMessage:
+        """Hand over one message. It is durable when this returns, and a duplicate changes
+        nothing.
+        """
         ...
 
     async def remember(self, cursor: str) -> None:
@@ -168,13 +188,13 @@ class Connector(Protocol):
     def abilities(self) -> Abilities: ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> ConnectorLimits: ...
 
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         """One connection, until it ends. Cancelling ends it."""
         ...
 
-    async def send(self, out: Outgoing) -> Sent: ...
+    async def send(self, out: OutgoingMessage) -> SentReceipt: ...
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
         """Put another text, without buttons, in place of a message that was sent."""
@@ -187,7 +207,9 @@ class Connector(Protocol):
         ...
 
     async def test(self) -> Me:
-        """Ask the platform who we are, without a connection. Raises Refused or Lost with what to do."""
+        """Ask the platform who we are, without a connection. Raises Refused or Lost with what to
+        do.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -201,16 +223,17 @@ class HookAnswer(Struct, frozen=True):
 
 @runtime_checkable
 class Hooked(Protocol):
-    """A connector that is called over HTTP: POST /v1/channels/{channel}/hook. It checks who calls; nobody else has."""
+    """A connector that is called over HTTP: POST /v1/channels/{channel}/hook. It checks who calls;
+    nobody else has.
+    """
 
     async def hook(self, headers: Mapping[str, str], body: bytes) -> HookAnswer: ...
 
 
-# --- kinds of connectors ----------------------------------------------------------------------------------------------
-
-
 class Setting(Struct, frozen=True, kw_only=True):
-    """One thing that a kind needs to know. A secret is given by reference (vault:, env:, file:), never by value."""
+    """One thing that a kind needs to know. A secret is given by reference (vault:, env:, file:),
+    never by value.
+    """
 
     name: str
     words: str
@@ -222,8 +245,10 @@ class Setting(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a connector is made from: its name, and its settings with every reference replaced by what it stands for."""
+class ConnectorSettings:
+    """What a connector is made from: its name, and its settings with every reference replaced by
+    what it stands for.
+    """
 
     name: str
     settings: Mapping[str, str]
@@ -234,15 +259,16 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ConnectorKind:
     """`make` is called when a channel of this kind is configured, and imports what it needs then.
 
-    `permissions` are what the account must be allowed on the platform; `steps` is how to set it up, one step a line.
+    `permissions` are what the account must be allowed on the platform; `steps` is how to set it up,
+    one step a line.
     """
 
     name: str
     title: str
-    make: Callable[[Given], Connector]
+    make: Callable[[ConnectorSettings], Connector]
     settings: tuple[Setting, ...] = ()
     permissions: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()

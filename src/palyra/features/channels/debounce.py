@@ -1,7 +1,9 @@
-"""Holding messages for a moment, so that several of one sender become one input; then giving them to the agent, fairly.
+"""Holding messages for a moment, so that several of one sender become one input; then giving them
+to the agent, fairly.
 
-A channel works on so many conversations at once and the others wait their turn; a conversation that is slow holds one place and
-nobody else up. What is held is rows: a crash costs the wait, not the message.
+A channel works on so many conversations at once and the others wait their turn; a conversation that
+is slow holds one place and nobody else up. What is held is rows: a crash costs the wait, not the
+message.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ from palyra.features.channels.model import LONGEST_WAIT_MS, QUIET_MS, due_ms
 from palyra.features.channels.registry import Book
 from palyra.features.channels.routing_input import Who
 from palyra.features.channels.rows import messages as messages_rows
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.run_bridge import Submitting
 from palyra.store.database import Database
 from palyra.system.clock import Clock
@@ -31,7 +33,7 @@ Group = tuple[str, str, str, str]
 @dataclass
 class _Held:
     who: Who
-    messages: list[Message] = field(default_factory=list)
+    messages: list[StoredMessage] = field(default_factory=list)
     # By ticks: nobody waits for an hour because the clock was set back.
     first_ms: int = 0
     last_ms: int = 0
@@ -56,7 +58,8 @@ class Holding:
         self.quiet_ms = quiet_ms
         self.longest_ms = longest_ms
         self._held: dict[Group, _Held] = {}
-        # Conversations that wait for a place, by channel in the order of their turn, and what each has to say.
+        # Conversations that wait for a place, by channel in the order of their turn, and what each
+        # has to say.
         self._turns: dict[str, deque[str]] = {}
         self._waiting: dict[tuple[str, str], list[_Held]] = {}
         # Those that have a place.
@@ -66,7 +69,7 @@ class Holding:
         self._going: set[asyncio.Task[None]] = set()
         submitting.freed = self._freed
 
-    def hold(self, message: Message, who: Who) -> None:
+    def hold(self, message: StoredMessage, who: Who) -> None:
         group = _group(message)
         held = self._held.get(group)
         now = self._clock.ticks_ms()
@@ -83,7 +86,10 @@ class Holding:
 
     async def _wait(self, group: Group, held: _Held) -> None:
         """Sleep until there was quiet; who writes meanwhile makes it longer, up to a point."""
-        while (left := due_ms(held.first_ms, held.last_ms, self.quiet_ms, self.longest_ms) - self._clock.ticks_ms()) > 0:
+        while (
+            left := due_ms(held.first_ms, held.last_ms, self.quiet_ms, self.longest_ms)
+            - self._clock.ticks_ms()
+        ) > 0:
             await self._clock.sleep(left)
         held.timer = None
         if self._held.get(group) is held:
@@ -95,7 +101,7 @@ class Holding:
             held.timer.cancel()
         self._offer(group[0], held)
 
-    def flush(self, message: Message) -> None:
+    def flush(self, message: StoredMessage) -> None:
         """A command of the same sender follows: what they said before goes first."""
         if _group(message) in self._held:
             self._release(_group(message))
@@ -150,7 +156,11 @@ class Holding:
                 await self._clock.sleep(_RETRY_MS)
             except Exception:
                 # The place must not be lost with the message.
-                log.exception("messages of channel %s could be neither given to the agent nor told to have failed", connector)
+                log.exception(
+                    "messages of channel %s could be neither given to the agent nor told to have"
+                    " failed",
+                    connector,
+                )
                 break
         if not working and not self._submitting.is_working(held.who.session_key):
             self._freed(connector, held.who.session_key)
@@ -163,18 +173,26 @@ class Holding:
     async def recover(self) -> None:
         """What was held when the daemon stopped has waited long enough."""
         for message in await self._db.read(partial(messages_rows.open_messages, state="held")):
-            identify = partial(routing_input.identify, book=self._book, connector=message.connector, message=message.inbound)
+            identify = partial(
+                routing_input.identify,
+                book=self._book,
+                connector=message.connector,
+                message=message.inbound,
+            )
             self.hold(message, await self._db.read(identify))
         for group in list(self._held):
             self._release(group)
 
     async def close(self) -> None:
-        tasks = [*self._going, *(held.timer for held in self._held.values() if held.timer is not None)]
+        tasks = [
+            *self._going,
+            *(held.timer for held in self._held.values() if held.timer is not None),
+        ]
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
 
 
-def _group(message: Message) -> Group:
+def _group(message: StoredMessage) -> Group:
     return message.connector, message.conversation, message.thread, message.sender

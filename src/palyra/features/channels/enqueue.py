@@ -1,24 +1,28 @@
-"""Putting words into the outbox, inside whatever step causes them: cut to the platform's size, unable to ping everybody."""
+"""Putting words into the outbox, inside whatever step causes them: cut to the platform's size,
+unable to ping everybody.
+"""
 
 from collections.abc import Callable, Sequence
 
 from palyra.core.errors import PalyraError
 from palyra.features.channels import texts
-from palyra.features.channels.contract import Abilities, Connector, Limits
+from palyra.features.channels.contract import Abilities, Connector, ConnectorLimits
 from palyra.features.channels.message_splitter import split
 from palyra.features.channels.model import Button, defused
 from palyra.features.channels.registry import Book
 from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows import outbox
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import Body, ReplyKind, SentFile
-from palyra.features.channels.views import Place
+from palyra.features.channels.views import ChatPlace
 from palyra.store.database import Tx
 from palyra.system.clock import Clock
 
 
 class Posting:
-    def __init__(self, book: Book, clock: Clock, connector: Callable[[str], Connector | None]) -> None:
+    def __init__(
+        self, book: Book, clock: Clock, connector: Callable[[str], Connector | None]
+    ) -> None:
         self._book = book
         self._clock = clock
         self._connector = connector
@@ -30,7 +34,7 @@ class Posting:
     def post(
         self,
         tx: Tx,
-        place: Place,
+        place: ChatPlace,
         text: str,
         kind: ReplyKind,
         *,
@@ -44,7 +48,11 @@ class Posting:
         """Say it there, once for each `reply_id`; gives that id."""
         reply_id = reply_id or self._clock.new_id()
         connector = self._connector(place.connector)
-        limits, abilities = (connector.limits, connector.abilities) if connector is not None else (Limits(), Abilities())
+        limits, abilities = (
+            (connector.limits, connector.abilities)
+            if connector is not None
+            else (ConnectorLimits(), Abilities())
+        )
         pings = kind == "answer" and self._book.rules(place.connector).broadcast == "allow"
         if files and not abilities.files:
             text = "\n".join([text, *(f"(file: {file.name})" for file in files)])
@@ -74,13 +82,19 @@ class Posting:
         )
         return reply_id
 
-    def fail(self, tx: Tx, messages: Sequence[Message], error: PalyraError, *, inside: bool = False) -> None:
-        """End messages that cannot become a run, and tell whoever wrote them why. `inside`: only a user of the daemon reads it."""
+    def fail(
+        self, tx: Tx, messages: Sequence[StoredMessage], error: PalyraError, *, inside: bool = False
+    ) -> None:
+        """End messages that cannot become a run, and tell whoever wrote them why. `inside`: only a
+        user of the daemon reads it.
+        """
         for message in messages:
-            messages_rows.move(tx, message.message_id, "failed", "failed", error.message, error.code)
+            messages_rows.move(
+                tx, message.message_id, "failed", "failed", error.message, error.code
+            )
             messages_rows.drop_files(tx, message.message_id)
         first = messages[0]
-        place = Place(first.connector, first.conversation, first.thread)
+        place = ChatPlace(first.connector, first.conversation, first.thread)
         self.post(
             tx,
             place,
@@ -93,4 +107,7 @@ class Posting:
 
 def defect(error: Exception) -> PalyraError:
     """What is told of an error that nobody foresaw; the log says the rest."""
-    return PalyraError(f"something in me failed on it ({type(error).__name__}): my log says more; send it again, or tell my owner")
+    return PalyraError(
+        f"something in me failed on it ({type(error).__name__}): my log says more; send it again,"
+        " or tell my owner"
+    )

@@ -1,6 +1,7 @@
 """What the watchdog and the doctor see of the channels: those that should be connected and are not.
 
-A connection that is lost for a moment comes back by itself; one that stays away is an incident, and is made anew.
+A connection that is lost for a moment comes back by itself; one that stays away is an incident, and
+is made anew.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,8 +9,8 @@ from functools import partial
 
 from palyra.core.ids import SYSTEM
 from palyra.features.channels.lazy import LateChannels
-from palyra.features.health.doctor import Check
-from palyra.features.health.watchdog import Finding, Moment, Remedy, Watchdog
+from palyra.features.health.doctor import DoctorCheck
+from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy, Watchdog
 
 
 class ChannelsWatched:
@@ -18,7 +19,7 @@ class ChannelsWatched:
         self._watchdog = watchdog
         self._away_ms: dict[str, int] = {}
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         before, self._away_ms = self._away_ms, {}
         wait_ms = self._watchdog.settings.helper_ms
         found = []
@@ -29,24 +30,35 @@ class ChannelsWatched:
                 found.append(self._finding(name, why, wait_ms))
         return found
 
-    def _finding(self, name: str, why: str, wait_ms: int) -> Finding:
-        return Finding(
+    def _finding(self, name: str, why: str, wait_ms: int) -> HealthFinding:
+        return HealthFinding(
             key=f"channel:{name}",
             domain="connector",
             summary=f"the channel {name} is not connected: {why}",
             fix=f"palyra channels test {name}",
-            remedies=(Remedy("connect the channel anew", partial(self.restart, name, SYSTEM), wait_ms=wait_ms),),
+            remedies=(
+                Remedy(
+                    "connect the channel anew", partial(self.restart, name, SYSTEM), wait_ms=wait_ms
+                ),
+            ),
         )
 
     async def restart(self, name: str, by: str) -> str:
-        return f"it was connected anew, and is {(await self._channels.now.reconnect(by, name)).connection.state}"
+        return (
+            "it was connected anew, and is"
+            f" {(await self._channels.now.reconnect(by, name)).connection.state}"
+        )
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[DoctorCheck]:
         away = dict(self._channels.away())
         for name in self._channels.names:
             known, title = f"channel:{name}", f"channel {name}"
             if name in away:
                 fix = f"palyra channels test {name}"
-                yield Check(id=known, title=title, state="fail", detail=away[name], fix=fix, repairable=True)
+                yield DoctorCheck(
+                    id=known, title=title, state="fail", detail=away[name], fix=fix, repairable=True
+                )
             else:
-                yield Check(id=known, title=title, state="ok", detail="connected, or switched off")
+                yield DoctorCheck(
+                    id=known, title=title, state="ok", detail="connected, or switched off"
+                )

@@ -1,18 +1,26 @@
-"""Channels over HTTP: what they are and do, who may write there, what became of a message, and the door for platforms that call."""
+"""Channels over HTTP: what they are and do, who may write there, what became of a message, and the
+door for platforms that call.
+"""
 
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Upload, ok
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.core.errors import InvalidInput
 from palyra.features.channels.contract import Me, Setting
 from palyra.features.channels.model import Inbound, InboundFile, Sender
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import Reply
 from palyra.features.channels.rows.people import Pairing, Person
-from palyra.features.channels.views import ChannelStatus, Invitation, Place, Preview, Trace
+from palyra.features.channels.views import (
+    ChannelStatus,
+    ChatPlace,
+    Invitation,
+    RoutingPreview,
+    Trace,
+)
 from palyra.features.setup.model import NewChannel
 from palyra.store.approvals import Approval
 
@@ -27,7 +35,9 @@ class ChannelList(Struct, frozen=True):
 
 
 class KindInfo(Struct, frozen=True, kw_only=True):
-    """What a kind of channel needs: its settings, the permissions on its platform, and how to set it up."""
+    """What a kind of channel needs: its settings, the permissions on its platform, and how to set
+    it up.
+    """
 
     name: str
     title: str
@@ -37,7 +47,7 @@ class KindInfo(Struct, frozen=True, kw_only=True):
     docs: str
 
 
-class KindList(Struct, frozen=True):
+class ConnectorKindList(Struct, frozen=True):
     kinds: list[KindInfo]
 
 
@@ -51,7 +61,7 @@ class MessagesQuery(Input, frozen=True, kw_only=True):
 class MessagePage(Struct, frozen=True):
     """`next` is the `before` of the page behind this one; 0: this was the last."""
 
-    messages: list[Message]
+    messages: list[StoredMessage]
     next: int = 0
 
 
@@ -147,11 +157,11 @@ class Tested(Struct, frozen=True):
     reply_id: str = ""
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
-async def kinds(call: Call[Nothing, Nothing]) -> Answer:
+async def kinds(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     from palyra.features.channels import connectors as kinds_
 
     found = [
@@ -165,10 +175,10 @@ async def kinds(call: Call[Nothing, Nothing]) -> Answer:
         )
         for each in kinds_.everything()
     ]
-    return ok(KindList(found))
+    return ok(ConnectorKindList(found))
 
 
-async def messages(call: Call[MessagesQuery, Nothing]) -> Answer:
+async def messages(call: ApiCall[MessagesQuery, Nothing]) -> HttpResponse:
     query = call.query
     found = await call.parts.late_channels.now.messages(
         channel=query.channel, state=query.state, before=query.before, limit=query.limit
@@ -176,90 +186,111 @@ async def messages(call: Call[MessagesQuery, Nothing]) -> Answer:
     return ok(MessagePage(found, found[-1].number if len(found) == query.limit else 0))
 
 
-async def trace(call: Call[Of, Nothing]) -> Answer:
+async def trace(call: ApiCall[Of, Nothing]) -> HttpResponse:
     return ok(await call.parts.late_channels.now.trace(call.query.of))
 
 
-async def dead(call: Call[OfChannel, Nothing]) -> Answer:
+async def dead(call: ApiCall[OfChannel, Nothing]) -> HttpResponse:
     return ok(DeadLetters(await call.parts.late_channels.now.dead(call.query.channel)))
 
 
-async def replay(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(DeadLetters(await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])))
+async def replay(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(
+        DeadLetters(
+            await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])
+        )
+    )
 
 
-async def drop(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(DeadLetters(await call.parts.late_channels.now.drop(call.principal, call.path["reply_id"])))
+async def drop(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(
+        DeadLetters(await call.parts.late_channels.now.drop(call.principal, call.path["reply_id"]))
+    )
 
 
-async def pairings(call: Call[Nothing, Nothing]) -> Answer:
+async def pairings(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(PairingList(await call.parts.late_channels.now.desk.pending()))
 
 
-async def settle(call: Call[Nothing, SettlePairing]) -> Answer:
+async def settle(call: ApiCall[Nothing, SettlePairing]) -> HttpResponse:
     desk, body = call.parts.late_channels.now.desk, call.body
     if body.verb == "approve":
-        return ok(Settled(person=await desk.approve(call.principal, body.which, for_ms=body.for_ms)))
+        return ok(
+            Settled(person=await desk.approve(call.principal, body.which, for_ms=body.for_ms))
+        )
     return ok(Settled(pairing=await desk.deny(call.principal, body.which)))
 
 
-async def invite(call: Call[Nothing, Invite]) -> Answer:
-    return ok(await call.parts.late_channels.now.desk.invite(call.principal, call.body.channel, for_ms=call.body.for_ms), 201)
+async def invite(call: ApiCall[Nothing, Invite]) -> HttpResponse:
+    return ok(
+        await call.parts.late_channels.now.desk.invite(
+            call.principal, call.body.channel, for_ms=call.body.for_ms
+        ),
+        201,
+    )
 
 
-async def people(call: Call[OfChannel, Nothing]) -> Answer:
+async def people(call: ApiCall[OfChannel, Nothing]) -> HttpResponse:
     return ok(People(await call.parts.late_channels.now.desk.people(call.query.channel)))
 
 
-async def change_person(call: Call[Nothing, ChangePerson]) -> Answer:
+async def change_person(call: ApiCall[Nothing, ChangePerson]) -> HttpResponse:
     desk, body = call.parts.late_channels.now.desk, call.body
     if body.verb == "revoke":
         return ok(await desk.revoke(call.principal, body.channel, body.sender))
     return ok(await desk.link(call.principal, body.channel, body.sender, body.principal))
 
 
-async def route_approval(call: Call[Nothing, RouteApproval]) -> Answer:
+async def route_approval(call: ApiCall[Nothing, RouteApproval]) -> HttpResponse:
     body = call.body
     if bool(body.channel) != bool(body.conversation):
         raise InvalidInput("a conversation is named with its channel: give both")
-    place = Place(body.channel, body.conversation) if body.channel else None
+    place = ChatPlace(body.channel, body.conversation) if body.channel else None
     asking = call.parts.late_channels.now.asking
-    return ok(await asking.route(call.principal, call.path["approval_id"], principal=body.principal, place=place))
+    return ok(
+        await asking.route(
+            call.principal, call.path["approval_id"], principal=body.principal, place=place
+        )
+    )
 
 
-async def router(call: Call[Nothing, Pause]) -> Answer:
+async def router(call: ApiCall[Nothing, Pause]) -> HttpResponse:
     await call.parts.late_channels.now.pause(call.principal, "", paused=call.body.paused)
     return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
-async def save(call: Call[Nothing, NewChannel]) -> Answer:
+async def save(call: ApiCall[Nothing, NewChannel]) -> HttpResponse:
     await call.parts.setup.save_channel(call.principal, call.body)
     await call.parts.reload_config()
     return ok(await call.parts.late_channels.now.status(call.body.name), 201)
 
 
-async def remove(call: Call[Nothing, Nothing]) -> Answer:
+async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     await call.parts.setup.remove_channel(call.principal, call.path["channel"])
     await call.parts.reload_config()
     return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
-async def status(call: Call[Nothing, Nothing]) -> Answer:
+async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.late_channels.now.status(call.path["channel"]))
 
 
-async def change(call: Call[Nothing, ChangeChannel]) -> Answer:
+async def change(call: ApiCall[Nothing, ChangeChannel]) -> HttpResponse:
     channels, name = call.parts.late_channels.now, call.path["channel"]
     if call.body.verb == "reconnect":
         return ok(await channels.reconnect(call.principal, name))
     return ok(await channels.pause(call.principal, name, paused=call.body.verb == "pause"))
 
 
-async def change_rules(call: Call[Nothing, ChangeRules]) -> Answer:
-    return ok(await call.parts.late_channels.now.change_rules(call.principal, call.path["channel"], call.body.changes))
+async def change_rules(call: ApiCall[Nothing, ChangeRules]) -> HttpResponse:
+    return ok(
+        await call.parts.late_channels.now.change_rules(
+            call.principal, call.path["channel"], call.body.changes
+        )
+    )
 
 
-async def preview(call: Call[Nothing, PreviewMessage]) -> Answer:
+async def preview(call: ApiCall[Nothing, PreviewMessage]) -> HttpResponse:
     body = call.body
     message = Inbound(
         native_id="preview",
@@ -274,17 +305,26 @@ async def preview(call: Call[Nothing, PreviewMessage]) -> Answer:
     return ok(await call.parts.late_channels.now.preview(call.path["channel"], message))
 
 
-async def test(call: Call[Nothing, TestChannel]) -> Answer:
+async def test(call: ApiCall[Nothing, TestChannel]) -> HttpResponse:
     channels, name, body = call.parts.late_channels.now, call.path["channel"], call.body
     me = await channels.test(name)
-    reply_id = await channels.say(call.principal, Place(name, body.conversation), body.text) if body.conversation else ""
+    reply_id = (
+        await channels.say(call.principal, ChatPlace(name, body.conversation), body.text)
+        if body.conversation
+        else ""
+    )
     return ok(Tested(me, reply_id))
 
 
-async def hook(call: Call[Nothing, Upload]) -> Answer:
-    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in call.headers.items()}
-    answered = await call.parts.late_channels.now.hook(call.path["channel"], headers, call.body.data)
-    return Answer(answered.status, answered.body, answered.media_type.encode("latin-1"))
+async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
+    headers = {
+        key.decode("latin-1").lower(): value.decode("latin-1")
+        for key, value in call.headers.items()
+    }
+    answered = await call.parts.late_channels.now.hook(
+        call.path["channel"], headers, call.body.data
+    )
+    return HttpResponse(answered.status, answered.body, answered.media_type.encode("latin-1"))
 
 
 def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
@@ -292,47 +332,198 @@ def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
 
 
 CHANNELS: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/channels", summary="channels: their connections, rules and counts", handler=listing,
-          gives=_json(ChannelList)),
-    Route(method="POST", path="/v1/channels", summary="add a channel, or change its settings; secrets go into the vault",
-          handler=save, scope="owner", body=NewChannel, gives=_json(ChannelStatus, 201), errors=(409,)),
-    Route(method="DELETE", path=_ONE, summary="remove a channel; what was said there stays", handler=remove, scope="owner",
-          gives=_json(ChannelList), errors=(404,)),
-    Route(method="GET", path="/v1/channels/kinds", summary="kinds of channels and what each needs", handler=kinds,
-          gives=_json(KindList)),
-    Route(method="GET", path="/v1/channels/messages", summary="messages that came in, newest first", handler=messages,
-          scope="owner", query=MessagesQuery, gives=_json(MessagePage)),
-    Route(method="GET", path="/v1/channels/trace", summary="what happened to a message, step by step", handler=trace,
-          scope="owner", query=Of, gives=_json(Trace), errors=(404,)),
-    Route(method="GET", path="/v1/channels/dead", summary="replies that could not be delivered", handler=dead, scope="owner",
-          query=OfChannel, gives=_json(DeadLetters)),
-    Route(method="POST", path="/v1/channels/dead/{reply_id}/replay", summary="send such a reply again", handler=replay,
-          scope="owner", body=Nothing, gives=_json(DeadLetters)),
-    Route(method="POST", path="/v1/channels/dead/{reply_id}/drop", summary="give such a reply up for good", handler=drop,
-          scope="owner", body=Nothing, gives=_json(DeadLetters)),
-    Route(method="GET", path="/v1/channels/pairings", summary="who waits to be admitted", handler=pairings, scope="owner",
-          gives=_json(PairingList)),
-    Route(method="POST", path="/v1/channels/pairings", summary="admit somebody, or do not", handler=settle, scope="owner",
-          body=SettlePairing, gives=_json(Settled), errors=(404, 409)),
-    Route(method="POST", path="/v1/channels/invitations", summary="a code that admits whoever writes it", handler=invite,
-          scope="owner", body=Invite, gives=_json(Invitation, 201), errors=(404,)),
-    Route(method="GET", path="/v1/channels/people", summary="who has written, who is paired, whose identity they are",
-          handler=people, scope="owner", query=OfChannel, gives=_json(People)),
-    Route(method="POST", path="/v1/channels/people", summary="take a pairing back, or link an identity to a user",
-          handler=change_person, scope="owner", body=ChangePerson, gives=_json(Person), errors=(404,)),
-    Route(method="POST", path="/v1/channels/approvals/{approval_id}/route", summary="hand an approval on to somebody else",
-          handler=route_approval, scope="operator", body=RouteApproval, gives=_json(Approval)),
-    Route(method="POST", path="/v1/channels/router", summary="refuse everything on all channels, or go on", handler=router,
-          scope="owner", body=Pause, gives=_json(ChannelList)),
-    Route(method="GET", path=_ONE, summary="one channel", handler=status, gives=_json(ChannelStatus)),
-    Route(method="POST", path=_ONE, summary="pause, resume or reconnect a channel", handler=change, scope="owner",
-          body=ChangeChannel, gives=_json(ChannelStatus), errors=(409,)),
-    Route(method="PATCH", path=f"{_ONE}/rules", summary="change rules, from now on", handler=change_rules, scope="owner",
-          body=ChangeRules, gives=_json(ChannelStatus)),
-    Route(method="POST", path=f"{_ONE}/preview", summary="what would become of a message, doing nothing", handler=preview,
-          body=PreviewMessage, gives=_json(Preview)),
-    Route(method="POST", path=f"{_ONE}/test", summary="ask the platform who we are; send a test message", handler=test,
-          scope="owner", body=TestChannel, gives=_json(Tested), errors=(503,)),
-    Route(method="POST", path=f"{_ONE}/hook", summary="the door for a platform that calls; its connector checks who it is",
-          handler=hook, scope=None, takes=Takes(b"*/*", _MOST_HOOKED), gives=(Gives(200, media=b"*/*"),), errors=(401, 409)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/channels",
+        summary="channels: their connections, rules and counts",
+        handler=listing,
+        gives=_json(ChannelList),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels",
+        summary="add a channel, or change its settings; secrets go into the vault",
+        handler=save,
+        scope="owner",
+        body=NewChannel,
+        gives=_json(ChannelStatus, 201),
+        errors=(409,),
+    ),
+    Route(
+        method="DELETE",
+        path=_ONE,
+        summary="remove a channel; what was said there stays",
+        handler=remove,
+        scope="owner",
+        gives=_json(ChannelList),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/kinds",
+        summary="kinds of channels and what each needs",
+        handler=kinds,
+        gives=_json(ConnectorKindList),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/messages",
+        summary="messages that came in, newest first",
+        handler=messages,
+        scope="owner",
+        query=MessagesQuery,
+        gives=_json(MessagePage),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/trace",
+        summary="what happened to a message, step by step",
+        handler=trace,
+        scope="owner",
+        query=Of,
+        gives=_json(Trace),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/dead",
+        summary="replies that could not be delivered",
+        handler=dead,
+        scope="owner",
+        query=OfChannel,
+        gives=_json(DeadLetters),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/dead/{reply_id}/replay",
+        summary="send such a reply again",
+        handler=replay,
+        scope="owner",
+        body=Nothing,
+        gives=_json(DeadLetters),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/dead/{reply_id}/drop",
+        summary="give such a reply up for good",
+        handler=drop,
+        scope="owner",
+        body=Nothing,
+        gives=_json(DeadLetters),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/pairings",
+        summary="who waits to be admitted",
+        handler=pairings,
+        scope="owner",
+        gives=_json(PairingList),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/pairings",
+        summary="admit somebody, or do not",
+        handler=settle,
+        scope="owner",
+        body=SettlePairing,
+        gives=_json(Settled),
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/invitations",
+        summary="a code that admits whoever writes it",
+        handler=invite,
+        scope="owner",
+        body=Invite,
+        gives=_json(Invitation, 201),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/channels/people",
+        summary="who has written, who is paired, whose identity they are",
+        handler=people,
+        scope="owner",
+        query=OfChannel,
+        gives=_json(People),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/people",
+        summary="take a pairing back, or link an identity to a user",
+        handler=change_person,
+        scope="owner",
+        body=ChangePerson,
+        gives=_json(Person),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/approvals/{approval_id}/route",
+        summary="hand an approval on to somebody else",
+        handler=route_approval,
+        scope="operator",
+        body=RouteApproval,
+        gives=_json(Approval),
+    ),
+    Route(
+        method="POST",
+        path="/v1/channels/router",
+        summary="refuse everything on all channels, or go on",
+        handler=router,
+        scope="owner",
+        body=Pause,
+        gives=_json(ChannelList),
+    ),
+    Route(
+        method="GET", path=_ONE, summary="one channel", handler=status, gives=_json(ChannelStatus)
+    ),
+    Route(
+        method="POST",
+        path=_ONE,
+        summary="pause, resume or reconnect a channel",
+        handler=change,
+        scope="owner",
+        body=ChangeChannel,
+        gives=_json(ChannelStatus),
+        errors=(409,),
+    ),
+    Route(
+        method="PATCH",
+        path=f"{_ONE}/rules",
+        summary="change rules, from now on",
+        handler=change_rules,
+        scope="owner",
+        body=ChangeRules,
+        gives=_json(ChannelStatus),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/preview",
+        summary="what would become of a message, doing nothing",
+        handler=preview,
+        body=PreviewMessage,
+        gives=_json(RoutingPreview),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/test",
+        summary="ask the platform who we are; send a test message",
+        handler=test,
+        scope="owner",
+        body=TestChannel,
+        gives=_json(Tested),
+        errors=(503,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/hook",
+        summary="the door for a platform that calls; its connector checks who it is",
+        handler=hook,
+        scope=None,
+        takes=Takes(b"*/*", _MOST_HOOKED),
+        gives=(Gives(200, media=b"*/*"),),
+        errors=(401, 409),
+    ),
+)

@@ -1,7 +1,9 @@
-"""The way of a message from the platform to a run: stored, then routed, then held for a moment, then given to the agent.
+"""The way of a message from the platform to a run: stored, then routed, then held for a moment,
+then given to the agent.
 
-Each move is one step of the store. In memory there are only the order of things and the timers; after a crash both are made again
-from the rows, so that a message that was taken is never left lying.
+Each move is one step of the store. In memory there are only the order of things and the timers;
+after a crash both are made again from the rows, so that a message that was taken is never left
+lying.
 """
 
 import asyncio
@@ -16,19 +18,26 @@ from msgspec.structs import replace
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.redaction import Redactor
 from palyra.features.channels import routing_input
-from palyra.features.channels.commands import Command, Commands, parse
+from palyra.features.channels.commands import ChatCommand, Commands, parse
 from palyra.features.channels.connections import Connections
-from palyra.features.channels.contract import Mark, Taken
+from palyra.features.channels.contract import Mark, TakenMessage
 from palyra.features.channels.debounce import Holding
 from palyra.features.channels.enqueue import Posting, defect
-from palyra.features.channels.model import LARGEST_TEXT, Inbound, InboundFile, Sender, is_stop, principal_of
+from palyra.features.channels.model import (
+    LARGEST_TEXT,
+    Inbound,
+    InboundFile,
+    Sender,
+    is_stop,
+    principal_of,
+)
 from palyra.features.channels.pairing import PairingDesk
 from palyra.features.channels.registry import Book
 from palyra.features.channels.routing_input import Who
 from palyra.features.channels.rows import messages, outbox, people
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.sender_limits import Shares
-from palyra.features.channels.views import Place
+from palyra.features.channels.views import ChatPlace
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
@@ -40,10 +49,13 @@ _LONGEST_NAME = 200
 _LONGEST_TITLE = 1_000
 _SHORT_TEXT = 4 << 10  # a longer text is not redacted on the event loop
 _REFUSED_TEXT = 256
-# What a sender is told; of the rest only the trace tells, or a group would hear of every message that was not for us.
+# What a sender is told; of the rest only the trace tells, or a group would hear of every message
+# that was not for us.
 _TOLD: dict[str, str] = {
     "oversized": "That message is too long for me (32 KiB): send it as a file, or in parts.",
-    "over_limit": "That is more than I can take at once: wait until I have answered, then send it again.",
+    "over_limit": (
+        "That is more than I can take at once: wait until I have answered, then send it again."
+    ),
 }
 Lane = tuple[str, str]
 What = Literal["refused", "command", "held"]
@@ -76,40 +88,51 @@ class Intake:
         self._working: dict[Lane, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[Any]] = set()
 
-    # --- taking -------------------------------------------------------------------------------------------------------
-
-    async def take(self, connector: str, message: Inbound, cursor: str | None = None) -> Taken:
-        """Store a message. What becomes of it is decided afterwards, in the order of its conversation."""
+    async def take(
+        self, connector: str, message: Inbound, cursor: str | None = None
+    ) -> TakenMessage:
+        """Store a message. What becomes of it is decided afterwards, in the order of its
+        conversation.
+        """
         storing = asyncio.create_task(self._store(connector, message, cursor))
         self._beside.add(storing)
         storing.add_done_callback(self._beside.discard)
-        # The connection may break meanwhile, and with it whoever waits here: what is stored goes its way all the same.
+        # The connection may break meanwhile, and with it whoever waits here: what is stored goes
+        # its way all the same.
         return await asyncio.shield(storing)
 
-    async def _store(self, connector: str, message: Inbound, cursor: str | None) -> Taken:
+    async def _store(self, connector: str, message: Inbound, cursor: str | None) -> TakenMessage:
         clean = await self._clean(connector, message)
         message_id = self._clock.new_id()
         principal = str(principal_of(connector, clean.sender.handle))
 
-        def step(tx: Tx) -> Taken:
-            taken = Taken(*messages.take(tx, connector, message_id, principal, clean))
+        def step(tx: Tx) -> TakenMessage:
+            taken = TakenMessage(*messages.take(tx, connector, message_id, principal, clean))
             if cursor is not None:
                 messages.remember(tx, connector, cursor)
             return taken
 
         taken = await self._db.write(step)
         if not taken.duplicate:
-            self._line_up(connector, clean.conversation, message_id, first=self._is_urgent(connector, clean))
+            self._line_up(
+                connector, clean.conversation, message_id, first=self._is_urgent(connector, clean)
+            )
         return taken
 
     async def _clean(self, connector: str, message: Inbound) -> Inbound:
-        """The message as it is stored. A sender beyond their share who would be refused gets only the beginning of it read."""
+        """The message as it is stored. A sender beyond their share who would be refused gets only
+        the beginning of it read.
+        """
         # Fair, so messages keep their order although a long one takes longer.
         async with self._in_order:
             message = replace(message, text=message.text[: LARGEST_TEXT + 64])
             if not self._shares.allow(f"{connector}:{message.sender.handle}", len(message.text)):
-                look = partial(routing_input.look, book=self._book, connector=connector, message=message)
-                routed = await self._db.read(partial(look, called=self.connections.called(connector)))
+                look = partial(
+                    routing_input.look, book=self._book, connector=connector, message=message
+                )
+                routed = await self._db.read(
+                    partial(look, called=self.connections.called(connector))
+                )
                 if not routed.decision.accepted and routed.decision.reason != "oversized":
                     message = replace(message, text=message.text[:_REFUSED_TEXT])
             if len(message.text) <= _SHORT_TEXT:
@@ -117,11 +140,23 @@ class Intake:
             return await thread_pool.everyday.do(self._cleaned, message)
 
     def _cleaned(self, message: Inbound) -> Inbound:
-        """As it is stored: without secrets and half characters, and of what is too long only as much as shows that it is."""
-        redact, named = self._redactor.redact, partial(self._redactor.redact_head, most=_LONGEST_NAME)
+        """As it is stored: without secrets and half characters, and of what is too long only as
+        much as shows that it is.
+        """
+        redact, named = (
+            self._redactor.redact,
+            partial(self._redactor.redact_head, most=_LONGEST_NAME),
+        )
         text = message.text.encode("utf-8", "replace").decode()
-        sender = Sender(_named(message.sender.handle), named(_named(message.sender.display)), message.sender.verified)
-        files = tuple(InboundFile(named(_named(each.name)), each.data, _named(each.media_type)) for each in message.files)
+        sender = Sender(
+            _named(message.sender.handle),
+            named(_named(message.sender.display)),
+            message.sender.verified,
+        )
+        files = tuple(
+            InboundFile(named(_named(each.name)), each.data, _named(each.media_type))
+            for each in message.files
+        )
         return replace(
             message,
             native_id=_named(message.native_id),
@@ -137,7 +172,9 @@ class Intake:
     def _is_urgent(self, connector: str, message: Inbound) -> bool:
         return is_stop(message, self._book.rules(connector), self.connections.called(connector))
 
-    def _line_up(self, connector: str, conversation: str, message_id: str, *, first: bool = False) -> None:
+    def _line_up(
+        self, connector: str, conversation: str, message_id: str, *, first: bool = False
+    ) -> None:
         lane = (connector, conversation)
         line = self._lanes.setdefault(lane, deque())
         if first:
@@ -148,13 +185,16 @@ class Intake:
             self._working[lane] = asyncio.create_task(self._work(lane))
 
     async def recover(self) -> None:
-        """After a start: go on with what was held, and then, because it is newer, with what was stored and not routed."""
+        """After a start: go on with what was held, and then, because it is newer, with what was
+        stored and not routed.
+        """
         await self.holding.recover()
         received = await self._db.read(partial(messages.open_messages, state="received"))
         for message in await self._db.read(partial(messages.open_messages, state="queued")):
             answered = partial(outbox.of_reply, reply_id=message.message_id)
             if not message.run_id and not await self._db.read(answered):
-                # A command that was accepted and not answered: it is done again, and does no harm by it.
+                # A command that was accepted and not answered: it is done again, and does no harm
+                # by it.
                 self._aside(self._command(message, await self._who(message)))
         for message in received:
             self._line_up(message.connector, message.conversation, message.message_id)
@@ -167,8 +207,6 @@ class Intake:
             await asyncio.wait(tasks, timeout=2.0)
         await self.holding.close()
 
-    # --- routing ------------------------------------------------------------------------------------------------------
-
     async def _work(self, lane: Lane) -> None:
         line = self._lanes[lane]
         try:
@@ -179,7 +217,9 @@ class Intake:
             del self._working[lane], self._lanes[lane]
 
     async def _persist(self, message_id: str, act: Callable[[], Awaitable[None]]) -> None:
-        """Do it, and again as long as the store is away: nobody else would. What cannot be done is told, and the next goes on."""
+        """Do it, and again as long as the store is away: nobody else would. What cannot be done is
+        told, and the next goes on.
+        """
         given_up = False
         while True:
             try:
@@ -189,16 +229,28 @@ class Intake:
                 log.warning("messages wait: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
             except Exception as error:
-                log.exception("message %s could not be %s", message_id, "told to have failed" if given_up else "routed")
+                log.exception(
+                    "message %s could not be %s",
+                    message_id,
+                    "told to have failed" if given_up else "routed",
+                )
                 if given_up:
                     return
                 given_up = True
-                act = partial(self._give_up, message_id, error if isinstance(error, PalyraError) else defect(error))
+                act = partial(
+                    self._give_up,
+                    message_id,
+                    error if isinstance(error, PalyraError) else defect(error),
+                )
 
     async def _give_up(self, message_id: str, error: PalyraError) -> None:
         def step(tx: Tx) -> None:
             message = messages.find(tx, message_id)
-            if message is not None and message.state in ("received", "queued") and not message.run_id:
+            if (
+                message is not None
+                and message.state in ("received", "queued")
+                and not message.run_id
+            ):
                 self._posting.fail(tx, [message], error)
 
         await self._db.write(step)
@@ -212,36 +264,49 @@ class Intake:
             case "refused":
                 self._mark(message, "refused")
             case "command":
-                # Not in this lane: one that takes long must not hold up the conversation, least of all a STOP.
+                # Not in this lane: one that takes long must not hold up the conversation, least of
+                # all a STOP.
                 self._aside(self._command(message, who))
             case "held":
                 self._mark(message, "seen")
                 self.holding.hold(message, who)
 
-    def _decide(self, tx: Tx, message_id: str) -> tuple[Message, Who, What] | None:
+    def _decide(self, tx: Tx, message_id: str) -> tuple[StoredMessage, Who, What] | None:
         message = messages.find(tx, message_id)
         if message is None or message.state != "received":
             return None
         inbound, connector = message.inbound, message.connector
         if message.files:
             # How many there are is all that matters here.
-            inbound = replace(inbound, files=tuple(InboundFile("", b"") for _ in range(message.files)))
+            inbound = replace(
+                inbound, files=tuple(InboundFile("", b"") for _ in range(message.files))
+            )
         called = self.connections.called(connector)
         routed = routing_input.look(tx, self._book, connector, called, inbound, besides=message_id)
         direct = message.conversation if inbound.is_direct else ""
         people.seen(tx, connector, message.sender, inbound.sender.display, direct)
         decision = routed.decision
-        place = Place(connector, message.conversation, message.thread)
+        place = ChatPlace(connector, message.conversation, message.thread)
         if not decision.accepted:
             sentence = decision.sentence
             if decision.reason == "pairing_required":
-                sentence = f"{sentence} ({self._pairing.stranger(tx, place, inbound.sender, message_id)})"
-            elif decision.reason in _TOLD and routed.heard and not messages.refused_lately(tx, message, decision.reason):
+                sentence = (
+                    f"{sentence} ({self._pairing.stranger(tx, place, inbound.sender, message_id)})"
+                )
+            elif (
+                decision.reason in _TOLD
+                and routed.heard
+                and not messages.refused_lately(tx, message, decision.reason)
+            ):
                 said = _TOLD[decision.reason]
-                self._posting.post(tx, place, said, "told", message_id=message_id, reply_to=inbound.native_id)
+                self._posting.post(
+                    tx, place, said, "told", message_id=message_id, reply_to=inbound.native_id
+                )
             messages.refuse(tx, message, decision.reason, sentence)
             return message, routed.who, "refused"
-        messages.add_step(tx, message_id, "accepted", f"as {routed.who.acts_as}, session {routed.who.session_key}")
+        messages.add_step(
+            tx, message_id, "accepted", f"as {routed.who.acts_as}, session {routed.who.session_key}"
+        )
         names = (*self._book.rules(connector).names, *called)
         command = parse(inbound, names)
         if command is not None:
@@ -250,21 +315,30 @@ class Intake:
         messages.move(tx, message_id, "held", "held", "for more of the same sender")
         return message, routed.who, "held"
 
-    async def _who(self, message: Message) -> Who:
+    async def _who(self, message: StoredMessage) -> Who:
         return await self._db.read(
-            partial(routing_input.identify, book=self._book, connector=message.connector, message=message.inbound)
+            partial(
+                routing_input.identify,
+                book=self._book,
+                connector=message.connector,
+                message=message.inbound,
+            )
         )
 
-    async def _command(self, message: Message, who: Who) -> None:
-        names = (*self._book.rules(message.connector).names, *self.connections.called(message.connector))
-        command = parse(message.inbound, names) or Command("help")
+    async def _command(self, message: StoredMessage, who: Who) -> None:
+        names = (
+            *self._book.rules(message.connector).names,
+            *self.connections.called(message.connector),
+        )
+        command = parse(message.inbound, names) or ChatCommand("help")
         if command.name != "stop":
             # What the same person sent before it belongs before it.
             self.holding.flush(message)
 
         async def act() -> None:
             if command.name == "stop":
-                # Before runs are looked for: what is held, or just being given to the agent, is one of them by now or is not taken.
+                # Before runs are looked for: what is held, or just being given to the agent, is one
+                # of them by now or is not taken.
                 await self._db.write(partial(_stop_held, stop=message))
             said = await self._commands.run(command, message, who)
 
@@ -272,8 +346,10 @@ class Intake:
                 now = messages.get(tx, message.message_id)
                 if now.state != "queued":
                     return
-                place = Place(message.connector, message.conversation, message.thread)
-                post = partial(self._posting.post, tx, place, said, "command", reply_id=message.message_id)
+                place = ChatPlace(message.connector, message.conversation, message.thread)
+                post = partial(
+                    self._posting.post, tx, place, said, "command", reply_id=message.message_id
+                )
                 post(message_id=message.message_id, reply_to=message.inbound.native_id)
 
             await self._db.write(step)
@@ -285,8 +361,10 @@ class Intake:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    def _mark(self, message: Message, mark: Mark) -> None:
-        """Show it on the message where the platform has a way to; that it fails is nobody's loss."""
+    def _mark(self, message: StoredMessage, mark: Mark) -> None:
+        """Show it on the message where the platform has a way to; that it fails is nobody's
+        loss.
+        """
         connector = self.connections.connector(message.connector)
         if connector is None or not connector.abilities.acknowledge or message.inbound.pressed:
             return
@@ -300,14 +378,26 @@ class Intake:
         self._aside(show())
 
 
-def _stop_held(tx: Tx, stop: Message) -> None:
+def _stop_held(tx: Tx, stop: StoredMessage) -> None:
     """What the same sender said before it and nobody has begun is not begun."""
     for each in (*messages.open_messages(tx, "received"), *messages.open_messages(tx, "held")):
-        if (each.connector, each.sender) == (stop.connector, stop.sender) and each.number < stop.number:
-            messages.move(tx, each.message_id, "failed", "stopped", "a STOP came before it was begun", "stopped")
+        if (each.connector, each.sender) == (
+            stop.connector,
+            stop.sender,
+        ) and each.number < stop.number:
+            messages.move(
+                tx,
+                each.message_id,
+                "failed",
+                "stopped",
+                "a STOP came before it was begun",
+                "stopped",
+            )
             messages.drop_files(tx, each.message_id)
 
 
 def _named(text: str) -> str:
-    """A name that can be stored: half of a character, which JSON can carry, is spelt out, so that no name becomes another's."""
+    """A name that can be stored: half of a character, which JSON can carry, is spelt out, so that
+    no name becomes another's.
+    """
     return text.encode("utf-8", "backslashreplace").decode()

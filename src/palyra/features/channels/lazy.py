@@ -1,10 +1,12 @@
-"""The channels of a daemon, made when they are first wanted: one without channels neither loads nor starts anything for them."""
+"""The channels of a daemon, made when they are first wanted: one without channels neither loads nor
+starts anything for them.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from palyra.features.channels.registry import Channel
+    from palyra.features.channels.registry import ConfiguredChannel
     from palyra.features.channels.service import Channels
 
 
@@ -28,10 +30,17 @@ class LateChannels:
         return self._made.away() if self._made is not None else []
 
     async def apply(
-        self, configured: "Mapping[str, Channel]", *, router_on: bool, notices_to: str = "", approvals_to: str = ""
+        self,
+        configured: "Mapping[str, ConfiguredChannel]",
+        *,
+        router_on: bool,
+        notices_to: str = "",
+        approvals_to: str = "",
     ) -> None:
         if configured or self._made is not None:
-            await self.now.apply(configured, router_on=router_on, notices_to=notices_to, approvals_to=approvals_to)
+            await self.now.apply(
+                configured, router_on=router_on, notices_to=notices_to, approvals_to=approvals_to
+            )
 
     async def close(self) -> None:
         if self._made is not None:

@@ -1,7 +1,9 @@
-"""A platform inside this process: a hub of conversations that keeps what was said, and a connector to it.
+"""A platform inside this process: a hub of conversations that keeps what was said, and a connector
+to it.
 
-It is for the contract suite, for tests and for trying channels out. It does everything that a platform can do to a connector: it
-drops connections, sends twice, refuses, limits, and loses the answer to a message that it took.
+It is for the contract suite, for tests and for trying channels out. It does everything that a
+platform can do to a connector: it drops connections, sends twice, refuses, limits, and loses the
+answer to a message that it took.
 """
 
 import asyncio
@@ -10,33 +12,41 @@ from dataclasses import dataclass, field
 
 from palyra.features.channels.contract import (
     Abilities,
-    Door,
-    Given,
-    Kind,
-    Limits,
+    ConnectionRefused,
+    ConnectorKind,
+    ConnectorLimits,
+    ConnectorSettings,
+    Inbox,
     Lost,
     Mark,
     Me,
-    Outgoing,
-    Refused,
+    OutgoingMessage,
     SendFailed,
-    Sent,
+    SentReceipt,
     Setting,
 )
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Inbound
 
 ACCOUNT = "palyra"
-ROOMY = Limits(text=Limit(2_000), per_second=10_000.0)
-EVERYTHING = Abilities(threads=True, edit=True, typing=True, acknowledge=True, buttons=True, files=True, idempotent=True)
+ROOMY = ConnectorLimits(text=LengthLimit(2_000), per_second=10_000.0)
+EVERYTHING = Abilities(
+    threads=True,
+    edit=True,
+    typing=True,
+    acknowledge=True,
+    buttons=True,
+    files=True,
+    idempotent=True,
+)
 
 
 @dataclass
-class Posted:
+class LoopbackMessage:
     """A message of ours, as the platform shows it."""
 
     native_id: str
-    out: Outgoing
+    out: OutgoingMessage
     text: str
     edits: int = 0
 
@@ -46,15 +56,16 @@ class Platform:
     """One such platform. Tests take hold of it by its name with `platform()`."""
 
     abilities: Abilities = EVERYTHING
-    limits: Limits = ROOMY
-    posted: list[Posted] = field(default_factory=list)
+    limits: ConnectorLimits = ROOMY
+    posted: list[LoopbackMessage] = field(default_factory=list)
     marks: list[tuple[str, str, Mark]] = field(default_factory=list)
     typed: list[str] = field(default_factory=list)
-    # What has come and was not taken yet; it survives the connection, as it does on a real platform.
+    # What has come and was not taken yet; it survives the connection, as it does on a real
+    # platform.
     waiting: list[Inbound] = field(default_factory=list)
     refuses: str = ""
     # Asked before each message is taken: raises what is to go wrong with it.
-    trouble: Callable[[Outgoing], None] = lambda out: None
+    trouble: Callable[[OutgoingMessage], None] = lambda out: None
     # Takes the message and loses the answer, for so many messages.
     lose_answers: int = 0
     connections: int = 0
@@ -108,13 +119,13 @@ class Loopback:
         return self._world.abilities
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ConnectorLimits:
         return self._world.limits
 
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         world = self._world
         if world.refuses:
-            raise Refused(world.refuses)
+            raise ConnectionRefused(world.refuses)
         world.connections += 1
         world._dropped.clear()
         self._up = True
@@ -136,14 +147,17 @@ class Loopback:
             self._up = False
 
     async def _news(self) -> None:
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._world._came, self._world._dropped)]
+        waits = [
+            asyncio.ensure_future(event.wait())
+            for event in (self._world._came, self._world._dropped)
+        ]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in waits:
                 each.cancel()
 
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         world = self._world
         if not self._up:
             raise Lost("not connected")
@@ -151,16 +165,16 @@ class Loopback:
             raise SendFailed("the text is too long for this platform", permanent=True)
         known = world.keys.get(out.key) if world.abilities.idempotent else None
         if known is not None:
-            return Sent(known, duplicate=True)
+            return SentReceipt(known, duplicate=True)
         world.trouble(out)
         native_id = f"out-{len(world.posted) + 1}"
-        world.posted.append(Posted(native_id, out, out.text))
+        world.posted.append(LoopbackMessage(native_id, out, out.text))
         world.keys[out.key] = native_id
         await world.took()
         if world.lose_answers > 0:
             world.lose_answers -= 1
             raise SendFailed("the answer was lost on the way", maybe_sent=True)
-        return Sent(native_id)
+        return SentReceipt(native_id)
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
         for posted in self._world.posted:
@@ -179,23 +193,25 @@ class Loopback:
 
     async def test(self) -> Me:
         if self._world.refuses:
-            raise Refused(self._world.refuses)
+            raise ConnectionRefused(self._world.refuses)
         return Me(account=ACCOUNT, names=(f"@{ACCOUNT}",), place="this process")
 
     async def close(self) -> None:
         self._up = False
 
 
-def _make(given: Given) -> Loopback:
+def _make(given: ConnectorSettings) -> Loopback:
     settings: Mapping[str, str] = given.settings
     return Loopback(given.name, platform(settings.get("platform") or given.name))
 
 
-KIND = Kind(
+KIND = ConnectorKind(
     name="loopback",
     title="Loopback (inside the daemon, for tests)",
     make=_make,
-    settings=(Setting(name="platform", words="name of the platform inside this process", required=False),),
+    settings=(
+        Setting(name="platform", words="name of the platform inside this process", required=False),
+    ),
     steps=("Nothing to set up: messages go round inside the daemon.",),
     hidden=True,
 )

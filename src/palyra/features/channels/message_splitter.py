@@ -1,7 +1,8 @@
-"""Cutting a long answer into messages that fit a platform: code stays code, tables keep their heads, no character is torn.
+"""Cutting a long answer into messages that fit a platform: code stays code, tables keep their
+heads, no character is torn.
 
-The rule: nothing is lost and nothing is invented but what a piece needs to stand alone: a fence that is closed and opened again, a
-table's head that is repeated.
+The rule: nothing is lost and nothing is invented but what a piece needs to stand alone: a fence
+that is closed and opened again, a table's head that is repeated.
 """
 
 import re
@@ -20,7 +21,7 @@ _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
 _ENDS = (re.compile(r"[.!?…]['\")\]]*\s+"), re.compile(r"[,;:]\s+"), re.compile(r"\s+"))
 
 
-class Limit(Struct, frozen=True):
+class LengthLimit(Struct, frozen=True):
     """How much one message may hold, in what the platform counts."""
 
     size: int
@@ -37,14 +38,16 @@ class Limit(Struct, frozen=True):
 
 
 class _Block(Struct, frozen=True):
-    """A stretch that is better not cut: a paragraph, fenced code, a table. `blank` lines stand before it."""
+    """A stretch that is better not cut: a paragraph, fenced code, a table. `blank` lines stand
+    before it.
+    """
 
     kind: Literal["text", "code", "table"]
     lines: tuple[str, ...]
     blank: int = 0
 
 
-def split(text: str, limit: Limit) -> list[str]:
+def split(text: str, limit: LengthLimit) -> list[str]:
     """The text as messages, in order; one if it fits, none if there is nothing to say."""
     if limit.size < SMALLEST:
         raise ValueError(f"a message must hold at least {SMALLEST}")
@@ -88,17 +91,29 @@ def _extent(lines: list[str], at: int) -> tuple[int, Literal["text", "code", "ta
         return _closing(lines, at, opened[1]), "code"
     if _begins_table(lines, at):
         end = at + 2
-        while end < len(lines) and lines[end].strip() and _ROW.fullmatch(lines[end]) and not _FENCE.match(lines[end]):
+        while (
+            end < len(lines)
+            and lines[end].strip()
+            and _ROW.fullmatch(lines[end])
+            and not _FENCE.match(lines[end])
+        ):
             end += 1
         return end, "table"
     end = at + 1
-    while end < len(lines) and lines[end].strip() and not _FENCE.match(lines[end]) and not _begins_table(lines, end):
+    while (
+        end < len(lines)
+        and lines[end].strip()
+        and not _FENCE.match(lines[end])
+        and not _begins_table(lines, end)
+    ):
         end += 1
     return end, "text"
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int:
-    """Behind the line that closes a fence: the same sign, at least as often, and nothing else. Without one, the end."""
+    """Behind the line that closes a fence: the same sign, at least as often, and nothing else.
+    Without one, the end.
+    """
     closes = re.compile(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}\s*$")
     for end in range(at + 1, len(lines)):
         if closes.match(lines[end]):
@@ -107,20 +122,28 @@ def _closing(lines: list[str], at: int, fence: str) -> int:
 
 
 def _begins_table(lines: list[str], at: int) -> bool:
-    return at + 1 < len(lines) and "|" in lines[at] and "|" in lines[at + 1] and _RULE.match(lines[at + 1]) is not None
+    return (
+        at + 1 < len(lines)
+        and "|" in lines[at]
+        and "|" in lines[at + 1]
+        and _RULE.match(lines[at + 1]) is not None
+    )
 
 
-# --- cutting what is too long for one message -------------------------------------------------------------------------
-
-
-def _cut(block: _Block, before: str, limit: Limit) -> list[str]:
+def _cut(block: _Block, before: str, limit: LengthLimit) -> list[str]:
     """The block in pieces that fit, the first of them behind what stands in its message already."""
     match block.kind:
         case "code":
             opened = _FENCE.match(block.lines[0])
             assert opened is not None
-            closed = len(block.lines) > 1 and _closing(list(block.lines), 0, opened[1]) == len(block.lines)
-            closed = closed and block.lines[-1].strip()[:1] == opened[1][0] and _FENCE.match(block.lines[-1]) is not None
+            closed = len(block.lines) > 1 and _closing(list(block.lines), 0, opened[1]) == len(
+                block.lines
+            )
+            closed = (
+                closed
+                and block.lines[-1].strip()[:1] == opened[1][0]
+                and _FENCE.match(block.lines[-1]) is not None
+            )
             inside = block.lines[1:-1] if closed else block.lines[1:]
             # An opening line that is as long as the message is no way to open the next one.
             head = block.lines[0] if limit.of(block.lines[0]) * 3 < limit.size else opened[1]
@@ -132,8 +155,12 @@ def _cut(block: _Block, before: str, limit: Limit) -> list[str]:
     return _text(block, before, limit)
 
 
-def _framed(lines: tuple[str, ...], head: str, foot: str, before: str, blank: int, limit: Limit) -> list[str]:
-    """Lines between a head and a foot that every piece has. A line that is too long by itself is cut."""
+def _framed(
+    lines: tuple[str, ...], head: str, foot: str, before: str, blank: int, limit: LengthLimit
+) -> list[str]:
+    """Lines between a head and a foot that every piece has. A line that is too long by itself is
+    cut.
+    """
     tail = f"\n{foot}" if foot else ""
     room = limit.size - limit.of(f"{head}\n{tail}")
     pieces: list[str] = []
@@ -151,7 +178,7 @@ def _framed(lines: tuple[str, ...], head: str, foot: str, before: str, blank: in
     return [*pieces, at + tail]
 
 
-def _text(block: _Block, before: str, limit: Limit) -> list[str]:
+def _text(block: _Block, before: str, limit: LengthLimit) -> list[str]:
     pieces: list[str] = [before] if before else []
     at = ""
     for line in block.lines:
@@ -165,11 +192,15 @@ def _text(block: _Block, before: str, limit: Limit) -> list[str]:
     return [*pieces, at]
 
 
-def _slices(line: str, limit: Limit, room: int) -> Iterator[str]:
-    """A line in parts that have room, cut behind a sentence, a clause, a word, or at last between two characters."""
+def _slices(line: str, limit: LengthLimit, room: int) -> Iterator[str]:
+    """A line in parts that have room, cut behind a sentence, a clause, a word, or at last between
+    two characters.
+    """
     while limit.of(line) > room:
         most = _fitting(line, lambda part: limit.of(part) <= room)
-        at = next((cut for ends in _ENDS if (cut := _last(ends, line, most)) > most // 2), 0) or _between(line, most)
+        at = next(
+            (cut for ends in _ENDS if (cut := _last(ends, line, most)) > most // 2), 0
+        ) or _between(line, most)
         yield line[:at]
         line = line[at:]
     yield line
@@ -200,4 +231,8 @@ def _between(line: str, most: int) -> int:
 
 
 def _clings(char: str) -> bool:
-    return char in "\u200d\ufe0f\ufe0e" or unicodedata.combining(char) != 0 or "\U0001f3fb" <= char <= "\U0001f3ff"
+    return (
+        char in "\u200d\ufe0f\ufe0e"
+        or unicodedata.combining(char) != 0
+        or "\U0001f3fb" <= char <= "\U0001f3ff"
+    )

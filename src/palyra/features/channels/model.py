@@ -1,6 +1,8 @@
-"""Messages from chat, and what becomes of one: pure values and the one function that decides. Preview and routing both call it.
+"""Messages from chat, and what becomes of one: pure values and the one function that decides.
+Preview and routing both call it.
 
-The order of the checks and the names of the reasons are fixed: rules, tests, traces and people refer to them.
+The order of the checks and the names of the reasons are fixed: rules, tests, traces and people
+refer to them.
 """
 
 import re
@@ -40,12 +42,19 @@ SENTENCES: dict[Reason, str] = {
     "empty": "The message has neither text nor files.",
     "oversized": "The message is larger than 32 KiB; send it as a file, or in parts.",
     "sender_denied": "The sender is on this channel's list of people who are not heard.",
-    "not_allow_listed": "The sender is neither on this channel's list of people who are heard, nor paired.",
+    "not_allow_listed": (
+        "The sender is neither on this channel's list of people who are heard, nor paired."
+    ),
     "direct_denied": "This channel takes no direct messages.",
-    "pairing_required": "The sender is not paired yet: they were sent a code, and the owner can approve it.",
+    "pairing_required": (
+        "The sender is not paired yet: they were sent a code, and the owner can approve it."
+    ),
     "no_mention": "In a group the agent answers only if it is mentioned.",
     "broadcast_denied": "The message addresses everyone, and this channel does not take those.",
-    "over_limit": "The sender has more messages under way, or sent more in a minute, than this channel allows.",
+    "over_limit": (
+        "The sender has more messages under way, or sent more in a minute, than this channel"
+        " allows."
+    ),
     "accepted": "The message goes to the agent.",
 }
 ORDER: tuple[Reason, ...] = tuple(SENTENCES)
@@ -53,14 +62,17 @@ ORDER: tuple[Reason, ...] = tuple(SENTENCES)
 DirectPolicy = Literal["deny", "pairing", "allow"]
 GroupPolicy = Literal["paired", "allow"]
 Broadcast = Literal["deny", "mention_only", "allow"]
-# Who somebody is to us: nobody yet; paired; or an identity of one of the daemon's own users, as the owner.
+# Who somebody is to us: nobody yet; paired; or an identity of one of the daemon's own users, as the
+# owner.
 Standing = Literal["stranger", "paired", "person"]
 # Where a message is. The last four are ends; `failed` was told to somebody.
 MessageState = Literal["received", "held", "queued", "answered", "refused", "failed"]
 
 
 class Sender(Struct, frozen=True, omit_defaults=True):
-    """`handle` is the platform's own, stable name for the account. `verified`: the platform vouches that it is theirs."""
+    """`handle` is the platform's own, stable name for the account. `verified`: the platform vouches
+    that it is theirs.
+    """
 
     handle: str
     display: str = ""
@@ -74,12 +86,14 @@ class InboundFile(Struct, frozen=True, omit_defaults=True):
 
 
 class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message as a connector hands it over. `native_id` is unique within the connector: by it a duplicate is recognised.
+    """One message as a connector hands it over. `native_id` is unique within the connector: by it a
+    duplicate is recognised.
 
-    `mentions_agent` and `mentions_everyone` are the platform's word; mentions in plain text are looked for besides.
-    `pressed`: it is no text but a button that was pressed; `text` is then the button's value.
-    `forwarded`: its sender passes on what somebody else wrote: it is no command, and not to be trusted more than they are.
-    `title`: what stands above the text where a platform has that, as the subject of a mail. No command begins with it.
+    `mentions_agent` and `mentions_everyone` are the platform's word; mentions in plain text are
+    looked for besides. `pressed`: it is no text but a button that was pressed; `text` is then the
+    button's value. `forwarded`: its sender passes on what somebody else wrote: it is no command,
+    and not to be trusted more than they are. `title`: what stands above the text where a platform
+    has that, as the subject of a mail. No command begins with it.
     """
 
     native_id: str
@@ -128,8 +142,10 @@ class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     concurrency: int = 8
 
 
-class Facts(Struct, frozen=True, kw_only=True):
-    """What a decision depends on beside the message and the rules: read once, in one moment of the store."""
+class RoutingInput(Struct, frozen=True, kw_only=True):
+    """What a decision depends on beside the message and the rules: read once, in one moment of the
+    store.
+    """
 
     router_on: bool = True
     channel_on: bool = True
@@ -141,7 +157,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     called: tuple[str, ...] = ()
 
 
-class Check(Struct, frozen=True):
+class RoutingCheck(Struct, frozen=True):
     """One step of a decision: which, whether it was passed, and what it found."""
 
     reason: Reason
@@ -153,26 +169,36 @@ class Decision(Struct, frozen=True, kw_only=True):
     accepted: bool
     reason: Reason
     sentence: str
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RoutingCheck, ...] = ()
 
 
-def decide(message: Inbound, rules: Rules, facts: Facts) -> Decision:
+def decide(message: Inbound, rules: Rules, facts: RoutingInput) -> Decision:
     """What becomes of a message. Nothing is done, and nothing but these three things matters."""
-    checks: list[Check] = []
+    checks: list[RoutingCheck] = []
     for reason, refuses, found in _checks(message, rules, facts):
-        checks.append(Check(reason, not refuses, found))
+        checks.append(RoutingCheck(reason, not refuses, found))
         if refuses:
-            return Decision(accepted=False, reason=reason, sentence=SENTENCES[reason], checks=tuple(checks))
-    return Decision(accepted=True, reason="accepted", sentence=SENTENCES["accepted"], checks=tuple(checks))
+            return Decision(
+                accepted=False, reason=reason, sentence=SENTENCES[reason], checks=tuple(checks)
+            )
+    return Decision(
+        accepted=True, reason="accepted", sentence=SENTENCES["accepted"], checks=tuple(checks)
+    )
 
 
-def is_heard(message: Inbound, rules: Rules, facts: Facts) -> bool:
-    """Whether a message would be accepted if there were less of it: only such a one is worth a word that there is too much."""
+def is_heard(message: Inbound, rules: Rules, facts: RoutingInput) -> bool:
+    """Whether a message would be accepted if there were less of it: only such a one is worth a word
+    that there is too much.
+    """
     too_much = ("oversized", "over_limit")
-    return not any(refuses and reason not in too_much for reason, refuses, _ in _checks(message, rules, facts))
+    return not any(
+        refuses and reason not in too_much for reason, refuses, _ in _checks(message, rules, facts)
+    )
 
 
-def _checks(message: Inbound, rules: Rules, facts: Facts) -> Iterable[tuple[Reason, bool, str]]:
+def _checks(
+    message: Inbound, rules: Rules, facts: RoutingInput
+) -> Iterable[tuple[Reason, bool, str]]:
     """In the fixed order, each looked at only if those before it let the message pass."""
     handle = message.sender.handle
     yield "router_off", not facts.router_on, ""
@@ -184,22 +210,47 @@ def _checks(message: Inbound, rules: Rules, facts: Facts) -> Iterable[tuple[Reas
     listed = _listed(handle, rules.allow)
     known = listed or facts.standing != "stranger"
     closed = bool(rules.allow) or (not message.is_direct and rules.groups == "paired")
-    yield "not_allow_listed", closed and not known, f"{facts.standing}, {'listed' if listed else 'not listed'}"
-    yield "direct_denied", message.is_direct and rules.direct == "deny", rules.direct if message.is_direct else "a group"
+    yield (
+        "not_allow_listed",
+        closed and not known,
+        f"{facts.standing}, {'listed' if listed else 'not listed'}",
+    )
+    yield (
+        "direct_denied",
+        message.is_direct and rules.direct == "deny",
+        rules.direct if message.is_direct else "a group",
+    )
     # Whoever enters a code wants to be known.
     unknown = message.is_direct and rules.direct == "pairing" and not known
-    yield "pairing_required", unknown and not enters_code(message, rules, facts.called), facts.standing
+    yield (
+        "pairing_required",
+        unknown and not enters_code(message, rules, facts.called),
+        facts.standing,
+    )
     named = addressed(message, rules, facts.called)
     everyone = message.mentions_everyone
     called = message.is_direct or named or (everyone and rules.broadcast == "allow")
     yield "no_mention", rules.mention and not called, "mentioned" if named else "not mentioned"
     broadcast = everyone and not message.is_direct
-    refused = broadcast and (rules.broadcast == "deny" or (rules.broadcast == "mention_only" and not named))
-    yield "broadcast_denied", refused, f"addresses everyone; broadcast = {rules.broadcast}" if broadcast else ""
+    refused = broadcast and (
+        rules.broadcast == "deny" or (rules.broadcast == "mention_only" and not named)
+    )
+    yield (
+        "broadcast_denied",
+        refused,
+        f"addresses everyone; broadcast = {rules.broadcast}" if broadcast else "",
+    )
     over = facts.recent >= rules.per_minute or facts.under_way >= rules.waiting
-    found = f"{facts.recent} in a minute of {rules.per_minute}, {facts.under_way} under way of {rules.waiting}"
+    found = (
+        f"{facts.recent} in a minute of {rules.per_minute}, {facts.under_way} under way of"
+        f" {rules.waiting}"
+    )
     # A button and a word that ends things must reach us also from somebody who has sent too much.
-    yield "over_limit", over and not (message.pressed or is_stop(message, rules, facts.called)), found
+    yield (
+        "over_limit",
+        over and not (message.pressed or is_stop(message, rules, facts.called)),
+        found,
+    )
 
 
 def _listed(handle: str, names: Sequence[str]) -> bool:
@@ -211,21 +262,28 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-# --- mentions ---------------------------------------------------------------------------------------------------------
-
-
 def addressed(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
-    """Whether the agent itself is meant: the platform says so, a button of ours was pressed, or its name is in the text."""
-    return message.mentions_agent or message.pressed or mentioned(message.whole, (*rules.names, *called))
+    """Whether the agent itself is meant: the platform says so, a button of ours was pressed, or its
+    name is in the text.
+    """
+    return (
+        message.mentions_agent
+        or message.pressed
+        or mentioned(message.whole, (*rules.names, *called))
+    )
 
 
 def mentioned(text: str, names: Sequence[str]) -> bool:
-    """Whether one of the names stands in the text as a word of its own: `@palyra`, not `@palyrabot` nor `me@palyra.example`."""
+    """Whether one of the names stands in the text as a word of its own: `@palyra`, not `@palyrabot`
+    nor `me@palyra.example`.
+    """
     return any(_pattern(name).search(text) for name in names if name.strip("@ "))
 
 
 def unaddressed(text: str, names: Sequence[str]) -> str:
-    """The text without the names that it begins or ends with, so that `@palyra: status` is `status`."""
+    """The text without the names that it begins or ends with, so that `@palyra: status` is
+    `status`.
+    """
     before = None
     text = text.strip()
     while before != text:
@@ -241,7 +299,8 @@ def unaddressed(text: str, names: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _pattern(name: str) -> re.Pattern[str]:
-    # Before it no letter, digit or sign that would make it a part of an address; behind it no more of a name or a domain.
+    # Before it no letter, digit or sign that would make it a part of an address; behind it no more
+    # of a name or a domain.
     return re.compile(rf"(?<![\w@.+/-]){re.escape(name.strip())}(?![\w@]|[.-]\w)", re.IGNORECASE)
 
 
@@ -250,7 +309,8 @@ def is_stop(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
     return unaddressed(message.text, (*rules.names, *called)).strip(" .!/").casefold() == "stop"
 
 
-# Exactly what the command takes, and no more: whoever is let in for a code must not come in with anything else.
+# Exactly what the command takes, and no more: whoever is let in for a code must not come in with
+# anything else.
 _CODE = re.compile(r"[/!]?pair +[0-9a-tv-z]{4}[ -]?[0-9a-tv-z]{4}", re.IGNORECASE | re.ASCII)
 
 
@@ -262,7 +322,8 @@ def enters_code(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> b
 
 
 _BROADCASTS = re.compile(
-    r"@(everyone|here|channel|all|room|group)(?!\w)|<!(everyone|here|channel)([|>])|<!subteam\^", re.IGNORECASE
+    r"@(everyone|here|channel|all|room|group)(?!\w)|<!(everyone|here|channel)([|>])|<!subteam\^",
+    re.IGNORECASE,
 )
 
 
@@ -272,11 +333,10 @@ def calls_everyone(text: str) -> bool:
 
 
 def defused(text: str) -> str:
-    """The same to read, without what would ping everybody: a mark that is not seen stands behind its first character."""
+    """The same to read, without what would ping everybody: a mark that is not seen stands behind
+    its first character.
+    """
     return _BROADCASTS.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", text)
-
-
-# --- who and where ----------------------------------------------------------------------------------------------------
 
 
 def principal_of(connector: str, handle: str) -> Principal:
@@ -285,7 +345,9 @@ def principal_of(connector: str, handle: str) -> Principal:
 
 
 def group_principal(connector: str, conversation: str) -> Principal:
-    """For whom a conversation that its members share is held: a principal of its own, and nobody's identity."""
+    """For whom a conversation that its members share is held: a principal of its own, and nobody's
+    identity.
+    """
     # `#` is escaped in handles, so no sender can have this name.
     return check_principal(f"channel:{connector}:#{_token(conversation, 127)}")
 
@@ -299,8 +361,12 @@ def _token(text: str, most: int = 128) -> str:
     return f"{token[: most - 41]}~{digest}"
 
 
-def session_key(connector: str, conversation: str, thread: str, principal: str, *, shared: bool) -> str:
-    """Which session a message belongs to. A shared one has no sender in its key; all others are one principal's alone."""
+def session_key(
+    connector: str, conversation: str, thread: str, principal: str, *, shared: bool
+) -> str:
+    """Which session a message belongs to. A shared one has no sender in its key; all others are one
+    principal's alone.
+    """
     parts = ["channel", connector, _token(conversation), _token(thread) if thread else ""]
     # A colon is escaped in all parts but the last.
     key = ":".join([*parts, "shared" if shared else principal])
@@ -313,11 +379,12 @@ def is_shared(message: Inbound, rules: Rules) -> bool:
     return not message.is_direct and not rules.isolate_session_by_sender
 
 
-# --- several messages, one input --------------------------------------------------------------------------------------
-
-
-def due_ms(first_ms: int, last_ms: int, quiet_ms: int = QUIET_MS, longest_ms: int = LONGEST_WAIT_MS) -> int:
-    """When messages that came between these moments are taken together: after a little quiet, and never much later."""
+def due_ms(
+    first_ms: int, last_ms: int, quiet_ms: int = QUIET_MS, longest_ms: int = LONGEST_WAIT_MS
+) -> int:
+    """When messages that came between these moments are taken together: after a little quiet, and
+    never much later.
+    """
     return min(last_ms + quiet_ms, first_ms + longest_ms)
 
 
@@ -327,7 +394,9 @@ def combined(texts: Sequence[str]) -> str:
 
 
 def named(display: str, handle: str, text: str) -> str:
-    """What one of several people in a conversation said. A name is one line, whatever its bearer wrote into it."""
+    """What one of several people in a conversation said. A name is one line, whatever its bearer
+    wrote into it.
+    """
     shown = " ".join((display or handle).split())[:64].replace("[", "(").replace("]", ")")
     told = shown if shown == handle or not display else f"{shown} ({handle[:64]})"
     return f"[{told}] {text}"

@@ -1,7 +1,9 @@
-"""Notices of the owner carried into a chat: each once, from a position that is stored in the step that posts it.
+"""Notices of the owner carried into a chat: each once, from a position that is stored in the step
+that posts it.
 
-The rule: what is told about messages that could not be sent is not sent the same way, or one of them would bring the next. If the
-channel is down, a notice waits in the outbox like everything else, and nobody is troubled about that.
+The rule: what is told about messages that could not be sent is not sent the same way, or one of
+them would bring the next. If the channel is down, a notice waits in the outbox like everything
+else, and nobody is troubled about that.
 """
 
 import asyncio
@@ -10,11 +12,11 @@ from functools import partial
 
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
-from palyra.features.channels.approval_prompts import Asking
+from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.rows import messages
-from palyra.features.channels.views import Place
-from palyra.features.notices.rows import Told
+from palyra.features.channels.views import ChatPlace
+from palyra.features.notices.rows import StoredNotice
 from palyra.features.notices.service import Notices
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
@@ -29,19 +31,26 @@ _NEWS_MS = 86_400_000
 
 
 class Telling:
-    def __init__(self, db: Database, clock: Clock, notices: Notices, posting: Posting, asking: Asking) -> None:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        notices: Notices,
+        posting: Posting,
+        asking: ApprovalPrompts,
+    ) -> None:
         self._db = db
         self._clock = clock
         self._notices = notices
         self._posting = posting
         self._asking = asking
-        self._to: Place | None = None
+        self._to: ChatPlace | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def use(self, to: str) -> None:
         """Carry them to `channel/conversation` from now on; nothing: nowhere."""
         connector, _, conversation = to.partition("/")
-        place = Place(connector, conversation) if conversation else None
+        place = ChatPlace(connector, conversation) if conversation else None
         if place == self._to:
             return
         await self.close()
@@ -57,7 +66,7 @@ class Telling:
             await asyncio.wait([self._task], timeout=2.0)
             self._task = None
 
-    async def _carry(self, place: Place) -> None:
+    async def _carry(self, place: ChatPlace) -> None:
         while True:
             try:
                 after = await self._db.write(_begin)
@@ -70,7 +79,7 @@ class Telling:
                 log.exception("notices cannot be followed")
                 await self._clock.sleep(10 * _RETRY_MS)
 
-    async def _pass_on(self, told: Told, place: Place) -> None:
+    async def _pass_on(self, told: StoredNotice, place: ChatPlace) -> None:
         try:
             await self._db.write(partial(self._tell, told=told, place=place))
         except Unavailable:
@@ -80,10 +89,12 @@ class Telling:
             log.exception("notice %s could not be passed on", told.notice.notice_id)
             await self._db.write(lambda tx: messages.remember(tx, _CURSOR, str(told.position)))
 
-    def _tell(self, tx: Tx, told: Told, place: Place) -> None:
+    def _tell(self, tx: Tx, told: StoredNotice, place: ChatPlace) -> None:
         notice = told.notice
         messages.remember(tx, _CURSOR, str(told.position))
-        own = notice.about == "channel" and notice.key.startswith(("dead:", f"failed:{place.connector}:"))
+        own = notice.about == "channel" and notice.key.startswith(
+            ("dead:", f"failed:{place.connector}:")
+        )
         if told.to != OWNER or own or notice.created_ms < tx.now_ms - _NEWS_MS:
             return
         if notice.about == "approval" and self._asking.put(tx, place, notice.key.partition(":")[2]):

@@ -1,7 +1,9 @@
-"""Sending what the outbox holds: each conversation in its order, no conversation waiting for another, at least once.
+"""Sending what the outbox holds: each conversation in its order, no conversation waiting for
+another, at least once.
 
-An attempt is on disk before it is made. What fails is tried again, five times with growing pauses, and then is a dead letter that
-somebody is told of. Being without a connection and being told to wait by the platform are no failed attempts.
+An attempt is on disk before it is made. What fails is tried again, five times with growing pauses,
+and then is a dead letter that somebody is told of. Being without a connection and being told to
+wait by the platform are no failed attempts.
 """
 
 import asyncio
@@ -12,8 +14,15 @@ from functools import partial
 
 from palyra.core.errors import NotFound, PalyraError, Unavailable
 from palyra.core.redaction import Redactor
-from palyra.features.channels.contract import Connector, Lost, OutFile, Outgoing, SendFailed, Sent
-from palyra.features.channels.rate_limit import Pace
+from palyra.features.channels.contract import (
+    Connector,
+    Lost,
+    OutFile,
+    OutgoingMessage,
+    SendFailed,
+    SentReceipt,
+)
+from palyra.features.channels.rate_limit import SendRate
 from palyra.features.channels.rows import outbox
 from palyra.features.channels.rows.outbox import SIGNAL, Reply
 from palyra.features.notices.service import Notices
@@ -52,7 +61,7 @@ class Outbox:
         self._names = names
         self._lanes: dict[Lane, deque[Reply]] = {}
         self._working: dict[Lane, asyncio.Task[None]] = {}
-        self._paces: dict[str, Pace] = {}
+        self._paces: dict[str, SendRate] = {}
         # How far the rows of each channel were read.
         self._read_upto: dict[str, int] = {}
         self._wake = asyncio.Event()
@@ -86,7 +95,9 @@ class Outbox:
         self._wake.set()
 
     def again(self, replies: list[Reply]) -> None:
-        """These were given up and are to be sent after all: they stand before what was read already."""
+        """These were given up and are to be sent after all: they stand before what was read
+        already.
+        """
         for reply in replies:
             known = self._read_upto.get(reply.connector, 0)
             self._read_upto[reply.connector] = min(known, reply.number - 1)
@@ -115,7 +126,9 @@ class Outbox:
         if held >= _PAGE:
             return  # What is at hand is enough; the rest is read when it is sent.
         after = self._read_upto.get(name, 0)
-        found = await self._db.read(partial(outbox.waiting, connector=name, after=after, limit=_PAGE))
+        found = await self._db.read(
+            partial(outbox.waiting, connector=name, after=after, limit=_PAGE)
+        )
         for reply in found:
             self._read_upto[name] = max(self._read_upto.get(name, 0), reply.number)
             lane = self._lanes.setdefault(reply.lane, deque())
@@ -129,8 +142,6 @@ class Outbox:
     def _rest(self) -> None:
         if not self._working and not self._wake.is_set():
             self.idle.set()
-
-    # --- one conversation ---------------------------------------------------------------------------------------------
 
     async def _work(self, lane: Lane) -> None:
         replies = self._lanes[lane]
@@ -163,7 +174,7 @@ class Outbox:
             return True
         if now.ready_ms > self._clock.now_ms():
             await self._clock.sleep(now.ready_ms - self._clock.now_ms())
-        pace = self._paces.setdefault(reply.connector, Pace(self._clock))
+        pace = self._paces.setdefault(reply.connector, SendRate(self._clock))
         await pace.wait(connector.limits, reply.conversation)
         begun = await self._db.write(partial(outbox.begin, reply=reply))
         if begun is None:
@@ -173,17 +184,19 @@ class Outbox:
         except (SendFailed, Lost) as error:
             return await self._failed(begun, error)
         known = connector.abilities.idempotent
-        await self._db.write(partial(outbox.sent, reply=begun, native_id=sent.native_id, idempotent=known))
+        await self._db.write(
+            partial(outbox.sent, reply=begun, native_id=sent.native_id, idempotent=known)
+        )
         return True
 
-    async def _send(self, connector: Connector, reply: Reply) -> Sent:
+    async def _send(self, connector: Connector, reply: Reply) -> SentReceipt:
         body = reply.body
         try:
             async with asyncio.timeout(SEND_S):
                 if body.edits:
                     return await self._edit(connector, reply)
                 files = [await self._db.read(partial(_file, of=each)) for each in body.files]
-                out = Outgoing(
+                out = OutgoingMessage(
                     key=reply.key,
                     conversation=reply.conversation,
                     thread=reply.thread,
@@ -195,7 +208,9 @@ class Outbox:
                 )
                 return await connector.send(out)
         except TimeoutError:
-            raise SendFailed(f"the platform did not answer within {SEND_S:g} s", maybe_sent=True) from None
+            raise SendFailed(
+                f"the platform did not answer within {SEND_S:g} s", maybe_sent=True
+            ) from None
         except (SendFailed, Lost, Unavailable):
             raise
         except PalyraError as error:
@@ -204,26 +219,46 @@ class Outbox:
             log.warning("channel %s failed to send: %s", connector.name, error, exc_info=error)
             raise SendFailed(f"{type(error).__name__}: {error}", maybe_sent=True) from error
 
-    async def _edit(self, connector: Connector, reply: Reply) -> Sent:
-        """Another text in place of one that was sent. Where that cannot be, nothing is said: the first one stands."""
+    async def _edit(self, connector: Connector, reply: Reply) -> SentReceipt:
+        """Another text in place of one that was sent. Where that cannot be, nothing is said: the
+        first one stands.
+        """
         replaced = await self._db.read(partial(outbox.of_reply, reply_id=reply.body.edits))
         target = replaced[-1] if replaced else None
-        if target is None or target.state != "sent" or not target.native_id or not connector.abilities.edit:
-            return Sent()
-        await connector.edit(target.conversation, target.native_id, reply.body.text, thread=target.thread)
-        return Sent(target.native_id)
+        if (
+            target is None
+            or target.state != "sent"
+            or not target.native_id
+            or not connector.abilities.edit
+        ):
+            return SentReceipt()
+        await connector.edit(
+            target.conversation, target.native_id, reply.body.text, thread=target.thread
+        )
+        return SentReceipt(target.native_id)
 
     async def _failed(self, reply: Reply, error: SendFailed | Lost) -> bool:
         text = self._redactor.redact_head(str(error) or type(error).__name__, 500)
         now_ms = self._clock.now_ms()
         if isinstance(error, Lost):
-            retry = partial(outbox.retry, reply=reply, error=text, ready_ms=0, counts=False, doubtful=False)
+            retry = partial(
+                outbox.retry, reply=reply, error=text, ready_ms=0, counts=False, doubtful=False
+            )
             await self._db.write(retry)
             await self._clock.sleep(max(error.retry_after_ms, 100))
             return False
         if error.retry_after_ms and not error.permanent:
             ready_ms = now_ms + error.retry_after_ms
-            await self._db.write(partial(outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=False, doubtful=False))
+            await self._db.write(
+                partial(
+                    outbox.retry,
+                    reply=reply,
+                    error=text,
+                    ready_ms=ready_ms,
+                    counts=False,
+                    doubtful=False,
+                )
+            )
             return False
         if error.permanent or reply.attempts >= MOST_ATTEMPTS:
             doubtful = reply.doubtful or error.maybe_sent
@@ -233,13 +268,23 @@ class Outbox:
         pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << (2 * (reply.attempts - 1)))
         ready_ms = now_ms + int(pause * (0.5 + self._clock.chance() / 2))
         await self._db.write(
-            partial(outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=True, doubtful=error.maybe_sent)
+            partial(
+                outbox.retry,
+                reply=reply,
+                error=text,
+                ready_ms=ready_ms,
+                counts=True,
+                doubtful=error.maybe_sent,
+            )
         )
         return False
 
     def _give_up(self, tx: Tx, reply: Reply, text: str, doubtful: bool) -> None:
         outbox.abandon(tx, reply, text, doubtful=doubtful)
-        told = f"A message on channel {reply.connector} could not be delivered after {reply.attempts} attempts: {text}"
+        told = (
+            f"A message on channel {reply.connector} could not be delivered after {reply.attempts}"
+            f" attempts: {text}"
+        )
         self._notices.telling("channel", f"dead:{reply.reply_id}", told, "#/channels")(tx)
 
 

@@ -1,7 +1,8 @@
-"""Admitting people: a stranger who writes gets a code, the owner approves it; or the owner gives somebody a code to write.
+"""Admitting people: a stranger who writes gets a code, the owner approves it; or the owner gives
+somebody a code to write.
 
-Every step of it is durable and told to both sides. Codes are kept as digests. Whoever guesses is locked out, and whoever only
-writes again does not get code after code.
+Every step of it is durable and told to both sides. Codes are kept as digests. Whoever guesses is
+locked out, and whoever only writes again does not get code after code.
 """
 
 import secrets
@@ -20,7 +21,7 @@ from palyra.features.channels.registry import Book
 from palyra.features.channels.rows import messages
 from palyra.features.channels.rows import people as people_rows
 from palyra.features.channels.rows.people import Pairing, PairingState, Person
-from palyra.features.channels.views import Invitation, Place
+from palyra.features.channels.views import ChatPlace, Invitation
 from palyra.features.notices.service import Notices
 from palyra.store import tape
 from palyra.store.database import Database, Tx
@@ -57,17 +58,19 @@ def _digest(code: str) -> bytes:
 
 
 class PairingDesk:
-    def __init__(self, db: Database, clock: Clock, book: Book, posting: Posting, notices: Notices) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, book: Book, posting: Posting, notices: Notices
+    ) -> None:
         self._db = db
         self._clock = clock
         self._book = book
         self._posting = posting
         self._notices = notices
 
-    # --- a stranger writes --------------------------------------------------------------------------------------------
-
-    def stranger(self, tx: Tx, place: Place, sender: Sender, message_id: str) -> str:
-        """In the step that refuses a stranger's message: give them a code, unless they have one. What was done, in words."""
+    def stranger(self, tx: Tx, place: ChatPlace, sender: Sender, message_id: str) -> str:
+        """In the step that refuses a stranger's message: give them a code, unless they have one.
+        What was done, in words.
+        """
         connector = place.connector
         if people_rows.locked_until(tx, connector, sender.handle):
             return "no code was sent: the sender is locked out after too many wrong codes"
@@ -76,9 +79,21 @@ class PairingDesk:
         waiting = next((each for each in recent if each.state == "pending"), None)
         if waiting is not None:
             minutes = max(1, (waiting.expires_ms - tx.now_ms) // 60_000)
-            return self._remind(tx, place, message_id, texts.still_pairing(minutes), "the sender has one that is still good")
+            return self._remind(
+                tx,
+                place,
+                message_id,
+                texts.still_pairing(minutes),
+                "the sender has one that is still good",
+            )
         if len(recent) >= MOST_CODES:
-            return self._remind(tx, place, message_id, texts.NO_MORE_CODES, f"the sender had {MOST_CODES} in the last hour")
+            return self._remind(
+                tx,
+                place,
+                message_id,
+                texts.NO_MORE_CODES,
+                f"the sender had {MOST_CODES} in the last hour",
+            )
         if len(people_rows.pending(tx, connector)) >= MOST_PENDING:
             return f"no code was sent: {MOST_PENDING} requests wait on this channel"
         code, pairing_id = _new_code(), self._clock.new_id()
@@ -99,22 +114,27 @@ class PairingDesk:
         self._posting.post(tx, place, said, "pairing", reply_id=pairing_id, message_id=message_id)
         self._record(tx, sender.handle, "requested", request)
         name = f"{sender.display} ({sender.handle})" if sender.display else sender.handle
-        told = f"{name} would like to talk to the agent on {connector}. Approve with the code they were sent, or in the console."
+        told = (
+            f"{name} would like to talk to the agent on {connector}. Approve with the code they"
+            " were sent, or in the console."
+        )
         self._notices.telling("channel", f"pairing:{pairing_id}", told, "#/channels")(tx)
         return "a code was sent"
 
-    def _remind(self, tx: Tx, place: Place, message_id: str, said: str, why: str) -> str:
-        """Tell a stranger who writes again how it stands; one who goes on and on is told at most once a minute."""
+    def _remind(self, tx: Tx, place: ChatPlace, message_id: str, said: str, why: str) -> str:
+        """Tell a stranger who writes again how it stands; one who goes on and on is told at most
+        once a minute.
+        """
         message = messages.get(tx, message_id)
         if messages.refused_lately(tx, message, "pairing_required", times=2):
             return f"no code was sent: {why}"
         self._posting.post(tx, place, said, "told", message_id=message_id)
         return f"no code was sent: {why}; they were told"
 
-    # --- somebody settles it ------------------------------------------------------------------------------------------
-
-    def enter(self, tx: Tx, by: str, place: Place, sender: Sender, code: str) -> str:
-        """`pair CODE` in a chat: the owner approves a request, anybody else uses an invitation. What to say to them."""
+    def enter(self, tx: Tx, by: str, place: ChatPlace, sender: Sender, code: str) -> str:
+        """`pair CODE` in a chat: the owner approves a request, anybody else uses an invitation.
+        What to say to them.
+        """
         connector = place.connector
         until = people_rows.locked_until(tx, connector, sender.handle)
         if until:
@@ -131,10 +151,21 @@ class PairingDesk:
             return "Welcome: you are paired now. Write `help` to see what you can do, or just ask."
         left = people_rows.wrong_try(tx, connector, sender.handle, MOST_WRONG, LOCK_MS)
         if left:
-            return f"This code is not good: it may be mistyped, used, too old or somebody else's. {left} tries are left."
+            return (
+                "This code is not good: it may be mistyped, used, too old or somebody else's."
+                f" {left} tries are left."
+            )
         self._record(tx, sender.handle, "locked", None, connector=connector, sender=sender.handle)
-        told = f"Somebody ({sender.handle}) entered {MOST_WRONG} wrong pairing codes on {connector} and is locked out for a while."
-        self._notices.telling("channel", f"locked:{connector}:{sender.handle}:{tx.now_ms // LOCK_MS}", told, "#/channels")(tx)
+        told = (
+            f"Somebody ({sender.handle}) entered {MOST_WRONG} wrong pairing codes on {connector}"
+            " and is locked out for a while."
+        )
+        self._notices.telling(
+            "channel",
+            f"locked:{connector}:{sender.handle}:{tx.now_ms // LOCK_MS}",
+            told,
+            "#/channels",
+        )(tx)
         return f"Too many wrong codes: try again in {LOCK_MS // 60_000} minutes."
 
     async def approve(self, by: str, code_or_id: str, *, for_ms: int = 0) -> Person:
@@ -159,7 +190,9 @@ class PairingDesk:
         return await self._db.write(step)
 
     async def invite(self, by: str, channel: str, *, for_ms: int = 0) -> Invitation:
-        """A code for somebody to write on a channel; they are paired with it, for so long or without end."""
+        """A code for somebody to write on a channel; they are paired with it, for so long or
+        without end.
+        """
         _only_owner(by)
         self._book.get(channel)
         code, pairing_id = _new_code(), self._clock.new_id()
@@ -182,20 +215,29 @@ class PairingDesk:
         return await self._db.write(step)
 
     async def revoke(self, by: str, channel: str, sender: str) -> Person:
-        """Take back that somebody is paired. They are told, and what they write from now on is a stranger's."""
+        """Take back that somebody is paired. They are told, and what they write from now on is a
+        stranger's.
+        """
         _only_owner(by)
 
         def step(tx: Tx) -> Person:
             person = people_rows.revoke(tx, channel, sender)
             self._record(tx, by, "revoked", None, connector=channel, sender=sender)
             if person.conversation:
-                self._posting.post(tx, Place(channel, person.conversation), "You are no longer paired with this agent.", "told")
+                self._posting.post(
+                    tx,
+                    ChatPlace(channel, person.conversation),
+                    "You are no longer paired with this agent.",
+                    "told",
+                )
             return person
 
         return await self._db.write(step)
 
     async def link(self, by: str, channel: str, sender: str, principal: str) -> Person:
-        """Say that a sender is a person of the daemon: from now on they act as that person. Empty: they are themselves again."""
+        """Say that a sender is a person of the daemon: from now on they act as that person. Empty:
+        they are themselves again.
+        """
         _only_owner(by)
         self._book.get(channel)
         if principal and not ids.check_principal(principal).startswith("user:"):
@@ -204,8 +246,14 @@ class PairingDesk:
         def step(tx: Tx) -> Person:
             before = people_rows.find(tx, channel, sender)
             person = people_rows.link(tx, channel, sender, principal)
-            details: dict[str, Any] = {"connector": channel, "sender": sender, "before": before.principal if before else ""}
-            self._record(tx, by, "linked" if principal else "unlinked", None, subject=principal, **details)
+            details: dict[str, Any] = {
+                "connector": channel,
+                "sender": sender,
+                "before": before.principal if before else "",
+            }
+            self._record(
+                tx, by, "linked" if principal else "unlinked", None, subject=principal, **details
+            )
             return person
 
         return await self._db.write(step)
@@ -216,47 +264,68 @@ class PairingDesk:
     async def people(self, channel: str = "") -> list[Person]:
         return await self._db.read(partial(people_rows.listing, connector=channel))
 
-    # --- steps --------------------------------------------------------------------------------------------------------
-
     def _pending(self, tx: Tx, code_or_id: str) -> Pairing:
         if looks_like_code(code_or_id):
             found = people_rows.by_code(tx, _digest(normal(code_or_id)))
             if found is None:
-                raise NotFound("no pairing waits for this code: it may be mistyped, used or older than ten minutes")
+                raise NotFound(
+                    "no pairing waits for this code: it may be mistyped, used or older than ten"
+                    " minutes"
+                )
         else:
             found = people_rows.pairing(tx, code_or_id)
         if found.state != "pending" or found.expires_ms <= tx.now_ms:
             state = "expired" if found.state == "pending" else found.state
-            raise Conflict(f"this pairing is {state} already: they can write again for a new code", pairing_id=found.pairing_id)
+            raise Conflict(
+                f"this pairing is {state} already: they can write again for a new code",
+                pairing_id=found.pairing_id,
+            )
         return found
 
-    def _approve(self, tx: Tx, by: str, found: Pairing, for_ms: int, sender: Sender | None = None) -> Person:
+    def _approve(
+        self, tx: Tx, by: str, found: Pairing, for_ms: int, sender: Sender | None = None
+    ) -> Person:
         if found.kind == "invitation" and sender is None:
-            raise Conflict("this is a code to be written in the chat by whom you invited: give it to them")
+            raise Conflict(
+                "this is a code to be written in the chat by whom you invited: give it to them"
+            )
         handle = sender.handle if sender is not None else found.sender
         life = for_ms or found.grant_ms
         self._settle(tx, found, "approved", by, handle)
         person = people_rows.grant(tx, found.connector, handle, tx.now_ms + life if life else 0, by)
         if found.kind == "request":
-            self._tell(tx, found, "You are paired now: write to me again. `help` says what you can do.")
+            self._tell(
+                tx, found, "You are paired now: write to me again. `help` says what you can do."
+            )
         name = person.display or (sender.display if sender else "") or handle
         told = f"{name} ({handle}) is paired on {found.connector}."
         self._notices.telling("channel", f"paired:{found.pairing_id}", told, "#/channels")(tx)
         return person
 
-    def _settle(self, tx: Tx, found: Pairing, state: PairingState, by: str, sender: str = "") -> None:
+    def _settle(
+        self, tx: Tx, found: Pairing, state: PairingState, by: str, sender: str = ""
+    ) -> None:
         people_rows.settle(tx, found.pairing_id, state, by, sender)
         self._record(tx, by, state, people_rows.pairing(tx, found.pairing_id))
 
     def _tell(self, tx: Tx, found: Pairing, text: str) -> None:
-        self._posting.post(tx, Place(found.connector, found.conversation, found.thread), text, "told")
+        self._posting.post(
+            tx, ChatPlace(found.connector, found.conversation, found.thread), text, "told"
+        )
 
-    def _record(self, tx: Tx, by: str, action: str, about: Pairing | None, subject: str = "", **details: Any) -> None:
+    def _record(
+        self, tx: Tx, by: str, action: str, about: Pairing | None, subject: str = "", **details: Any
+    ) -> None:
         if about is not None:
             details |= {"connector": about.connector, "sender": about.sender, "kind": about.kind}
             subject = about.pairing_id
         principal = by if by.startswith(("user:", "channel:", "worker:", "system")) else "system"
-        tape.append(tx, SYSTEM_TAPE, principal, [AdminChanged(what="pairing", action=action, subject=subject, details=details)])
+        tape.append(
+            tx,
+            SYSTEM_TAPE,
+            principal,
+            [AdminChanged(what="pairing", action=action, subject=subject, details=details)],
+        )
 
 
 def _new_code() -> str:

@@ -1,11 +1,13 @@
-"""What a routing decision depends on, read in one moment of the store. Routing and preview read it with the same function."""
+"""What a routing decision depends on, read in one moment of the store. Routing and preview read it
+with the same function.
+"""
 
 from msgspec import Struct
 
 from palyra.features.channels.model import (
     Decision,
-    Facts,
     Inbound,
+    RoutingInput,
     Standing,
     decide,
     group_principal,
@@ -20,7 +22,9 @@ from palyra.store.database import Tx
 
 
 class Who(Struct, frozen=True, kw_only=True):
-    """A sender, as far as we believe them: `principal` is theirs, `acts_as` is whose session and tools they use here."""
+    """A sender, as far as we believe them: `principal` is theirs, `acts_as` is whose session and
+    tools they use here.
+    """
 
     principal: str
     acts_as: str
@@ -41,12 +45,16 @@ class Routed(Struct, frozen=True, kw_only=True):
     heard: bool = True
 
 
-def look(tx: Tx, book: Book, connector: str, called: tuple[str, ...], message: Inbound, besides: str = "") -> Routed:
-    """Decide about a message as things are now. `besides` is the message itself, if it is stored already."""
+def look(
+    tx: Tx, book: Book, connector: str, called: tuple[str, ...], message: Inbound, besides: str = ""
+) -> Routed:
+    """Decide about a message as things are now. `besides` is the message itself, if it is stored
+    already.
+    """
     rules = book.rules(connector)
     who = identify(tx, book, connector, message)
     recent, under_way = messages.counts(tx, connector, message.sender.handle, besides)
-    facts = Facts(
+    facts = RoutingInput(
         router_on=book.router_on,
         channel_on=book.is_on(connector),
         standing=who.standing,
@@ -54,7 +62,9 @@ def look(tx: Tx, book: Book, connector: str, called: tuple[str, ...], message: I
         under_way=under_way,
         called=called,
     )
-    return Routed(decision=decide(message, rules, facts), who=who, heard=is_heard(message, rules, facts))
+    return Routed(
+        decision=decide(message, rules, facts), who=who, heard=is_heard(message, rules, facts)
+    )
 
 
 def identify(tx: Tx, book: Book, connector: str, message: Inbound) -> Who:
@@ -62,9 +72,13 @@ def identify(tx: Tx, book: Book, connector: str, message: Inbound) -> Who:
     person = people.find(tx, connector, sender.handle)
     own = str(principal_of(connector, sender.handle))
     # A name that anybody can write, as that of a mail, makes nobody the owner.
-    standing: Standing = person.standing(tx.now_ms) if person is not None and sender.verified else "stranger"
+    standing: Standing = (
+        person.standing(tx.now_ms) if person is not None and sender.verified else "stranger"
+    )
     principal = person.principal if person is not None and standing == "person" else own
     shared = is_shared(message, book.rules(connector))
     acts_as = str(group_principal(connector, message.conversation)) if shared else principal
     key = session_key(connector, message.conversation, message.thread, principal, shared=shared)
-    return Who(principal=principal, acts_as=acts_as, standing=standing, session_key=key, shared=shared)
+    return Who(
+        principal=principal, acts_as=acts_as, standing=standing, session_key=key, shared=shared
+    )

@@ -1,7 +1,9 @@
-"""Giving messages to the agent through the one way in, and carrying back what it says: an answer for each message, once.
+"""Giving messages to the agent through the one way in, and carrying back what it says: an answer
+for each message, once.
 
-That a message is given to a run commits with the run's input. What a run comes to is put into the outbox in one step with what it
-answers; a run that ended while nobody listened is found by its rows.
+That a message is given to a run commits with the run's input. What a run comes to is put into the
+outbox in one step with what it answers; a run that ended while nobody listened is found by its
+rows.
 """
 
 import asyncio
@@ -13,11 +15,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.agent.gateway import Gateway, Said, Submission, Submitted
+from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core import labels, references
 from palyra.core.errors import Conflict, LimitExceeded, PalyraError, Unavailable
-from palyra.core.events import AgentAsked, ApprovalRequested, ApprovalResolved, RunCancelled, RunCompleted, RunFailed
+from palyra.core.events import (
+    AgentAsked,
+    ApprovalRequested,
+    ApprovalResolved,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+)
 from palyra.core.labels import CLEAN
 from palyra.features.channels import registry as books
 from palyra.features.channels import texts as channels_texts
@@ -27,9 +36,9 @@ from palyra.features.channels.model import combined, named
 from palyra.features.channels.registry import Book
 from palyra.features.channels.routing_input import Who
 from palyra.features.channels.rows import messages as messages_rows
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import ReplyKind
-from palyra.features.channels.views import Place
+from palyra.features.channels.views import ChatPlace
 from palyra.features.references.attachments import Attaching, Attachments
 from palyra.store import approvals, runs
 from palyra.store.database import Appended, Database, Tx
@@ -44,14 +53,14 @@ _TYPING_MS = 8_000
 _FIRST_TYPING_MS = 300
 
 
-class Pending(Struct, frozen=True, kw_only=True):
+class AwaitedRun(Struct, frozen=True, kw_only=True):
     """A run that somebody in a chat waits for."""
 
     run_id: str
     session_id: str
     session_key: str
     principal: str
-    place: Place
+    place: ChatPlace
     message_id: str
     native_id: str
     sender: str
@@ -59,7 +68,9 @@ class Pending(Struct, frozen=True, kw_only=True):
 
 
 class _Stopped(PalyraError):
-    """Whoever wrote it has said STOP while it was being given to the agent: no run begins, and they know."""
+    """Whoever wrote it has said STOP while it was being given to the agent: no run begins, and they
+    know.
+    """
 
 
 class Submitting:
@@ -84,11 +95,11 @@ class Submitting:
         # Told when a conversation has no run any more that works.
         self.freed: Callable[[str, str], None] = lambda connector, key: None
         # Told when a run of ours asks for a yes, and when a question was answered, by whomever.
-        self.asked: Callable[[Pending, ApprovalRequested], None] = lambda pending, request: None
+        self.asked: Callable[[AwaitedRun, ApprovalRequested], None] = lambda pending, request: None
         self.answered: Callable[[ApprovalResolved], None] = lambda resolved: None
         # Told when another run asks, that nobody in a chat waits for.
         self.asked_elsewhere: Callable[[ApprovalRequested], None] = lambda request: None
-        self._pending: dict[str, Pending] = {}
+        self._pending: dict[str, AwaitedRun] = {}
         self._typing: dict[str, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -96,13 +107,13 @@ class Submitting:
         return any(each.session_key == session_key for each in self._pending.values())
 
     @property
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[AwaitedRun]:
         return list(self._pending.values())
 
-    # --- giving -------------------------------------------------------------------------------------------------------
-
-    async def submit(self, messages: list[Message], who: Who) -> bool:
-        """Give messages of one sender to the agent as one input; whether a run works on them now."""
+    async def submit(self, messages: list[StoredMessage], who: Who) -> bool:
+        """Give messages of one sender to the agent as one input; whether a run works on them
+        now.
+        """
         try:
             return await self._submit(messages, who)
         except Unavailable:
@@ -113,11 +124,13 @@ class Submitting:
         except PalyraError as error:
             await self._fail(messages, who, error)
         except Exception as error:
-            log.exception("messages of channel %s could not be given to the agent", messages[0].connector)
+            log.exception(
+                "messages of channel %s could not be given to the agent", messages[0].connector
+            )
             await self._fail(messages, who, defect(error))
         return False
 
-    async def _submit(self, messages: list[Message], who: Who) -> bool:
+    async def _submit(self, messages: list[StoredMessage], who: Who) -> bool:
         first = messages[0]
         session = await self.session(who, first)
         try:
@@ -125,19 +138,30 @@ class Submitting:
             submission = Submission(
                 text=self._text(messages, who, attached=bool(attached)),
                 run_id=first.message_id,
-                model=(await self._db.read(partial(books.chosen, session_key=who.session_key))).model,
+                model=(
+                    await self._db.read(partial(books.chosen, session_key=who.session_key))
+                ).model,
                 attachments=attached,
             )
             said = self._said(messages, who, session.session_id)
             # Watched before it begins: what it says first must not be missed.
             self._pending[first.message_id] = pending = _pending(first, who, session.session_id)
             submitted = await self._gateway.submit(
-                who.acts_as, session.session_id, submission, origin="channel", brought=said.label, said=said
+                who.acts_as,
+                session.session_id,
+                submission,
+                origin="channel",
+                brought=said.label,
+                said=said,
             )
         except Exception as error:
             self._pending.pop(first.message_id, None)
             if isinstance(error, LimitExceeded):
-                await self._refuse(messages, "over_limit", f"The mailbox of this conversation is full: {error.message}.")
+                await self._refuse(
+                    messages,
+                    "over_limit",
+                    f"The mailbox of this conversation is full: {error.message}.",
+                )
                 return False
             if isinstance(error, Conflict) and session.archived:
                 await self.begin_anew(who)
@@ -145,15 +169,23 @@ class Submitting:
             raise
         if submitted.outcome == "repeated":
             # Only if the same was given before and the daemon did not hear that it was.
-            await self._db.write(partial(self._given, submitted=submitted, messages=messages, who=who))
+            await self._db.write(
+                partial(self._given, submitted=submitted, messages=messages, who=who)
+            )
             self._aside(self._settle(first.message_id))
         self._show_typing(pending)
         return first.message_id in self._pending
 
-    async def session(self, who: Who, message: Message) -> Session:
-        """The conversation of whoever wrote, made if need be. People who are no users see no folder but the channel's own."""
+    async def session(self, who: Who, message: StoredMessage) -> Session:
+        """The conversation of whoever wrote, made if need be. People who are no users see no folder
+        but the channel's own.
+        """
         choice = await self._db.read(partial(books.chosen, session_key=who.session_key))
-        key = who.session_key if not choice.generation else f"{who.session_key[:180]}+{choice.generation}"
+        key = (
+            who.session_key
+            if not choice.generation
+            else f"{who.session_key[:180]}+{choice.generation}"
+        )
         channel = self._book.find(message.connector)
         folder = None if who.is_user else (channel.workspace if channel is not None else "")
         wanted = Resolve(key=key, channel=message.connector)
@@ -169,68 +201,96 @@ class Submitting:
 
         await self._db.write(step)
 
-    def _text(self, messages: list[Message], who: Who, *, attached: bool) -> str:
+    def _text(self, messages: list[StoredMessage], who: Who, *, attached: bool) -> str:
         passed_on = any(each.inbound.forwarded for each in messages)
         texts = [
-            f"[passed on from somebody else]\n{each.inbound.whole}" if each.inbound.forwarded else each.inbound.whole
+            (
+                f"[passed on from somebody else]\n{each.inbound.whole}"
+                if each.inbound.forwarded
+                else each.inbound.whole
+            )
             for each in messages
         ]
         if who.shared:
             sender = messages[0].inbound.sender
             texts = [named(sender.display, sender.handle, text) for text in texts]
         text = combined(texts) or ("See the attached files." if attached else "…")
-        # References are read with the rights of whoever names them, by those who are at home here. Looked for in the whole: one
-        # message can end what another began.
+        # References are read with the rights of whoever names them, by those who are at home here.
+        # Looked for in the whole: one message can end what another began.
         return text if who.is_user and not passed_on else references.plain(text)
 
-    def _said(self, messages: list[Message], who: Who, session_id: str) -> Said:
+    def _said(self, messages: list[StoredMessage], who: Who, session_id: str) -> InputOrigin:
         sender = messages[0].inbound.sender
         trusted = who.standing == "person"
         label = CLEAN if trusted else labels.untrusted(who.principal)
         if any(each.inbound.forwarded for each in messages):
             label = labels.merge(label, labels.untrusted(f"forwarded by {who.principal}"))
-        return Said(
+        return InputOrigin(
             label=label,
-            sender="" if trusted else f"{' '.join((sender.display or sender.handle).split())[:64]} ({who.principal})",
+            sender=(
+                ""
+                if trusted
+                else f"{' '.join((sender.display or sender.handle).split())[:64]} ({who.principal})"
+            ),
             also=lambda tx, submitted: self._given(tx, submitted, messages, who),
         )
 
-    def _given(self, tx: Tx, submitted: Submitted, messages: list[Message], who: Who) -> None:
+    def _given(self, tx: Tx, submitted: Submitted, messages: list[StoredMessage], who: Who) -> None:
         together = f" with {len(messages) - 1} more" if len(messages) > 1 else ""
         detail = f"run {submitted.run_id}{together}: {submitted.outcome}"
         for message in messages:
             if messages_rows.get(tx, message.message_id).state == "failed":
                 raise _Stopped("a STOP came before it was begun")
-            messages_rows.give_to_run(tx, message.message_id, who.acts_as, submitted.session_id, submitted.run_id, detail)
+            messages_rows.give_to_run(
+                tx, message.message_id, who.acts_as, submitted.session_id, submitted.run_id, detail
+            )
 
-    async def _attach(self, messages: list[Message], session: Session) -> tuple[Attaching, ...]:
+    async def _attach(
+        self, messages: list[StoredMessage], session: Session
+    ) -> tuple[Attaching, ...]:
         attached: list[Attaching] = []
         for message in messages:
-            for file in await self._db.read(partial(messages_rows.files, message_id=message.message_id)) if message.files else ():
-                kept = await self._attachments.keep(session.owner, session.session_id, file.name, file.data)
+            for file in (
+                await self._db.read(partial(messages_rows.files, message_id=message.message_id))
+                if message.files
+                else ()
+            ):
+                kept = await self._attachments.keep(
+                    session.owner, session.session_id, file.name, file.data
+                )
                 attached.append(Attaching(artifact=kept.artifact, name=kept.name))
         return tuple(attached)
 
-    async def _refuse(self, messages: list[Message], reason: str, sentence: str) -> None:
+    async def _refuse(self, messages: list[StoredMessage], reason: str, sentence: str) -> None:
         def step(tx: Tx) -> None:
             for message in messages:
                 messages_rows.refuse(tx, message, reason, sentence)
-            self._post_about(tx, messages[0], "That is more than I can take at once: wait until I have answered.", "told")
+            self._post_about(
+                tx,
+                messages[0],
+                "That is more than I can take at once: wait until I have answered.",
+                "told",
+            )
 
         await self._db.write(step)
 
-    async def _fail(self, messages: list[Message], who: Who, error: PalyraError) -> None:
+    async def _fail(self, messages: list[StoredMessage], who: Who, error: PalyraError) -> None:
         inside = who.is_user and messages[0].inbound.is_direct
-        await self._db.write(partial(self._posting.fail, messages=messages, error=error, inside=inside))
+        await self._db.write(
+            partial(self._posting.fail, messages=messages, error=error, inside=inside)
+        )
 
-    def _post_about(self, tx: Tx, message: Message, text: str, kind: ReplyKind) -> None:
-        place = Place(message.connector, message.conversation, message.thread)
-        self._posting.post(tx, place, text, kind, message_id=message.message_id, reply_to=message.inbound.native_id)
+    def _post_about(self, tx: Tx, message: StoredMessage, text: str, kind: ReplyKind) -> None:
+        place = ChatPlace(message.connector, message.conversation, message.thread)
+        self._posting.post(
+            tx, place, text, kind, message_id=message.message_id, reply_to=message.inbound.native_id
+        )
 
-    # --- carrying back ------------------------------------------------------------------------------------------------
-
-    def _show_typing(self, pending: Pending) -> None:
-        if pending.run_id in self._pending and self._posting.abilities(pending.place.connector).typing:
+    def _show_typing(self, pending: AwaitedRun) -> None:
+        if (
+            pending.run_id in self._pending
+            and self._posting.abilities(pending.place.connector).typing
+        ):
             self._typing[pending.run_id] = asyncio.create_task(self._type(pending))
 
     def heard(self, appended: list[Appended]) -> None:
@@ -252,7 +312,7 @@ class Submitting:
                 case _:
                     pass
 
-    def _waits(self, pending: Pending) -> None:
+    def _waits(self, pending: AwaitedRun) -> None:
         """It waits for a person: nobody types, and its place is free."""
         typing = self._typing.pop(pending.run_id, None)
         if typing is not None:
@@ -269,7 +329,8 @@ class Submitting:
                 log.warning("an answer waits: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
             except Exception:
-                # The place must not be lost with the answer, which is tried again at the next start.
+                # The place must not be lost with the answer, which is tried again at the next
+                # start.
                 log.exception("what run %s came to could not be told", run_id)
                 ended = True
                 break
@@ -292,9 +353,10 @@ class Submitting:
             return True
         end = runs.ending(tx, run_id)
         first = messages[0]
-        place = Place(first.connector, first.conversation, first.thread)
+        place = ChatPlace(first.connector, first.conversation, first.thread)
         failed = isinstance(end, RunFailed)
-        # Where others read along, and for whoever is no user of the daemon, what went wrong inside is nobody's business.
+        # Where others read along, and for whoever is no user of the daemon, what went wrong inside
+        # is nobody's business.
         inside = first.inbound.is_direct and not first.principal.startswith(approvals.CHANNEL)
         self._posting.post(
             tx,
@@ -308,7 +370,7 @@ class Submitting:
         )
         return True
 
-    async def _type(self, pending: Pending) -> None:
+    async def _type(self, pending: AwaitedRun) -> None:
         connector = self.connections.connector(pending.place.connector)
         await self._clock.sleep(_FIRST_TYPING_MS)
         while connector is not None and pending.run_id in self._pending:
@@ -325,7 +387,9 @@ class Submitting:
         task.add_done_callback(self._beside.discard)
 
     async def recover(self) -> None:
-        """After a start: watch the runs that are open, and answer for those that ended meanwhile."""
+        """After a start: watch the runs that are open, and answer for those that ended
+        meanwhile.
+        """
         for message in await self._db.read(partial(messages_rows.open_messages, state="queued")):
             if message.run_id and message.run_id not in self._pending:
                 self._pending[message.run_id] = _remembered(message)
@@ -339,17 +403,17 @@ class Submitting:
             await asyncio.wait(tasks, timeout=2.0)
 
 
-def _not_stopped(tx: Tx, messages: list[Message]) -> list[Message]:
+def _not_stopped(tx: Tx, messages: list[StoredMessage]) -> list[StoredMessage]:
     return [each for each in messages if messages_rows.get(tx, each.message_id).state != "failed"]
 
 
-def _pending(message: Message, who: Who, session_id: str) -> Pending:
-    return Pending(
+def _pending(message: StoredMessage, who: Who, session_id: str) -> AwaitedRun:
+    return AwaitedRun(
         run_id=message.message_id,
         session_id=session_id,
         session_key=who.session_key,
         principal=who.acts_as,
-        place=Place(message.connector, message.conversation, message.thread),
+        place=ChatPlace(message.connector, message.conversation, message.thread),
         message_id=message.message_id,
         native_id=message.inbound.native_id,
         sender=message.inbound.sender.display or message.sender,
@@ -357,13 +421,13 @@ def _pending(message: Message, who: Who, session_id: str) -> Pending:
     )
 
 
-def _remembered(message: Message) -> Pending:
-    return Pending(
+def _remembered(message: StoredMessage) -> AwaitedRun:
+    return AwaitedRun(
         run_id=message.run_id,
         session_id=message.session_id,
         session_key=f"session {message.session_id}",
         principal=message.principal,
-        place=Place(message.connector, message.conversation, message.thread),
+        place=ChatPlace(message.connector, message.conversation, message.thread),
         message_id=message.message_id,
         native_id=message.inbound.native_id,
         sender=message.inbound.sender.display or message.sender,

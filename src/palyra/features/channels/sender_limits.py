@@ -1,4 +1,6 @@
-"""How much text each sender may send in a while before anybody looks at it. Counted in memory, before any work is done."""
+"""How much text each sender may send in a while before anybody looks at it. Counted in memory,
+before any work is done.
+"""
 
 from palyra.system.clock import Clock
 
@@ -15,11 +17,14 @@ class Shares:
         self._left: dict[str, tuple[int, int]] = {}  # what is left, and when that was
 
     def allow(self, sender: str, size: int) -> bool:
-        """Take `size` characters from the sender's share. Return False if that is more than is left."""
+        """Take `size` characters from the sender's share. Return False if that is more than is
+        left.
+        """
         now_ms = self._clock.now_ms()
         left, since_ms = self._left.pop(sender, (_BURST, now_ms))
         left = min(_BURST, left + max(0, now_ms - since_ms) * _PER_SECOND // 1_000)
-        # The sender who was quiet longest goes first: by then their bucket is full again, or they are one of very many.
+        # The sender who was quiet longest goes first: by then their bucket is full again, or they
+        # are one of very many.
         if len(self._left) >= _MOST_SENDERS:
             del self._left[next(iter(self._left))]
         self._left[sender] = (max(0, left - size), now_ms)

@@ -1,4 +1,6 @@
-"""The channels of this daemon as one part: which there are, what they do, and the verbs of whoever answers for them."""
+"""The channels of this daemon as one part: which there are, what they do, and the verbs of whoever
+answers for them.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,22 +15,36 @@ from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.redaction import Redactor
 from palyra.features.channels import connectors, routing_input
-from palyra.features.channels.approval_prompts import Asking
+from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.connections import Connections
-from palyra.features.channels.contract import Connector, Given, HookAnswer, Hooked, Lost, Me, Refused
+from palyra.features.channels.contract import (
+    ConnectionRefused,
+    Connector,
+    ConnectorSettings,
+    HookAnswer,
+    Hooked,
+    Lost,
+    Me,
+)
 from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.intake import Intake
 from palyra.features.channels.model import Inbound, Rules
 from palyra.features.channels.notice_forwarding import Telling
 from palyra.features.channels.outbox import Outbox
 from palyra.features.channels.pairing import PairingDesk
-from palyra.features.channels.registry import ROUTER, Book, Channel, with_changes
+from palyra.features.channels.registry import ROUTER, Book, ConfiguredChannel, with_changes
 from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows import outbox as outbox_rows
-from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import Reply, SentFile
 from palyra.features.channels.run_bridge import Submitting
-from palyra.features.channels.views import ChannelStatus, ConnectionStatus, Place, Preview, Trace
+from palyra.features.channels.views import (
+    ChannelStatus,
+    ChatPlace,
+    ConnectionStatus,
+    RoutingPreview,
+    Trace,
+)
 from palyra.store import tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.system.clock import Clock
@@ -38,7 +54,8 @@ LookUp = Callable[[str, str, Sequence[str]], Awaitable[str]]
 
 
 class Channels:
-    """`look_up` gives the value behind a setting that refers to a secret: its channel, the reference, and the servers it goes to.
+    """`look_up` gives the value behind a setting that refers to a secret: its channel, the
+    reference, and the servers it goes to.
 
     `offer` is told on which channels the agent can send messages from now on.
     """
@@ -52,7 +69,7 @@ class Channels:
         posting: Posting,
         desk: PairingDesk,
         submitting: Submitting,
-        asking: Asking,
+        asking: ApprovalPrompts,
         intake: Intake,
         connections: Connections,
         outbox: Outbox,
@@ -77,7 +94,7 @@ class Channels:
         self._listen = listen
         self._offer = offer
         self._changing = asyncio.Lock()
-        self._opened: dict[str, Channel] = {}
+        self._opened: dict[str, ConfiguredChannel] = {}
         self._failed: dict[str, str] = {}
         self._started = False
 
@@ -85,15 +102,19 @@ class Channels:
     def names(self) -> tuple[str, ...]:
         return self._book.names
 
-    # --- life ---------------------------------------------------------------------------------------------------------
-
     async def apply(
-        self, configured: Mapping[str, Channel], *, router_on: bool = True, notices_to: str = "", approvals_to: str = ""
+        self,
+        configured: Mapping[str, ConfiguredChannel],
+        *,
+        router_on: bool = True,
+        notices_to: str = "",
+        approvals_to: str = "",
     ) -> None:
-        """Use exactly these channels from now on. Those that are as before stay connected; nobody waits for one to connect.
+        """Use exactly these channels from now on. Those that are as before stay connected; nobody
+        waits for one to connect.
 
-        `notices_to`: the `channel/conversation` that gets what the owner is told. `approvals_to`: the one that gets what the
-        owner's runs ask that nobody in a chat began.
+        `notices_to`: the `channel/conversation` that gets what the owner is told. `approvals_to`:
+        the one that gets what the owner's runs ask that nobody in a chat began.
         """
         async with self._changing:
             if configured and not self._started:
@@ -119,7 +140,7 @@ class Channels:
             self.connections.changed()
             self.outbox.look()
 
-    async def _open(self, channel: Channel) -> None:
+    async def _open(self, channel: ConfiguredChannel) -> None:
         try:
             connector = await self._made(channel)
         except PalyraError as error:
@@ -128,24 +149,36 @@ class Channels:
         self._opened[channel.name] = channel
         self.connections.add(connector)
 
-    async def _made(self, channel: Channel) -> Connector:
+    async def _made(self, channel: ConfiguredChannel) -> Connector:
         kind = connectors.find(channel.kind)
         known = {setting.name: setting for setting in kind.settings}
         unknown = sorted(set(channel.settings) - set(known))
-        missing = sorted(name for name, each in known.items() if each.required and not channel.settings.get(name))
+        missing = sorted(
+            name for name, each in known.items() if each.required and not channel.settings.get(name)
+        )
         if unknown or missing:
-            wrong = f"it has no setting {', '.join(unknown)}" if unknown else f"it needs {', '.join(missing)}"
-            raise InvalidInput(f"channel {channel.name} of kind {kind.name}: {wrong}", channel=channel.name)
+            wrong = (
+                f"it has no setting {', '.join(unknown)}"
+                if unknown
+                else f"it needs {', '.join(missing)}"
+            )
+            raise InvalidInput(
+                f"channel {channel.name} of kind {kind.name}: {wrong}", channel=channel.name
+            )
         values = {name: channel.settings.get(name, each.default) for name, each in known.items()}
         # A secret that is for certain hosts must be for every server that this channel sends it to.
-        servers = tuple(_host(values[name]) for name, each in known.items() if each.server and values[name])
+        servers = tuple(
+            _host(values[name]) for name, each in known.items() if each.server and values[name]
+        )
         for name in channel.settings:
             if known[name].secret:
                 values[name] = await self._look_up(channel.name, values[name], servers)
-        return kind.make(Given(channel.name, values, self._clock.now_ms, readable))
+        return kind.make(ConnectorSettings(channel.name, values, self._clock.now_ms, readable))
 
     async def _start(self) -> None:
-        """Go on with what was unfinished: answers first, then what was not given to the agent yet."""
+        """Go on with what was unfinished: answers first, then what was not given to the agent
+        yet.
+        """
         self.outbox.start()
         self._listen.append(self._submitting.heard)
         await self._submitting.recover()
@@ -162,14 +195,14 @@ class Channels:
         await self._submitting.close()
         await self.outbox.close()
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     async def listing(self) -> list[ChannelStatus]:
         return [await self.status(name) for name in self._book.names]
 
     async def status(self, name: str) -> ChannelStatus:
         channel = self._book.get(name)
-        messages, outbox = await self._db.read(lambda tx: (messages_rows.by_state(tx, name), outbox_rows.by_state(tx, name)))
+        messages, outbox = await self._db.read(
+            lambda tx: (messages_rows.by_state(tx, name), outbox_rows.by_state(tx, name))
+        )
         connection = self.connections.status(name)
         if name in self._failed:
             connection = ConnectionStatus(state="failed", detail=self._failed[name])
@@ -196,14 +229,16 @@ class Channels:
                 found.append((name, now.detail or now.state))
         return found
 
-    async def preview(self, name: str, message: Inbound) -> Preview:
+    async def preview(self, name: str, message: Inbound) -> RoutingPreview:
         """What would become of a message if it came now. Nothing is done."""
         self._book.get(name)
         called = self.connections.called(name)
-        look = partial(routing_input.look, book=self._book, connector=name, called=called, message=message)
+        look = partial(
+            routing_input.look, book=self._book, connector=name, called=called, message=message
+        )
         routed = await self._db.read(look)
         who = routed.who
-        return Preview(
+        return RoutingPreview(
             decision=routed.decision,
             principal=who.principal,
             acts_as=who.acts_as,
@@ -227,21 +262,29 @@ class Channels:
 
         return await self._db.read(query)
 
-    async def messages(self, *, channel: str = "", state: str = "", before: int = 0, limit: int = 100) -> list[Message]:
-        look = partial(messages_rows.listing, connector=channel, state=state, before=before or 1 << 62, limit=limit)
+    async def messages(
+        self, *, channel: str = "", state: str = "", before: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        look = partial(
+            messages_rows.listing,
+            connector=channel,
+            state=state,
+            before=before or 1 << 62,
+            limit=limit,
+        )
         return await self._db.read(look)
 
     async def dead(self, channel: str = "", limit: int = 100) -> list[Reply]:
         return await self._db.read(partial(outbox_rows.dead, connector=channel, limit=limit))
 
-    # --- changing -----------------------------------------------------------------------------------------------------
-
     async def pause(self, by: str, name: str, *, paused: bool) -> ChannelStatus | None:
-        """Take nothing in and send nothing out on a channel, or go on; an empty name is all of them."""
+        """Take nothing in and send nothing out on a channel, or go on; an empty name is all of
+        them.
+        """
         if name != ROUTER:
             self._book.get(name)
 
-        def step(tx: Tx) -> dict[str, messages_rows.Changed]:
+        def step(tx: Tx) -> dict[str, messages_rows.MessageChange]:
             messages_rows.pause(tx, name, paused=paused)
             _record(tx, by, "paused" if paused else "resumed", name or "all channels")
             return messages_rows.changed(tx)
@@ -251,13 +294,19 @@ class Channels:
         return await self.status(name) if name != ROUTER else None
 
     async def change_rules(self, by: str, name: str, changes: Mapping[str, Any]) -> ChannelStatus:
-        """Change some rules, from now on and over what the file says. A rule that is null is as in the file again."""
+        """Change some rules, from now on and over what the file says. A rule that is null is as in
+        the file again.
+        """
         channel = self._book.get(name)
 
-        def step(tx: Tx) -> dict[str, messages_rows.Changed]:
+        def step(tx: Tx) -> dict[str, messages_rows.MessageChange]:
             # In the step: somebody else may be changing another rule.
-            before = messages_rows.changed(tx).get(name, messages_rows.Changed())
-            over = {key: value for key, value in {**before.rules, **changes}.items() if value is not None}
+            before = messages_rows.changed(tx).get(name, messages_rows.MessageChange())
+            over = {
+                key: value
+                for key, value in {**before.rules, **changes}.items()
+                if value is not None
+            }
             rules = with_changes(channel.rules, over)
             if not 1 <= rules.concurrency <= 1_000 or rules.per_minute < 1 or rules.waiting < 1:
                 raise InvalidInput("concurrency, per_minute and waiting are numbers from 1 up")
@@ -293,7 +342,9 @@ class Channels:
     async def reconnect(self, by: str, name: str) -> ChannelStatus:
         channel = self._book.get(name)
         if not channel.enabled:
-            raise Conflict(f"the channel {name} is not enabled: palyra config set channels.{name}.enabled true")
+            raise Conflict(
+                f"the channel {name} is not enabled: palyra config set channels.{name}.enabled true"
+            )
         await self._db.write(partial(_record, by=by, action="connected anew", subject=name))
         async with self._changing:
             self._opened.pop(name, None)
@@ -311,15 +362,34 @@ class Channels:
         try:
             async with asyncio.timeout(_TEST_S):
                 return await connector.test()
-        except (Refused, Lost) as error:
-            raise Unavailable(f"the channel {name} cannot be used: {self._redactor.redact_head(str(error), 500)}") from error
+        except (ConnectionRefused, Lost) as error:
+            raise Unavailable(
+                f"the channel {name} cannot be used: {self._redactor.redact_head(str(error), 500)}"
+            ) from error
         except TimeoutError:
             raise Unavailable(f"the channel {name} did not answer within {_TEST_S:g} s") from None
 
-    async def say(self, by: str, place: Place, text: str, *, files: tuple[SentFile, ...] = (), reply_id: str = "") -> str:
-        """Put a message of the daemon's own accord into the outbox; gives the id under which it is sent."""
+    async def say(
+        self,
+        by: str,
+        place: ChatPlace,
+        text: str,
+        *,
+        files: tuple[SentFile, ...] = (),
+        reply_id: str = "",
+    ) -> str:
+        """Put a message of the daemon's own accord into the outbox; gives the id under which it is
+        sent.
+        """
         self._book.get(place.connector)
-        post = partial(self._posting.post, place=place, text=text, kind="message", files=files, reply_id=reply_id)
+        post = partial(
+            self._posting.post,
+            place=place,
+            text=text,
+            kind="message",
+            files=files,
+            reply_id=reply_id,
+        )
         return await self._db.write(lambda tx: post(tx))
 
     async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
@@ -330,7 +400,7 @@ class Channels:
         return await connector.hook(headers, body)
 
 
-def _way(channel: Channel) -> Channel:
+def _way(channel: ConfiguredChannel) -> ConfiguredChannel:
     """What a connection depends on: rules can change under it."""
     return msgspec.structs.replace(channel, rules=Rules(), approvals_to="", workspace="")
 
@@ -349,4 +419,9 @@ def readable(page: str) -> str:
 
 
 def _record(tx: Tx, by: str, action: str, subject: str, **details: Any) -> None:
-    tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="channel", action=action, subject=subject, details=details)])
+    tape.append(
+        tx,
+        SYSTEM_TAPE,
+        by,
+        [AdminChanged(what="channel", action=action, subject=subject, details=details)],
+    )

@@ -6,11 +6,13 @@ from palyra.core.tools import Preview
 from palyra.core.visible_text import visible
 from palyra.features.channels.model import Button
 
-# Of one message on the narrowest platform; what is longer comes in several, and nobody reads those as one.
+# Of one message on the narrowest platform; what is longer comes in several, and nobody reads those
+# as one.
 _PREVIEW = 1_500
 
 
-# Failures that a sender can do something about; of the others a guest learns only that there was one.
+# Failures that a sender can do something about; of the others a guest learns only that there was
+# one.
 _FOR_GUESTS = frozenset({"invalid_input", "limit_exceeded", "not_found", "conflict", "forbidden"})
 # Ends of runs that are about the guest's own share.
 _GUESTS_OWN = frozenset({"budget_spent"})
@@ -18,17 +20,29 @@ NOT_AVAILABLE = "I am not available at the moment. The owner can see why; please
 
 
 def problem(error: PalyraError, *, inside: bool) -> str:
-    """Return why something cannot be done, as a user of the daemon (`inside`) or a guest may know it."""
-    return error.message if inside or error.code in _FOR_GUESTS else "something went wrong here; the owner can see what"
+    """Return why something cannot be done, as a user of the daemon (`inside`) or a guest may know
+    it.
+    """
+    return (
+        error.message
+        if inside or error.code in _FOR_GUESTS
+        else "something went wrong here; the owner can see what"
+    )
 
 
 def answer(event: RunCompleted | RunFailed | RunCancelled, *, inside: bool) -> str:
-    """Return what a run came to. `inside`: only a user of the daemon reads it; a guest learns nothing of hosts and models."""
+    """Return what a run came to. `inside`: only a user of the daemon reads it; a guest learns
+    nothing of hosts and models.
+    """
     match event:
         case RunCompleted(text=text):
             return text if text.strip() else "(There is nothing to say to that.)"
         case RunFailed(message=message):
-            return f"That did not work: {message}" if inside or event.reason in _GUESTS_OWN else NOT_AVAILABLE
+            return (
+                f"That did not work: {message}"
+                if inside or event.reason in _GUESTS_OWN
+                else NOT_AVAILABLE
+            )
         case RunCancelled(reason=reason):
             return f"Stopped: {reason}."
 
@@ -38,15 +52,25 @@ def short(approval_id: str) -> str:
     return approval_id[-8:]
 
 
-def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False) -> tuple[str, tuple[Button, ...]]:
-    """The question as it fits a chat, and the buttons to answer it with. `brief`: others read along, so the content is left out."""
+def approval(
+    request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False
+) -> tuple[str, tuple[Button, ...]]:
+    """The question as it fits a chat, and the buttons to answer it with. `brief`: others read
+    along, so the content is left out.
+    """
     preview = request.preview
     body, whole = shown(preview)
     fence = "`" * max(3, _longest_run(body) + 1)
     language = {"diff": "diff", "command": "sh"}.get(preview.kind, "")
-    lines = [f"{visible(who)} needs approval: {request.tool}, {request.risk} risk.", f"Why: {visible(request.why)}"]
+    lines = [
+        f"{visible(who)} needs approval: {request.tool}, {request.risk} risk.",
+        f"Why: {visible(request.why)}",
+    ]
     if request.label.integrity != "trusted":
-        lines.append(f"It has read untrusted text from {visible(', '.join(request.label.sources)) or 'outside'}.")
+        lines.append(
+            "It has read untrusted text from"
+            f" {visible(', '.join(request.label.sources)) or 'outside'}."
+        )
     lines += ["", visible(preview.title)]
     if brief:
         lines.append("What exactly it would do is in the console, or ask me directly.")
@@ -62,35 +86,59 @@ def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool
             lines.append(f"To refuse it, write `deny {name}` and why.")
         return "\n".join(lines), (deny,) if buttons else ()
     if not buttons:
-        wider = f", `approve {name} session`, `approve {name} 1h`" if request.subjects and not brief else ""
-        how = f"`approve {name}`{wider}" if not choices else ", ".join(f"`approve {name} {each}`" for each in choices)
-        lines.append(f"Answer with {how}, or `deny {name}` and why." if not choices else f"Answer with {how}.")
+        wider = (
+            f", `approve {name} session`, `approve {name} 1h`"
+            if request.subjects and not brief
+            else ""
+        )
+        how = (
+            f"`approve {name}`{wider}"
+            if not choices
+            else ", ".join(f"`approve {name} {each}`" for each in choices)
+        )
+        lines.append(
+            f"Answer with {how}, or `deny {name}` and why."
+            if not choices
+            else f"Answer with {how}."
+        )
         return "\n".join(lines), ()
     if choices:
-        return "\n".join(lines), tuple(Button(each.capitalize(), f"approve {request.approval_id} {each}") for each in choices)
+        return "\n".join(lines), tuple(
+            Button(each.capitalize(), f"approve {request.approval_id} {each}") for each in choices
+        )
     yes = [Button("Approve", f"approve {request.approval_id}", "good")]
     if request.subjects and not brief:
         covers = request.subjects[0]
-        lines.append(f"Session and 1 hour cover {visible(f'{covers.tool} {covers.value}'.strip())}.")
+        lines.append(
+            f"Session and 1 hour cover {visible(f'{covers.tool} {covers.value}'.strip())}."
+        )
         yes += [Button("For this session", f"approve {request.approval_id} session")]
         yes += [Button("For 1 hour", f"approve {request.approval_id} 1h")]
     return "\n".join(lines), (*yes, Button("Deny", f"deny {request.approval_id}", "bad"))
 
 
 def shown(preview: Preview) -> tuple[str, bool]:
-    """Return what a chat shows of a preview, and whether that is all of it: else its beginning, its end, length and digest."""
+    """Return what a chat shows of a preview, and whether that is all of it: else its beginning, its
+    end, length and digest.
+    """
     body = visible(preview.body)
     if len(body) <= _PREVIEW:
         return body, not preview.length
     head, tail = body[: _PREVIEW * 3 // 4], body[-_PREVIEW // 4 :]
     length = preview.length or len(body)
-    return f"{head}\n… ({length:,} characters in all, SHA-256 {preview.digest[:16] or 'unknown'}) …\n{tail}", False
+    return (
+        (
+            f"{head}\n… ({length:,} characters in all, SHA-256 {preview.digest[:16] or 'unknown'})"
+            f" …\n{tail}"
+        ),
+        False,
+    )
 
 
 def elsewhere(approval_id: str) -> str:
     return (
-        "This is too long to be shown whole here, so it cannot be approved here. See all of it in the console (Approvals) or with "
-        f"`palyra approvals show {approval_id}`, and answer there."
+        "This is too long to be shown whole here, so it cannot be approved here. See all of it in"
+        f" the console (Approvals) or with `palyra approvals show {approval_id}`, and answer there."
     )
 
 
@@ -105,21 +153,25 @@ def _longest_run(text: str) -> int:
 def pairing(code: str, minutes: int) -> str:
     shown = f"{code[:4]}-{code[4:]}"
     return (
-        f"We have not met. Your code is {shown}; it works once, for {minutes} minutes. Give it to the owner of this agent: "
-        f"they approve it with `palyra channels pair {shown}`, in the console, or by writing `pair {shown}` here. "
-        "Then write to me again."
+        f"We have not met. Your code is {shown}; it works once, for {minutes} minutes. Give it to"
+        f" the owner of this agent: they approve it with `palyra channels pair {shown}`, in the"
+        f" console, or by writing `pair {shown}` here. Then write to me again."
     )
 
 
 def still_pairing(minutes: int) -> str:
     left = f"{minutes} more {'minute' if minutes == 1 else 'minutes'}"
     return (
-        f"I do not know you yet, so I cannot read your messages. The code that I sent you works for {left}: give it to the owner "
-        "of this agent, and write to me again when they have let you in."
+        "I do not know you yet, so I cannot read your messages. The code that I sent you works for"
+        f" {left}: give it to the owner of this agent, and write to me again when they have let"
+        " you in."
     )
 
 
-NO_MORE_CODES = "You have asked for too many codes in the last hour. Ask the owner of this agent, or write to me again later."
+NO_MORE_CODES = (
+    "You have asked for too many codes in the last hour. Ask the owner of this agent, or write to"
+    " me again later."
+)
 
 HELP = """\
 status – what is under way

@@ -1,17 +1,19 @@
-"""What is said about channels to whoever looks after them. Light: a daemon without channels has these shapes and nothing else."""
+"""What is said about channels to whoever looks after them. Light: a daemon without channels has
+these shapes and nothing else.
+"""
 
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from palyra.features.channels.model import Decision, Rules
-from palyra.features.channels.rows.messages import Message, Step
+from palyra.features.channels.rows.messages import MessageStep, StoredMessage
 from palyra.features.channels.rows.outbox import Reply
 
 ConnectionState = Literal["connecting", "connected", "lost", "failed", "off"]
 
 
-class Place(Struct, frozen=True):
+class ChatPlace(Struct, frozen=True):
     """Where something is said."""
 
     connector: str
@@ -45,7 +47,7 @@ class ChannelStatus(Struct, frozen=True, kw_only=True):
     outbox: dict[str, int] = {}
 
 
-class Preview(Struct, frozen=True, kw_only=True):
+class RoutingPreview(Struct, frozen=True, kw_only=True):
     """What would become of a message, and as whom and where its sender would be heard."""
 
     decision: Decision
@@ -56,8 +58,8 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 class Trace(Struct, frozen=True, kw_only=True):
-    message: Message
-    steps: list[Step]
+    message: StoredMessage
+    steps: list[MessageStep]
     replies: list[Reply]
 
 

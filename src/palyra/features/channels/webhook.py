@@ -1,7 +1,8 @@
 """A channel for programs of your own: they post signed JSON to us, and we post signed JSON to them.
 
-Both directions carry a time stamp and an HMAC over it and the body, so that nobody else can speak and nobody can repeat what was
-said. The same message id again is the same message; the same key again is the same answer.
+Both directions carry a time stamp and an HMAC over it and the body, so that nobody else can speak
+and nobody can repeat what was said. The same message id again is the same message; the same key
+again is the same answer.
 """
 
 import asyncio
@@ -21,21 +22,21 @@ from palyra.core.input_checks import check_json
 from palyra.features.channels.contract import (
     MOST_FILE_BYTES,
     Abilities,
-    Door,
-    Given,
+    ConnectionRefused,
+    ConnectorKind,
+    ConnectorLimits,
+    ConnectorSettings,
     HookAnswer,
-    Kind,
-    Limits,
+    Inbox,
     Lost,
     Mark,
     Me,
-    Outgoing,
-    Refused,
+    OutgoingMessage,
     SendFailed,
-    Sent,
+    SentReceipt,
     Setting,
 )
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Inbound, InboundFile, Sender
 from palyra.system.thread_pool import everyday
 
@@ -65,7 +66,7 @@ class _File(Struct, frozen=True):
     media_type: str = "application/octet-stream"
 
 
-class Posted(Struct, frozen=True, kw_only=True):
+class WebhookMessage(Struct, frozen=True, kw_only=True):
     """What a program posts to us."""
 
     id: str
@@ -80,23 +81,25 @@ class Posted(Struct, frozen=True, kw_only=True):
     files: tuple[_File, ...] = ()
 
 
-_decoder = msgspec.json.Decoder(Posted)
+_decoder = msgspec.json.Decoder(WebhookMessage)
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    return "sha256=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, sha256).hexdigest()
+    return (
+        "sha256=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, sha256).hexdigest()
+    )
 
 
 class Webhook:
     abilities = Abilities(threads=True, edit=True, buttons=True, files=True, idempotent=True)
-    limits = Limits(text=Limit(16_000), files=_MOST_FILES, per_second=50.0)
+    limits = ConnectorLimits(text=LengthLimit(16_000), files=_MOST_FILES, per_second=50.0)
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: ConnectorSettings) -> None:
         self.name = given.name
         self._url = given.settings["url"]
         self._secret = given.settings["secret"]
         self._now_ms = given.now_ms
-        self._door: Door | None = None
+        self._door: Inbox | None = None
         self._session: aiohttp.ClientSession | None = None
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -104,9 +107,7 @@ class Webhook:
         if len(self._secret) < 16:
             raise InvalidInput(f"channel {given.name}: the secret must have 16 characters or more")
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         me = await self.test()
         self._door = door
         try:
@@ -117,10 +118,20 @@ class Webhook:
 
     async def hook(self, headers: Mapping[str, str], body: bytes) -> HookAnswer:
         stamp, given = headers.get(TIMESTAMP, ""), headers.get(SIGNATURE, "")
-        if not stamp.isascii() or not stamp.isdecimal() or abs(int(stamp[:12]) - self._now_ms() // 1000) > TOLERANCE_S:
+        if (
+            not stamp.isascii()
+            or not stamp.isdecimal()
+            or abs(int(stamp[:12]) - self._now_ms() // 1000) > TOLERANCE_S
+        ):
             return _refused(401, "the time stamp is missing, or more than five minutes off")
-        if not hmac.compare_digest(signature(self._secret, stamp, body).encode(), given.encode("utf-8", "replace")):
-            return _refused(401, "the signature is not right: sha256= and the HMAC-SHA256 of the time stamp, a dot and the body")
+        if not hmac.compare_digest(
+            signature(self._secret, stamp, body).encode(), given.encode("utf-8", "replace")
+        ):
+            return _refused(
+                401,
+                "the signature is not right: sha256= and the HMAC-SHA256 of the time stamp, a dot"
+                " and the body",
+            )
         if self._door is None:
             return _refused(503, "the channel is not ready: try again")
         try:
@@ -132,9 +143,7 @@ class Webhook:
         answer = {"message_id": taken.message_id, "duplicate": taken.duplicate}
         return HookAnswer(202, msgspec.json.encode(answer))
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         words: dict[str, Any] = {
             "type": "message",
             "key": out.key,
@@ -144,17 +153,27 @@ class Webhook:
             "reply_to": out.reply_to,
             "buttons": msgspec.to_builtins(out.buttons),
             "files": [
-                {"name": each.name, "media_type": each.media_type, "data": base64.b64encode(each.data).decode()}
+                {
+                    "name": each.name,
+                    "media_type": each.media_type,
+                    "data": base64.b64encode(each.data).decode(),
+                }
                 for each in out.files
             ],
             "ping_everyone": out.ping_everyone,
         }
         told = await self._post(words, out.key)
         native = told.get("id", out.key)
-        return Sent(str(native), duplicate=bool(told.get("duplicate")))
+        return SentReceipt(str(native), duplicate=bool(told.get("duplicate")))
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
-        words = {"type": "edit", "id": native_id, "conversation": conversation, "thread": thread, "text": text}
+        words = {
+            "type": "edit",
+            "id": native_id,
+            "conversation": conversation,
+            "thread": thread,
+            "text": text,
+        }
         await self._post(words, f"edit-{native_id}-{sha256(text.encode()).hexdigest()[:16]}")
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
@@ -168,7 +187,9 @@ class Webhook:
             await self._post({"type": "ping"}, f"ping-{self._now_ms()}")
         except SendFailed as error:
             if error.permanent:
-                raise Refused(f"{self._place} does not take our posts ({error}): check url and secret") from error
+                raise ConnectionRefused(
+                    f"{self._place} does not take our posts ({error}): check url and secret"
+                ) from error
             raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error
         return Me(account=self.name, names=("@palyra",), place=self._place)
 
@@ -189,13 +210,17 @@ class Webhook:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S))
         try:
-            async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as answer:
+            async with self._session.post(
+                self._url, data=body, headers=headers, allow_redirects=False
+            ) as answer:
                 data = await answer.content.read(_MOST_ANSWER)
                 status, pause = answer.status, answer.headers.get("retry-after", "")
         except aiohttp.ClientConnectorError as error:
             raise SendFailed(f"{self._place} cannot be reached: {error}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise SendFailed(f"{self._place} did not answer: {type(error).__name__}", maybe_sent=True) from error
+            raise SendFailed(
+                f"{self._place} did not answer: {type(error).__name__}", maybe_sent=True
+            ) from error
         if not 200 <= status < 300:
             raise _failure(self._place, status, pause)
         return _told(data)
@@ -209,7 +234,9 @@ class Webhook:
 def _failure(place: str, status: int, pause: str) -> SendFailed:
     if status == 429 or (status == 503 and pause):
         seconds = float(pause) if pause.replace(".", "", 1).isdecimal() else 1.0
-        return SendFailed(f"{place} asks to wait ({status})", retry_after_ms=max(1, int(seconds * 1_000)))
+        return SendFailed(
+            f"{place} asks to wait ({status})", retry_after_ms=max(1, int(seconds * 1_000))
+        )
     hopeless = status in _HOPELESS or status in (401, 403) or 300 <= status < 400
     return SendFailed(f"{place} answered {status}", permanent=hopeless)
 
@@ -223,12 +250,15 @@ def _told(data: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _inbound(posted: Posted) -> Inbound:
+def _inbound(posted: WebhookMessage) -> Inbound:
     if not posted.id or not posted.conversation or not posted.sender.id:
         raise InvalidInput("id, conversation and sender.id must not be empty")
     if len(posted.files) > _MOST_FILES:
         raise InvalidInput(f"a message may have {_MOST_FILES} files")
-    files = tuple(InboundFile(each.name, base64.b64decode(each.data, validate=True), each.media_type) for each in posted.files)
+    files = tuple(
+        InboundFile(each.name, base64.b64decode(each.data, validate=True), each.media_type)
+        for each in posted.files
+    )
     if any(len(file.data) > MOST_FILE_BYTES for file in files):
         raise InvalidInput(f"a file may have {MOST_FILE_BYTES} bytes")
     return Inbound(
@@ -251,7 +281,7 @@ def _refused(status: int, why: str) -> HookAnswer:
     return HookAnswer(status, msgspec.json.encode({"error": error}))
 
 
-KIND = Kind(
+KIND = ConnectorKind(
     name="webhook",
     title="Signed webhook (a program of your own)",
     make=Webhook,
@@ -262,8 +292,14 @@ KIND = Kind(
     permissions=("your program can post to the daemon's HTTP address",),
     steps=(
         "Make a secret and store it: palyra vault set webhook-secret",
-        "Let your program post messages to /v1/channels/NAME/hook and take answers at a url of its own",
-        "Add the channel: palyra channels add webhook NAME --set url=https://… --set secret=vault:webhook-secret",
+        (
+            "Let your program post messages to /v1/channels/NAME/hook and take answers at a url of"
+            " its own"
+        ),
+        (
+            "Add the channel: palyra channels add webhook NAME --set url=https://… --set"
+            " secret=vault:webhook-secret"
+        ),
     ),
     docs="reference/channel-webhook.md",
 )

@@ -1,4 +1,6 @@
-"""`palyra sessions compact` and its relatives, and `/compact` in a chat: the daemon's answers, and how they are told in words."""
+"""`palyra sessions compact` and its relatives, and `/compact` in a chat: the daemon's answers, and
+how they are told in words.
+"""
 
 from collections.abc import Iterator
 
@@ -11,7 +13,7 @@ from palyra.core.errors import NotFound
 from palyra.core.events import SessionCompacted, SessionUncompacted
 
 
-class Compaction(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ShownCompaction(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: int = 0
     time_ms: int = 0
     applied: bool = False
@@ -30,63 +32,67 @@ class Compaction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Compactions(Struct):
-    compactions: list[Compaction]
+    compactions: list[ShownCompaction]
 
 
-class Uncompacted(Struct, frozen=True):
+class ShownUncompacted(Struct, frozen=True):
     compactions: tuple[int, ...]
 
 
-class Pinned(Struct, frozen=True):
+class ShownPins(Struct, frozen=True):
     pins: tuple[int, ...]
 
 
-def compact(api: Api, session_id: str, *, preview: bool = False) -> Compaction:
-    return api.post(_path(session_id, "compaction"), Compaction, {"preview": preview})
+def compact(api: Api, session_id: str, *, preview: bool = False) -> ShownCompaction:
+    return api.post(_path(session_id, "compaction"), ShownCompaction, {"preview": preview})
 
 
-def of_session(api: Api, session_id: str) -> list[Compaction]:
+def of_session(api: Api, session_id: str) -> list[ShownCompaction]:
     return api.get(_path(session_id, "compactions"), _Compactions).compactions
 
 
-def undo(api: Api, session_id: str, seq: int | None = None) -> Uncompacted:
+def undo(api: Api, session_id: str, seq: int | None = None) -> ShownUncompacted:
     """Take back a compaction; the newest that stands, if none is named."""
     if seq is None:
         standing = [each.seq for each in of_session(api, session_id) if each.stands]
         if not standing:
             raise NotFound("no compaction stands in this session")
         seq = standing[-1]
-    return api.post(_path(session_id, f"compactions/{seq}/undo"), Uncompacted)
+    return api.post(_path(session_id, f"compactions/{seq}/undo"), ShownUncompacted)
 
 
-def pin(api: Api, session_id: str, seq: int, *, removed: bool = False) -> Pinned:
-    return api.post(_path(session_id, "pins"), Pinned, {"seq": seq, "removed": removed})
+def pin(api: Api, session_id: str, seq: int, *, removed: bool = False) -> ShownPins:
+    return api.post(_path(session_id, "pins"), ShownPins, {"seq": seq, "removed": removed})
 
 
 def _path(session_id: str, what: str) -> str:
     return f"/v1/sessions/{client.checked(session_id)}/{what}"
 
 
-# --- in words ---------------------------------------------------------------------------------------------------------
-
-
 def notice(event: SessionCompacted | SessionUncompacted) -> str:
     """What whoever reads the conversation is told when it happens."""
     if isinstance(event, SessionUncompacted):
         return "the compaction was taken back: the model is shown the conversation in full again"
-    by = f"by {clean(event.provider)}/{clean(event.model)}" if event.written_by == "model" else "by rules"
+    by = (
+        f"by {clean(event.provider)}/{clean(event.model)}"
+        if event.written_by == "model"
+        else "by rules"
+    )
     return (
-        f"{event.turns} older turns were condensed, {event.tokens_before} to {event.tokens_after} tokens ({by}); "
-        "nothing is lost: /uncompact takes it back"
+        f"{event.turns} older turns were condensed, {event.tokens_before} to {event.tokens_after}"
+        f" tokens ({by}); nothing is lost: /uncompact takes it back"
     )
 
 
-def told(made: Compaction, *, summary: bool) -> Iterator[str]:
+def told(made: ShownCompaction, *, summary: bool) -> Iterator[str]:
     if not made.turns:
         yield f"nothing was condensed: {clean(made.why)}"
         return
     done = f"entry {made.seq}: condensed" if made.applied else "would condense"
-    yield f"{done} {made.turns} turns up to entry {made.upto_seq}, {made.tokens_before} to {made.tokens_after} tokens"
+    yield (
+        f"{done} {made.turns} turns up to entry {made.upto_seq}, {made.tokens_before} to"
+        f" {made.tokens_after} tokens"
+    )
     if made.fallback:
         yield f"written by rules, because {clean(made.fallback)}"
     if summary:

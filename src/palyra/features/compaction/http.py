@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import InvalidInput
 from palyra.features.compaction.service import Compact, Compaction
 
@@ -22,21 +22,29 @@ class Pin(Input, frozen=True, kw_only=True):
     removed: bool = False
 
 
-async def compact(call: Call[Nothing, Compact]) -> Answer:
-    return ok(await call.parts.compacting.compact(call.principal, call.path["session_id"], call.body))
+async def compact(call: ApiCall[Nothing, Compact]) -> HttpResponse:
+    return ok(
+        await call.parts.compacting.compact(call.principal, call.path["session_id"], call.body)
+    )
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(CompactionPage(await call.parts.compacting.listing(call.principal, call.path["session_id"])))
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(
+        CompactionPage(await call.parts.compacting.listing(call.principal, call.path["session_id"]))
+    )
 
 
-async def undo(call: Call[Nothing, Nothing]) -> Answer:
+async def undo(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     seq = call.path["seq"]
     if not seq.isascii() or not seq.isdecimal() or len(seq) > 15:
         raise InvalidInput("seq is the number of an entry", seq=seq[:40])
     return ok(await call.parts.compacting.undo(call.principal, call.path["session_id"], int(seq)))
 
 
-async def pin(call: Call[Nothing, Pin]) -> Answer:
+async def pin(call: ApiCall[Nothing, Pin]) -> HttpResponse:
     body = call.body
-    return ok(await call.parts.compacting.pin(call.principal, call.path["session_id"], body.seq, removed=body.removed))
+    return ok(
+        await call.parts.compacting.pin(
+            call.principal, call.path["session_id"], body.seq, removed=body.removed
+        )
+    )

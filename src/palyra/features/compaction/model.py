@@ -1,7 +1,9 @@
-"""Compaction `session_window_v1`: which turns of a conversation a summary may take the place of, and when.
+"""Compaction `session_window_v1`: which turns of a conversation a summary may take the place of,
+and when.
 
-The rule: a run is condensed whole or not at all, and never one that is unfinished, pinned or among the last turns. What is
-condensed is condensed once: the next summary is made from this one and from what has come since.
+The rule: a run is condensed whole or not at all, and never one that is unfinished, pinned or among
+the last turns. What is condensed is condensed once: the next summary is made from this one and from
+what has come since.
 """
 
 from msgspec import Struct
@@ -43,7 +45,9 @@ def threshold(budget: int, share: float) -> int:
 
 
 def most_tokens(budget: int) -> int:
-    """How large a summary may become for a model with this budget, however long the conversation is."""
+    """How large a summary may become for a model with this budget, however long the conversation
+    is.
+    """
     return min(_MOST_SUMMARY, max(_LEAST_SUMMARY, int(budget * _SUMMARY_SHARE)))
 
 
@@ -56,7 +60,11 @@ def material(conversation: Conversation) -> Material | None:
     if not older:
         return None
     pinned = sorted({turn.accepted_seq for turn in spoken[:end]} & conversation.pins)
-    kept = [*pinned, *(turn.accepted_seq for turn in spoken[end:]), *(run.accepted_seq for run in conversation.runs.values())]
+    kept = [
+        *pinned,
+        *(turn.accepted_seq for turn in spoken[end:]),
+        *(run.accepted_seq for run in conversation.runs.values()),
+    ]
     return Material(
         summary=summary,
         turns=tuple(older),
@@ -68,7 +76,9 @@ def material(conversation: Conversation) -> Material | None:
 
 
 def _boundary(spoken: list[Spoken]) -> int:
-    """How many turns from the beginning on are not in the tail, without splitting a run. An unfinished run is always the last."""
+    """How many turns from the beginning on are not in the tail, without splitting a run. An
+    unfinished run is always the last.
+    """
     end = max(0, len(spoken) - TAIL)
     while 0 < end < len(spoken) and spoken[end - 1].run_id == spoken[end].run_id:
         end -= 1

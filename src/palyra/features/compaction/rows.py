@@ -1,4 +1,6 @@
-"""The compactions of a session: which were made, which stand, and taking them back. They are entries and nothing else."""
+"""The compactions of a session: which were made, which stand, and taking them back. They are
+entries and nothing else.
+"""
 
 from msgspec import Struct
 
@@ -12,7 +14,7 @@ from palyra.store.sessions import Session
 _MOST_PINS = 16
 
 
-class Made(Struct, frozen=True):
+class CompactionRow(Struct, frozen=True):
     seq: int
     time_ms: int
     event: SessionCompacted
@@ -20,7 +22,7 @@ class Made(Struct, frozen=True):
     stands: bool
 
 
-def of_session(tx: Tx, session: Session) -> list[Made]:
+def of_session(tx: Tx, session: Session) -> list[CompactionRow]:
     """Those on the session's own tape, oldest first."""
     rows = tx.all(
         """SELECT seq, time_ms, body FROM entries WHERE tape = :tape
@@ -28,24 +30,36 @@ def of_session(tx: Tx, session: Session) -> list[Made]:
         tape=session.session_id,
     )
     told = [(int(seq), int(time_ms), events.decode(body)) for seq, time_ms, body in rows]
-    counts = [part for part in sessions.lineage(tx, session, session.head_seq) if part.tape == session.session_id]
+    counts = [
+        part
+        for part in sessions.lineage(tx, session, session.head_seq)
+        if part.tape == session.session_id
+    ]
 
     def stands(seq: int) -> bool:
         return any(part.first <= seq <= part.last for part in counts)
 
-    undone = {made for seq, _, event in told if isinstance(event, SessionUncompacted) and stands(seq) for made in event.compactions}
+    undone = {
+        made
+        for seq, _, event in told
+        if isinstance(event, SessionUncompacted) and stands(seq)
+        for made in event.compactions
+    }
     return [
-        Made(seq, time_ms, event, stands(seq) and seq not in undone)
+        CompactionRow(seq, time_ms, event, stands(seq) and seq not in undone)
         for seq, time_ms, event in told
         if isinstance(event, SessionCompacted)
     ]
 
 
 def make(tx: Tx, session: Session, event: SessionCompacted, seen_seq: int) -> Appended | None:
-    """Apply a compaction that was worked out for the conversation as of `seen_seq`; None if it has become another one since."""
+    """Apply a compaction that was worked out for the conversation as of `seen_seq`; None if it has
+    become another one since.
+    """
     row = tx.one(
         """SELECT 1 FROM entries WHERE tape = :tape AND seq > :seq
-            AND kind IN ('session.reset', 'session.compacted', 'session.uncompacted', 'session.restored', 'session.pinned')""",
+            AND kind IN ('session.reset', 'session.compacted', 'session.uncompacted',
+            'session.restored', 'session.pinned')""",
         tape=session.session_id,
         seq=seen_seq,
     )
@@ -55,7 +69,9 @@ def make(tx: Tx, session: Session, event: SessionCompacted, seen_seq: int) -> Ap
 
 
 def undo(tx: Tx, session: Session, seq: int) -> tuple[int, ...]:
-    """Take back a compaction, and those that were built on it. The next fold begins where it did before."""
+    """Take back a compaction, and those that were built on it. The next fold begins where it did
+    before.
+    """
     made = of_session(tx, session)
     wanted = next((each for each in made if each.seq == seq), None)
     if wanted is None:
@@ -67,7 +83,8 @@ def undo(tx: Tx, session: Session, seq: int) -> tuple[int, ...]:
     tape.append(tx, session.session_id, session.owner, [SessionUncompacted(compactions=taken_back)])
     if all(each.event.checkpoint for each in later):
         tx.run(
-            "UPDATE sessions SET fold_from = :checkpoint WHERE session_id = :id AND fold_from > :checkpoint",
+            "UPDATE sessions SET fold_from = :checkpoint WHERE session_id = :id AND fold_from >"
+            " :checkpoint",
             checkpoint=min(each.event.checkpoint for each in later),
             id=session.session_id,
         )
@@ -79,7 +96,14 @@ def undo(tx: Tx, session: Session, seq: int) -> tuple[int, ...]:
 def pin(tx: Tx, session: Session, accepted_seq: int, known: set[int], *, removed: bool) -> None:
     """Keep a run whole, or no longer. `known` are those that are kept whole now."""
     if removed != (accepted_seq in known):
-        raise Conflict("that is not pinned" if removed else "that is pinned already", seq=accepted_seq)
+        raise Conflict(
+            "that is not pinned" if removed else "that is pinned already", seq=accepted_seq
+        )
     if not removed and len(known) >= _MOST_PINS:
         raise Conflict(f"a session may have {_MOST_PINS} pins: unpin another one", limit=_MOST_PINS)
-    tape.append(tx, session.session_id, session.owner, [SessionPinned(accepted_seq=accepted_seq, removed=removed)])
+    tape.append(
+        tx,
+        session.session_id,
+        session.owner,
+        [SessionPinned(accepted_seq=accepted_seq, removed=removed)],
+    )

@@ -1,7 +1,9 @@
-"""The summary that needs no model: what was required, decided, left open, learned and done, found by rules and kept in bounds.
+"""The summary that needs no model: what was required, decided, left open, learned and done, found
+by rules and kept in bounds.
 
-It is pure and incremental: points of before and new turns in, points out. The rule: what the user requires goes first and is
-given up last; of two versions of the same thing the newer one stands; every exchange is represented once, in words or counted.
+It is pure and incremental: points of before and new turns in, points out. The rule: what the user
+requires goes first and is given up last; of two versions of the same thing the newer one stands;
+every exchange is represented once, in words or counted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +11,18 @@ from collections.abc import Iterable, Sequence
 from palyra.core import references
 from palyra.core.conversation import CallProgress, ModelTurn, UserTurn
 from palyra.core.events import InputReceived, Point, PointKind
-from palyra.core.sentences import CONSTRAINT, DECISION, OPEN, collapse, cut, is_telling, names_something, normal, sentences, topic
+from palyra.core.sentences import (
+    CONSTRAINT,
+    DECISION,
+    OPEN,
+    collapse,
+    cut,
+    is_telling,
+    names_something,
+    normal,
+    sentences,
+    topic,
+)
 from palyra.features.compaction.model import Spoken
 
 _LONGEST = 240
@@ -38,7 +51,9 @@ _SHARES: tuple[tuple[PointKind, float], ...] = (
 _ARGUMENTS = ("path", "url", "command", "query", "pattern", "name")
 
 
-def condense(before: Sequence[Point], turns: Sequence[Spoken], most_bytes: int) -> tuple[Point, ...]:
+def condense(
+    before: Sequence[Point], turns: Sequence[Spoken], most_bytes: int
+) -> tuple[Point, ...]:
     """The points of a summary that stands for an older one and for these turns."""
     return _fit(merged(before, _points(turns)), most_bytes)
 
@@ -56,7 +71,10 @@ def render(points: Sequence[Point], records: int, from_seq: int, upto_seq: int) 
 
 def _line(point: Point) -> str:
     if point.kind == "course" and not point.text:
-        return f"{point.times} more {'exchange' if point.times == 1 else 'exchanges'}, which the tape has in full"
+        return (
+            f"{point.times} more {'exchange' if point.times == 1 else 'exchanges'}, which the tape"
+            " has in full"
+        )
     return f"{point.text} ({point.times} times)" if point.times > 1 else point.text
 
 
@@ -68,9 +86,6 @@ def keeps(text: str, required: Iterable[str]) -> bool:
     """Whether a summary that somebody else wrote says all of what is required."""
     said = normal(text)
     return all(normal(each) in said for each in required)
-
-
-# --- from turns to points ---------------------------------------------------------------------------------------------
 
 
 def _points(turns: Sequence[Spoken]) -> list[Point]:
@@ -86,7 +101,9 @@ def _points(turns: Sequence[Spoken]) -> list[Point]:
 
 
 def _of_run(turns: Sequence[Spoken]) -> list[Point]:
-    """One exchange: what it says that must stay, and one line, or a mere count, for the rest of it."""
+    """One exchange: what it says that must stay, and one line, or a mere count, for the rest of
+    it.
+    """
     points: list[Point] = []
     asked: list[str] = []
     answered: list[str] = []
@@ -102,7 +119,9 @@ def _of_run(turns: Sequence[Spoken]) -> list[Point]:
                 if not turn.calls:
                     found, answered = _of_reply(turn, points)
                     points += found
-    line = " → ".join(filter(None, (cut(" ".join(asked), _COURSE), cut(" ".join(answered), _COURSE))))
+    line = " → ".join(
+        filter(None, (cut(" ".join(asked), _COURSE), cut(" ".join(answered), _COURSE)))
+    )
     return [*points, Point("course", line, turns[0].seq)]
 
 
@@ -111,7 +130,12 @@ def _of_input(seq: int, event: InputReceived) -> tuple[list[Point], list[str]]:
     if event.label.integrity != "trusted":
         # Nobody's wish: what it asked for must not come back as something the user said.
         return [], [f"[untrusted text from {', '.join(event.label.sources) or 'outside'}]"]
-    found: dict[PointKind, list[Point]] = {"constraint": [], "decision": [], "question": [], "fact": []}
+    found: dict[PointKind, list[Point]] = {
+        "constraint": [],
+        "decision": [],
+        "question": [],
+        "fact": [],
+    }
     rest: list[str] = []
     # What was quoted between fences is no wish of the one who quoted it.
     for sentence in sentences(references.unfenced(event.text)):
@@ -121,7 +145,11 @@ def _of_input(seq: int, event: InputReceived) -> tuple[list[Point], list[str]]:
         else:
             found[kind].append(Point(kind, cut(sentence, _LONGEST, at), seq))
     points = [point for several in found.values() for point in _ends(several)]
-    points += [Point("fact", f"the user attached {cut(each.name, 80)}", seq) for each in event.attachments if each.name]
+    points += [
+        Point("fact", f"the user attached {cut(each.name, 80)}", seq)
+        for each in event.attachments
+        if each.name
+    ]
     return points, rest
 
 
@@ -173,15 +201,22 @@ def _done(seq: int, call: CallProgress) -> Point:
     about = next((str(arguments[name]) for name in _ARGUMENTS if arguments.get(name)), "")
     if not about and call.finished is not None:
         about = ", ".join(change.path for change in call.finished.changes)
-    outcome = "undone by the user" if call.undone else call.finished.outcome if call.finished else "no result"
-    return Point("done", f"{call.call.tool} {cut(collapse(about), 120)}".rstrip() + f": {outcome}", seq)
-
-
-# --- putting together -------------------------------------------------------------------------------------------------
+    outcome = (
+        "undone by the user"
+        if call.undone
+        else call.finished.outcome
+        if call.finished
+        else "no result"
+    )
+    return Point(
+        "done", f"{call.call.tool} {cut(collapse(about), 120)}".rstrip() + f": {outcome}", seq
+    )
 
 
 def merged(before: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Oldest first; the newer version of a thing takes the older one's place in time, and what is said twice is there once."""
+    """Oldest first; the newer version of a thing takes the older one's place in time, and what is
+    said twice is there once.
+    """
     found: dict[tuple[str, str], Point] = {}
     for point in (*before, *new):
         key = _key(point)
@@ -202,7 +237,9 @@ def _key(point: Point) -> tuple[str, str]:
 
 
 def _fit(points: Sequence[Point], most_bytes: int) -> tuple[Point, ...]:
-    """Those for which there is room, the newest of each kind. Exchanges that have no line of their own any more are counted."""
+    """Those for which there is room, the newest of each kind. Exchanges that have no line of their
+    own any more are counted.
+    """
     left = most_bytes
     chosen: set[int] = set()
     for kind, share in _SHARES:
@@ -219,7 +256,14 @@ def _fit(points: Sequence[Point], most_bytes: int) -> tuple[Point, ...]:
             elif kind not in ("constraint", "decision"):
                 break
     kept = [point for at, point in enumerate(points) if at in chosen]
-    counted = [point for at, point in enumerate(points) if at not in chosen and point.kind == "course"]
+    counted = [
+        point for at, point in enumerate(points) if at not in chosen and point.kind == "course"
+    ]
     if not counted:
         return tuple(kept)
-    return (Point("course", "", min(point.seq for point in counted), sum(point.times for point in counted)), *kept)
+    return (
+        Point(
+            "course", "", min(point.seq for point in counted), sum(point.times for point in counted)
+        ),
+        *kept,
+    )

@@ -1,7 +1,9 @@
-"""Condensing what a model is shown of a long session: before a turn that would be too long, and when a person asks for it.
+"""Condensing what a model is shown of a long session: before a turn that would be too long, and
+when a person asks for it.
 
-The rule: a compaction is one entry, applied whole or not at all, and nothing is lost by it. Taking it back gives the conversation
-as it would be without it. Rules of the session are kept elsewhere and are no part of it.
+The rule: a compaction is one entry, applied whole or not at all, and nothing is lost by it. Taking
+it back gives the conversation as it would be without it. Rules of the session are kept elsewhere
+and are no part of it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.agent import durable_write
-from palyra.agent.active_run import Interrupted, Working
+from palyra.agent.active_run import ActiveRun, Interrupted
 from palyra.agent.prompt.token_sizes import text_of
-from palyra.agent.session_cache import LiveSession, LiveSessions
+from palyra.agent.session_cache import LiveSession, SessionCache
 from palyra.core import ids
 from palyra.core.conversation import Conversation, Summary
 from palyra.core.errors import Conflict, NotFound
@@ -22,7 +24,7 @@ from palyra.features.budgets.model import Spender
 from palyra.features.compaction import model, rows, rule_summary
 from palyra.features.compaction.model import Material
 from palyra.features.compaction.model_summary import Summariser, Written
-from palyra.features.compaction.rows import Made
+from palyra.features.compaction.rows import CompactionRow
 from palyra.models import usage_estimate
 from palyra.models.routing import Models, Target
 from palyra.store import runs, sessions, tape
@@ -32,10 +34,12 @@ from palyra.system import thread_pool
 
 DEFAULT_SHARE = 0.6
 _BYTES_PER_TOKEN = 4
-# After one that was not worth it, the conversation must have grown by this much before another is tried.
+# After one that was not worth it, the conversation must have grown by this much before another is
+# tried.
 _GROWTH = 1.1
 _MOST_REMEMBERED = 512
-# The prompt begins anew with each compaction, and no provider has that beginning in its cache: let it be worth that.
+# The prompt begins anew with each compaction, and no provider has that beginning in its cache: let
+# it be worth that.
 _LEAST_SHARE = 0.1
 
 
@@ -46,7 +50,9 @@ class Compact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Compaction(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One compaction as it is told. `seq` is 0 as long as it was not applied, and `why` says why it was not."""
+    """One compaction as it is told. `seq` is 0 as long as it was not applied, and `why` says why it
+    was not.
+    """
 
     seq: int = 0
     time_ms: int = 0
@@ -66,7 +72,9 @@ class Compaction(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Uncompacted(Struct, frozen=True):
-    """The compactions that count as never made: the one that was named, and those that were built on it."""
+    """The compactions that count as never made: the one that was named, and those that were built
+    on it.
+    """
 
     compactions: tuple[int, ...]
 
@@ -78,7 +86,9 @@ class Pinned(Struct, frozen=True):
 
 
 class _Draft(Struct, frozen=True):
-    """A compaction that was worked out for the conversation as of an entry, and is not applied yet."""
+    """A compaction that was worked out for the conversation as of an entry, and is not applied
+    yet.
+    """
 
     event: SessionCompacted
     seen_seq: int
@@ -91,14 +101,16 @@ class Compacting:
     def __init__(
         self,
         db: Database,
-        lives: LiveSessions,
+        lives: SessionCache,
         models: Models,
         summariser: Summariser,
         *,
         share: float | None = DEFAULT_SHARE,
         keep: Kept | None = None,
     ) -> None:
-        """`share` of a model's budget is where it begins by itself, None: nowhere. `keep` is told of each one, to take notes."""
+        """`share` of a model's budget is where it begins by itself, None: nowhere. `keep` is told
+        of each one, to take notes.
+        """
         self._db = db
         self._lives = lives
         self._models = models
@@ -108,15 +120,16 @@ class Compacting:
         # How much there was to condense when it was not worth it, by session.
         self._declined: dict[str, int] = {}
 
-    # --- by itself ----------------------------------------------------------------------------------------------------
-
-    async def before_turn(self, run: Working, target: Target, tokens: int = 0) -> bool:
-        """Condense if the next input would pass the threshold. True: the conversation is another one now.
+    async def before_turn(self, run: ActiveRun, target: Target, tokens: int = 0) -> bool:
+        """Condense if the next input would pass the threshold. True: the conversation is another
+        one now.
 
         `tokens` is the size of that input where the caller knows it; otherwise it is measured.
         """
         budget = target.budget
-        if self._share is None or max(tokens, _size(run.live, run)) <= model.threshold(budget, self._share):
+        if self._share is None or max(tokens, _size(run.live, run)) <= model.threshold(
+            budget, self._share
+        ):
             return False
         if not self._worth_trying(run.live, budget):
             return False
@@ -132,16 +145,19 @@ class Compacting:
             self._summariser.done(_spender(run.live))
 
     def _worth_trying(self, live: LiveSession, budget: int) -> bool:
-        """Whether there is enough to condense, and more than when it was last found not to be worth it."""
+        """Whether there is enough to condense, and more than when it was last found not to be worth
+        it.
+        """
         weight = _weight(live)
         refused = self._declined.get(live.session.session_id)
         if weight < budget * _LEAST_SHARE or refused is None or weight >= refused * _GROWTH:
             return weight >= budget * _LEAST_SHARE
-        # Smaller than before: it was condensed, taken back or left out meanwhile, and grows anew from here.
+        # Smaller than before: it was condensed, taken back or left out meanwhile, and grows anew
+        # from here.
         self._declined[live.session.session_id] = min(refused, weight)
         return False
 
-    async def make_room(self, run: Working, target: Target) -> bool:
+    async def make_room(self, run: ActiveRun, target: Target) -> bool:
         """Condense whatever can be, because a provider said that the input is too long for it."""
         try:
             draft = await self._draft(run.live, target.budget, automatic=True)
@@ -153,8 +169,6 @@ class Compacting:
         if len(self._declined) >= _MOST_REMEMBERED:
             del self._declined[next(iter(self._declined))]
         self._declined[live.session.session_id] = _weight(live)
-
-    # --- on demand ----------------------------------------------------------------------------------------------------
 
     async def compact(self, principal: str, session_id: str, wanted: Compact) -> Compaction:
         """Condense now what can be, or say what that would be."""
@@ -179,14 +193,19 @@ class Compacting:
         """Those of the session, oldest first, also what was taken back."""
         ids.check(session_id, "session_id")
 
-        def query(tx: Tx) -> list[Made]:
+        def query(tx: Tx) -> list[CompactionRow]:
             return rows.of_session(tx, sessions.get(tx, session_id, principal))
 
         made = await self._db.read(query)
-        return [_told(each.event, seq=each.seq, time_ms=each.time_ms, stands=each.stands) for each in made]
+        return [
+            _told(each.event, seq=each.seq, time_ms=each.time_ms, stands=each.stands)
+            for each in made
+        ]
 
     async def undo(self, principal: str, session_id: str, seq: int) -> Uncompacted:
-        """Go on from the conversation as it was not condensed. It is not condensed again before it has grown."""
+        """Go on from the conversation as it was not condensed. It is not condensed again before it
+        has grown.
+        """
         ids.check(session_id, "session_id")
 
         def step(tx: Tx) -> tuple[int, ...]:
@@ -202,7 +221,9 @@ class Compacting:
             self._lives.release(live)
         return Uncompacted(taken_back)
 
-    async def pin(self, principal: str, session_id: str, seq: int, *, removed: bool = False) -> Pinned:
+    async def pin(
+        self, principal: str, session_id: str, seq: int, *, removed: bool = False
+    ) -> Pinned:
         """Keep the exchange that an entry belongs to out of every summary, or no longer."""
         await self._session(principal, session_id)
         live = await self._lives.hold(session_id)
@@ -222,14 +243,17 @@ class Compacting:
         ids.check(session_id, "session_id")
         return await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
 
-    # --- making one ---------------------------------------------------------------------------------------------------
-
-    async def _draft(self, live: LiveSession, budget: int, *, automatic: bool, run: Working | None = None) -> _Draft | str:
+    async def _draft(
+        self, live: LiveSession, budget: int, *, automatic: bool, run: ActiveRun | None = None
+    ) -> _Draft | str:
         """The compaction of a conversation as it is now, or why there is none."""
         conversation = live.conversation
         material = model.material(conversation)
         if material is None:
-            return f"there is nothing to condense: the last {model.TAIL} turns, pins and unfinished runs stay as they are"
+            return (
+                f"there is nothing to condense: the last {model.TAIL} turns, pins and unfinished"
+                " runs stay as they are"
+            )
         seen, label, most = conversation.seq, conversation.label, model.most_tokens(budget)
         points, text, before = await thread_pool.everyday.do(_condensed, material, most)
         event = SessionCompacted(
@@ -254,16 +278,25 @@ class Compacting:
         return _Draft(event, seen)
 
     async def _rewritten(
-        self, live: LiveSession, event: SessionCompacted, material: Material, most: int, run: Working | None
+        self,
+        live: LiveSession,
+        event: SessionCompacted,
+        material: Material,
+        most: int,
+        run: ActiveRun | None,
     ) -> SessionCompacted:
         """The same, in the words of a model, if those will do. What it cost is said either way."""
         required = rule_summary.constraints(event.points)
 
         def broken_off(so_far: Written | str) -> None:
             if isinstance(so_far, Written):
-                durable_write.soon(self._db, self._using(live, _paid(event, so_far)), "what a summary cost")
+                durable_write.soon(
+                    self._db, self._using(live, _paid(event, so_far)), "what a summary cost"
+                )
 
-        writing = self._summariser.write(material, required, most, _spender(live), event.label, broken_off)
+        writing = self._summariser.write(
+            material, required, most, _spender(live), event.label, broken_off
+        )
         written = await (run.interruptible(writing) if run is not None else writing)
         if isinstance(written, str):
             return replace(event, fallback=written)
@@ -278,7 +311,9 @@ class Compacting:
     async def _paid_for_nothing(self, live: LiveSession, event: SessionCompacted) -> None:
         """A model was asked, and the compaction is not made: what was used counts all the same."""
         if event.provider:
-            await durable_write.insist(self._db, self._using(live, event), "what a summary cost")
+            await durable_write.write_until_stored(
+                self._db, self._using(live, event), "what a summary cost"
+            )
 
     def _using(self, live: LiveSession, event: SessionCompacted) -> Callable[[Tx], list[Appended]]:
         used = ModelUsed(
@@ -300,10 +335,16 @@ class Compacting:
 
         def step(tx: Tx) -> Appended | None:
             session = sessions.get(tx, session_id, owner)
-            return rows.make(tx, session, replace(draft.event, checkpoint=session.fold_from), draft.seen_seq)
+            return rows.make(
+                tx, session, replace(draft.event, checkpoint=session.fold_from), draft.seen_seq
+            )
 
         paid = bool(draft.event.provider)
-        applied = await (durable_write.insist(self._db, step, "a summary") if paid else self._db.write(step))
+        applied = await (
+            durable_write.write_until_stored(self._db, step, "a summary")
+            if paid
+            else self._db.write(step)
+        )
         if applied is None:
             await self._paid_for_nothing(live, draft.event)
         else:
@@ -332,16 +373,22 @@ def _spender(live: LiveSession) -> Spender:
 
 
 def _condensed(material: Material, most_tokens: int) -> tuple[tuple[Point, ...], str, int]:
-    """Points, text, and the tokens of what they stand for. Work for a thread: it reads all that is condensed."""
+    """Points, text, and the tokens of what they stand for. Work for a thread: it reads all that is
+    condensed.
+    """
     before = material.summary.points if material.summary else ()
     room = most_tokens * _BYTES_PER_TOKEN - 200
     points = rule_summary.condense(before, material.turns, room)
     text = rule_summary.render(points, material.records, material.from_seq, material.upto_seq)
     sizes = [usage_estimate.tokens(text_of(turn)) for turn in material.turns]
-    return points, text, sum(sizes) + (usage_estimate.tokens(material.summary.text) if material.summary else 0)
+    return (
+        points,
+        text,
+        sum(sizes) + (usage_estimate.tokens(material.summary.text) if material.summary else 0),
+    )
 
 
-def _size(live: LiveSession, run: Working) -> int:
+def _size(live: LiveSession, run: ActiveRun) -> int:
     """About how many tokens the next input has."""
     conversation = live.conversation
     fresh = sum([usage_estimate.tokens(event.text) for _, event in run.progress.inputs])
@@ -358,9 +405,17 @@ def _weight(live: LiveSession) -> int:
 
 def _exchange(conversation: Conversation, seq: int) -> int:
     """Where the exchange was accepted that an entry belongs to."""
-    found = [turn.accepted_seq for turn in conversation.turns if not isinstance(turn, Summary) and turn.accepted_seq <= seq]
+    found = [
+        turn.accepted_seq
+        for turn in conversation.turns
+        if not isinstance(turn, Summary) and turn.accepted_seq <= seq
+    ]
     if not found or seq > conversation.seq:
-        raise NotFound(f"no exchange that the model is shown has entry {seq}: a compaction may have taken its place", seq=seq)
+        raise NotFound(
+            f"no exchange that the model is shown has entry {seq}: a compaction may have taken its"
+            " place",
+            seq=seq,
+        )
     return max(found)
 
 
@@ -369,7 +424,9 @@ def _refuse_while_working(tx: Tx, session_id: str) -> None:
         raise Conflict("a run is working in this session: stop it, or wait for it")
 
 
-def _told(event: SessionCompacted, *, seq: int = 0, time_ms: int = 0, stands: bool = False, why: str = "") -> Compaction:
+def _told(
+    event: SessionCompacted, *, seq: int = 0, time_ms: int = 0, stands: bool = False, why: str = ""
+) -> Compaction:
     return Compaction(
         seq=seq,
         time_ms=time_ms,

@@ -1,4 +1,6 @@
-"""What the watchdog sees of the journal's chain: a few entries at each look, round and round, so that it costs next to nothing."""
+"""What the watchdog sees of the journal's chain: a few entries at each look, round and round, so
+that it costs next to nothing.
+"""
 
 import time
 from collections.abc import Sequence
@@ -7,8 +9,8 @@ from pathlib import Path
 
 from palyra.core.errors import NotFound, Unavailable
 from palyra.features.health import rows
-from palyra.features.health.doctor import Check
-from palyra.features.health.watchdog import Finding, Moment, Remedy
+from palyra.features.health.doctor import DoctorCheck
+from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy
 from palyra.store import sqlite_files, tape, verify_incremental
 from palyra.store.database import Database, Tx
 from palyra.store.verify import Bad
@@ -28,7 +30,9 @@ _LEAST_FREE = 64 << 20
 
 
 class ChainWatched:
-    """New entries soon after they came, all of them once a day. A suspicion is confirmed by walking everything."""
+    """New entries soon after they came, all of them once a day. A suspicion is confirmed by walking
+    everything.
+    """
 
     def __init__(self, db: Database, journal: Path) -> None:
         self._db = db
@@ -42,22 +46,25 @@ class ChainWatched:
         self._doubt = False
         self._inspected_ms = 0
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         if not self._began_ms:
             self._began_ms = moment.now_ms
-            # An incident that an earlier process left open is over when a walk says so, and not because this one knows nothing yet.
+            # An incident that an earlier process left open is over when a walk says so, and not
+            # because this one knows nothing yet.
             self._doubt = await self._db.read(lambda tx: rows.find_open(tx, _KEY)) is not None
         await self._go_on(moment.now_ms)
         if not self._problem:
             return []
         return [
-            Finding(
+            HealthFinding(
                 key=_KEY,
                 domain="journal",
                 summary=f"the journal's chain is broken: {self._problem}",
                 severity="critical",
                 fix=_FIX,
-                remedies=(Remedy("keep the evidence", partial(everyday.do, self._secure, moment.now_ms)),),
+                remedies=(
+                    Remedy("keep the evidence", partial(everyday.do, self._secure, moment.now_ms)),
+                ),
                 tries=1,
                 stays=True,
             )
@@ -70,16 +77,19 @@ class ChainWatched:
         except Unavailable as error:
             damage = _damage(error)
         if (self._doubt or damage) and now_ms - self._inspected_ms >= PAUSE_MS:
-            # Tapes that are being archived look odd for a while: everything is walked for that now and then, not at each look.
+            # Tapes that are being archived look odd for a while: everything is walked for that now
+            # and then, not at each look.
             self._problem = await everyday.do(self._second_opinion, damage)
             self._doubt, self._inspected_ms = False, now_ms
         if self._cursor >= self._entries and now_ms - self._began_ms >= ROUND_MS:
             self._cursor, self._began_ms = 0, now_ms
 
     def _second_opinion(self, damage: str) -> str:
-        """Return what walking everything, twice if need be, finds wrong; empty if the journal is whole.
+        """Return what walking everything, twice if need be, finds wrong; empty if the journal is
+        whole.
 
-        `damage` is what SQLite said of a page. The walk may not have read that page, so SQLite is asked about all of them.
+        `damage` is what SQLite said of a page. The walk may not have read that page, so SQLite is
+        asked about all of them.
         """
         try:
             bad = sqlite_files.inspect(self._journal).bad
@@ -90,14 +100,18 @@ class ChainWatched:
         return damage if damage and sqlite_files.page_problems(self._journal) else ""
 
     def _secure(self, now_ms: int) -> str:
-        """A copy of the journal as it is, before anything else becomes of it; and the backup to go back to, looked for now.
+        """A copy of the journal as it is, before anything else becomes of it; and the backup to go
+        back to, looked for now.
 
         Going back loses what came since: that is for a person to decide.
         """
         folder = self._journal.parent / "backups"
         size = self._journal.stat().st_size
         if free(str(self._journal.parent)) < 2 * size + _LEAST_FREE:
-            raise Unavailable(f"there is no room for a copy of the journal ({size} bytes): copy {self._journal} yourself")
+            raise Unavailable(
+                f"there is no room for a copy of the journal ({size} bytes): copy {self._journal}"
+                " yourself"
+            )
         folder.mkdir(mode=0o700, exist_ok=True)
         target = folder / time.strftime("broken-%Y%m%d-%H%M%S.db", time.gmtime(now_ms / 1000))
         sqlite_files.keep_evidence(self._journal, target)
@@ -110,20 +124,35 @@ class ChainWatched:
         self._tape, wrong = verify_incremental.wrong_heads(tx, self._tape, AT_ONCE)
         return wrong or passed.suspect > 0
 
-    def check(self) -> Check:
+    def check(self) -> DoctorCheck:
         """For the doctor."""
         if self._problem:
-            return Check(id="journal", title="journal", state="fail", detail=self._problem, fix=_FIX)
+            return DoctorCheck(
+                id="journal", title="journal", state="fail", detail=self._problem, fix=_FIX
+            )
         if self._cursor < self._entries or not self._began_ms:
-            detail = f"whole as far as it was looked at: {self._cursor} of {self._entries} entries since the start"
-            return Check(id="journal", title="journal", state="ok", detail=detail, fix="palyra journal verify looks at all of it")
-        return Check(id="journal", title="journal", state="ok", detail=f"{self._entries} entries, whole")
+            detail = (
+                f"whole as far as it was looked at: {self._cursor} of {self._entries} entries since"
+                " the start"
+            )
+            return DoctorCheck(
+                id="journal",
+                title="journal",
+                state="ok",
+                detail=detail,
+                fix="palyra journal verify looks at all of it",
+            )
+        return DoctorCheck(
+            id="journal", title="journal", state="ok", detail=f"{self._entries} entries, whole"
+        )
 
 
 def _way_back(folder: Path) -> str:
     """The newest backup that verifies."""
     kept = [path for path in folder.glob("*.db") if not path.name.startswith(_NO_BACKUPS)]
-    for path in sorted(kept, key=lambda each: each.stat().st_mtime_ns, reverse=True)[:_MOST_BACKUPS]:
+    for path in sorted(kept, key=lambda each: each.stat().st_mtime_ns, reverse=True)[
+        :_MOST_BACKUPS
+    ]:
         try:
             report = sqlite_files.inspect(path)
         except (NotFound, Unavailable):

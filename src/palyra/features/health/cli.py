@@ -1,4 +1,6 @@
-"""`palyra incidents` and `palyra notices`: what went wrong with the daemon, and what it told you without being asked."""
+"""`palyra incidents` and `palyra notices`: what went wrong with the daemon, and what it told you
+without being asked.
+"""
 
 from collections.abc import Iterator
 
@@ -8,11 +10,13 @@ from msgspec import Struct
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.features.health.rows import Incident
 from palyra.features.notices.rows import Notice
 
-incidents = group("incidents", "What went wrong with the daemon, and what was tried: list, show.", default="list")
+incidents = group(
+    "incidents", "What went wrong with the daemon, and what was tried: list, show.", default="list"
+)
 notices = group("notices", "What you were told without asking: list, read.", default="list")
 _COLORS = {"info": "dim", "warning": "yellow", "error": "red", "critical": "red"}
 
@@ -33,7 +37,7 @@ class _Marked(Struct):
 @verb(incidents, "list", help="List incidents, newest first.")
 @click.option("--open", "only_open", is_flag=True, help="Only those that are not over.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
-def list_incidents(state: State, only_open: bool, limit: int) -> None:
+def list_incidents(state: CliState, only_open: bool, limit: int) -> None:
     wanted = {"open": "true"} if only_open else {}
     found = state.api.get("/v1/incidents", _Incidents, limit=limit, **wanted).incidents
     if state.out.as_json:
@@ -56,24 +60,30 @@ def list_incidents(state: State, only_open: bool, limit: int) -> None:
     state.out.table(["incident", "opened", "domain", "severity", "state", "what"], rows)
 
 
-def _known(state: State) -> Iterator[str]:
-    return (each.incident_id for each in state.api.get("/v1/incidents", _Incidents, limit=500).incidents)
+def _known(state: CliState) -> Iterator[str]:
+    return (
+        each.incident_id for each in state.api.get("/v1/incidents", _Incidents, limit=500).incidents
+    )
 
 
 @verb(incidents, "show", help="Show one incident: what was tried, and how it ended.")
 @click.argument("incident_id", metavar="ID")
-def show(state: State, incident_id: str) -> None:
+def show(state: CliState, incident_id: str) -> None:
     known = short_ids.incident(incident_id, lambda: _known(state))
     found = state.api.get(f"/v1/incidents/{known}", Incident)
     if state.out.as_json:
         state.out.json(found)
         return
     out = state.out
-    out.line(f"{out.style(found.severity, _COLORS[found.severity])} {found.domain}: {clean(found.summary)}")
+    out.line(
+        f"{out.style(found.severity, _COLORS[found.severity])} {found.domain}:"
+        f" {clean(found.summary)}"
+    )
     out.line(f"  opened  {formatting.when(found.opened_ms)}")
     for each in found.tried:
         out.line(
-            f"  tried   {formatting.when(each.time_ms)}  {clean(each.remedy)}: {each.result} {one_line(each.detail, 200)}".rstrip()
+            f"  tried   {formatting.when(each.time_ms)}  {clean(each.remedy)}: {each.result}"
+            f" {one_line(each.detail, 200)}".rstrip()
         )
     if found.closed_ms:
         out.line(f"  closed  {formatting.when(found.closed_ms)}  {clean(found.outcome)}")
@@ -84,7 +94,7 @@ def show(state: State, incident_id: str) -> None:
 @verb(notices, "list", help="List notices, newest first.")
 @click.option("--unread", is_flag=True, help="Only those that are unread.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
-def list_notices(state: State, unread: bool, limit: int) -> None:
+def list_notices(state: CliState, unread: bool, limit: int) -> None:
     wanted = {"unread": "true"} if unread else {}
     found = state.api.get("/v1/notices", _Notices, limit=limit, **wanted)
     if state.out.as_json:
@@ -94,19 +104,25 @@ def list_notices(state: State, unread: bool, limit: int) -> None:
         state.out.line("nothing new" if unread else "nothing was told yet")
         return
     rows = [
-        [each.notice_id, formatting.when(each.created_ms), each.about, "" if each.read_ms else "unread", one_line(each.text, 120)]
+        [
+            each.notice_id,
+            formatting.when(each.created_ms),
+            each.about,
+            "" if each.read_ms else "unread",
+            one_line(each.text, 120),
+        ]
         for each in found.notices
     ]
     state.out.table(["notice", "told", "about", "", "what"], rows)
 
 
-def _told(state: State) -> Iterator[str]:
+def _told(state: CliState) -> Iterator[str]:
     return (each.notice_id for each in state.api.get("/v1/notices", _Notices, limit=500).notices)
 
 
 @verb(notices, "read", help="Mark a notice as read, or all of them.")
 @click.argument("notice_id", metavar="[ID]", default="")
-def read(state: State, notice_id: str) -> None:
+def read(state: CliState, notice_id: str) -> None:
     wanted = {"notice_id": short_ids.notice(notice_id, lambda: _told(state))} if notice_id else {}
     done = state.api.post("/v1/notices/read", _Marked, wanted)
     if state.out.as_json:

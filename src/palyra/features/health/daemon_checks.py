@@ -1,4 +1,6 @@
-"""What a running daemon knows of itself: its models, policies, sandbox, servers and open incidents, beside what its files show."""
+"""What a running daemon knows of itself: its models, policies, sandbox, servers and open incidents,
+beside what its files show.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ from pathlib import Path
 
 from palyra.core.ids import OWNER
 from palyra.features.health import home_checks
-from palyra.features.health.doctor import Check, Look, Mend, State
+from palyra.features.health.doctor import DoctorCheck, Look, Mend, State
 from palyra.features.health.incidents import Incidents
 from palyra.features.mcp.service import Mcp
 from palyra.features.memory.service import Memory
@@ -22,8 +24,10 @@ _WORST: dict[str, State] = {"info": "ok", "warning": "warn", "error": "fail", "c
 
 
 @dataclass(frozen=True)
-class Body:
-    """What the doctor looks at. `settings` and `browser` are asked of whoever reads the configuration."""
+class CheckSubjects:
+    """What the doctor looks at. `settings` and `browser` are asked of whoever reads the
+    configuration.
+    """
 
     home: Path
     journal: Path
@@ -36,25 +40,25 @@ class Body:
     incidents: Incidents
     # The name of the model that stands in where none is configured.
     demo: str
-    settings: Callable[[], Iterable[Check]]
-    browser: Callable[[], Iterable[Check]]
-    channels: Callable[[], Iterable[Check]]
+    settings: Callable[[], Iterable[DoctorCheck]]
+    browser: Callable[[], Iterable[DoctorCheck]]
+    channels: Callable[[], Iterable[DoctorCheck]]
     # Connects a channel anew, in somebody's name, and says what came of it.
     reconnect: Callable[[str, str], Awaitable[str]]
-    workers: Callable[[], Awaitable[Sequence[Check]]]
-    certificate: Callable[[], Iterable[Check]]
+    workers: Callable[[], Awaitable[Sequence[DoctorCheck]]]
+    certificate: Callable[[], Iterable[DoctorCheck]]
     # How the background check of the journal stands: how far, of how many, and what it found.
-    chain: Callable[[], Check]
+    chain: Callable[[], DoctorCheck]
     # Why nothing can be written to the journal now, or nothing.
     writable: Callable[[], Awaitable[str]]
-    watchdog: Callable[[], Check]
+    watchdog: Callable[[], DoctorCheck]
     # Tries the remedy of an open incident now, whatever the mode, and says what came of it.
     treat: Callable[[str], Awaitable[str]]
     # Of open incidents, by key: those for which there is something that can be tried.
     treatable: Callable[[], Iterable[str]]
 
 
-def looks(body: Body) -> Mapping[str, Look]:
+def looks(body: CheckSubjects) -> Mapping[str, Look]:
     """In the order in which they are shown."""
     home, journal = body.home, body.journal
     return {
@@ -82,19 +86,19 @@ def looks(body: Body) -> Mapping[str, Look]:
     }
 
 
-def mends(body: Body) -> Mapping[str, Mend]:
+def mends(body: CheckSubjects) -> Mapping[str, Mend]:
     """By the first word of a check's id."""
     home = body.home
 
-    async def server(check: Check) -> str:
+    async def server(check: DoctorCheck) -> str:
         name = check.id.partition(":")[2]
         await body.mcp.restart(OWNER, name)
         return f"the MCP server {name} was started anew"
 
-    async def channel(check: Check) -> str:
+    async def channel(check: DoctorCheck) -> str:
         return await body.reconnect(check.id.partition(":")[2], OWNER)
 
-    async def incident(check: Check) -> str:
+    async def incident(check: DoctorCheck) -> str:
         return await body.treat(check.id.partition(":")[2])
 
     return {
@@ -108,105 +112,164 @@ def mends(body: Body) -> Mapping[str, Mend]:
     }
 
 
-def _files(look: Callable[[], Iterable[Check]]) -> Look:
+def _files(look: Callable[[], Iterable[DoctorCheck]]) -> Look:
     """A check that reads files, off the event loop."""
 
-    async def looked(_: bool) -> Sequence[Check]:
+    async def looked(_: bool) -> Sequence[DoctorCheck]:
         return await everyday.do(lambda: list(look()))
 
     return looked
 
 
 def _by_files(mend: Callable[[], str]) -> Mend:
-    async def mended(_: Check) -> str:
+    async def mended(_: DoctorCheck) -> str:
         return await everyday.do(mend)
 
     return mended
 
 
-async def _models(body: Body, _: bool) -> Sequence[Check]:
+async def _models(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     default = body.models.targets[0].name
     is_demo = default == body.demo
-    fix = "set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section" if is_demo else ""
-    detail = f"{default} is the daemon's default" + (", which only knows a few phrases" if is_demo else "")
-    found = [Check(id="model", title="model", state="warn" if is_demo else "ok", detail=detail, fix=fix)]
+    fix = (
+        "set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section"
+        if is_demo
+        else ""
+    )
+    detail = f"{default} is the daemon's default" + (
+        ", which only knows a few phrases" if is_demo else ""
+    )
+    found = [
+        DoctorCheck(
+            id="model", title="model", state="warn" if is_demo else "ok", detail=detail, fix=fix
+        )
+    ]
     for name, healthy in body.models.health(body.clock.now_ms()).items():
         if not healthy:
             fix = "look at logs/daemon.log in the home folder; `palyra doctor --online` asks it"
             detail = "failed lately and is not asked for now"
-            found.append(Check(id=f"model:{name}", title=f"provider {name}", state="warn", detail=detail, fix=fix))
+            found.append(
+                DoctorCheck(
+                    id=f"model:{name}",
+                    title=f"provider {name}",
+                    state="warn",
+                    detail=detail,
+                    fix=fix,
+                )
+            )
     return found
 
 
-async def _policy(body: Body, _: bool) -> Sequence[Check]:
+async def _policy(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     policy = body.policy
     problems = await everyday.do(store.check, policy.folder, policy.preset)
     fix = "mend the file; until then the last good set is in force"
-    found = [Check(id=f"policy:{at}", title="policy", state="fail", detail=str(each), fix=fix) for at, each in enumerate(problems)]
+    found = [
+        DoctorCheck(id=f"policy:{at}", title="policy", state="fail", detail=str(each), fix=fix)
+        for at, each in enumerate(problems)
+    ]
     detail = f"preset {policy.preset}, files in {policy.folder} load"
-    return found or [Check(id="policy", title="policy", state="ok", detail=detail)]
+    return found or [DoctorCheck(id="policy", title="policy", state="ok", detail=detail)]
 
 
-async def _sandbox(body: Body, _: bool) -> Sequence[Check]:
+async def _sandbox(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     return [home_checks.sandbox(await body.sandbox.probe())]
 
 
-async def _memory(body: Body, _: bool) -> Sequence[Check]:
+async def _memory(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     embedding = body.memory.embedding
     if not embedding.wanted:
-        return [Check(id="memory", title="memory", state="ok", detail="searched by words only, as the config says")]
+        return [
+            DoctorCheck(
+                id="memory",
+                title="memory",
+                state="ok",
+                detail="searched by words only, as the config says",
+            )
+        ]
     if embedding.why_not:
         fix = "see logs/daemon.log in the home folder, or set memory.embeddings to false"
         detail = f"searched by words only: {embedding.why_not}"
-        return [Check(id="memory", title="memory", state="warn", detail=detail, fix=fix)]
-    return [Check(id="memory", title="memory", state="ok", detail="searched by words and by meaning")]
+        return [DoctorCheck(id="memory", title="memory", state="warn", detail=detail, fix=fix)]
+    return [
+        DoctorCheck(
+            id="memory", title="memory", state="ok", detail="searched by words and by meaning"
+        )
+    ]
 
 
-async def _servers(body: Body, _: bool) -> Sequence[Check]:
+async def _servers(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     found = []
     for each in body.mcp.status():
         known, title = f"mcp:{each.name}", f"MCP server {each.name}"
         if each.state in ("waiting", "failed", "stopped"):
             fix = f"palyra mcp show {each.name}"
             detail = each.detail or each.state
-            found.append(Check(id=known, title=title, state="fail", detail=detail, fix=fix, repairable=True))
+            found.append(
+                DoctorCheck(
+                    id=known, title=title, state="fail", detail=detail, fix=fix, repairable=True
+                )
+            )
         elif each.pending:
             detail = f"{each.state}, {len(each.pending)} of its tools wait for a yes"
-            found.append(Check(id=known, title=title, state="warn", detail=detail, fix=f"palyra mcp accept {each.name}"))
+            found.append(
+                DoctorCheck(
+                    id=known,
+                    title=title,
+                    state="warn",
+                    detail=detail,
+                    fix=f"palyra mcp accept {each.name}",
+                )
+            )
         else:
-            found.append(Check(id=known, title=title, state="ok", detail=f"{each.state}, {len(each.tools)} tools"))
+            found.append(
+                DoctorCheck(
+                    id=known,
+                    title=title,
+                    state="ok",
+                    detail=f"{each.state}, {len(each.tools)} tools",
+                )
+            )
     return found
 
 
-async def _channels(body: Body, _: bool) -> Sequence[Check]:
+async def _channels(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     return list(body.channels())
 
 
-async def _journal(body: Body, deep: bool) -> Sequence[Check]:
+async def _journal(body: CheckSubjects, deep: bool) -> Sequence[DoctorCheck]:
     if deep:
         return await everyday.do(lambda: list(home_checks.journal(body.journal)))
     return [body.chain()]
 
 
-async def _writable(body: Body, _: bool) -> Sequence[Check]:
+async def _writable(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     problem = await body.writable()
     if problem:
         fix = "see what is wrong with the disk; what is under way waits, and goes on by itself"
-        return [Check(id="store", title="journal's disk", state="fail", detail=f"nothing can be written: {problem}", fix=fix)]
-    return [Check(id="store", title="journal's disk", state="ok", detail="can be written")]
+        return [
+            DoctorCheck(
+                id="store",
+                title="journal's disk",
+                state="fail",
+                detail=f"nothing can be written: {problem}",
+                fix=fix,
+            )
+        ]
+    return [DoctorCheck(id="store", title="journal's disk", state="ok", detail="can be written")]
 
 
-async def _watchdog(body: Body, _: bool) -> Sequence[Check]:
+async def _watchdog(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     return [body.watchdog()]
 
 
-async def _incidents(body: Body, _: bool) -> Sequence[Check]:
+async def _incidents(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     treatable = set(body.treatable())
     found = []
     for each in await body.incidents.current():
         tried = f"; tried: {', '.join(one.remedy for one in each.tried)}" if each.tried else ""
         found.append(
-            Check(
+            DoctorCheck(
                 id=f"incident:{each.incident_id}",
                 title=f"incident ({each.domain})",
                 state=_WORST[each.severity],
@@ -215,4 +278,6 @@ async def _incidents(body: Body, _: bool) -> Sequence[Check]:
                 repairable=each.key in treatable,
             )
         )
-    return found or [Check(id="incidents", title="incidents", state="ok", detail="none is open")]
+    return found or [
+        DoctorCheck(id="incidents", title="incidents", state="ok", detail="none is open")
+    ]

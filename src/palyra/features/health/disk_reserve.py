@@ -1,6 +1,7 @@
 """Room that is kept for the day when the disk is full: a file that holds nothing but its size.
 
-It is given back then, so that what is under way can be written down and the owner can be told; and kept anew once there is room.
+It is given back then, so that what is under way can be written down and the owner can be told; and
+kept anew once there is room.
 """
 
 import os

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from palyra.core import run_state
 from palyra.core.ids import SYSTEM
-from palyra.features.health.watchdog import Finding, Moment, Remedy, Watchdog
+from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy, Watchdog
 from palyra.features.mcp.service import Mcp
 from palyra.store import runs
 from palyra.store.database import Database, Tx
@@ -19,20 +19,28 @@ MOST_LATE = 2
 
 
 class ServersWatched:
-    """MCP servers that are away for too long, or hang. One that is away for a moment comes back by itself."""
+    """MCP servers that are away for too long, or hang. One that is away for a moment comes back by
+    itself.
+    """
 
     def __init__(self, mcp: Mcp, watchdog: Watchdog) -> None:
         self._mcp = mcp
         self._watchdog = watchdog
         self._away_ms: dict[str, int] = {}
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         before, self._away_ms = self._away_ms, {}
         found = []
         for each in self._mcp.status():
             settings = self._watchdog.settings
             if each.state == "ready" and each.late >= MOST_LATE:
-                found.append(self._finding(each.name, f"has not answered the last {each.late} calls in time", settings.helper_ms))
+                found.append(
+                    self._finding(
+                        each.name,
+                        f"has not answered the last {each.late} calls in time",
+                        settings.helper_ms,
+                    )
+                )
             if each.state in ("ready", "disabled"):
                 continue
             away_ms = before[each.name] + moment.passed_ms if each.name in before else 0
@@ -43,8 +51,10 @@ class ServersWatched:
             found.append(self._finding(each.name, what, settings.helper_ms, certain=certain))
         return found
 
-    def _finding(self, name: str, what: str, wait_ms: int, *, certain: bool = True) -> Finding:
-        return Finding(
+    def _finding(
+        self, name: str, what: str, wait_ms: int, *, certain: bool = True
+    ) -> HealthFinding:
+        return HealthFinding(
             key=f"mcp:{name}",
             domain="worker",
             summary=f"the MCP server {name} {what}",
@@ -64,34 +74,42 @@ class BrowsersWatched:
         self._db = db
         self._browsers = browsers
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         died, self._browsers.deaths = self._browsers.deaths, []
         found = [self._died(each) for each in died]
         used = self._browsers.in_use()
         if not used:
             return found
         over = await self._db.read(lambda tx: _over(tx, [each.run_id for each in used]))
-        useless = [self._useless(each, leaked=each.run_id in over) for each in used if not each.running or each.run_id in over]
+        useless = [
+            self._useless(each, leaked=each.run_id in over)
+            for each in used
+            if not each.running or each.run_id in over
+        ]
         return [*found, *useless]
 
-    def _died(self, used: "InUse") -> Finding:
-        """Report a browser that died in use. It was replaced in the same moment, so the incident is over when it is told."""
-        return Finding(
+    def _died(self, used: "InUse") -> HealthFinding:
+        """Report a browser that died in use. It was replaced in the same moment, so the incident is
+        over when it is told.
+        """
+        return HealthFinding(
             key=f"browser:{used.session_id}:{used.pid}",
             domain="browser",
-            summary=f"the browser of session {used.session_id} has died, and another one took its place",
+            summary=(
+                f"the browser of session {used.session_id} has died, and another one took its place"
+            ),
             fix="if it happens often: see the daemon's log, and the memory of the machine",
             remedies=(),
         )
 
-    def _useless(self, used: "InUse", *, leaked: bool) -> Finding:
+    def _useless(self, used: "InUse", *, leaked: bool) -> HealthFinding:
         what = "is still open, though its run has ended" if leaked else "has died"
 
         async def close() -> str:
             await self._browsers.end(used.session_id)
             return "it was closed; the next page opens another"
 
-        return Finding(
+        return HealthFinding(
             key=f"browser:{used.session_id}:{used.pid}",
             domain="browser",
             summary=f"the browser of session {used.session_id} {what}",

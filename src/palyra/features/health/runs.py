@@ -1,7 +1,8 @@
 """What the watchdog sees of runs, approvals and tasks: who has been silent for too long.
 
-A run that waits has no task and is never looked at. One that works is stuck only when nothing came of it for longer than what it
-does may take: a model call by the time a provider is given, a tool by its own limit.
+A run that waits has no task and is never looked at. One that works is stuck only when nothing came
+of it for longer than what it does may take: a model call by the time a provider is given, a tool by
+its own limit.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,14 @@ from palyra.core.errors import NotFound, Unavailable
 from palyra.core.events import ApprovalResolved
 from palyra.core.ids import SYSTEM
 from palyra.core.messages import ModelFailure
-from palyra.features.health.watchdog import Finding, Healing, Moment, Remedy, Told, Watchdog
+from palyra.features.health.watchdog import (
+    Healing,
+    HealthFinding,
+    IncidentNotice,
+    LookTime,
+    Remedy,
+    Watchdog,
+)
 from palyra.features.notices.service import Notices
 from palyra.features.tasks.worker import Tasks
 from palyra.store import approvals, runs, tasks
@@ -40,7 +48,7 @@ class RunsWatched:
         # Runs that nobody had begun at the last look.
         self._unbegun: set[str] = set()
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         _can_be_seen(self._db)
         found = self._working(moment.passed_ms)
         before_ms = moment.now_ms - self._watchdog.settings.run_ms
@@ -52,7 +60,7 @@ class RunsWatched:
         self._unbegun = {run.run_id for run in late}
         return found
 
-    def _working(self, passed_ms: int) -> list[Finding]:
+    def _working(self, passed_ms: int) -> list[HealthFinding]:
         found, seen = [], self._seen
         self._seen = {}
         for vital in self._runs.vitals():
@@ -65,7 +73,7 @@ class RunsWatched:
             found.append(self._silent(vital, silent_ms))
         return found
 
-    def _silent(self, vital: Vital, silent_ms: int) -> Finding:
+    def _silent(self, vital: Vital, silent_ms: int) -> HealthFinding:
         """Reported from the first silent look on, and certain only when it is too long."""
         settings = self._watchdog.settings
         if vital.tools:
@@ -75,9 +83,11 @@ class RunsWatched:
         else:
             allowed_ms = max(settings.run_ms, settings.call_ms)
             what = "the model has said nothing"
-            again = Remedy("ask again", partial(self._ask_again, vital.run_id), wait_ms=settings.run_ms)
+            again = Remedy(
+                "ask again", partial(self._ask_again, vital.run_id), wait_ms=settings.run_ms
+            )
             remedies = (again, again, self._cancel(vital.run_id, "the model hung"))
-        return Finding(
+        return HealthFinding(
             key=f"run:{vital.run_id}",
             domain="run",
             summary=f"run {vital.run_id} is stuck: {what} for {silent_ms // 1000} s",
@@ -93,7 +103,11 @@ class RunsWatched:
             return 0
 
     async def _ask_again(self, run_id: str) -> str:
-        failure = ModelFailure("timeout", "the model said nothing for too long, and the watchdog broke the call off", sent=True)
+        failure = ModelFailure(
+            "timeout",
+            "the model said nothing for too long, and the watchdog broke the call off",
+            sent=True,
+        )
         if self._runs.break_off(run_id, failure):
             return "the call was broken off; the run asks again, or asks another model"
         return "there was no call to break off"
@@ -103,15 +117,22 @@ class RunsWatched:
             run = await self._db.read(lambda tx: runs.find(tx, run_id))
             if run is None:
                 return "the run is gone"
-            return f"the run is {(await self._runs.cancel(run, f'{why}, and the watchdog ended the run')).state}"
+            return (
+                "the run is"
+                f" {(await self._runs.cancel(run, f'{why}, and the watchdog ended the run')).state}"
+            )
 
         return Remedy("cancel the run", cancel)
 
-    def _stranded(self, run: RunRow) -> Finding:
+    def _stranded(self, run: RunRow) -> HealthFinding:
         async def resume() -> str:
-            return "the run goes on" if await self._runs.resume(run.run_id) else "the run needs nothing any more"
+            return (
+                "the run goes on"
+                if await self._runs.resume(run.run_id)
+                else "the run needs nothing any more"
+            )
 
-        return Finding(
+        return HealthFinding(
             key=f"run:{run.run_id}",
             domain="run",
             summary=f"nobody works on run {run.run_id}, though it is in progress",
@@ -120,14 +141,14 @@ class RunsWatched:
             remedies=(Remedy("resume the run", resume),),
         )
 
-    def _not_begun(self, run: RunRow) -> Finding:
+    def _not_begun(self, run: RunRow) -> HealthFinding:
         """Certain at the second look: the one before it may have ended in this moment."""
 
         async def begin() -> str:
             await self._runs.begin_next(run.session_id)
             return "the mailbox goes on"
 
-        return Finding(
+        return HealthFinding(
             key=f"run:{run.run_id}",
             domain="run",
             summary=f"run {run.run_id} was accepted and nobody begins it",
@@ -139,7 +160,9 @@ class RunsWatched:
 
 
 def _can_be_seen(db: Database) -> None:
-    """While nothing can be written, no heartbeat is, and who holds on to a result waits: silence says nothing then."""
+    """While nothing can be written, no heartbeat is, and who holds on to a result waits: silence
+    says nothing then.
+    """
     if db.trouble is not None:
         raise Unavailable("nobody can show that they live while the journal takes nothing")
 
@@ -152,33 +175,56 @@ class ApprovalsWatched:
         self._notices = notices
         self._watchdog = watchdog
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         before_ms = moment.now_ms - self._watchdog.settings.approval_ms
         waiting = await self._db.read(lambda tx: approvals.pending_since(tx, before_ms, _MOST))
         return [self._forgotten(each, self._watchdog.settings, moment.now_ms) for each in waiting]
 
-    def _forgotten(self, approval: Approval, settings: Healing, now_ms: int) -> Finding:
+    def _forgotten(self, approval: Approval, settings: Healing, now_ms: int) -> HealthFinding:
         minutes = (now_ms - approval.requested_ms) // 60_000
-        text = f"{approval.request.tool} has waited for your answer for {minutes} minutes: {approval.request.preview.title}"
+        text = (
+            f"{approval.request.tool} has waited for your answer for {minutes} minutes:"
+            f" {approval.request.preview.title}"
+        )
         key = f"approval:{approval.approval_id}"
         expire = Remedy("expire the approval", partial(self._expire, approval))
-        return Finding(
+        return HealthFinding(
             key=key,
             domain="approval",
-            summary=f"nobody has answered approval {approval.approval_id} ({approval.request.tool})",
+            summary=(
+                f"nobody has answered approval {approval.approval_id} ({approval.request.tool})"
+            ),
             fix="answer it: palyra approvals",
-            remedies=(expire,) if settings.forgotten == "expire" and approval.request.about == "tool" else (),
+            remedies=(
+                (expire,)
+                if settings.forgotten == "expire" and approval.request.about == "tool"
+                else ()
+            ),
             stays=True,
-            told=Told("approval", key, text, "#/approvals", approval.owner),
+            told=IncidentNotice("approval", key, text, "#/approvals", approval.owner),
         )
 
     async def _expire(self, approval: Approval) -> str:
-        """With its notice, in one step. One that was answered meanwhile is Conflict, and stays answered."""
+        """With its notice, in one step. One that was answered meanwhile is Conflict, and stays
+        answered.
+        """
         expired = ApprovalResolved(
-            approval_id=approval.approval_id, call_id=approval.request.call_id, decision="expired", reason="nobody answered in time"
+            approval_id=approval.approval_id,
+            call_id=approval.request.call_id,
+            decision="expired",
+            reason="nobody answered in time",
         )
-        text = f"{approval.request.tool} was denied, because nobody answered: {approval.request.preview.title}"
-        tell = self._notices.telling("approval", f"approval:{approval.approval_id}:expired", text, "#/approvals", to=approval.owner)
+        text = (
+            f"{approval.request.tool} was denied, because nobody answered:"
+            f" {approval.request.preview.title}"
+        )
+        tell = self._notices.telling(
+            "approval",
+            f"approval:{approval.approval_id}:expired",
+            text,
+            "#/approvals",
+            to=approval.owner,
+        )
 
         def step(tx: Tx) -> None:
             agent_approvals.resolve(tx, approval.approval_id, expired, SYSTEM)
@@ -198,7 +244,7 @@ class TasksWatched:
         # When those that were silent at the last look had last been heard of.
         self._silent_since: dict[str, int] = {}
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
         _can_be_seen(self._db)
         found = [] if self._tasks.alive else [self._dead_worker()]
         before_ms = moment.now_ms - self._watchdog.settings.task_ms
@@ -207,27 +253,32 @@ class TasksWatched:
         self._silent_since = {each.task_id: each.heartbeat_ms for each in silent}
         return found
 
-    def _silent(self, task: Task) -> Finding:
-        """One that this worker has in hand may only have slept along with the machine: it has until the next look to stir."""
-        return Finding(
+    def _silent(self, task: Task) -> HealthFinding:
+        """One that this worker has in hand may only have slept along with the machine: it has until
+        the next look to stir.
+        """
+        return HealthFinding(
             key=f"task:{task.task_id}",
             domain="task",
-            summary=f"nothing was heard of task {task.task_id} ({task.kind}) since its worker took it",
+            summary=(
+                f"nothing was heard of task {task.task_id} ({task.kind}) since its worker took it"
+            ),
             fix=f"palyra tasks retry {task.task_id}",
             remedies=(Remedy("put the task back", partial(self._put_back, task)),),
-            certain=not self._tasks.holds(task.task_id) or self._silent_since.get(task.task_id) == task.heartbeat_ms,
+            certain=not self._tasks.holds(task.task_id)
+            or self._silent_since.get(task.task_id) == task.heartbeat_ms,
         )
 
     async def _put_back(self, task: Task) -> str:
         self._tasks.let_go(task.task_id)
         return await self._db.write(partial(self._tasks.recover, left=task))
 
-    def _dead_worker(self) -> Finding:
+    def _dead_worker(self) -> HealthFinding:
         async def revive() -> str:
             self._tasks.start(alone=False)
             return "the queue's worker was started anew"
 
-        return Finding(
+        return HealthFinding(
             key="task:worker",
             domain="worker",
             summary="the worker of the task queue has ended",

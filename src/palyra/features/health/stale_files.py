@@ -1,7 +1,8 @@
-"""What a process that was cut off leaves in the home folder: files that name it, and files it had not finished.
+"""What a process that was cut off leaves in the home folder: files that name it, and files it had
+not finished.
 
-The rule: only what is known by its name and is provably nobody's is ever removed. A file is nobody's when the process it names is
-gone, or when it has not been written to for long.
+The rule: only what is known by its name and is provably nobody's is ever removed. A file is
+nobody's when the process it names is gone, or when it has not been written to for long.
 """
 
 import re
@@ -62,5 +63,7 @@ def _files(home: Path, pattern: str) -> list[Path]:
     for folder in _FOLDERS:
         place = home / folder if folder else home
         if place.is_dir():
-            found += [path for path in place.glob(pattern) if path.is_file() and not path.is_symlink()]
+            found += [
+                path for path in place.glob(pattern) if path.is_file() and not path.is_symlink()
+            ]
     return found

@@ -1,7 +1,9 @@
-"""The watchdog: one timer that looks at everything every so often, opens an incident for what is wrong, and tries to mend it.
+"""The watchdog: one timer that looks at everything every so often, opens an incident for what is
+wrong, and tries to mend it.
 
-Three rules. What is wrong is one incident, however often it is seen. A remedy is on the tape before its effect, and one that did
-not help so many times is not tried again: the owner is told instead. And nothing is concluded from a look that could not see.
+Three rules. What is wrong is one incident, however often it is seen. A remedy is on the tape before
+its effect, and one that did not help so many times is not tried again: the owner is told instead.
+And nothing is concluded from a look that could not see.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from msgspec import Struct
 
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.events import Domain, NoticeAbout, Severity
-from palyra.features.health.doctor import Check
+from palyra.features.health.doctor import DoctorCheck
 from palyra.features.health.incidents import ESCALATED, Incidents
 from palyra.features.health.rows import Incident
 from palyra.system.clock import Clock
@@ -28,7 +30,9 @@ _LONGEST_REMEDY_S = 60.0
 
 
 class Healing(Struct, frozen=True, kw_only=True):
-    """How watchful the daemon is. Times are how long something may be silent before it counts as stuck."""
+    """How watchful the daemon is. Times are how long something may be silent before it counts as
+    stuck.
+    """
 
     mode: Mode = "auto"
     every_ms: int = 30_000
@@ -45,14 +49,16 @@ class Healing(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Remedy:
-    """`apply` says what it did, or raises. What it is for must be gone after `wait_ms`; else it did not help."""
+    """`apply` says what it did, or raises. What it is for must be gone after `wait_ms`; else it did
+    not help.
+    """
 
     name: str
     apply: Callable[[], Awaitable[str]]
     wait_ms: int = 0
 
 
-class Told(NamedTuple):
+class IncidentNotice(NamedTuple):
     """The notice that goes with an incident, where it is not the usual one."""
 
     about: NoticeAbout
@@ -63,11 +69,12 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
+class HealthFinding:
     """Something that is wrong, by a key that begins with the name of who found it.
 
-    `certain` is False while it may still turn out well: then no incident is opened for it, and one that is open stays. `remedies`
-    are tried one after the other, the last one again, `tries` in all. `stays`: a remedy does not make this go away.
+    `certain` is False while it may still turn out well: then no incident is opened for it, and one
+    that is open stays. `remedies` are tried one after the other, the last one again, `tries` in
+    all. `stays`: a remedy does not make this go away.
     """
 
     key: str
@@ -79,17 +86,19 @@ class Finding:
     tries: int = TRIES
     certain: bool = True
     stays: bool = False
-    told: Told | None = None
+    told: IncidentNotice | None = None
 
 
-class Moment(NamedTuple):
-    """When it is, and how much time has passed since the last look. A clock that jumped or a machine that slept count little."""
+class LookTime(NamedTuple):
+    """When it is, and how much time has passed since the last look. A clock that jumped or a
+    machine that slept count little.
+    """
 
     now_ms: int
     passed_ms: int
 
 
-Source = Callable[[Moment], Awaitable[Sequence[Finding]]]
+Source = Callable[[LookTime], Awaitable[Sequence[HealthFinding]]]
 
 
 class Watchdog:
@@ -101,9 +110,9 @@ class Watchdog:
         self.settings = settings
         self.sources: dict[str, Source] = {}
         self._looked_ms = clock.now_ms()
-        self._found: dict[str, Finding] = {}
+        self._found: dict[str, HealthFinding] = {}
         # What could not be recorded when it was found, with how often first aid was given.
-        self._unrecorded: dict[str, tuple[Finding, int]] = {}
+        self._unrecorded: dict[str, tuple[HealthFinding, int]] = {}
         self._looking = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
         self._alarmed: asyncio.Task[None] | None = None
@@ -138,8 +147,6 @@ class Watchdog:
                 # Whatever a look stumbles over, the next one is due.
                 log.exception("a look at the daemon's health failed")
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     async def look(self) -> None:
         """Look once, and mend what may be mended. What was mended at once is closed at once."""
         if self.settings.mode == "disabled":
@@ -148,11 +155,13 @@ class Watchdog:
             now_ms = self._clock.now_ms()
             passed_ms = min(max(0, now_ms - self._looked_ms), 2 * self.settings.every_ms)
             self._looked_ms = now_ms
-            if await self._examine(Moment(now_ms, passed_ms), treat=self.settings.mode == "auto"):
-                await self._examine(Moment(now_ms, 0), treat=False)
+            if await self._examine(LookTime(now_ms, passed_ms), treat=self.settings.mode == "auto"):
+                await self._examine(LookTime(now_ms, 0), treat=False)
 
-    def alarm(self, finding: Finding | None) -> None:
-        """Open an incident for this at once, in memory if the journal does not take it, and look at everything soon."""
+    def alarm(self, finding: HealthFinding | None) -> None:
+        """Open an incident for this at once, in memory if the journal does not take it, and look at
+        everything soon.
+        """
         if finding is None or self.settings.mode == "disabled" or self._timer is None:
             return
         self._unrecorded.setdefault(finding.key, (finding, 0))
@@ -165,17 +174,19 @@ class Watchdog:
         except PalyraError as error:
             log.warning("what is wrong could not be looked at: %s", error.message)
 
-    def _in_mind(self, finding: Finding) -> None:
-        self._incidents.keep_in_mind(finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix)
+    def _in_mind(self, finding: HealthFinding) -> None:
+        self._incidents.keep_in_mind(
+            finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix
+        )
 
     def _recorded(self, key: str) -> None:
         """The journal has this now."""
         self._unrecorded.pop(key, None)
         self._incidents.forget(key)
 
-    async def _examine(self, moment: Moment, *, treat: bool) -> bool:
+    async def _examine(self, moment: LookTime, *, treat: bool) -> bool:
         """Whether anything was treated."""
-        seeing, found = set(), dict[str, Finding]()
+        seeing, found = set(), dict[str, HealthFinding]()
         for name, source in self.sources.items():
             try:
                 found.update({each.key: each for each in await source(moment)})
@@ -200,7 +211,7 @@ class Watchdog:
                     treated |= await self._treat(its, finding, moment)
         return treated
 
-    async def _open(self, finding: Finding, *, treat: bool) -> Incident | None:
+    async def _open(self, finding: HealthFinding, *, treat: bool) -> Incident | None:
         if not finding.certain:
             return None
         try:
@@ -216,8 +227,9 @@ class Watchdog:
             await self._hold(finding, error, treat=treat)
             return None
 
-    async def _hold(self, finding: Finding, error: PalyraError, *, treat: bool) -> None:
-        """The journal takes nothing now. What is wrong is remembered here, and what may help is tried all the same.
+    async def _hold(self, finding: HealthFinding, error: PalyraError, *, treat: bool) -> None:
+        """The journal takes nothing now. What is wrong is remembered here, and what may help is
+        tried all the same.
 
         If it helped as far as that, the incident is opened after all, with what was tried.
         """
@@ -235,12 +247,22 @@ class Watchdog:
             said, worked = str(failed), False
         log.warning("first aid for what cannot be recorded: %s", said)
         incident = await self._incidents.open(
-            finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix, told=finding.told
+            finding.domain,
+            finding.key,
+            finding.summary,
+            severity=finding.severity,
+            fix=finding.fix,
+            told=finding.told,
         )
         self._recorded(finding.key)
         if incident is not None:
             incident = await self._incidents.begin(incident, remedy.name)
-            await self._incidents.settle(incident, remedy.name, worked=worked, detail=f"{said} (before this could be recorded)")
+            await self._incidents.settle(
+                incident,
+                remedy.name,
+                worked=worked,
+                detail=f"{said} (before this could be recorded)",
+            )
 
     async def _catch_up(self) -> None:
         """Record what could not be recorded when it happened, also if it is over by now."""
@@ -249,29 +271,40 @@ class Watchdog:
                 continue
             try:
                 await self._incidents.open(
-                    finding.domain, key, finding.summary, severity=finding.severity, fix=finding.fix, told=finding.told
+                    finding.domain,
+                    key,
+                    finding.summary,
+                    severity=finding.severity,
+                    fix=finding.fix,
+                    told=finding.told,
                 )
                 await self._incidents.close(key, "it was over before it could be recorded")
             except Unavailable:
                 return
             self._recorded(key)
 
-    # --- mending ------------------------------------------------------------------------------------------------------
-
-    async def _treat(self, incident: Incident, finding: Finding, moment: Moment) -> bool:
+    async def _treat(self, incident: Incident, finding: HealthFinding, moment: LookTime) -> bool:
         """Try the next remedy if one is due; whether one was tried."""
-        if not finding.remedies or not finding.certain or any(each.remedy == ESCALATED for each in incident.tried):
+        if (
+            not finding.remedies
+            or not finding.certain
+            or any(each.remedy == ESCALATED for each in incident.tried)
+        ):
             return False
         last = incident.tried[-1] if incident.tried else None
         if last is not None and last.result == "begun":
             detail = "the daemon stopped while this was tried"
-            incident = await self._incidents.settle(incident, last.remedy, worked=False, detail=detail)
+            incident = await self._incidents.settle(
+                incident, last.remedy, worked=False, detail=detail
+            )
         remedy = finding.remedies[min(incident.attempts, len(finding.remedies) - 1)]
         if last is not None and moment.now_ms - last.time_ms < remedy.wait_ms:
             return False
         if incident.attempts >= finding.tries:
             if not finding.stays or any(each.result == "failed" for each in incident.tried):
-                await self._incidents.escalate(incident, f"{incident.attempts} attempts did not help, and no more are made")
+                await self._incidents.escalate(
+                    incident, f"{incident.attempts} attempts did not help, and no more are made"
+                )
             return False
         await self._apply(incident, remedy)
         return True
@@ -293,15 +326,21 @@ class Watchdog:
         await self._incidents.settle(incident, remedy.name, worked=worked, detail=detail)
         return detail
 
-    def check(self) -> Check:
+    def check(self) -> DoctorCheck:
         """For the doctor."""
         mode = self.settings.mode
         if mode == "disabled":
             fix = "palyra config set healing.mode auto"
-            return Check(id="watchdog", title="watchdog", state="warn", detail="switched off by healing.mode", fix=fix)
+            return DoctorCheck(
+                id="watchdog",
+                title="watchdog",
+                state="warn",
+                detail="switched off by healing.mode",
+                fix=fix,
+            )
         how = "mends what it can" if mode == "auto" else "only reports"
         detail = f"looks every {self.settings.every_ms // 1000} s and {how}"
-        return Check(id="watchdog", title="watchdog", state="ok", detail=detail)
+        return DoctorCheck(id="watchdog", title="watchdog", state="ok", detail=detail)
 
     @property
     def looked_ms(self) -> int:
@@ -314,17 +353,22 @@ class Watchdog:
         return [key for key, finding in self._found.items() if finding.remedies]
 
     async def treat(self, incident_id: str) -> str:
-        """Try the first remedy of an open incident because a person wants it, whatever the mode; what came of it."""
+        """Try the first remedy of an open incident because a person wants it, whatever the mode;
+        what came of it.
+        """
         async with self._looking:
             incident = await self._incidents.get(incident_id)
             if incident.closed_ms:
                 raise Conflict("this incident is closed already", incident_id=incident_id)
             finding = self._found.get(incident.key)
             if finding is None or not finding.remedies:
-                raise NotFound(f"there is no remedy for this: {incident.fix or incident.summary}", incident_id=incident_id)
+                raise NotFound(
+                    f"there is no remedy for this: {incident.fix or incident.summary}",
+                    incident_id=incident_id,
+                )
             said = await self._apply(incident, finding.remedies[0])
             self._looked_ms = self._clock.now_ms()
-            await self._examine(Moment(self._looked_ms, 0), treat=False)
+            await self._examine(LookTime(self._looked_ms, 0), treat=False)
             return said
 
 
@@ -345,4 +389,8 @@ def _over(incident: Incident) -> str:
     last = tried[-1]
     if last.result == "begun":
         return f"it is over; the daemon stopped while it tried to {last.remedy}"
-    return f"it is over after: {last.remedy}" if last.result == "done" else "it went away, though what was tried had failed"
+    return (
+        f"it is over after: {last.remedy}"
+        if last.result == "done"
+        else "it went away, though what was tried had failed"
+    )

@@ -1,7 +1,8 @@
-"""What accepting does, and what takes it back: an item of memory, a quarantined skill, a file of policies.
+"""What accepting does, and what takes it back: an item of memory, a quarantined skill, a file of
+policies.
 
-The rule: everything here can be done twice. A crash in between is finished at the next start, and what is taken back is gone from
-where the next prompt or the next decision would look.
+The rule: everything here can be done twice. A crash in between is finished at the next start, and
+what is taken back is gone from where the next prompt or the next decision would look.
 """
 
 import os
@@ -18,7 +19,7 @@ from palyra.features.memory.rows import items
 from palyra.features.memory.rows.items import On
 from palyra.features.memory.service import Memory, Origin
 from palyra.features.skills import package
-from palyra.features.skills.registry import Shelf
+from palyra.features.skills.registry import SkillRegistry
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay import suite
 from palyra.policy import change_log
@@ -27,18 +28,20 @@ from palyra.store.database import Database, Tx
 from palyra.system.thread_pool import everyday
 
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
-_OF_PROJECT = re.compile(r"^(?:in|for)?\s*this\s+(?:project|repo|repository|codebase|workspace)\b", re.IGNORECASE)
+_OF_PROJECT = re.compile(
+    r"^(?:in|for)?\s*this\s+(?:project|repo|repository|codebase|workspace)\b", re.IGNORECASE
+)
 _LONGEST_SLUG = 30
 _HEADING = (
-    "// Learned from what you approved again and again. Roll it back with `palyra learn rollback {id}`, or delete this file.\n"
+    "// Learned from what you approved again and again. Roll it back with `palyra learn rollback"
+    " {id}`, or delete this file.\n"
 )
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-
 def item_of(memory_verbs: Memory, candidate: Candidate, where: Where, *, by_a_person: bool) -> Item:
-    """What would be remembered. What a person accepted holds; what nobody looked at may come back as waiting for a look."""
+    """What would be remembered. What a person accepted holds; what nobody looked at may come back
+    as waiting for a look.
+    """
     scope: ScopeKind = "principal"
     if where.channel:
         scope = "channel"
@@ -52,12 +55,16 @@ def item_of(memory_verbs: Memory, candidate: Candidate, where: Where, *, by_a_pe
         pinned=candidate.kind == "preference",
     )
     positions = (candidate.position, *(each.position for each in candidate.evidence))
-    item = memory_verbs.prepared(where, new, Origin("learned", candidate.label, tuple(each for each in positions if each)))
+    item = memory_verbs.prepared(
+        where, new, Origin("learned", candidate.label, tuple(each for each in positions if each))
+    )
     return msgspec.structs.replace(item, state="active", why="") if by_a_person else item
 
 
 def remember(tx: Tx, candidate: Candidate, item: Item) -> Effect:
-    """In the step that says it was applied. What is known already stays as it is, and is not this candidate's to take back."""
+    """In the step that says it was applied. What is known already stays as it is, and is not this
+    candidate's to take back.
+    """
     on = On(candidate.owner)
     if items.known(tx, item) is not None:
         return Effect()
@@ -70,7 +77,9 @@ def remember(tx: Tx, candidate: Candidate, item: Item) -> Effect:
 
 
 def forget(tx: Tx, candidate: Candidate) -> None:
-    """In the step that says it was rolled back. What a person changed or removed since is theirs."""
+    """In the step that says it was rolled back. What a person changed or removed since is
+    theirs.
+    """
     on, effect = On(candidate.owner), candidate.effect
     item = _found(tx, candidate.owner, effect.memory_id)
     if item is None or item.state not in ("active", "review"):
@@ -95,16 +104,14 @@ def _found(tx: Tx, owner: str, memory_id: str) -> Item | None:
         return None
 
 
-# --- skills -----------------------------------------------------------------------------------------------------------
-
-
 class Procedures:
-    """A procedure as a skill that nobody vouches for yet, and the runs it comes from as its regression tests.
+    """A procedure as a skill that nobody vouches for yet, and the runs it comes from as its
+    regression tests.
 
     The runs lie beside the skill, not in it: they are private, and a skill can be given away.
     """
 
-    def __init__(self, db: Database, shelf: Shelf, tests: Path) -> None:
+    def __init__(self, db: Database, shelf: SkillRegistry, tests: Path) -> None:
         self._db = db
         self._shelf = shelf
         self._tests = tests
@@ -126,7 +133,9 @@ class Procedures:
         folder = self.tests_of(candidate)
         for run_id in candidate.runs[-2:]:
             try:
-                recording = await self._db.read(lambda tx, wanted=run_id: recordings.read(tx, wanted, candidate.owner))  # type: ignore[misc]
+                recording = await self._db.read(
+                    lambda tx, wanted=run_id: recordings.read(tx, wanted, candidate.owner)
+                )  # type: ignore[misc]
                 await everyday.do(suite.keep, recording, folder)
             except (Conflict, NotFound):
                 continue
@@ -139,7 +148,11 @@ class Procedures:
 
 
 def skill_name(candidate: Candidate) -> str:
-    slug = _NO_SLUG.sub("-", candidate.content.partition(":")[0].casefold()).strip("-")[:_LONGEST_SLUG].strip("-")
+    slug = (
+        _NO_SLUG.sub("-", candidate.content.partition(":")[0].casefold())
+        .strip("-")[:_LONGEST_SLUG]
+        .strip("-")
+    )
     return f"learned-{slug or 'procedure'}-{candidate.candidate_id[-6:].casefold()}"
 
 
@@ -147,12 +160,16 @@ def skill_text(candidate: Candidate) -> str:
     """SKILL.md: what it is for, and the steps."""
     task = candidate.content.partition(":")[0]
     shown = "".join(char for char in task if char.isprintable())
-    description = msgspec.json.encode(f"Steps that worked {len(candidate.runs)} times for: {shown}").decode()
-    steps = "\n".join(f"{number}. {procedures.worded(step)}" for number, step in enumerate(candidate.steps, 1))
+    description = msgspec.json.encode(
+        f"Steps that worked {len(candidate.runs)} times for: {shown}"
+    ).decode()
+    steps = "\n".join(
+        f"{number}. {procedures.worded(step)}" for number, step in enumerate(candidate.steps, 1)
+    )
     return (
-        f"---\nname: {skill_name(candidate)}\ndescription: {description}\n---\n"
-        f"# {shown}\n\nThese calls succeeded in this order; `{procedures.OPEN}` is what was different each time.\n\n"
-        f"{steps}\n\nLearned as candidate {candidate.candidate_id}.\n"
+        f"---\nname: {skill_name(candidate)}\ndescription: {description}\n---\n# {shown}\n\nThese"
+        f" calls succeeded in this order; `{procedures.OPEN}` is what was different each"
+        f" time.\n\n{steps}\n\nLearned as candidate {candidate.candidate_id}.\n"
     )
 
 
@@ -163,11 +180,10 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-# --- policies ---------------------------------------------------------------------------------------------------------
-
-
 class Permits:
-    """A permit as a file of its own in the folder of policies: validated before, written whole, removed whole."""
+    """A permit as a file of its own in the folder of policies: validated before, written whole,
+    removed whole.
+    """
 
     def __init__(self, db: Database, policy: PolicyStore, folder: Path) -> None:
         self._db = db
@@ -209,7 +225,8 @@ class Permits:
             await change_log.record(self._db, by, change)
         if change.problems:
             raise ConfigInvalid(
-                "the folder of policies has problems, so the last good set stays in force: see `palyra policy check`",
+                "the folder of policies has problems, so the last good set stays in force: see"
+                " `palyra policy check`",
                 problems=[str(problem) for problem in change.problems],
             )
 
@@ -219,7 +236,9 @@ def file_name(candidate: Candidate) -> str:
 
 
 def policy_text(candidate: Candidate) -> str:
-    named = candidate.cedar.replace('@id("learned")', f'@id("learned-{candidate.candidate_id.casefold()}")', 1)
+    named = candidate.cedar.replace(
+        '@id("learned")', f'@id("learned-{candidate.candidate_id.casefold()}")', 1
+    )
     return _HEADING.format(id=candidate.candidate_id) + named
 
 
@@ -238,7 +257,10 @@ def _write(path: Path, text: str) -> None:
 def _take_away(path: Path, text: str) -> None:
     try:
         if path.read_text("utf-8") != text:
-            raise Conflict(f"{path.name} was changed by hand: look at it, and remove it yourself", file=path.name)
+            raise Conflict(
+                f"{path.name} was changed by hand: look at it, and remove it yourself",
+                file=path.name,
+            )
     except FileNotFoundError:
         return
     os.unlink(path)

@@ -1,7 +1,8 @@
-"""From findings to candidates, in one step: known ones are strengthened, conflicts seen, thresholds held, the sure ones applied.
+"""From findings to candidates, in one step: known ones are strengthened, conflicts seen, thresholds
+held, the sure ones applied.
 
-The rule: nothing is applied that nobody looked at unless the owner said it, above the threshold, without a conflict, and memory
-itself would take it without a look.
+The rule: nothing is applied that nobody looked at unless the owner said it, above the threshold,
+without a conflict, and memory itself would take it without a look.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import msgspec
 from palyra.core import labels
 from palyra.core.ids import SYSTEM
 from palyra.features.learning import apply, model, rows, rules
-from palyra.features.learning.model import MOST_CANDIDATES, Candidate, Finding, Thresholds
+from palyra.features.learning.model import MOST_CANDIDATES, Candidate, LearningFinding, Thresholds
 from palyra.features.memory import words
 from palyra.features.memory.model import Item, Where
 from palyra.features.memory.rows import index
@@ -25,24 +26,26 @@ _REPEATED_BPS = 800
 _MOST_BPS = 9_900
 
 
-class Compared(NamedTuple):
+class ComparedFinding(NamedTuple):
     """A finding with the item of memory that says otherwise, if one does."""
 
-    finding: Finding
+    finding: LearningFinding
     conflicts_with: str = ""
 
 
-def best(findings: Sequence[Finding]) -> list[Finding]:
+def best(findings: Sequence[LearningFinding]) -> list[LearningFinding]:
     """As many as one reflection may keep, the surest first; of several about the same the last."""
     last = {(each.kind, each.about or each.content): each for each in findings}
     return sorted(last.values(), key=lambda each: -each.confidence_bps)[:MOST_CANDIDATES]
 
 
-def compare(tx: Tx, where: Where, finding: Finding) -> Compared | None:
-    """Look a finding up in what is remembered; None if that says the same. A search takes its time: this is for a reader."""
+def compare(tx: Tx, where: Where, finding: LearningFinding) -> ComparedFinding | None:
+    """Look a finding up in what is remembered; None if that says the same. A search takes its time:
+    this is for a reader.
+    """
     partitions = index.visible(tx, where) if _remembers(finding) else []
     if not partitions:
-        return Compared(finding)
+        return ComparedFinding(finding)
     key = words.same_key(finding.content)
     other = ""
     for each in rows_search.search(tx, partitions, finding.content, _MOST_COMPARED):
@@ -50,14 +53,14 @@ def compare(tx: Tx, where: Where, finding: Finding) -> Compared | None:
             return None
         if not other and finding.about and rules.about(each.item.text) == finding.about:
             other = each.item.memory_id
-    return Compared(finding, other)
+    return ComparedFinding(finding, other)
 
 
-def _remembers(finding: Finding) -> bool:
+def _remembers(finding: LearningFinding) -> bool:
     return finding.kind in ("fact", "preference")
 
 
-class Keeper:
+class CandidateWriter:
     """One step's work. `item_of` says what would be remembered, `new_id` names what is new."""
 
     def __init__(
@@ -76,39 +79,63 @@ class Keeper:
         self._new_id = new_id
         self._run_id = run_id
 
-    def keep(self, compared: Sequence[Compared]) -> list[Candidate]:
+    def keep(self, compared: Sequence[ComparedFinding]) -> list[Candidate]:
         """The candidates that these findings are or became."""
-        return [kept for each in compared if (kept := self._one(each.finding, each.conflicts_with)) is not None]
+        return [
+            kept
+            for each in compared
+            if (kept := self._one(each.finding, each.conflicts_with)) is not None
+        ]
 
-    def _one(self, finding: Finding, conflicts_with: str) -> Candidate | None:
+    def _one(self, finding: LearningFinding, conflicts_with: str) -> Candidate | None:
         known = rows.same(self._tx, self._where.principal, finding)
         if known is not None:
             return self._again(known, finding)
         candidate = rows.propose(self._tx, self._candidate(finding, conflicts_with))
-        for older in rows.about_same(self._tx, candidate.owner, finding) if _remembers(finding) else ():
+        for older in (
+            rows.about_same(self._tx, candidate.owner, finding) if _remembers(finding) else ()
+        ):
             if older.candidate_id != candidate.candidate_id:
-                rows.settle(self._tx, older, "conflict", SYSTEM, f"something else was said later: {candidate.candidate_id}")
+                rows.settle(
+                    self._tx,
+                    older,
+                    "conflict",
+                    SYSTEM,
+                    f"something else was said later: {candidate.candidate_id}",
+                )
         return self._settled(candidate, finding)
 
-    def _settled(self, candidate: Candidate, finding: Finding) -> Candidate:
+    def _settled(self, candidate: Candidate, finding: LearningFinding) -> Candidate:
         """The first move of a candidate, and all that follows from it at once."""
         tx = self._tx
         move = model.first_move(finding, self._thresholds)
         if move == "suppress":
             return rows.settle(tx, candidate, "suppress", SYSTEM, "not sure enough to ask")
         if candidate.conflicts_with:
-            return rows.settle(tx, candidate, "conflict", SYSTEM, f"memory {candidate.conflicts_with} says otherwise")
+            return rows.settle(
+                tx,
+                candidate,
+                "conflict",
+                SYSTEM,
+                f"memory {candidate.conflicts_with} says otherwise",
+            )
         if move == "hold":
             return rows.settle(tx, candidate, "hold", SYSTEM, _why_held(finding, self._thresholds))
         item = self._item_of(candidate)
         if item.state != "active":
             return rows.settle(tx, candidate, "hold", SYSTEM, item.why)
-        accepted = rows.settle(tx, candidate, "accept", SYSTEM, "sure enough to be applied at once", automatic=True)
+        accepted = rows.settle(
+            tx, candidate, "accept", SYSTEM, "sure enough to be applied at once", automatic=True
+        )
         effect = apply.remember(tx, accepted, item)
-        return rows.settle(tx, accepted, "apply", SYSTEM, "sure enough to be applied at once", effect=effect)
+        return rows.settle(
+            tx, accepted, "apply", SYSTEM, "sure enough to be applied at once", effect=effect
+        )
 
-    def _again(self, known: Candidate, finding: Finding) -> Candidate | None:
-        """It was found before: more evidence makes it surer, once for each entry. A person's no stands."""
+    def _again(self, known: Candidate, finding: LearningFinding) -> Candidate | None:
+        """It was found before: more evidence makes it surer, once for each entry. A person's no
+        stands.
+        """
         seen = {(each.session_id, each.seq) for each in known.evidence}
         fresh = [each for each in finding.evidence if (each.session_id, each.seq) not in seen]
         if not fresh or known.state in ("applied", "accepted", "rejected", "rolled_back"):
@@ -119,14 +146,21 @@ class Keeper:
             evidence=model.more_evidence(known.evidence, finding.evidence),
             runs=tuple(dict.fromkeys((*known.runs, *finding.runs))),
             label=labels.join([known.label, finding.label]),
-            confidence_bps=bps if finding.kind in ("procedure", "policy") else min(_MOST_BPS, bps + _REPEATED_BPS),
+            confidence_bps=(
+                bps
+                if finding.kind in ("procedure", "policy")
+                else min(_MOST_BPS, bps + _REPEATED_BPS)
+            ),
         )
         stronger = rows.propose(self._tx, stronger)
-        if stronger.state == "suppressed" and stronger.confidence_bps >= self._thresholds.of(stronger.kind).review_bps:
+        if (
+            stronger.state == "suppressed"
+            and stronger.confidence_bps >= self._thresholds.of(stronger.kind).review_bps
+        ):
             return rows.settle(self._tx, stronger, "hold", SYSTEM, "said more than once")
         return stronger
 
-    def _candidate(self, finding: Finding, conflicts_with: str) -> Candidate:
+    def _candidate(self, finding: LearningFinding, conflicts_with: str) -> Candidate:
         return Candidate(
             candidate_id=self._new_id(),
             owner=self._where.principal,
@@ -149,13 +183,19 @@ class Keeper:
         )
 
 
-def _why_held(finding: Finding, thresholds: Thresholds) -> str:
+def _why_held(finding: LearningFinding, thresholds: Thresholds) -> str:
     if finding.label.integrity == "untrusted":
-        return "comes from untrusted content: " + (", ".join(finding.label.sources) or "source unknown")
+        return "comes from untrusted content: " + (
+            ", ".join(finding.label.sources) or "source unknown"
+        )
     if finding.kind in ("procedure", "policy"):
         return f"a {finding.kind} is never applied by itself"
     if finding.risk == "high":
         return "looks like an instruction to the agent"
     if finding.risk == "medium":
         return "a program sent it: nobody is known to have typed it"
-    return "" if finding.confidence_bps < thresholds.of(finding.kind).auto_bps else "applying by itself is off in the config"
+    return (
+        ""
+        if finding.confidence_bps < thresholds.of(finding.kind).auto_bps
+        else "applying by itself is off in the config"
+    )

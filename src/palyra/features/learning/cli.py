@@ -9,14 +9,27 @@ from msgspec import Struct
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.features.learning.model import Candidate, Thresholds
 
-_STATES = ("waiting", "pending_review", "conflicted", "applied", "suppressed", "rejected", "rolled_back", "all")
+_STATES = (
+    "waiting",
+    "pending_review",
+    "conflicted",
+    "applied",
+    "suppressed",
+    "rejected",
+    "rolled_back",
+    "all",
+)
 _KINDS = ("any", "fact", "preference", "procedure", "policy")
 _PAGE = 500
 
-learn = group("learn", "What was learned: list, show, accept, reject, rollback, reflect, settings.", default="list")
+learn = group(
+    "learn",
+    "What was learned: list, show, accept, reject, rollback, reflect, settings.",
+    default="list",
+)
 
 
 class _List(Struct):
@@ -53,7 +66,7 @@ class _Settings(Struct):
 @click.option("--state", "wanted", type=click.Choice(_STATES), default="waiting", show_default=True)
 @click.option("--kind", type=click.Choice(_KINDS), default="any", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
-def list_(state: State, wanted: str, kind: str, limit: int) -> None:
+def list_(state: CliState, wanted: str, kind: str, limit: int) -> None:
     page = state.api.get("/v1/candidates", _List, state=wanted, kind=kind, limit=limit)
     if state.out.as_json:
         state.out.json(page)
@@ -62,20 +75,27 @@ def list_(state: State, wanted: str, kind: str, limit: int) -> None:
         _table(state, page.candidates)
     if wanted == "waiting":
         _applied(state)
-        state.out.note("palyra learn show ID, then accept ID or reject ID" if page.candidates else "nothing waits for you")
+        state.out.note(
+            "palyra learn show ID, then accept ID or reject ID"
+            if page.candidates
+            else "nothing waits for you"
+        )
 
 
-def _applied(state: State) -> None:
+def _applied(state: CliState) -> None:
     """What was applied without asking is shown beside what waits, with the way to take it back."""
     recent = state.api.get("/v1/candidates", _List, state="applied", limit=20).candidates
     for each in recent:
         if each.automatic:
-            state.out.line(f"applied at once: {one_line(each.content, 100)}  (undo: palyra learn rollback {each.candidate_id})")
+            state.out.line(
+                f"applied at once: {one_line(each.content, 100)}  (undo: palyra learn rollback"
+                f" {each.candidate_id})"
+            )
 
 
 @verb(learn, "show", help="Show one candidate: its evidence, and what accepting it would do.")
 @click.argument("candidate_id", metavar="ID")
-def show(state: State, candidate_id: str) -> None:
+def show(state: CliState, candidate_id: str) -> None:
     shown = state.api.get(f"/v1/candidates/{_id(state, candidate_id)}", _Shown)
     if state.out.as_json:
         state.out.json(shown)
@@ -100,48 +120,63 @@ def show(state: State, candidate_id: str) -> None:
             state.out.line(state.out.style(f"{name:>12}", "dim") + f"  {clean(value)}")
     for each in candidate.evidence:
         state.out.line(
-            state.out.style(f"{'said':>12}", "dim") + f"  “{one_line(each.quote, 160)}” (entry {each.seq} of {each.session_id})"
+            state.out.style(f"{'said':>12}", "dim")
+            + f"  “{one_line(each.quote, 160)}” (entry {each.seq} of {each.session_id})"
         )
     if shown.diff:
         state.out.line(clean(shown.diff))
 
 
-@verb(learn, "accept", help="Accept a candidate, which does it: remembers it, installs the skill, adds the policy.")
+@verb(
+    learn,
+    "accept",
+    help="Accept a candidate, which does it: remembers it, installs the skill, adds the policy.",
+)
 @click.argument("candidate_id", metavar="ID")
 @click.argument("text", nargs=-1)
-def accept(state: State, candidate_id: str, text: tuple[str, ...]) -> None:
+def accept(state: CliState, candidate_id: str, text: tuple[str, ...]) -> None:
     path = f"/v1/candidates/{_id(state, candidate_id)}/accept"
-    _say(state, state.api.post(path, Candidate, {"text": " ".join(text)}, timeout_s=120), "accepted")
+    _say(
+        state, state.api.post(path, Candidate, {"text": " ".join(text)}, timeout_s=120), "accepted"
+    )
 
 
 @verb(learn, "reject", help="Reject a candidate. It is not suggested again.")
 @click.argument("candidate_id", metavar="ID")
 @click.option("--reason", default="", metavar="TEXT")
-def reject(state: State, candidate_id: str, reason: str) -> None:
+def reject(state: CliState, candidate_id: str, reason: str) -> None:
     path = f"/v1/candidates/{_id(state, candidate_id)}/reject"
     _say(state, state.api.post(path, Candidate, {"reason": reason}), "rejected")
 
 
-@verb(learn, "rollback", help="Take back what a candidate did. The next prompt knows nothing of it.")
+@verb(
+    learn, "rollback", help="Take back what a candidate did. The next prompt knows nothing of it."
+)
 @click.argument("candidate_id", metavar="ID")
-def rollback(state: State, candidate_id: str) -> None:
+def rollback(state: CliState, candidate_id: str) -> None:
     path = f"/v1/candidates/{_id(state, candidate_id)}/rollback"
     _say(state, state.api.post(path, Candidate, {}, timeout_s=120), "taken back")
 
 
 @verb(learn, "reflect", help="Look now for what can be learned from a finished run.")
 @click.argument("run_id", metavar="RUN")
-def reflect(state: State, run_id: str) -> None:
-    done = state.api.post(f"/v1/runs/{short_ids.run(state.api, run_id)}/reflect", _Reflected, {}, timeout_s=120)
+def reflect(state: CliState, run_id: str) -> None:
+    done = state.api.post(
+        f"/v1/runs/{short_ids.run(state.api, run_id)}/reflect", _Reflected, {}, timeout_s=120
+    )
     if state.out.as_json:
         state.out.json(done)
         return
     _table(state, done.candidates)
-    state.out.note(f"read by {clean(done.found_by)}" + (f"; {clean(done.note)}" if done.note else ""))
+    state.out.note(
+        f"read by {clean(done.found_by)}" + (f"; {clean(done.note)}" if done.note else "")
+    )
 
 
-@verb(learn, "settings", help="Show from which confidence on something is shown, or applied at once.")
-def settings(state: State) -> None:
+@verb(
+    learn, "settings", help="Show from which confidence on something is shown, or applied at once."
+)
+def settings(state: CliState) -> None:
     found = state.api.get("/v1/candidates/settings", _Settings)
     if state.out.as_json:
         state.out.json(found)
@@ -149,26 +184,38 @@ def settings(state: State) -> None:
     rows: list[list[Any]] = []
     for kind in ("fact", "preference", "procedure", "policy"):
         threshold = found.thresholds.of(kind)
-        never = kind in ("procedure", "policy") or threshold.auto_bps > 10_000 or not found.thresholds.automatic
-        rows.append([kind, f"{threshold.review_bps:,}", "never" if never else f"{threshold.auto_bps:,}"])
+        never = (
+            kind in ("procedure", "policy")
+            or threshold.auto_bps > 10_000
+            or not found.thresholds.automatic
+        )
+        rows.append(
+            [kind, f"{threshold.review_bps:,}", "never" if never else f"{threshold.auto_bps:,}"]
+        )
     state.out.table(["kind", "shown from (bps)", "applied at once from"], rows)
     on = "after each run" if found.enabled else "only on demand"
-    state.out.line(f"read {on} by {found.model or 'rules'}, a session at most every {found.cooldown_ms // 60_000} minutes,")
-    state.out.line(f"with at most {found.budget_tokens:,} tokens and {found.most_candidates} candidates each time")
+    state.out.line(
+        f"read {on} by {found.model or 'rules'}, a session at most every"
+        f" {found.cooldown_ms // 60_000} minutes,"
+    )
+    state.out.line(
+        f"with at most {found.budget_tokens:,} tokens and {found.most_candidates} candidates each"
+        " time"
+    )
     state.out.note("change them with palyra config set learning.NAME VALUE")
 
 
-# --- shared -----------------------------------------------------------------------------------------------------------
-
-
-def _id(state: State, given: str) -> str:
+def _id(state: CliState, given: str) -> str:
     def listed() -> Iterator[str]:
-        return (each.candidate_id for each in state.api.get("/v1/candidates", _List, state="all", limit=_PAGE).candidates)
+        return (
+            each.candidate_id
+            for each in state.api.get("/v1/candidates", _List, state="all", limit=_PAGE).candidates
+        )
 
     return short_ids.candidate(given, listed)
 
 
-def _table(state: State, found: list[Candidate]) -> None:
+def _table(state: CliState, found: list[Candidate]) -> None:
     rows = [
         [
             each.candidate_id,
@@ -192,11 +239,15 @@ def _became(candidate: Candidate) -> str:
     return f"the policy file {effect.file}" if effect.file else ""
 
 
-def _say(state: State, candidate: Candidate, done: str) -> None:
+def _say(state: CliState, candidate: Candidate, done: str) -> None:
     if state.out.as_json:
         state.out.json(candidate)
         return
     became = _became(candidate) if candidate.state == "applied" else ""
-    state.out.line(f"{done}: {one_line(candidate.content, 160)}" + (f"  → {clean(became)}" if became else ""))
+    state.out.line(
+        f"{done}: {one_line(candidate.content, 160)}" + (f"  → {clean(became)}" if became else "")
+    )
     if candidate.state == "applied" and candidate.effect.skill:
-        state.out.note(f"it is quarantined: look at it, then palyra skills enable {candidate.effect.skill}")
+        state.out.note(
+            f"it is quarantined: look at it, then palyra skills enable {candidate.effect.skill}"
+        )

@@ -1,4 +1,5 @@
-"""Feeds the queue with sessions to reflect on. A completed run only sets a flag; what follows is one step for all of them together.
+"""Feeds the queue with sessions to reflect on. A completed run only sets a flag; what follows is
+one step for all of them together.
 
 The rule: a run never waits for learning, and nothing wakes up that has nothing to do.
 """
@@ -35,7 +36,9 @@ class Feeder:
             self._task = asyncio.create_task(self._run())
 
     def use(self, settings: LearningSettings) -> None:
-        """Other settings from now on. What ended while it was switched off is read when it is switched on."""
+        """Other settings from now on. What ended while it was switched off is read when it is
+        switched on.
+        """
         resumed = settings.enabled and not self._settings.enabled
         self._settings = settings
         if resumed:
@@ -62,9 +65,16 @@ class Feeder:
                 self._due = True
 
     def _feed(self, tx: Tx) -> bool:
-        """One step: the sessions with new runs, each not before its cooldown is over. Whether there is more."""
+        """One step: the sessions with new runs, each not before its cooldown is over. Whether there
+        is more.
+        """
         fed, more = rows.feed(tx, _AT_ONCE)
         for each in fed:
             last_ms = rows.reflected_ms(tx, each.session_id)
-            feed(tx, each.session_id, each.owner, last_ms + self._settings.cooldown_ms if last_ms else 0)
+            feed(
+                tx,
+                each.session_id,
+                each.owner,
+                last_ms + self._settings.cooldown_ms if last_ms else 0,
+            )
         return more

@@ -4,11 +4,17 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
-from palyra.features.learning.model import LONGEST_CONTENT, STATES, WAITING, CandidateKind, CandidateState
+from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
+from palyra.features.learning.model import (
+    LONGEST_CONTENT,
+    STATES,
+    WAITING,
+    CandidateKind,
+    CandidateState,
+)
 
 
-class Listing(Input, frozen=True, kw_only=True):
+class CandidateListQuery(Input, frozen=True, kw_only=True):
     """`waiting` are those that a person is asked about."""
 
     state: CandidateState | Literal["waiting", "all"] = "waiting"
@@ -33,33 +39,49 @@ def _states(wanted: str) -> tuple[CandidateState, ...]:
     return tuple(state for state in STATES if wanted in ("all", state))
 
 
-async def listing(call: Call[Listing, Nothing]) -> Answer:
+async def listing(call: ApiCall[CandidateListQuery, Nothing]) -> HttpResponse:
     query = call.query
     kinds = () if query.kind == "any" else (query.kind,)
-    return ok(await call.parts.learning.listing(call.principal, _states(query.state), kinds, query.before, query.limit))
+    return ok(
+        await call.parts.learning.listing(
+            call.principal, _states(query.state), kinds, query.before, query.limit
+        )
+    )
 
 
-async def settings(call: Call[Nothing, Nothing]) -> Answer:
+async def settings(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(call.parts.learning.settings)
 
 
-async def show(call: Call[Nothing, Nothing]) -> Answer:
+async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.learning.show(call.principal, call.path["candidate_id"]))
 
 
-async def accept(call: Call[Nothing, Accepting]) -> Answer:
+async def accept(call: ApiCall[Nothing, Accepting]) -> HttpResponse:
     governs = call.token.scope == "owner"
-    return ok(await call.parts.learning.accept(call.principal, call.path["candidate_id"], call.body.text, governs=governs))
+    return ok(
+        await call.parts.learning.accept(
+            call.principal, call.path["candidate_id"], call.body.text, governs=governs
+        )
+    )
 
 
-async def reject(call: Call[Nothing, Rejecting]) -> Answer:
-    return ok(await call.parts.learning.reject(call.principal, call.path["candidate_id"], call.body.reason))
+async def reject(call: ApiCall[Nothing, Rejecting]) -> HttpResponse:
+    return ok(
+        await call.parts.learning.reject(
+            call.principal, call.path["candidate_id"], call.body.reason
+        )
+    )
 
 
-async def roll_back(call: Call[Nothing, Nothing]) -> Answer:
+async def roll_back(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     governs = call.token.scope == "owner"
-    return ok(await call.parts.learning.roll_back(call.principal, call.path["candidate_id"], governs=governs))
+    return ok(
+        await call.parts.learning.roll_back(
+            call.principal, call.path["candidate_id"], governs=governs
+        )
+    )
 
 
-async def reflect(call: Call[Nothing, Nothing]) -> Answer:
+async def reflect(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.learning.reflect(call.principal, call.path["run_id"]))

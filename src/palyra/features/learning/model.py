@@ -1,7 +1,8 @@
-"""What was learned from a run and not believed yet: a candidate, where it comes from, and the one table of its review.
+"""What was learned from a run and not believed yet: a candidate, where it comes from, and the one
+table of its review.
 
-The rule: only what the owner's own words say can be applied by itself, and only above a threshold; everything else is a
-suggestion. Whatever was applied can be taken back.
+The rule: only what the owner's own words say can be applied by itself, and only above a threshold;
+everything else is a suggestion. Whatever was applied can be taken back.
 """
 
 from typing import Any, Literal
@@ -26,8 +27,18 @@ _MOST_EVIDENCE = 16
 
 # The review, whole: from a state, by a move, into a state. What is not here cannot happen.
 TABLE: dict[CandidateState, dict[Move, CandidateState]] = {
-    "proposed": {"hold": "pending_review", "suppress": "suppressed", "conflict": "conflicted", "accept": "accepted"},
-    "suppressed": {"hold": "pending_review", "conflict": "conflicted", "accept": "accepted", "reject": "rejected"},
+    "proposed": {
+        "hold": "pending_review",
+        "suppress": "suppressed",
+        "conflict": "conflicted",
+        "accept": "accepted",
+    },
+    "suppressed": {
+        "hold": "pending_review",
+        "conflict": "conflicted",
+        "accept": "accepted",
+        "reject": "rejected",
+    },
     "pending_review": {"conflict": "conflicted", "accept": "accepted", "reject": "rejected"},
     "conflicted": {"accept": "accepted", "reject": "rejected"},
     # It was said yes to and could not be done: it waits again, with the reason.
@@ -42,7 +53,9 @@ STATES: tuple[CandidateState, ...] = tuple(TABLE)
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """Where it was said: an entry of a session's tape, its position in the journal, and the words."""
+    """Where it was said: an entry of a session's tape, its position in the journal, and the
+    words.
+    """
 
     session_id: str
     seq: int
@@ -50,17 +63,20 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     position: int = 0
 
 
-class Step(Struct, frozen=True, omit_defaults=True):
-    """One step of a procedure: a tool, and its arguments; `…` stands for what was different each time."""
+class ProcedureStep(Struct, frozen=True, omit_defaults=True):
+    """One step of a procedure: a tool, and its arguments; `…` stands for what was different each
+    time.
+    """
 
     tool: str
     arguments: dict[str, Any] = {}
 
 
-class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LearningFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that rules or a model found in a tape.
 
-    `about` names what it is about without the value it gives, so that another value for the same is seen as a conflict.
+    `about` names what it is about without the value it gives, so that another value for the same is
+    seen as a conflict.
     """
 
     kind: CandidateKind
@@ -71,7 +87,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     label: Label = CLEAN
     memory_kind: MemoryKind = "fact"
     about: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ProcedureStep, ...] = ()
     # Of a procedure: the runs in which it succeeded. Of a policy: the text of the permit.
     runs: tuple[str, ...] = ()
     cedar: str = ""
@@ -80,7 +96,9 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What applying it did, so that it can be taken back: an item of memory, a skill, a file of policies."""
+    """What applying it did, so that it can be taken back: an item of memory, a skill, a file of
+    policies.
+    """
 
     memory_id: str = ""
     # The item whose place it took.
@@ -90,9 +108,11 @@ class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The same on disk, on the wire and on the screen. `conflicts_with` is the item of memory that says otherwise.
+    """The same on disk, on the wire and on the screen. `conflicts_with` is the item of memory that
+    says otherwise.
 
-    `automatic`: nobody was asked before it was applied. `doing` is set while files are being brought into line.
+    `automatic`: nobody was asked before it was applied. `doing` is set while files are being
+    brought into line.
     """
 
     candidate_id: str
@@ -109,7 +129,7 @@ class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     memory_kind: MemoryKind = "fact"
     about: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ProcedureStep, ...] = ()
     runs: tuple[str, ...] = ()
     cedar: str = ""
     found_by: str = "rules"
@@ -150,19 +170,31 @@ def move(state: CandidateState, by: Move, candidate_id: str = "") -> CandidateSt
     if after is None:
         possible = ", ".join(TABLE[state]) or "nothing"
         raise IllegalTransition(
-            f"candidate {candidate_id} is {state}: {by.replace('_', ' ')} is not possible now, only {possible.replace('_', ' ')}"
+            f"candidate {candidate_id} is {state}: {by.replace('_', ' ')} is not possible now, only"
+            f" {possible.replace('_', ' ')}"
         )
     return after
 
 
-def first_move(finding: Finding, thresholds: Thresholds) -> Literal["suppress", "hold", "accept"]:
-    """What becomes of a finding by its confidence. Procedures and policies are never applied by themselves, whatever is configured,
-    nor is what has anything untrusted in it or could do harm."""
+def first_move(
+    finding: LearningFinding, thresholds: Thresholds
+) -> Literal["suppress", "hold", "accept"]:
+    """What becomes of a finding by its confidence. Procedures and policies are never applied by
+    themselves, whatever is configured, nor is what has anything untrusted in it or could do harm.
+    """
     threshold = thresholds.of(finding.kind)
     if finding.confidence_bps < threshold.review_bps:
         return "suppress"
-    harmless = finding.label.integrity == "trusted" and finding.risk == "low" and finding.kind in ("fact", "preference")
-    return "accept" if thresholds.automatic and harmless and finding.confidence_bps >= threshold.auto_bps else "hold"
+    harmless = (
+        finding.label.integrity == "trusted"
+        and finding.risk == "low"
+        and finding.kind in ("fact", "preference")
+    )
+    return (
+        "accept"
+        if thresholds.automatic and harmless and finding.confidence_bps >= threshold.auto_bps
+        else "hold"
+    )
 
 
 def more_evidence(known: tuple[Evidence, ...], found: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

@@ -1,7 +1,8 @@
-"""Facts and preferences found by a model of class `extraction`, if one is configured. If anything goes wrong, rules do it.
+"""Facts and preferences found by a model of class `extraction`, if one is configured. If anything
+goes wrong, rules do it.
 
-The rule: the model is shown what the owner said and nothing from outside, so nothing from outside can speak through it; and what
-it finds must quote the entry it comes from, word for word.
+The rule: the model is shown what the owner said and nothing from outside, so nothing from outside
+can speak through it; and what it finds must quote the entry it comes from, word for word.
 """
 
 import asyncio
@@ -19,11 +20,17 @@ from palyra.core.redaction import Redactor
 from palyra.core.references import unfenced
 from palyra.core.sentences import collapse, cut, normal
 from palyra.features.budgets.model import Spender
-from palyra.features.budgets.service import BudgetQuestion, Budgets, BudgetSpent
-from palyra.features.budgets.turn_cost import Bill, Heard, bill_of, bill_part
+from palyra.features.budgets.service import BudgetQuestion, BudgetService, BudgetSpent
+from palyra.features.budgets.turn_cost import Bill, CallUsage, bill_of, bill_part
 from palyra.features.learning import rules
-from palyra.features.learning.model import BUDGET_TOKENS, LONGEST_CONTENT, MOST_CANDIDATES, Evidence, Finding
-from palyra.features.learning.rules import Said
+from palyra.features.learning.model import (
+    BUDGET_TOKENS,
+    LONGEST_CONTENT,
+    MOST_CANDIDATES,
+    Evidence,
+    LearningFinding,
+)
+from palyra.features.learning.rules import SaidInput
 from palyra.models import usage_estimate
 from palyra.models.routing import Models, Target
 from palyra.system.clock import Clock
@@ -32,7 +39,8 @@ LONGEST_S = 30.0
 _OUTPUT_TOKENS = 400
 _CHARS_PER_TOKEN = 4
 _LEAST_QUOTE = 8
-# So much of what is claimed must stand in what was said; a claim with less of it is the model's own.
+# So much of what is claimed must stand in what was said; a claim with less of it is the model's
+# own.
 _GROUNDED = 0.6
 _UNGROUNDED_BPS = 3_000
 _MOST_BPS = 9_900
@@ -59,17 +67,23 @@ class _Claims(Struct, frozen=True):
 
 
 class Extracted(Struct, frozen=True, kw_only=True):
-    """`findings` None: why the model could not be used stands in `why_not`. `upto`: the last input that was in the budget."""
+    """`findings` None: why the model could not be used stands in `why_not`. `upto`: the last input
+    that was in the budget.
+    """
 
-    findings: list[Finding] | None
+    findings: list[LearningFinding] | None
     why_not: str = ""
     used: ModelUsed | None = None
     upto: int = 0
 
 
 class Extractor:
-    def __init__(self, models: Models, wanted: str, budgets: Budgets, redactor: Redactor, clock: Clock) -> None:
-        """`wanted` is the model of class `extraction` as `provider/model`; empty: rules find everything."""
+    def __init__(
+        self, models: Models, wanted: str, budgets: BudgetService, redactor: Redactor, clock: Clock
+    ) -> None:
+        """`wanted` is the model of class `extraction` as `provider/model`; empty: rules find
+        everything.
+        """
         self._models = models
         self._target = models.find(wanted) if wanted else None
         self._budgets = budgets
@@ -80,10 +94,12 @@ class Extractor:
     def name(self) -> str:
         return self._target.name if self._target else ""
 
-    async def find(self, owner: str, inputs: Sequence[Said], holder: str) -> Extracted:
-        """What the model finds in these inputs; those that do not fit the budget are left for the next time.
+    async def find(self, owner: str, inputs: Sequence[SaidInput], holder: str) -> Extracted:
+        """What the model finds in these inputs; those that do not fit the budget are left for the
+        next time.
 
-        What the call can cost is reserved for `holder`, who lets go of it when what was used is on the tape.
+        What the call can cost is reserved for `holder`, who lets go of it when what was used is on
+        the tape.
         """
         target = self._target
         assert target is not None
@@ -92,10 +108,15 @@ class Extractor:
             return Extracted(findings=[], upto=upto)
         breaker = self._models.breaker(target)
         if not breaker.allows(self._clock.now_ms()):
-            return Extracted(findings=None, why_not=f"{target.provider} has failed several times in a row and is given a rest")
+            return Extracted(
+                findings=None,
+                why_not=f"{target.provider} has failed several times in a row and is given a rest",
+            )
         label = labels.join(each.event.label for each in inputs if each.seq in shown)
         if not target.private and labels.secrecy(label):
-            return Extracted(findings=None, why_not=f"{target.provider} may not be sent private data")
+            return Extracted(
+                findings=None, why_not=f"{target.provider} may not be sent private data"
+            )
         request = ModelRequest(
             model=target.model,
             instructions=_INSTRUCTIONS,
@@ -104,8 +125,10 @@ class Extractor:
             json_mode=True,
         )
         began_ms = self._clock.ticks_ms()
-        counted = usage_estimate.tokens(_INSTRUCTIONS) + sum(map(usage_estimate.tokens, shown.values()))
-        heard = Heard()
+        counted = usage_estimate.tokens(_INSTRUCTIONS) + sum(
+            map(usage_estimate.tokens, shown.values())
+        )
+        heard = CallUsage()
 
         def in_vain(why: str, *, sent: bool) -> Extracted:
             """Why nothing was found, with what it cost if the provider may bill it."""
@@ -117,7 +140,9 @@ class Extractor:
 
         try:
             async with asyncio.timeout(LONGEST_S):
-                await self._budgets.reserve(holder, Spender(principal=owner), target, counted, most_output=_OUTPUT_TOKENS)
+                await self._budgets.reserve(
+                    holder, Spender(principal=owner), target, counted, most_output=_OUTPUT_TOKENS
+                )
                 heard.asked = True
                 reply = await self._models.provider(target).stream(request, heard.emit)
         except ModelFailure as failure:
@@ -128,12 +153,18 @@ class Extractor:
         except (BudgetSpent, BudgetQuestion) as spent:
             return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
-        used = self._used(target, bill_of(self._models, target, reply, counted), self._clock.ticks_ms() - began_ms)
+        used = self._used(
+            target, bill_of(self._models, target, reply, counted), self._clock.ticks_ms() - began_ms
+        )
         claims = _claims(await self._redactor.redacted(reply.text))
         if claims is None:
-            return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)
+            return Extracted(
+                findings=None, why_not=f"{target.name} did not answer with JSON", used=used
+            )
         by_seq = {each.seq: each for each in inputs if each.seq in shown}
-        found = [finding for claim in claims if (finding := self._checked(claim, by_seq)) is not None]
+        found = [
+            finding for claim in claims if (finding := self._checked(claim, by_seq)) is not None
+        ]
         return Extracted(findings=found[:MOST_CANDIDATES], used=used, upto=upto)
 
     def _used(self, target: Target, bill: Bill, ms: int) -> ModelUsed:
@@ -149,11 +180,17 @@ class Extractor:
             duration_ms=max(0, ms),
         )
 
-    def _checked(self, claim: _Claim, by_seq: dict[int, Said]) -> Finding | None:
+    def _checked(self, claim: _Claim, by_seq: dict[int, SaidInput]) -> LearningFinding | None:
         """A claim with its evidence; nothing if the entry does not say what it is said to say."""
         said, content = by_seq.get(claim.entry), collapse(claim.content)
         quote = collapse(claim.quote)
-        if said is None or len(quote) < _LEAST_QUOTE or not content or len(content) > LONGEST_CONTENT or "[redacted:" in content:
+        if (
+            said is None
+            or len(quote) < _LEAST_QUOTE
+            or not content
+            or len(content) > LONGEST_CONTENT
+            or "[redacted:" in content
+        ):
             return None
         if normal(quote) not in normal(said.event.text):
             return None
@@ -162,12 +199,18 @@ class Extractor:
         grounded = words & set(_WORD.findall(said.event.text.casefold()))
         if words and len(grounded) < _GROUNDED * len(words):
             bps -= _UNGROUNDED_BPS
-        return Finding(
+        return LearningFinding(
             kind=claim.kind,
             content=content,
             confidence_bps=max(0, bps),
             evidence=(Evidence(said.session_id, said.seq, cut(quote, 300), said.position),),
-            risk="high" if injection_hints.commands(content, by_a_person=False) else "medium" if said.by_program else "low",
+            risk=(
+                "high"
+                if injection_hints.commands(content, by_a_person=False)
+                else "medium"
+                if said.by_program
+                else "low"
+            ),
             label=said.event.label,
             memory_kind="preference" if claim.kind == "preference" else "fact",
             about=rules.about(content),
@@ -175,8 +218,10 @@ class Extractor:
         )
 
 
-def within_budget(inputs: Sequence[Said]) -> tuple[dict[int, str], int]:
-    """What of these inputs the model is shown, oldest first, and the last that was looked at. Instructions and answer count too."""
+def within_budget(inputs: Sequence[SaidInput]) -> tuple[dict[int, str], int]:
+    """What of these inputs the model is shown, oldest first, and the last that was looked at.
+    Instructions and answer count too.
+    """
     left = BUDGET_TOKENS - _OUTPUT_TOKENS - usage_estimate.tokens(_INSTRUCTIONS)
     shown: dict[int, str] = {}
     upto = 0

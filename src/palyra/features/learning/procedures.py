@@ -1,7 +1,8 @@
-"""Procedures: sequences of calls that succeeded more than once, put together into steps with what was different left open.
+"""Procedures: sequences of calls that succeeded more than once, put together into steps with what
+was different left open.
 
-The rule: only what ran to its end and was left standing counts. A failed call, an undone one or a run that was stopped is no
-example of how something is done.
+The rule: only what ran to its end and was left standing counts. A failed call, an undone one or a
+run that was stopped is no example of how something is done.
 """
 
 import re
@@ -12,12 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core import labels
-from palyra.core.events import AnyEvent, InputReceived, RunCompleted, ToolFinished, ToolProposed, ToolUndone
+from palyra.core.events import (
+    AnyEvent,
+    InputReceived,
+    RunCompleted,
+    ToolFinished,
+    ToolProposed,
+    ToolUndone,
+)
 from palyra.core.labels import CLEAN, Label
 from palyra.core.redaction import PLACEHOLDER
 from palyra.core.sentences import cut, sentences
 from palyra.core.verdicts import Risk
-from palyra.features.learning.model import LONGEST_CONTENT, Evidence, Finding, Step
+from palyra.features.learning.model import LONGEST_CONTENT, Evidence, LearningFinding, ProcedureStep
 
 OPEN = "…"
 _FEWEST_STEPS = 2
@@ -77,7 +85,7 @@ class Done(Struct, frozen=True, kw_only=True):
     seq: int
     position: int
     request: str
-    steps: tuple[Step, ...]
+    steps: tuple[ProcedureStep, ...]
     label: Label = CLEAN
 
     @property
@@ -85,10 +93,14 @@ class Done(Struct, frozen=True, kw_only=True):
         return tuple(map(sign, self.steps))
 
 
-def of_run(session_id: str, run_id: str, entries: Iterable[tuple[int, int, AnyEvent]]) -> Done | None:
-    """The sequence of a run, from its entries as (seq, position, event); None if it did not complete, or did next to nothing."""
+def of_run(
+    session_id: str, run_id: str, entries: Iterable[tuple[int, int, AnyEvent]]
+) -> Done | None:
+    """The sequence of a run, from its entries as (seq, position, event); None if it did not
+    complete, or did next to nothing.
+    """
     proposed: dict[str, ToolProposed] = {}
-    steps: dict[str, Step] = {}
+    steps: dict[str, ProcedureStep] = {}
     asked: list[str] = []
     seen: list[Label] = []
     end: tuple[int, int] | None = None
@@ -104,7 +116,7 @@ def of_run(session_id: str, run_id: str, entries: Iterable[tuple[int, int, AnyEv
             case ToolFinished(outcome="ok", call_id=call_id) if call_id in proposed:
                 call = proposed[call_id]
                 if call.tool not in _LOOKING:
-                    steps[call_id] = Step(call.tool, call.arguments)
+                    steps[call_id] = ProcedureStep(call.tool, call.arguments)
             case ToolUndone():
                 steps.pop(event.call_id, None)
             case RunCompleted():
@@ -125,9 +137,9 @@ def of_run(session_id: str, run_id: str, entries: Iterable[tuple[int, int, AnyEv
     )
 
 
-def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
+def _without_repeats(steps: Iterable[ProcedureStep]) -> tuple[ProcedureStep, ...]:
     """Several calls of one kind in a row are one step: a pattern for as many as there are."""
-    found: list[Step] = []
+    found: list[ProcedureStep] = []
     for step in steps:
         if found and sign(found[-1]) == sign(step):
             found[-1] = _merged(found[-1], step)
@@ -136,8 +148,10 @@ def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def sign(step: Step) -> str:
-    """What makes two calls the same step: the tool, and of a command its program with the verb behind it."""
+def sign(step: ProcedureStep) -> str:
+    """What makes two calls the same step: the tool, and of a command its program with the verb
+    behind it.
+    """
     command = step.arguments.get("command")
     if isinstance(command, str):
         words = command.split()[:2]
@@ -146,12 +160,14 @@ def sign(step: Step) -> str:
     return step.tool
 
 
-def find(new: Done, before: Iterable[Done]) -> Finding | None:
+def find(new: Done, before: Iterable[Done]) -> LearningFinding | None:
     """The procedure that a run has in common with earlier ones, if it was done twice or more."""
     steps, alike = new.steps, [new]
     for other in before:
         common = _common(steps, other.steps)
-        if other.run_id != new.run_id and len(common) >= max(_FEWEST_STEPS, _SHARE * max(len(steps), len(other.steps))):
+        if other.run_id != new.run_id and len(common) >= max(
+            _FEWEST_STEPS, _SHARE * max(len(steps), len(other.steps))
+        ):
             steps = common
             alike.append(other)
     if len(alike) < 2:
@@ -159,7 +175,9 @@ def find(new: Done, before: Iterable[Done]) -> Finding | None:
     return _finding(new, alike, steps)
 
 
-def _finding(new: Done, alike: Sequence[Done], steps: tuple[Step, ...]) -> Finding | None:
+def _finding(
+    new: Done, alike: Sequence[Done], steps: tuple[ProcedureStep, ...]
+) -> LearningFinding | None:
     bps = min(_MOST_BPS, _TWICE_BPS + _AGAIN_BPS * (len(alike) - 2))
     if max(_alikeness(new.request, other.request) for other in alike[1:]) < _LEAST_ALIKE:
         bps -= _UNALIKE_BPS
@@ -169,11 +187,14 @@ def _finding(new: Done, alike: Sequence[Done], steps: tuple[Step, ...]) -> Findi
         # What is left of a secret is nothing that a procedure could use.
         bps -= _UNALIKE_BPS
     oldest = sorted(alike, key=lambda each: each.position)
-    return Finding(
+    return LearningFinding(
         kind="procedure",
         content=cut(content, LONGEST_CONTENT),
         confidence_bps=bps,
-        evidence=tuple(Evidence(each.session_id, each.seq, cut(each.request, 160), each.position) for each in oldest),
+        evidence=tuple(
+            Evidence(each.session_id, each.seq, cut(each.request, 160), each.position)
+            for each in oldest
+        ),
         risk=_risk(steps, label),
         label=label,
         memory_kind="procedure",
@@ -183,10 +204,14 @@ def _finding(new: Done, alike: Sequence[Done], steps: tuple[Step, ...]) -> Findi
     )
 
 
-def _risk(steps: Iterable[Step], label: Label) -> Risk:
+def _risk(steps: Iterable[ProcedureStep], label: Label) -> Risk:
     if label.integrity == "untrusted":
         return "high"
-    return "medium" if any(step.tool.startswith(("shell", "http", "browser", "mcp")) for step in steps) else "low"
+    return (
+        "medium"
+        if any(step.tool.startswith(("shell", "http", "browser", "mcp")) for step in steps)
+        else "low"
+    )
 
 
 def title(request: str) -> str:
@@ -194,30 +219,35 @@ def title(request: str) -> str:
     return cut(first.rstrip(".!?:"), 100)
 
 
-def describe(name: str, steps: Sequence[Step]) -> str:
+def describe(name: str, steps: Sequence[ProcedureStep]) -> str:
     lines = "; ".join(f"{number}. {worded(step)}" for number, step in enumerate(steps, 1))
     return f"{name}: {lines}"
 
 
-def worded(step: Step) -> str:
+def worded(step: ProcedureStep) -> str:
     shown = ", ".join(f"{name}={_shown(value)}" for name, value in step.arguments.items())
     return f"{step.tool} {shown}".strip()
 
 
 def _shown(value: Any) -> str:
-    return cut(value if isinstance(value, str) else msgspec.json.encode(value).decode(), _LONGEST_VALUE)
+    return cut(
+        value if isinstance(value, str) else msgspec.json.encode(value).decode(), _LONGEST_VALUE
+    )
 
 
-# --- comparing --------------------------------------------------------------------------------------------------------
-
-
-def _common(one: Sequence[Step], other: Sequence[Step]) -> tuple[Step, ...]:
+def _common(
+    one: Sequence[ProcedureStep], other: Sequence[ProcedureStep]
+) -> tuple[ProcedureStep, ...]:
     """The longest sequence of steps that both have in this order."""
     a, b = [sign(step) for step in one], [sign(step) for step in other]
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
         for j in range(len(b) - 1, -1, -1):
-            lengths[i][j] = lengths[i + 1][j + 1] + 1 if a[i] == b[j] else max(lengths[i + 1][j], lengths[i][j + 1])
+            lengths[i][j] = (
+                lengths[i + 1][j + 1] + 1
+                if a[i] == b[j]
+                else max(lengths[i + 1][j], lengths[i][j + 1])
+            )
     found, i, j = [], 0, 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
@@ -230,10 +260,14 @@ def _common(one: Sequence[Step], other: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _merged(one: Step, other: Step) -> Step:
-    """The same step with what differs left open. Of a command the words that both have in the same place stay."""
+def _merged(one: ProcedureStep, other: ProcedureStep) -> ProcedureStep:
+    """The same step with what differs left open. Of a command the words that both have in the same
+    place stay.
+    """
     names = [name for name in one.arguments if name in other.arguments]
-    return Step(one.tool, {name: _same(one.arguments[name], other.arguments[name]) for name in names})
+    return ProcedureStep(
+        one.tool, {name: _same(one.arguments[name], other.arguments[name]) for name in names}
+    )
 
 
 def _same(one: Any, other: Any) -> Any:

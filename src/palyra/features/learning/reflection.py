@@ -1,6 +1,8 @@
-"""A reflection: reads what a session has said since it was last read, and keeps what is worth it, in one step.
+"""A reflection: reads what a session has said since it was last read, and keeps what is worth it,
+in one step.
 
-The rule: it runs behind everything else and can be run again. The step that keeps what was found also says how far it was read.
+The rule: it runs behind everything else and can be run again. The step that keeps what was found
+also says how far it was read.
 """
 
 import logging
@@ -13,11 +15,11 @@ from msgspec.structs import replace
 from palyra.core.events import ModelUsed
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.redaction import Redactor
-from palyra.features.budgets.service import Budgets
+from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows
-from palyra.features.learning.model import Candidate, Finding
+from palyra.features.learning.model import Candidate, LearningFinding
 from palyra.features.learning.procedures import Done
-from palyra.features.learning.rows import Stretch
+from palyra.features.learning.rows import UnreadStretch
 from palyra.features.learning.settings import KIND, LearningSettings
 from palyra.features.memory.model import Where
 from palyra.features.memory.service import Memory
@@ -33,7 +35,7 @@ from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 
 if TYPE_CHECKING:
-    from palyra.features.learning.candidates import Compared
+    from palyra.features.learning.candidates import ComparedFinding
 
 log = logging.getLogger("palyra.learning")
 
@@ -42,7 +44,9 @@ _SUGGEST_MS = 3_600_000
 
 
 class Reflected(Struct, frozen=True, kw_only=True):
-    """What a reflection found. `found_by` is who read; `note` says why a model that is configured did not."""
+    """What a reflection found. `found_by` is who read; `note` says why a model that is configured
+    did not.
+    """
 
     session_id: str
     candidates: list[Candidate]
@@ -53,9 +57,9 @@ class Reflected(Struct, frozen=True, kw_only=True):
 class _Reading(Struct, kw_only=True):
     """What was read, before any of it is kept."""
 
-    stretch: Stretch
-    findings: list[Finding]
-    compared: "list[Compared]"
+    stretch: UnreadStretch
+    findings: list[LearningFinding]
+    compared: "list[ComparedFinding]"
     sequences: list[Done]
     found_by: str = "rules"
     note: str = ""
@@ -70,7 +74,7 @@ class Reflecting:
         memory: Memory,
         policy: PolicyStore,
         models: Models,
-        budgets: Budgets,
+        budgets: BudgetService,
         notices: Notices,
         redactor: Redactor,
         clock: Clock,
@@ -94,7 +98,9 @@ class Reflecting:
         self._settings = replace(settings, model=self._settings.model)
 
     async def work(self, task: Task) -> None:
-        """The handler of the queue's tasks: one session, not more often than the cooldown lets it."""
+        """The handler of the queue's tasks: one session, not more often than the cooldown lets
+        it.
+        """
         if not self._settings.enabled:
             # It was switched off after this was queued.
             raise NotNow(self._settings.cooldown_ms)
@@ -113,14 +119,21 @@ class Reflecting:
         holder = f"reflection {self._clock.new_id()}"
         try:
             reading = await self._read(session, stretch, holder, demanded=bool(run_id))
-            kept = await self._memory.within(partial(self._keep, session=session, reading=reading, run_id=run_id))
+            kept = await self._memory.within(
+                partial(self._keep, session=session, reading=reading, run_id=run_id)
+            )
         finally:
             self._budgets.release(holder)
-        return Reflected(session_id=session.session_id, candidates=kept, found_by=reading.found_by, note=reading.note)
+        return Reflected(
+            session_id=session.session_id,
+            candidates=kept,
+            found_by=reading.found_by,
+            note=reading.note,
+        )
 
-    # --- reading ------------------------------------------------------------------------------------------------------
-
-    async def _read(self, session: Session, stretch: Stretch, holder: str, *, demanded: bool) -> _Reading:
+    async def _read(
+        self, session: Session, stretch: UnreadStretch, holder: str, *, demanded: bool
+    ) -> _Reading:
         # They bring along what only a reflection needs.
         from palyra.features.learning import candidates as learning_candidates
         from palyra.features.learning import extract as read
@@ -132,16 +145,24 @@ class Reflecting:
             await self._ask(session.owner, found, holder)
         if found.found_by == "rules":
             found.findings = await everyday.do(read.said, found.stretch)
-        before = await self._db.read(lambda tx: rows.sequences(tx, session.owner, read.MOST_SEQUENCES))
+        before = await self._db.read(
+            lambda tx: rows.sequences(tx, session.owner, read.MOST_SEQUENCES)
+        )
         found.sequences = read.sequences_of(found.stretch)
         found.findings += await everyday.do(read.procedures, found.sequences, before)
         # On demand at once; by itself not for every answer anew.
         every_ms = 0 if demanded else _SUGGEST_MS
-        found.answers = await self._db.read(lambda tx: rows.answers_since(tx, session.owner, every_ms))
+        found.answers = await self._db.read(
+            lambda tx: rows.answers_since(tx, session.owner, every_ms)
+        )
         if found.answers:
-            found.findings += await read.permits(self._db, session.owner, self._policy.current, self._clock.now_ms())
+            found.findings += await read.permits(
+                self._db, session.owner, self._policy.current, self._clock.now_ms()
+            )
         for each in learning_candidates.best(found.findings):
-            compared = await self._db.read(partial(learning_candidates.compare, where=_where(session), finding=each))
+            compared = await self._db.read(
+                partial(learning_candidates.compare, where=_where(session), finding=each)
+            )
             if compared is not None:
                 found.compared.append(compared)
         return found
@@ -151,7 +172,9 @@ class Reflecting:
         from palyra.features.learning import extract as read
         from palyra.features.learning.model_extract import Extractor
 
-        extractor = Extractor(self._models, self._settings.model, self._budgets, self._redactor, self._clock)
+        extractor = Extractor(
+            self._models, self._settings.model, self._budgets, self._redactor, self._clock
+        )
         inputs = read.inputs_of(reading.stretch)
         asked = await extractor.find(owner, inputs, holder)
         reading.used = asked.used
@@ -162,15 +185,13 @@ class Reflecting:
         reading.findings, reading.found_by = asked.findings, extractor.name
         reading.stretch = rows.shortened(reading.stretch, asked.upto)
 
-    # --- keeping ------------------------------------------------------------------------------------------------------
-
     def _keep(self, tx: Tx, session: Session, reading: _Reading, run_id: str) -> list[Candidate]:
         from palyra.features.learning import apply
         from palyra.features.learning import extract as read
-        from palyra.features.learning.candidates import Keeper
+        from palyra.features.learning.candidates import CandidateWriter
 
         where = _where(session)
-        keeper = Keeper(
+        keeper = CandidateWriter(
             tx,
             where,
             self._settings.thresholds,
@@ -197,13 +218,21 @@ class Reflecting:
         return kept
 
     def _tell(self, tx: Tx, candidate: Candidate) -> None:
-        text = f"learned and applied: {candidate.content} — to undo it: palyra learn rollback {candidate.candidate_id}"
+        text = (
+            f"learned and applied: {candidate.content} — to undo it: palyra learn rollback"
+            f" {candidate.candidate_id}"
+        )
         key, link = f"learned:{candidate.candidate_id}", f"#/learning/{candidate.candidate_id}"
         self._notices.telling("learning", key, text, link, to=candidate.owner)(tx)
 
 
 def _where(session: Session) -> Where:
-    return Where(principal=session.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
+    return Where(
+        principal=session.owner,
+        channel=session.channel,
+        session=session.session_id,
+        workspace=session.workspace,
+    )
 
 
 def feed(tx: Tx, session_id: str, owner: str, ready_ms: int) -> None:

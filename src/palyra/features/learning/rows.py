@@ -1,4 +1,5 @@
-"""Candidates as rows, each change with its event on the system's tape in the same step; and how far each session was read.
+"""Candidates as rows, each change with its event on the system's tape in the same step; and how far
+each session was read.
 
 The rule: a candidate moves only through the table in `domain.learning`, and only here.
 """
@@ -15,7 +16,13 @@ from palyra.core.errors import NotFound
 from palyra.core.events import AnyEvent, CandidateProposed, CandidateSettled
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.features.learning import model
-from palyra.features.learning.model import Candidate, CandidateKind, CandidateState, Finding, Move
+from palyra.features.learning.model import (
+    Candidate,
+    CandidateKind,
+    CandidateState,
+    LearningFinding,
+    Move,
+)
 from palyra.features.learning.procedures import Done
 from palyra.features.memory import words
 from palyra.store import tape
@@ -32,24 +39,35 @@ _MOST_ENTRIES = 2_000
 
 
 def key(kind: CandidateKind, content: str, about: str) -> bytes:
-    """The same for what says the same: a procedure and a permit by what they do, the others by their words."""
+    """The same for what says the same: a procedure and a permit by what they do, the others by
+    their words.
+    """
     if kind in ("procedure", "policy"):
         return sha256(f"{kind} {about}".encode()).digest()[:16]
     return words.same_key(content)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
 def get(tx: Tx, owner: str, candidate_id: str) -> Candidate:
-    row = tx.one("SELECT body FROM candidates WHERE candidate_id = :id AND owner = :owner", id=candidate_id, owner=owner)
+    row = tx.one(
+        "SELECT body FROM candidates WHERE candidate_id = :id AND owner = :owner",
+        id=candidate_id,
+        owner=owner,
+    )
     if row is None:
-        raise NotFound(f"there is no candidate {candidate_id[:64]}: `palyra learn` lists them", candidate_id=candidate_id[:64])
+        raise NotFound(
+            f"there is no candidate {candidate_id[:64]}: `palyra learn` lists them",
+            candidate_id=candidate_id[:64],
+        )
     return _decode(row[0])
 
 
 def listing(
-    tx: Tx, owner: str, states: Sequence[CandidateState], kinds: Sequence[CandidateKind] = (), before: str = "", limit: int = 100
+    tx: Tx,
+    owner: str,
+    states: Sequence[CandidateState],
+    kinds: Sequence[CandidateKind] = (),
+    before: str = "",
+    limit: int = 100,
 ) -> list[Candidate]:
     """An owner's candidates in these states, newest first, behind the one with this id."""
     in_states = ",".join(f"'{state}'" for state in states)
@@ -65,10 +83,15 @@ def listing(
 
 
 def counts(tx: Tx, owner: str) -> dict[str, int]:
-    return dict(tx.all("SELECT state, count(*) FROM candidates WHERE owner = :owner GROUP BY state", owner=owner))
+    return dict(
+        tx.all(
+            "SELECT state, count(*) FROM candidates WHERE owner = :owner GROUP BY state",
+            owner=owner,
+        )
+    )
 
 
-def same(tx: Tx, owner: str, finding: Finding) -> Candidate | None:
+def same(tx: Tx, owner: str, finding: LearningFinding) -> Candidate | None:
     """The candidate that says the same already."""
     row = tx.one(
         "SELECT body FROM candidates WHERE owner = :owner AND kind = :kind AND key = :key",
@@ -79,10 +102,11 @@ def same(tx: Tx, owner: str, finding: Finding) -> Candidate | None:
     return _decode(row[0]) if row else None
 
 
-def about_same(tx: Tx, owner: str, finding: Finding) -> list[Candidate]:
+def about_same(tx: Tx, owner: str, finding: LearningFinding) -> list[Candidate]:
     """Candidates that wait and are about the same thing."""
     rows = tx.all(
-        """SELECT body FROM candidates WHERE owner = :owner AND about = :about AND about <> '' AND kind = :kind
+        """SELECT body FROM candidates WHERE owner = :owner AND about = :about AND about <> '' AND
+        kind = :kind
             AND state = 'pending_review'""",
         owner=owner,
         about=finding.about,
@@ -93,10 +117,10 @@ def about_same(tx: Tx, owner: str, finding: Finding) -> list[Candidate]:
 
 def unfinished(tx: Tx) -> list[Candidate]:
     """Those whose files a crash may have left between two states, anybody's."""
-    return [_decode(body) for (body,) in tx.all("SELECT body FROM candidates WHERE doing <> '' ORDER BY candidate_id")]
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
+    return [
+        _decode(body)
+        for (body,) in tx.all("SELECT body FROM candidates WHERE doing <> '' ORDER BY candidate_id")
+    ]
 
 
 def propose(tx: Tx, candidate: Candidate) -> Candidate:
@@ -120,16 +144,24 @@ def propose(tx: Tx, candidate: Candidate) -> Candidate:
             )
         ],
     )
-    return _put(tx, msgspec.structs.replace(candidate, position=candidate.position or entry.position))
+    return _put(
+        tx, msgspec.structs.replace(candidate, position=candidate.position or entry.position)
+    )
 
 
-def settle(tx: Tx, candidate: Candidate, by: Move, who: str, reason: str = "", **changes: Any) -> Candidate:
+def settle(
+    tx: Tx, candidate: Candidate, by: Move, who: str, reason: str = "", **changes: Any
+) -> Candidate:
     """Move a candidate. What may not move so is an error, and nothing is written."""
     state = model.move(candidate.state, by, candidate.candidate_id)
     changed = msgspec.structs.replace(candidate, state=state, reason=reason, **changes)
     assert state != "proposed"
     event = CandidateSettled(
-        candidate_id=candidate.candidate_id, state=state, reason=reason, automatic=changed.automatic, became=_became(changed)
+        candidate_id=candidate.candidate_id,
+        state=state,
+        reason=reason,
+        automatic=changed.automatic,
+        became=_became(changed),
     )
     tape.append(tx, SYSTEM_TAPE, who, [event])
     return _put(tx, changed)
@@ -143,7 +175,11 @@ def note(tx: Tx, candidate: Candidate, **changes: Any) -> Candidate:
 def _became(candidate: Candidate) -> str:
     effect = candidate.effect
     named = (("memory", effect.memory_id), ("skill", effect.skill), ("policy", effect.file))
-    return next((f"{what} {which}" for what, which in named if which), "") if candidate.state in ("applied", "rolled_back") else ""
+    return (
+        next((f"{what} {which}" for what, which in named if which), "")
+        if candidate.state in ("applied", "rolled_back")
+        else ""
+    )
 
 
 def _put(tx: Tx, candidate: Candidate) -> Candidate:
@@ -164,10 +200,7 @@ def _put(tx: Tx, candidate: Candidate) -> Candidate:
     return candidate
 
 
-# --- how far it was read ----------------------------------------------------------------------------------------------
-
-
-class Line(Struct, frozen=True):
+class SessionLine(Struct, frozen=True):
     """One entry of a session that says something to a reflection."""
 
     seq: int
@@ -176,37 +209,45 @@ class Line(Struct, frozen=True):
     event: AnyEvent
 
 
-class Stretch(Struct, frozen=True):
-    """What a session has said since it was last read, up to the end of a run. `more`: there is still more behind it."""
+class UnreadStretch(Struct, frozen=True):
+    """What a session has said since it was last read, up to the end of a run. `more`: there is
+    still more behind it.
+    """
 
     session_id: str
-    lines: tuple[Line, ...]
+    lines: tuple[SessionLine, ...]
     upto_seq: int
     more: bool = False
 
 
-def stretch(tx: Tx, session_id: str, run_id: str = "") -> Stretch:
-    """What is to be read of a session now; of one run, if it is named, whether it was read before or not."""
+def stretch(tx: Tx, session_id: str, run_id: str = "") -> UnreadStretch:
+    """What is to be read of a session now; of one run, if it is named, whether it was read before
+    or not.
+    """
     begin = 0 if run_id else read_upto(tx, session_id)
     rows = tx.all(
-        f"""SELECT seq, position, run_id, body FROM entries WHERE tape = :tape AND seq > :begin AND kind IN {_READ}
+        f"""SELECT seq, position, run_id, body FROM entries WHERE tape = :tape AND seq > :begin AND
+        kind IN {_READ}
             AND (:run_id = '' OR run_id = :run_id) ORDER BY seq LIMIT :limit""",
         tape=session_id,
         begin=begin,
         run_id=run_id,
         limit=_MOST_ENTRIES,
     )
-    lines = _still_counts([Line(seq, position, run, events.decode(body)) for seq, position, run, body in rows])
+    lines = _still_counts(
+        [SessionLine(seq, position, run, events.decode(body)) for seq, position, run, body in rows]
+    )
     full = len(rows) == _MOST_ENTRIES
     ends = [at for at, line in enumerate(lines) if isinstance(line.event, events.RunCompleted)]
     if not ends:
-        # So many entries of one run that its end is not among them: it is passed over, or nothing would ever be read again.
-        return Stretch(session_id, (), int(rows[-1][0]) if full else begin, full)
+        # So many entries of one run that its end is not among them: it is passed over, or nothing
+        # would ever be read again.
+        return UnreadStretch(session_id, (), int(rows[-1][0]) if full else begin, full)
     kept = lines[: ends[-1] + 1]
-    return Stretch(session_id, tuple(kept), kept[-1].seq, full)
+    return UnreadStretch(session_id, tuple(kept), kept[-1].seq, full)
 
 
-def _still_counts(lines: list[Line]) -> list[Line]:
+def _still_counts(lines: list[SessionLine]) -> list[SessionLine]:
     """Without what was said in parts of a conversation that it was taken back from."""
     for line in lines:
         back = line.event
@@ -215,14 +256,25 @@ def _still_counts(lines: list[Line]) -> list[Line]:
     return lines
 
 
-def shortened(whole: Stretch, last_input: int) -> Stretch:
+def shortened(whole: UnreadStretch, last_input: int) -> UnreadStretch:
     """Only the runs whose inputs lie before or at an entry; the whole if not even one run does."""
-    left_out = next((line.seq for line in whole.lines if isinstance(line.event, events.InputReceived) and line.seq > last_input), 0)
-    ends = [at for at, line in enumerate(whole.lines) if isinstance(line.event, events.RunCompleted) and line.seq < left_out]
+    left_out = next(
+        (
+            line.seq
+            for line in whole.lines
+            if isinstance(line.event, events.InputReceived) and line.seq > last_input
+        ),
+        0,
+    )
+    ends = [
+        at
+        for at, line in enumerate(whole.lines)
+        if isinstance(line.event, events.RunCompleted) and line.seq < left_out
+    ]
     if not left_out or not ends:
         return whole
     kept = whole.lines[: ends[-1] + 1]
-    return Stretch(whole.session_id, kept, kept[-1].seq, more=True)
+    return UnreadStretch(whole.session_id, kept, kept[-1].seq, more=True)
 
 
 def read_upto(tx: Tx, session_id: str) -> int:
@@ -233,7 +285,8 @@ def read_upto(tx: Tx, session_id: str) -> int:
 def mark_read(tx: Tx, session_id: str, upto_seq: int) -> None:
     tx.run(
         """INSERT INTO reflections (session_id, upto_seq, reflected_ms) VALUES (:id, :seq, :now)
-        ON CONFLICT (session_id) DO UPDATE SET upto_seq = max(upto_seq, :seq), reflected_ms = :now""",
+        ON CONFLICT (session_id) DO UPDATE SET upto_seq = max(upto_seq, :seq), reflected_ms =
+        :now""",
         id=session_id,
         seq=upto_seq,
         now=tx.now_ms,
@@ -258,8 +311,10 @@ def feed(tx: Tx, limit: int) -> tuple[list[Fed], bool]:
     row = tx.one("SELECT fed_position FROM learning_state")
     fed = int(row[0]) if row else 0
     rows = tx.all(
-        f"""SELECT e.tape, s.owner, e.position FROM entries e JOIN sessions s ON s.session_id = e.tape
-        WHERE {_SAID} AND e.kind = 'run.completed' AND e.position > :fed ORDER BY e.position LIMIT :limit""",
+        f"""SELECT e.tape, s.owner, e.position FROM entries e JOIN sessions s ON s.session_id =
+        e.tape
+        WHERE {_SAID} AND e.kind = 'run.completed' AND e.position > :fed ORDER BY e.position LIMIT
+        :limit""",
         fed=fed,
         limit=limit,
     )
@@ -268,26 +323,29 @@ def feed(tx: Tx, limit: int) -> tuple[list[Fed], bool]:
     return [Fed(*row) for row in {row[0]: row for row in rows}.values()], len(rows) == limit
 
 
-# --- sequences of calls, and answers ----------------------------------------------------------------------------------
-
-
 def sequences(tx: Tx, owner: str, limit: int) -> list[Done]:
     """What runs of this owner did, newest first."""
-    rows = tx.all("SELECT body FROM sequences WHERE owner = :owner ORDER BY position DESC LIMIT :limit", owner=owner, limit=limit)
+    rows = tx.all(
+        "SELECT body FROM sequences WHERE owner = :owner ORDER BY position DESC LIMIT :limit",
+        owner=owner,
+        limit=limit,
+    )
     return [msgspec.json.decode(body, type=Done) for (body,) in rows]
 
 
 def keep_sequence(tx: Tx, owner: str, done: Done, most: int) -> None:
     """Remember what a run did; of each owner only so many."""
     tx.run(
-        "INSERT OR REPLACE INTO sequences (run_id, owner, position, body) VALUES (:run_id, :owner, :position, :body)",
+        "INSERT OR REPLACE INTO sequences (run_id, owner, position, body) VALUES (:run_id, :owner,"
+        " :position, :body)",
         run_id=done.run_id,
         owner=owner,
         position=done.position,
         body=_encode(done),
     )
     tx.run(
-        """DELETE FROM sequences WHERE owner = :owner AND position < coalesce((SELECT position FROM sequences
+        """DELETE FROM sequences WHERE owner = :owner AND position < coalesce((SELECT position FROM
+        sequences
             WHERE owner = :owner ORDER BY position DESC LIMIT 1 OFFSET :most), 0)""",
         owner=owner,
         most=most - 1,
@@ -300,8 +358,12 @@ def forget_sequence(tx: Tx, run_id: str) -> None:
 
 
 def answers_since(tx: Tx, owner: str, every_ms: int) -> int:
-    """The position of this owner's newest answer to an approval that no suggestion was made from; 0 if one was made lately."""
-    looked = tx.one("SELECT position, looked_ms FROM learned_answers WHERE owner = :owner", owner=owner)
+    """The position of this owner's newest answer to an approval that no suggestion was made from; 0
+    if one was made lately.
+    """
+    looked = tx.one(
+        "SELECT position, looked_ms FROM learned_answers WHERE owner = :owner", owner=owner
+    )
     if looked is not None and looked[1] + every_ms > tx.now_ms:
         return 0
     row = tx.one(

@@ -1,7 +1,9 @@
-"""Facts and preferences found in what a person said, by rules over sentences: the same words always give the same findings.
+"""Facts and preferences found in what a person said, by rules over sentences: the same words always
+give the same findings.
 
-The rule: a sentence counts only as the person's own and as meant to last. What is quoted, asked, supposed, hedged or true for the
-moment only is given little confidence or none; better one thing too few than one that was never said.
+The rule: a sentence counts only as the person's own and as meant to last. What is quoted, asked,
+supposed, hedged or true for the moment only is given little confidence or none; better one thing
+too few than one that was never said.
 """
 
 import re
@@ -16,12 +18,13 @@ from palyra.core.labels import Label
 from palyra.core.redaction import PLACEHOLDER
 from palyra.core.references import unfenced
 from palyra.core.sentences import cut, names_something, normal, sentences, topic
-from palyra.features.learning.model import LONGEST_CONTENT, Evidence, Finding
+from palyra.features.learning.model import LONGEST_CONTENT, Evidence, LearningFinding
 from palyra.features.memory.model import Kind as MemoryKind
 
 _LONGEST = 300
 _FEWEST_WORDS = 3
-# Of a long message the beginning and the end are the person's own words; what lies between was mostly pasted.
+# Of a long message the beginning and the end are the person's own words; what lies between was
+# mostly pasted.
 _LONG_MESSAGE = 2_000
 _OWN_PART = 600
 _REPEATED_BPS = 800
@@ -80,7 +83,9 @@ _ORDER = _re(
     r"""^(?:please\s+)?(?:(?:always|never|do\s+not|don['’]t|only)\s+(?:ever\s+)?)?(?:answer|reply|respond|write|use|keep|indent|format|name|add|include|ask|speak|talk
     |explain|show|avoid|stick|put|commit|push|test|run|round|spell|translate|sign|start|begin|end|give|sort|leave|tell|check|say|summari[sz]e|quote|cite|wrap|document|prefix|tag|order)\b"""
 )
-_NO_MORE = _re(r"^(?:please\s+)?no\s+(?:more\s+)?\w+(?:\s+\w+){0,4}(?:\s+please|\s+in\s+\w+.*)?[.!]?$")
+_NO_MORE = _re(
+    r"^(?:please\s+)?no\s+(?:more\s+)?\w+(?:\s+\w+){0,4}(?:\s+please|\s+in\s+\w+.*)?[.!]?$"
+)
 
 _I_AM = _re(
     r"""^(?:my\s+(?:(?:full|first|last|nick)\s*)?name\s+is|i(?:['’]m|\s+am)\s+(?:called|named|based\s+in|allergic|vegetarian|vegan|left-handed|colou?r-?blind|married\s+to|an?\s+\w+(?:\s+\w+)?\s+(?:at|in|for|by))
@@ -99,7 +104,9 @@ _CALLED = _re(r"^(?:my|our)\b.{1,60}?\b(?:is|are)\s+(?:called|named)\s+\w")
 _RECKONED = _re(
     r"^(?:the|our|my)\s+(?:\w+\s+){0,2}?(?:total|sum|tax|result|answer|output|value|count|average|difference|score|rest|remainder)\b"
 )
-_FOR_EACH_TIME = _re(r"^(?:whenever|every\s+time|each\s+time)\s+(?:you|i|we)\b[^,]{2,80},\s+\w|,\s*(?:every|each)\s+time[.!]?$")
+_FOR_EACH_TIME = _re(
+    r"^(?:whenever|every\s+time|each\s+time)\s+(?:you|i|we)\b[^,]{2,80},\s+\w|,\s*(?:every|each)\s+time[.!]?$"
+)
 # A rule begins with a verb; what begins with one of these tells something instead.
 _RULE = _re(
     r"""^(?:please\s+)?(?:(?:in\s+general|generally|by\s+default|as\s+a\s+rule|from\s+now\s+on|going\s+forward|in\s+(?:the\s+)?future),?\s+(?:please\s+)?
@@ -142,11 +149,15 @@ _NOT_SOMEBODY = frozenset(
 _ASKING_TO_DO = _re(
     r"^(?:please\s+)?(?:can|could|would|will|do|does|did|is|are|what|when|where|why|how|who|which|shall|should)\b.*\?$"
 )
-_FOR_ONE = _re(r"\b(?:in|for|to|with|on)\s+(?:this|that|the\s+(?:next|last|first|second|new))\s+\w+")
+_FOR_ONE = _re(
+    r"\b(?:in|for|to|with|on)\s+(?:this|that|the\s+(?:next|last|first|second|new))\s+\w+"
+)
 
 
-class Said(NamedTuple):
-    """One input of a session, with where it stands. `by_program`: nobody typed it, so it is a suggestion at most."""
+class SaidInput(NamedTuple):
+    """One input of a session, with where it stands. `by_program`: nobody typed it, so it is a
+    suggestion at most.
+    """
 
     session_id: str
     seq: int
@@ -161,13 +172,12 @@ class _Claim(NamedTuple):
     bps: int
 
 
-# --- from inputs to findings ------------------------------------------------------------------------------------------
-
-
-def of_inputs(inputs: Sequence[Said]) -> list[Finding]:
-    """What the person who spoke told about themselves and their work, the newest version of each."""
-    findings: list[Finding] = []
-    from_message: list[Finding] = []
+def of_inputs(inputs: Sequence[SaidInput]) -> list[LearningFinding]:
+    """What the person who spoke told about themselves and their work, the newest version of
+    each.
+    """
+    findings: list[LearningFinding] = []
+    from_message: list[LearningFinding] = []
     for said in inputs:
         text = _own_words(said.event.text)
         told = sentences(text)
@@ -180,8 +190,8 @@ def of_inputs(inputs: Sequence[Said]) -> list[Finding]:
     return _newest(_repeated(findings))
 
 
-def _of_message(said: Said, told: Sequence[str]) -> list[Finding]:
-    found: list[Finding] = []
+def _of_message(said: SaidInput, told: Sequence[str]) -> list[LearningFinding]:
+    found: list[LearningFinding] = []
     for sentence in told:
         if _RETRACT.search(sentence):
             found.clear()
@@ -190,13 +200,19 @@ def _of_message(said: Said, told: Sequence[str]) -> list[Finding]:
         if finding is not None:
             evidence = Evidence(said.session_id, said.seq, cut(sentence, _LONGEST), said.position)
             found.append(
-                msgspec.structs.replace(_with(finding, evidence), risk="medium") if said.by_program else _with(finding, evidence)
+                msgspec.structs.replace(_with(finding, evidence), risk="medium")
+                if said.by_program
+                else _with(finding, evidence)
             )
     return found
 
 
-def of_summary(session_id: str, seq: int, position: int, event: SessionCompacted) -> list[Finding]:
-    """What a summary kept as required, decided or known, where the words themselves were not read."""
+def of_summary(
+    session_id: str, seq: int, position: int, event: SessionCompacted
+) -> list[LearningFinding]:
+    """What a summary kept as required, decided or known, where the words themselves were not
+    read.
+    """
     found = []
     for point in event.points:
         if point.kind not in ("constraint", "decision", "fact"):
@@ -204,17 +220,30 @@ def of_summary(session_id: str, seq: int, position: int, event: SessionCompacted
         finding = of_sentence(point.text, event.label)
         if finding is not None:
             found.append(
-                _with(finding, Evidence(session_id, point.seq if point.seq > 0 else seq, cut(point.text, _LONGEST), position))
+                _with(
+                    finding,
+                    Evidence(
+                        session_id,
+                        point.seq if point.seq > 0 else seq,
+                        cut(point.text, _LONGEST),
+                        position,
+                    ),
+                )
             )
     return _newest(found)
 
 
-def of_sentence(sentence: str, label: Label) -> Finding | None:
+def of_sentence(sentence: str, label: Label) -> LearningFinding | None:
     """What one sentence of a person claims to hold from now on, or nothing."""
     plain = _LEAD.sub("", sentence).strip()
     if PLACEHOLDER.search(plain) or len(plain) > _LONGEST or plain.endswith(("?", ":")):
         return None
-    if _SUPPOSED.search(plain) or _QUOTED.search(plain) or _REPORTED.search(plain) or _ASKING_TO_DO.search(plain):
+    if (
+        _SUPPOSED.search(plain)
+        or _QUOTED.search(plain)
+        or _REPORTED.search(plain)
+        or _ASKING_TO_DO.search(plain)
+    ):
         return None
     asked = _REMEMBER.match(plain)
     core = plain[asked.end() :] if asked else plain
@@ -227,7 +256,7 @@ def of_sentence(sentence: str, label: Label) -> Finding | None:
         claim = _Claim("fact", "fact", 8_600)
     bps = _weighed(claim, core, asked=asked is not None)
     risky = injection_hints.commands(core, by_a_person=True)
-    return Finding(
+    return LearningFinding(
         kind="preference" if claim.kind == "preference" else "fact",
         content=_content(core),
         confidence_bps=bps,
@@ -269,7 +298,9 @@ def _claim(core: str) -> _Claim | None:
     if _OURS.search(core):
         own = core[:3].casefold() in ("our", "my ")
         strong = names_something(core) or _named(core)
-        return _Claim("fact", "fact", (8_400 if own else 7_800) if strong else (7_600 if own else 6_500))
+        return _Claim(
+            "fact", "fact", (8_400 if own else 7_800) if strong else (7_600 if own else 6_500)
+        )
     if _SOMEBODY.search(core) and core.split()[0].casefold() not in _NOT_SOMEBODY:
         return _Claim("fact", "fact", 7_900)
     return None
@@ -279,7 +310,11 @@ def _weighed(claim: _Claim, core: str, *, asked: bool) -> int:
     bps = claim.bps
     if asked:
         # A preference that somebody asks to remember could hardly be said more clearly.
-        bps = max(bps, 9_600 if claim.kind == "preference" else 9_500) if claim.bps >= 8_000 else bps + 1_500
+        bps = (
+            max(bps, 9_600 if claim.kind == "preference" else 9_500)
+            if claim.bps >= 8_000
+            else bps + 1_500
+        )
     if _HEDGED.search(core):
         bps -= 2_500
     if _RECKONED.search(core) or (_PASSING.search(core) and not _CHANGED.search(core)):
@@ -288,8 +323,6 @@ def _weighed(claim: _Claim, core: str, *, asked: bool) -> int:
         bps -= 2_500
     return max(0, min(_MOST_BPS, bps))
 
-
-# --- what it is about -------------------------------------------------------------------------------------------------
 
 _PAIR = _re(r"\bprefer\s+(.+?)\s+(?:over|to|instead\s+of|rather\s+than)\s+(.+)$")
 _LANGUAGE = _re(r"\b(?:answer|reply|respond|write|speak|talk)\b.*?\bin\s+(\w+)\b")
@@ -320,7 +353,9 @@ _IS = _re(
 
 
 def about(text: str) -> str:
-    """What a sentence is about, without the value it gives. Two that are about the same and are not the same are in conflict."""
+    """What a sentence is about, without the value it gives. Two that are about the same and are not
+    the same are in conflict.
+    """
     plain = _LEAD.sub("", text.strip())
     asked = _REMEMBER.match(plain)
     plain = (plain[asked.end() :] if asked else plain).rstrip(".!")
@@ -346,12 +381,15 @@ def about(text: str) -> str:
     return topic(plain, free=True)
 
 
-# --- shared -----------------------------------------------------------------------------------------------------------
-
-
 def _own_words(text: str) -> str:
-    """Without what stands between fences or behind quotation marks of lines: somebody else may have written that."""
-    own = "\n".join(line for line in unfenced(text).splitlines() if not line.lstrip().startswith((">", "|", "+ ", "diff ")))
+    """Without what stands between fences or behind quotation marks of lines: somebody else may have
+    written that.
+    """
+    own = "\n".join(
+        line
+        for line in unfenced(text).splitlines()
+        if not line.lstrip().startswith((">", "|", "+ ", "diff "))
+    )
     if len(own) > _LONG_MESSAGE:
         own = f"{own[:_OWN_PART].rpartition(chr(10))[0] or own[:_OWN_PART]}\n{own[-_OWN_PART:].partition(chr(10))[2]}"
     return own
@@ -367,13 +405,13 @@ def _content(core: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _with(finding: Finding, evidence: Evidence) -> Finding:
+def _with(finding: LearningFinding, evidence: Evidence) -> LearningFinding:
     return msgspec.structs.replace(finding, evidence=(evidence,))
 
 
-def _repeated(findings: Iterable[Finding]) -> list[Finding]:
+def _repeated(findings: Iterable[LearningFinding]) -> list[LearningFinding]:
     """Each content once; what was said again is surer, and has more evidence."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, str], LearningFinding] = {}
     for each in findings:
         key = (each.kind, normal(each.content))
         known = found.pop(key, None)
@@ -381,13 +419,15 @@ def _repeated(findings: Iterable[Finding]) -> list[Finding]:
             each = msgspec.structs.replace(
                 each,
                 evidence=(*known.evidence, *each.evidence),
-                confidence_bps=min(_MOST_BPS, max(known.confidence_bps, each.confidence_bps) + _REPEATED_BPS),
+                confidence_bps=min(
+                    _MOST_BPS, max(known.confidence_bps, each.confidence_bps) + _REPEATED_BPS
+                ),
             )
         found[key] = each
     return list(found.values())
 
 
-def _newest(findings: Sequence[Finding]) -> list[Finding]:
+def _newest(findings: Sequence[LearningFinding]) -> list[LearningFinding]:
     """Of several about the same the last one."""
     last = {(each.kind, each.about): each for each in findings}
     return [each for each in findings if last[each.kind, each.about] is each]

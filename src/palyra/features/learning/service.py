@@ -1,7 +1,7 @@
 """Learning as verbs: reflect, list, show, accept, reject, roll back.
 
-The rule: the journal decides. An answer about memory and its effect are one step; where files follow, the answer is durable first,
-and what a crash left in between is finished at the next start.
+The rule: the journal decides. An answer about memory and its effect are one step; where files
+follow, the answer is durable first, and what a crash left in between is finished at the next start.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ _LONGEST_REASON = 500
 
 
 class ShownCandidate(Struct, frozen=True, kw_only=True):
-    """A candidate with what accepting it would do, in words and as a difference; `problem`: why it could not be done.
+    """A candidate with what accepting it would do, in words and as a difference; `problem`: why it
+    could not be done.
 
     `moves` are those that a person has now.
     """
@@ -44,7 +45,9 @@ class ShownCandidate(Struct, frozen=True, kw_only=True):
 
 
 class CandidateList(Struct, frozen=True, kw_only=True):
-    """`next` is the `before` of the page behind this one; empty: this was the last. `counts` are of all there are, by state."""
+    """`next` is the `before` of the page behind this one; empty: this was the last. `counts` are of
+    all there are, by state.
+    """
 
     candidates: list[Candidate]
     counts: dict[str, int]
@@ -74,8 +77,6 @@ class Learning:
         self.settings = msgspec.structs.replace(settings, model=self.settings.model)
         self._reflecting.use(settings)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     async def listing(
         self,
         principal: str,
@@ -85,14 +86,24 @@ class Learning:
         limit: int = 100,
     ) -> CandidateList:
         def query(tx: Tx) -> tuple[list[Candidate], dict[str, int]]:
-            return rows.listing(tx, principal, states, kinds, before, limit), rows.counts(tx, principal)
+            return rows.listing(tx, principal, states, kinds, before, limit), rows.counts(
+                tx, principal
+            )
 
         found, counts = await self._db.read(query)
-        return CandidateList(candidates=found, counts=counts, next=found[-1].candidate_id if len(found) == limit else "")
+        return CandidateList(
+            candidates=found,
+            counts=counts,
+            next=found[-1].candidate_id if len(found) == limit else "",
+        )
 
     async def show(self, principal: str, candidate_id: str) -> ShownCandidate:
         candidate = await self._db.read(lambda tx: rows.get(tx, principal, candidate_id))
-        moves = tuple(each for each in model.TABLE[candidate.state] if each in ("accept", "reject", "roll_back"))
+        moves = tuple(
+            each
+            for each in model.TABLE[candidate.state]
+            if each in ("accept", "reject", "roll_back")
+        )
         match candidate.kind:
             case "fact" | "preference":
                 would = "remember it"
@@ -102,13 +113,18 @@ class Learning:
                     would += ", and tell it to the agent every time"
                 return ShownCandidate(candidate=candidate, would=would, moves=moves)
             case "procedure":
-                would = f"install the skill {apply.skill_name(candidate)}, quarantined until you trust it, with its runs as tests"
+                would = (
+                    f"install the skill {apply.skill_name(candidate)}, quarantined until you trust"
+                    " it, with its runs as tests"
+                )
                 diff = "".join(f"+{line}\n" for line in apply.skill_text(candidate).splitlines())
                 return ShownCandidate(candidate=candidate, would=would, diff=diff, moves=moves)
             case "policy":
                 would = f"add {apply.file_name(candidate)} to the folder of policies"
                 diff, problem = self._permits.diff(candidate), self._permits.problem(candidate)
-                return ShownCandidate(candidate=candidate, would=would, diff=diff, problem=problem, moves=moves)
+                return ShownCandidate(
+                    candidate=candidate, would=would, diff=diff, problem=problem, moves=moves
+                )
 
     async def reflect(self, principal: str, run_id: str) -> Reflected:
         """Read one run now, whether it was read before or not."""
@@ -119,30 +135,48 @@ class Learning:
 
         state, session = await self._db.read(query)
         if state != "done":
-            raise InvalidInput(f"run {run_id} is {state}: only a run that is done can be reflected on", run_id=run_id)
+            raise InvalidInput(
+                f"run {run_id} is {state}: only a run that is done can be reflected on",
+                run_id=run_id,
+            )
         return await self._reflecting.session(session, run_id)
 
-    # --- answering ----------------------------------------------------------------------------------------------------
-
-    async def accept(self, principal: str, candidate_id: str, text: str = "", *, governs: bool = True) -> Candidate:
-        """Do it. `text` says a fact or a preference in other words. `governs`: the one who answers may change policies."""
+    async def accept(
+        self, principal: str, candidate_id: str, text: str = "", *, governs: bool = True
+    ) -> Candidate:
+        """Do it. `text` says a fact or a preference in other words. `governs`: the one who answers
+        may change policies.
+        """
         if len(text) > LONGEST_CONTENT:
-            raise InvalidInput(f"a candidate has at most {LONGEST_CONTENT} characters", limit=LONGEST_CONTENT)
-        return await self._whole(self._accept(principal, candidate_id, " ".join(text.split()), governs))
+            raise InvalidInput(
+                f"a candidate has at most {LONGEST_CONTENT} characters", limit=LONGEST_CONTENT
+            )
+        return await self._whole(
+            self._accept(principal, candidate_id, " ".join(text.split()), governs)
+        )
 
-    async def _accept(self, principal: str, candidate_id: str, text: str, governs: bool) -> Candidate:
+    async def _accept(
+        self, principal: str, candidate_id: str, text: str, governs: bool
+    ) -> Candidate:
         async with self._turn:
             candidate = await self._db.read(lambda tx: rows.get(tx, principal, candidate_id))
             self._check(candidate, governs)
             if candidate.kind in ("fact", "preference"):
-                return await self._memory.within(partial(self._remember, principal=principal, wanted=candidate_id, text=text))
+                return await self._memory.within(
+                    partial(self._remember, principal=principal, wanted=candidate_id, text=text)
+                )
             if text:
-                raise InvalidInput(f"a {candidate.kind} is accepted as it is: only facts and preferences can be put in other words")
+                raise InvalidInput(
+                    f"a {candidate.kind} is accepted as it is: only facts and preferences can be"
+                    " put in other words"
+                )
             if problem := self._permits.problem(candidate) if candidate.kind == "policy" else "":
                 raise ConfigInvalid(f"this policy cannot be accepted: {problem}")
 
             def step(tx: Tx) -> Candidate:
-                return rows.settle(tx, rows.get(tx, principal, candidate_id), "accept", principal, doing="apply")
+                return rows.settle(
+                    tx, rows.get(tx, principal, candidate_id), "accept", principal, doing="apply"
+                )
 
             return await self._finish(await self._db.write(step), principal)
 
@@ -154,7 +188,14 @@ class Learning:
         accepted = rows.settle(tx, candidate, "accept", principal)
         item = apply.item_of(self._memory, accepted, _where(tx, accepted), by_a_person=True)
         effect = apply.remember(tx, accepted, item)
-        return rows.settle(tx, accepted, "apply", principal, "" if effect.memory_id else "known already", effect=effect)
+        return rows.settle(
+            tx,
+            accepted,
+            "apply",
+            principal,
+            "" if effect.memory_id else "known already",
+            effect=effect,
+        )
 
     async def reject(self, principal: str, candidate_id: str, reason: str = "") -> Candidate:
         def step(tx: Tx) -> Candidate:
@@ -163,7 +204,9 @@ class Learning:
 
         return await self._whole(self._db.write(step))
 
-    async def roll_back(self, principal: str, candidate_id: str, *, governs: bool = True) -> Candidate:
+    async def roll_back(
+        self, principal: str, candidate_id: str, *, governs: bool = True
+    ) -> Candidate:
         """Take back what was applied. The next prompt and the next decision know nothing of it."""
         return await self._whole(self._roll_back(principal, candidate_id, governs))
 
@@ -172,7 +215,9 @@ class Learning:
             candidate = await self._db.read(lambda tx: rows.get(tx, principal, candidate_id))
             self._check(candidate, governs)
             if candidate.kind in ("fact", "preference"):
-                return await self._memory.within(partial(_forget, principal=principal, wanted=candidate_id))
+                return await self._memory.within(
+                    partial(_forget, principal=principal, wanted=candidate_id)
+                )
 
             def step(tx: Tx) -> Candidate:
                 now = rows.get(tx, principal, candidate_id)
@@ -183,9 +228,10 @@ class Learning:
 
     def _check(self, candidate: Candidate, governs: bool) -> None:
         if candidate.kind == "policy" and not governs:
-            raise Forbidden("policies are the owner's: answer this with the owner's token", candidate_id=candidate.candidate_id)
-
-    # --- files --------------------------------------------------------------------------------------------------------
+            raise Forbidden(
+                "policies are the owner's: answer this with the owner's token",
+                candidate_id=candidate.candidate_id,
+            )
 
     async def recover(self) -> None:
         """Finish what a crash left between the answer and the files."""
@@ -193,20 +239,31 @@ class Learning:
             try:
                 await self._finish(candidate, candidate.owner)
             except PalyraError as error:
-                log.error("candidate %s could not be finished: %s", candidate.candidate_id, error.message)
+                log.error(
+                    "candidate %s could not be finished: %s", candidate.candidate_id, error.message
+                )
 
     async def _finish(self, candidate: Candidate, by: str) -> Candidate:
-        """Bring the files into line with the answer, and say so. If that cannot be, it waits again, or stays applied."""
+        """Bring the files into line with the answer, and say so. If that cannot be, it waits again,
+        or stays applied.
+        """
         files = self._procedures if candidate.kind == "procedure" else self._permits
         try:
             if candidate.doing == "apply":
                 effect = await files.apply(candidate, by)
-                return await self._db.write(lambda tx: rows.settle(tx, candidate, "apply", by, doing="", effect=effect))
+                return await self._db.write(
+                    lambda tx: rows.settle(tx, candidate, "apply", by, doing="", effect=effect)
+                )
             await files.roll_back(candidate, by)
-            return await self._db.write(lambda tx: rows.settle(tx, candidate, "roll_back", by, doing=""))
+            return await self._db.write(
+                lambda tx: rows.settle(tx, candidate, "roll_back", by, doing="")
+            )
         except OSError as error:
             await self._give_up(candidate, by, str(error))
-            raise Unavailable(f"it could not be done ({error}): free the disk or check the folder, and answer again") from error
+            raise Unavailable(
+                f"it could not be done ({error}): free the disk or check the folder, and answer"
+                " again"
+            ) from error
         except Unavailable:
             # The daemon stops, or its disk is full: the next start goes on.
             raise
@@ -239,4 +296,9 @@ def _where(tx: Tx, candidate: Candidate) -> Where:
     session = sessions.find(tx, session_id=candidate.session_id) if candidate.session_id else None
     if session is None:
         return Where(principal=candidate.owner)
-    return Where(principal=candidate.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
+    return Where(
+        principal=candidate.owner,
+        channel=session.channel,
+        session=session.session_id,
+        workspace=session.workspace,
+    )

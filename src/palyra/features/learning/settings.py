@@ -10,7 +10,9 @@ FEED_MS = 30_000
 
 
 class LearningSettings(Struct, frozen=True, kw_only=True):
-    """`model` empty: rules find what is said. `enabled` false: nothing is read by itself, only on demand."""
+    """`model` empty: rules find what is said. `enabled` false: nothing is read by itself, only on
+    demand.
+    """
 
     enabled: bool = True
     thresholds: Thresholds = Thresholds()

@@ -1,4 +1,6 @@
-"""`palyra mcp`: other people's tools. What they offer is shown before it is accepted, and accepting is not yet permitting."""
+"""`palyra mcp`: other people's tools. What they offer is shown before it is accepted, and accepting
+is not yet permitting.
+"""
 
 import os
 import sys
@@ -12,14 +14,25 @@ from palyra.cli import admin_client, daemon_process
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.features.mcp import programs
 from palyra.features.mcp.model import Pending, ServerStatus
 from palyra.serve import config as configuration
 
-mcp = group("mcp", "MCP servers: list, show, accept, permit, restart, add, remove; and being one: serve.", default="list")
-_COLORS = {"ready": "green", "starting": "yellow", "waiting": "red", "failed": "red", "stopped": "red", "disabled": "dim"}
+mcp = group(
+    "mcp",
+    "MCP servers: list, show, accept, permit, restart, add, remove; and being one: serve.",
+    default="list",
+)
+_COLORS = {
+    "ready": "green",
+    "starting": "yellow",
+    "waiting": "red",
+    "failed": "red",
+    "stopped": "red",
+    "disabled": "dim",
+}
 _SHOWN_OF_CHANGE = 60
 
 
@@ -27,47 +40,81 @@ class _Servers(Struct):
     servers: list[ServerStatus]
 
 
-def servers(state: State) -> list[ServerStatus]:
+def servers(state: CliState) -> list[ServerStatus]:
     return state.api.get("/v1/mcp", _Servers).servers
 
 
-def _one(state: State, name: str) -> ServerStatus:
+def _one(state: CliState, name: str) -> ServerStatus:
     found = {each.name: each for each in servers(state)}
     if name not in found:
-        known = f"there are {', '.join(found)}" if found else "none is configured; `palyra mcp add` makes one"
+        known = (
+            f"there are {', '.join(found)}"
+            if found
+            else "none is configured; `palyra mcp add` makes one"
+        )
         raise NotFound(f"there is no MCP server {name!r}: {known}")
     return found[name]
 
 
 @verb(mcp, "list", help="List the servers with their state.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = servers(state)
     if state.out.as_json:
         state.out.json({"servers": found})
         return
     if not found:
-        state.out.line("no MCP server is configured: `palyra mcp add NAME COMMAND…` or `palyra mcp add NAME --url URL`")
+        state.out.line(
+            "no MCP server is configured: `palyra mcp add NAME COMMAND…` or `palyra mcp add NAME"
+            " --url URL`"
+        )
         return
-    rows = [[each.name, each.state, each.transport, str(len(each.tools)), str(len(each.pending)), each.where] for each in found]
-    state.out.table(["name", "state", "transport", "tools", "pending", "where"], rows, right=["tools", "pending"])
+    rows = [
+        [
+            each.name,
+            each.state,
+            each.transport,
+            str(len(each.tools)),
+            str(len(each.pending)),
+            each.where,
+        ]
+        for each in found
+    ]
+    state.out.table(
+        ["name", "state", "transport", "tools", "pending", "where"],
+        rows,
+        right=["tools", "pending"],
+    )
     for each in found:
         if each.detail:
             state.out.note(f"{each.name}: {one_line(each.detail)}")
         elif each.pending:
-            state.out.note(f"{each.name}: {len(each.pending)} of its tools wait for your yes: palyra mcp accept {each.name}")
+            state.out.note(
+                f"{each.name}: {len(each.pending)} of its tools wait for your yes: palyra mcp"
+                f" accept {each.name}"
+            )
 
 
-@verb(mcp, "show", help="Show one server: its tools, what waits for a yes and what it wrote to its log.")
+@verb(
+    mcp,
+    "show",
+    help="Show one server: its tools, what waits for a yes and what it wrote to its log.",
+)
 @click.argument("name")
-def show(state: State, name: str) -> None:
+def show(state: CliState, name: str) -> None:
     found = _one(state, name)
     if state.out.as_json:
         state.out.json(found)
         return
     out = state.out
-    out.line(f"{out.style(found.name, 'bold')}: {out.style(found.state, _COLORS[found.state])}  {one_line(found.detail)}".rstrip())
+    out.line(
+        f"{out.style(found.name, 'bold')}: {out.style(found.state, _COLORS[found.state])} "
+        f" {one_line(found.detail)}".rstrip()
+    )
     about = {
-        "where": f"{found.where} ({found.transport}{f', sandbox tier {found.tier}' if found.tier else ''})",
+        "where": (
+            f"{found.where}"
+            f" ({found.transport}{f', sandbox tier {found.tier}' if found.tier else ''})"
+        ),
         "server": found.server,
         "protocol": found.protocol,
         "connected": f"{found.starts} times" if found.starts != 1 else "once",
@@ -84,87 +131,169 @@ def show(state: State, name: str) -> None:
         out.line(f"accept them with `palyra mcp accept {found.name}`")
     if found.log:
         out.line("the end of its log:")
-        out.line(out.style("\n".join(f"  {clean(line)}" for line in found.log.splitlines()[-20:]), "dim"))
+        out.line(
+            out.style("\n".join(f"  {clean(line)}" for line in found.log.splitlines()[-20:]), "dim")
+        )
 
 
-def _show_pending(state: State, pending: Sequence[Pending]) -> None:
+def _show_pending(state: CliState, pending: Sequence[Pending]) -> None:
     for each in pending:
-        state.out.line(f"  {state.out.style('waits', 'yellow')}      {clean(each.tool)}: {one_line(each.words)}")
+        state.out.line(
+            f"  {state.out.style('waits', 'yellow')}      {clean(each.tool)}:"
+            f" {one_line(each.words)}"
+        )
         lines = each.change.splitlines()
         for line in lines[:_SHOWN_OF_CHANGE]:
             color = {"+": "green", "-": "red"}.get(line[:1], "dim")
             state.out.line(state.out.style(f"    {clean(line)}", color))
         if len(lines) > _SHOWN_OF_CHANGE:
-            state.out.line(state.out.style(f"    … {len(lines) - _SHOWN_OF_CHANGE} more lines; --json shows all", "dim"))
+            state.out.line(
+                state.out.style(
+                    f"    … {len(lines) - _SHOWN_OF_CHANGE} more lines; --json shows all", "dim"
+                )
+            )
 
 
-@verb(mcp, "accept", help="Offer a server's tools to the agent, as they are now. Policy still decides about every call.")
+@verb(
+    mcp,
+    "accept",
+    help=(
+        "Offer a server's tools to the agent, as they are now. Policy still decides about every"
+        " call."
+    ),
+)
 @click.argument("name")
 @click.argument("tools", nargs=-1)
-@click.option("--yes", is_flag=True, help="Do not ask; for scripts that have looked at `palyra mcp show`.")
-def accept(state: State, name: str, tools: tuple[str, ...], yes: bool) -> None:
+@click.option(
+    "--yes", is_flag=True, help="Do not ask; for scripts that have looked at `palyra mcp show`."
+)
+def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> None:
     found = _one(state, name)
     chosen = [each for each in found.pending if not tools or each.tool in tools]
     unknown = set(tools) - {each.tool for each in found.pending}
     if unknown:
-        raise NotFound(f"{', '.join(sorted(unknown))}: no such tool of {name} waits for a yes; see `palyra mcp show {name}`")
+        raise NotFound(
+            f"{', '.join(sorted(unknown))}: no such tool of {name} waits for a yes; see `palyra mcp"
+            f" show {name}`"
+        )
     if not chosen:
-        raise Conflict(f"nothing of {name} waits for a yes" + (f": {found.detail}" if found.detail else ""))
+        raise Conflict(
+            f"nothing of {name} waits for a yes" + (f": {found.detail}" if found.detail else "")
+        )
     if not yes:
         if state.out.as_json or not sys.stdin.isatty():
             raise InvalidInput(f"look at `palyra mcp show {name}`, then give --yes")
         _show_pending(state, chosen)
         confirm(f"offer {len(chosen)} of {name}'s tools to the agent?")
     # Exactly what was shown: one fingerprint for all of it, or one for each.
-    prints = [found.fingerprint] if len(chosen) == len(found.pending) else [each.fingerprint for each in chosen]
+    prints = (
+        [found.fingerprint]
+        if len(chosen) == len(found.pending)
+        else [each.fingerprint for each in chosen]
+    )
     for fingerprint in prints:
         found = state.api.post(f"/v1/mcp/{name}/accept", ServerStatus, {"fingerprint": fingerprint})
-    said = f"{len(chosen)} of {name}'s tools are offered; calls are denied until permitted: `palyra mcp permit {name}`"
+    said = (
+        f"{len(chosen)} of {name}'s tools are offered; calls are denied until permitted: `palyra"
+        f" mcp permit {name}`"
+    )
     state.out.result(found, said)
 
 
 @verb(mcp, "restart", help="End a server and begin anew; its secrets are looked up again.")
 @click.argument("name")
-def restart(state: State, name: str) -> None:
+def restart(state: CliState, name: str) -> None:
     _one(state, name)
-    state.out.result(state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew")
+    state.out.result(
+        state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew"
+    )
 
 
-@verb(mcp, "permit", help="Let calls of a server's tools ask you, instead of being denied. Writes a policy into the policy folder.")
+@verb(
+    mcp,
+    "permit",
+    help=(
+        "Let calls of a server's tools ask you, instead of being denied. Writes a policy into the"
+        " policy folder."
+    ),
+)
 @click.argument("name")
 @click.argument("tools", nargs=-1)
-@click.option("--unattended", is_flag=True, help="Let them run without asking, where nothing else forbids it.")
-def permit(state: State, name: str, tools: tuple[str, ...], unattended: bool) -> None:
+@click.option(
+    "--unattended", is_flag=True, help="Let them run without asking, where nothing else forbids it."
+)
+def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool) -> None:
     _configured(state, name)
-    path, written = programs.write_permits(state.home, state.env, name, tools, unattended=unattended)
-    said = f"{len(written)} policies are in {path}; delete one to be rid of it" if written else f"{path} says so already"
+    path, written = programs.write_permits(
+        state.home, state.env, name, tools, unattended=unattended
+    )
+    said = (
+        f"{len(written)} policies are in {path}; delete one to be rid of it"
+        if written
+        else f"{path} says so already"
+    )
     state.out.result({"file": str(path), "policies": written}, said)
 
 
-@verb(mcp, "add", help="Add a server to the settings: a program that runs here (COMMAND …), or an address (--url).")
+@verb(
+    mcp,
+    "add",
+    help=(
+        "Add a server to the settings: a program that runs here (COMMAND …), or an address (--url)."
+    ),
+)
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--url", default="", help="Address of a server that speaks streamable HTTP.")
-@click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="Sent with each request; secrets as vault:NAME.")
-@click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="For the program; secrets as NAME=vault:NAME.")
-@click.option("--folder", default="", metavar="FOLDER", help="What the program works in; else it has a folder of its own.")
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Sent with each request; secrets as vault:NAME.",
+)
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="For the program; secrets as NAME=vault:NAME.",
+)
+@click.option(
+    "--folder",
+    default="",
+    metavar="FOLDER",
+    help="What the program works in; else it has a folder of its own.",
+)
 @click.option("--read-only", is_flag=True, help="It may look at that folder and not change it.")
 @click.option("--readable", multiple=True, metavar="FOLDER", help="More folders that it may read.")
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="It may reach this host; else it has no network.")
-def add(state: State, name: str, command: tuple[str, ...], **given: Any) -> None:
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="It may reach this host; else it has no network.",
+)
+def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> None:
     if name in configuration.load(state.home, state.env).config.mcp:
         raise Conflict(
-            f"there is an MCP server {name} already: `palyra mcp remove {name}` first, or `palyra config set mcp.{name}.…`"
+            f"there is an MCP server {name} already: `palyra mcp remove {name}` first, or `palyra"
+            f" config set mcp.{name}.…`"
         )
     if bool(command) == bool(given["url"]):
         raise InvalidInput("give either a command or --url")
     settings = _settings(command, given)
     daemon_process.make_home(state.home)
-    configuration.set_values(state.home, {f"mcp.{name}.{key}": value for key, value in settings.items()})
+    configuration.set_values(
+        state.home, {f"mcp.{name}.{key}": value for key, value in settings.items()}
+    )
     told = admin_client.reload_if_running(state)
     after = f"look at what it offers with `palyra mcp show {name}`, then `palyra mcp accept {name}`"
     how = "it is being started" if told else "it starts with the daemon"
-    state.out.result({"name": name, "settings": settings, "started": told}, f"{clean(name)} is in the settings and {how}; {after}")
+    state.out.result(
+        {"name": name, "settings": settings, "started": told},
+        f"{clean(name)} is in the settings and {how}; {after}",
+    )
 
 
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -183,22 +312,33 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
     return settings | ({"writable": False} if given["read_only"] else {})
 
 
-@verb(mcp, "remove", help="Take a server out of the settings. Its folder and what was accepted stay.")
+@verb(
+    mcp, "remove", help="Take a server out of the settings. Its folder and what was accepted stay."
+)
 @click.argument("name")
-def remove(state: State, name: str) -> None:
+def remove(state: CliState, name: str) -> None:
     _configured(state, name)
     configuration.remove_table(state.home, ("mcp", name))
     admin_client.reload_if_running(state)
     state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
-def _configured(state: State, name: str) -> None:
+def _configured(state: CliState, name: str) -> None:
     if name not in configuration.load(state.home, state.env).config.mcp:
-        raise NotFound(f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is")
+        raise NotFound(
+            f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is"
+        )
 
 
-@verb(mcp, "serve", help="Be an MCP server on standard input and output, for another agent: the daemon's own, see docs.")
-def serve(state: State) -> None:
+@verb(
+    mcp,
+    "serve",
+    help=(
+        "Be an MCP server on standard input and output, for another agent: the daemon's own, see"
+        " docs."
+    ),
+)
+def serve(state: CliState) -> None:
     from palyra.features.mcp_server.stdio import Bridge
 
     Bridge(state.api, sys.stdout.buffer).run(sys.stdin.buffer)

@@ -1,7 +1,8 @@
-"""One configured server, kept connected: started in the background, asked for its tools, started again when it goes away.
+"""One configured server, kept connected: started in the background, asked for its tools, started
+again when it goes away.
 
-Two rules: a call that may have reached the server is never repeated; a tool that is not word for word what the operator accepted
-is never called.
+Two rules: a call that may have reached the server is never repeated; a tool that is not word for
+word what the operator accepted is never called.
 """
 
 import asyncio
@@ -15,12 +16,12 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.tools import ToolResult
 from palyra.features.mcp import accepted_tools, jsonrpc, results
-from palyra.features.mcp.accepted_tools import Accepted, Known
-from palyra.features.mcp.declaration import Declared, Listed, listed
+from palyra.features.mcp.accepted_tools import AcceptanceStore, AcceptedTool
+from palyra.features.mcp.declaration import Declared, ListedTools, listed
 from palyra.features.mcp.http_link import header_value
-from palyra.features.mcp.jsonrpc import ErrorAnswer, InDoubt, NotSent, TookTooLong
+from palyra.features.mcp.jsonrpc import ErrorAnswer, MaybeDelivered, NotSent, TookTooLong
 from palyra.features.mcp.model import Pending, ServerStatus, State, together
-from palyra.features.mcp.session import Headers, Link, Progress, Session
+from palyra.features.mcp.session import Headers, McpSession, Progress, ServerLink
 from palyra.features.mcp.settings import ServerConfig
 from palyra.features.mcp.tools import McpTool
 
@@ -30,8 +31,10 @@ _MOST_ROUNDS = 4
 Resolve = Callable[[ServerConfig], Awaitable[ServerConfig]]
 
 
-class Pace(Struct, frozen=True):
-    """How patient we are. After a failure the wait doubles up to `most_s`; a server that stayed for `steady_s` begins anew."""
+class RetryPace(Struct, frozen=True):
+    """How patient we are. After a failure the wait doubles up to `most_s`; a server that stayed for
+    `steady_s` begins anew.
+    """
 
     first_s: float = 1.0
     most_s: float = 60.0
@@ -46,17 +49,17 @@ async def as_it_is(config: ServerConfig) -> ServerConfig:
     return config
 
 
-class Connection:
+class ServerConnection:
     """`resolve` is asked anew for each connection: what a reference stands for may have changed."""
 
     def __init__(
         self,
         config: ServerConfig,
-        accepted: Known,
-        open_link: Callable[[ServerConfig], Link],
+        accepted: AcceptanceStore,
+        open_link: Callable[[ServerConfig], ServerLink],
         *,
         resolve: Resolve = as_it_is,
-        pace: Pace,
+        pace: RetryPace,
         changed: Callable[[], None],
         log: Callable[[], str],
     ) -> None:
@@ -68,8 +71,8 @@ class Connection:
         self._pace = pace
         self._changed = changed
         self._log = log
-        self._listed = Listed(())
-        self._session: Session | None = None
+        self._listed = ListedTools(())
+        self._session: McpSession | None = None
         self._server, self._protocol = "", ""
         self._up = asyncio.Event()
         self._news = asyncio.Event()
@@ -82,8 +85,6 @@ class Connection:
         self._late = 0
         self.tools: tuple[McpTool, ...] = ()
         self.pending: tuple[Pending, ...] = ()
-
-    # --- staying connected ----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -119,7 +120,7 @@ class Connection:
             self._config = await self._resolve(self._given)
         except PalyraError as error:
             return error.message
-        session = Session(self._open_link(self._config), changed=self._news.set, ended=ended)
+        session = McpSession(self._open_link(self._config), changed=self._news.set, ended=ended)
         try:
             await session.open(self._pace.greeting_s)
             await self._list(session)
@@ -144,26 +145,30 @@ class Connection:
             await session.close()
         return reason
 
-    async def _list(self, session: Session) -> None:
+    async def _list(self, session: McpSession) -> None:
         self._listed = self._told(listed(await session.tools(self._pace.greeting_s)))
         await self._sort_out()
 
-    def _told(self, found: Listed) -> Listed:
-        """What is listed, without what the server was given in confidence: whoever may look, and every model, reads it."""
+    def _told(self, found: ListedTools) -> ListedTools:
+        """What is listed, without what the server was given in confidence: whoever may look, and
+        every model, reads it.
+        """
         hide = self._config.without_secrets
         tools = (
-            msgspec.structs.replace(each, description=hide(each.description), schema=_mapped(each.schema, hide))
+            msgspec.structs.replace(
+                each, description=hide(each.description), schema=_mapped(each.schema, hide)
+            )
             for each in found.tools
             # By another name it could not be called.
             if hide(each.called) == each.called
         )
-        return Listed(tuple(tools), tuple(map(hide, found.problems)))
+        return ListedTools(tuple(tools), tuple(map(hide, found.problems)))
 
     async def _sort_out(self) -> None:
         """Divide the tools into those that are offered and those that wait for a yes."""
         name = self._config.name
 
-        def accepted() -> list[Accepted | None]:
+        def accepted() -> list[AcceptedTool | None]:
             return [self._known.get(name, tool.name) for tool in found.tools]
 
         found = self._listed
@@ -171,20 +176,30 @@ class Connection:
         if found is not self._listed:
             return  # They changed meanwhile, and somebody else is sorting them.
         pairs = list(zip(found.tools, answers, strict=True))
-        same = [tool for tool, before in pairs if before is not None and before.fingerprint == tool.fingerprint]
-        self.pending = tuple(accepted_tools.pending(name, tool, before) for tool, before in pairs if tool not in same)
+        same = [
+            tool
+            for tool, before in pairs
+            if before is not None and before.fingerprint == tool.fingerprint
+        ]
+        self.pending = tuple(
+            accepted_tools.pending(name, tool, before) for tool, before in pairs if tool not in same
+        )
         if [tool.declared for tool in self.tools] != same:
             self.tools = tuple(McpTool(self._config, tool, self) for tool in same)
             self._changed()
 
     async def accept(self, tool: str, fingerprint: str) -> None:
-        """The operator's yes to what the server says now. With a fingerprint: to exactly that, or Conflict."""
+        """The operator's yes to what the server says now. With a fingerprint: to exactly that, or
+        Conflict.
+        """
         declared = next((each for each in self._listed.tools if each.name == tool), None)
         if declared is None:
             raise NotFound(f"the MCP server {self._config.name} has no tool {tool[:64]!r}")
         if fingerprint and fingerprint != declared.fingerprint:
-            raise Conflict(f"{self._config.source}/{tool} has changed since it was shown; look at it again")
-        entry = Accepted(declared.fingerprint, declared.shown())
+            raise Conflict(
+                f"{self._config.source}/{tool} has changed since it was shown; look at it again"
+            )
+        entry = AcceptedTool(declared.fingerprint, declared.shown())
         async with self._accepting:
             await asyncio.to_thread(self._known.put, self._config.name, tool, entry)
         await self._sort_out()
@@ -212,9 +227,9 @@ class Connection:
         """A fault of ours. The server stays away; the daemon goes on."""
         self._state, self._detail = "failed", f"{type(error).__name__}: {error}"
 
-    # --- calling --------------------------------------------------------------------------------------------------------
-
-    async def call(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> ToolResult:
+    async def call(
+        self, tool: Declared, arguments: dict[str, Any], progress: Progress
+    ) -> ToolResult:
         source = f"{self._config.source}/{tool.name}"
         before = await self._look(called=False)
         try:
@@ -229,18 +244,25 @@ class Connection:
             doubt = "" if sure else "; it may have happened nevertheless, and was not repeated"
             late = isinstance(why, TookTooLong)
             self._late += late
-            return self._failed("timeout" if late else "error" if sure else "unknown", f"{source}: {why.message}{doubt}")
+            return self._failed(
+                "timeout" if late else "error" if sure else "unknown",
+                f"{source}: {why.message}{doubt}",
+            )
         self._late = 0
         result = results.result(answer)
         notes = (*(f"before this call, {note}" for note in before), *await self._look(called=True))
         text = "".join(f"note: {note}\n" for note in notes)
-        return self._hidden(msgspec.structs.replace(result, text=f"{text}{result.text}") if notes else result)
+        return self._hidden(
+            msgspec.structs.replace(result, text=f"{text}{result.text}") if notes else result
+        )
 
     async def _look(self, *, called: bool) -> tuple[str, ...]:
         """What is left behind in the server's folder."""
         return await self._session.look(called=called) if self._session is not None else ()
 
-    async def _ask(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    async def _ask(
+        self, tool: Declared, arguments: dict[str, Any], progress: Progress
+    ) -> dict[str, Any]:
         params = {"name": tool.called, "arguments": arguments}
         timeout_s = self._config.timeout_ms / 1000
         for last in (False, True):
@@ -249,7 +271,9 @@ class Connection:
                 raise NotSent("the server has changed or removed this tool since it was accepted")
             headers = _mirrored(tool, arguments) if session.version == jsonrpc.MODERN else ()
             try:
-                answer = await session.ask("tools/call", params, timeout_s, progress=progress, headers=headers)
+                answer = await session.ask(
+                    "tools/call", params, timeout_s, progress=progress, headers=headers
+                )
             except NotSent:
                 # Certainly nothing has happened, so a new connection may try once more.
                 if last:
@@ -259,22 +283,31 @@ class Connection:
         raise AssertionError("unreachable")
 
     async def _without_asking(
-        self, session: Session, answer: dict[str, Any], params: dict[str, Any], progress: Progress, headers: Headers
+        self,
+        session: McpSession,
+        answer: dict[str, Any],
+        params: dict[str, Any],
+        progress: Progress,
+        headers: Headers,
     ) -> dict[str, Any]:
-        """The end of a call whose server asks questions on the way: each is left unanswered, and it may go on."""
+        """The end of a call whose server asks questions on the way: each is left unanswered, and it
+        may go on.
+        """
         for _ in range(_MOST_ROUNDS):
             more = results.unanswered(answer)
             if not more:
                 break
             try:
                 timeout_s = self._config.timeout_ms / 1000
-                answer = await session.ask("tools/call", params | more, timeout_s, progress=progress, headers=headers)
+                answer = await session.ask(
+                    "tools/call", params | more, timeout_s, progress=progress, headers=headers
+                )
             except NotSent as why:
                 # This was not sent, but what came before it was.
-                raise InDoubt(why.message) from why
+                raise MaybeDelivered(why.message) from why
         return answer
 
-    async def _ready(self, progress: Progress) -> Session:
+    async def _ready(self, progress: Progress) -> McpSession:
         if not self._up.is_set():
             progress(f"waiting for {self._config.source} to connect")
             self._wake.set()
@@ -283,13 +316,17 @@ class Connection:
                     await self._up.wait()
         session = self._session
         if session is None or not self._up.is_set():
-            raise NotSent(f"the server is not connected{f': {self._detail}' if self._detail else ''}")
+            raise NotSent(
+                f"the server is not connected{f': {self._detail}' if self._detail else ''}"
+            )
         return session
 
     def _hidden(self, result: ToolResult) -> ToolResult:
         """A result that repeats what the server was given in confidence does not pass it on."""
         hide = self._config.without_secrets
-        return msgspec.structs.replace(result, text=hide(result.text), data=_mapped(result.data, hide))
+        return msgspec.structs.replace(
+            result, text=hide(result.text), data=_mapped(result.data, hide)
+        )
 
     def _failed(self, outcome: Literal["error", "timeout", "unknown"], text: str) -> ToolResult:
         return ToolResult(outcome=outcome, text=self._config.without_secrets(text))

@@ -1,4 +1,6 @@
-"""What a server says about one of its tools, cleaned and bounded, with a fingerprint of exactly what a model will be shown."""
+"""What a server says about one of its tools, cleaned and bounded, with a fingerprint of exactly
+what a model will be shown.
+"""
 
 import re
 from hashlib import sha256
@@ -17,13 +19,16 @@ _MOST_DESCRIPTION = 1000
 _MOST_SCHEMA_BYTES = 32 << 10
 _MOST_LEVELS = 32
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
-# An annotated parameter is also sent as a header; what may stand there is what HTTP allows in a header's name.
+# An annotated parameter is also sent as a header; what may stand there is what HTTP allows in a
+# header's name.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 HEADER = "x-mcp-header"
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """`called` is the server's name for it, `name` ours. `mirrored`: paths of arguments that HTTP requests repeat as headers."""
+    """`called` is the server's name for it, `name` ours. `mirrored`: paths of arguments that HTTP
+    requests repeat as headers.
+    """
 
     called: str
     name: str
@@ -38,7 +43,9 @@ class Declared(Struct, frozen=True, kw_only=True):
         return sha256(msgspec.json.encode(self.shown(), order="sorted")).hexdigest()
 
     def shown(self) -> dict[str, Any]:
-        """All that a model is shown and a decision rests on. If any of it changes, it is another tool."""
+        """All that a model is shown and a decision rests on. If any of it changes, it is another
+        tool.
+        """
         return {
             "name": self.called,
             "description": self.description,
@@ -54,14 +61,14 @@ class Declared(Struct, frozen=True, kw_only=True):
         return "idempotent" if trusted and self.idempotent else "once"
 
 
-class Listed(Struct, frozen=True):
+class ListedTools(Struct, frozen=True):
     """A server's tools in its order, and for each one left out why."""
 
     tools: tuple[Declared, ...]
     problems: tuple[str, ...] = ()
 
 
-def listed(raw: list[Any]) -> Listed:
+def listed(raw: list[Any]) -> ListedTools:
     found: dict[str, Declared] = {}
     problems: list[str] = []
     for each in raw:
@@ -76,7 +83,7 @@ def listed(raw: list[Any]) -> Listed:
             problems.append(f"{one.name}: a server can offer {MOST_TOOLS} tools")
         else:
             found[one.name] = one
-    return Listed(tuple(found.values()), tuple(problems[:MOST_TOOLS]))
+    return ListedTools(tuple(found.values()), tuple(problems[:MOST_TOOLS]))
 
 
 def declared(raw: Any) -> Declared:
@@ -91,7 +98,8 @@ def declared(raw: Any) -> Declared:
     return Declared(
         called=called,
         name=name,
-        description=jsonrpc.clean(raw.get("description"), _MOST_DESCRIPTION) or jsonrpc.clean(raw.get("title"), _MOST_DESCRIPTION),
+        description=jsonrpc.clean(raw.get("description"), _MOST_DESCRIPTION)
+        or jsonrpc.clean(raw.get("title"), _MOST_DESCRIPTION),
         schema=schema,
         # A tool that contradicts itself is not harmless.
         read_only=hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True,
@@ -101,7 +109,9 @@ def declared(raw: Any) -> Declared:
 
 
 def _name(called: str) -> str:
-    """The name with harmless characters only. A changed one carries a digest, so that no two become the same."""
+    """The name with harmless characters only. A changed one carries a digest, so that no two become
+    the same.
+    """
     name = _ODD.sub("_", called)
     if name == called and len(name) <= _MOST_NAME:
         return name
@@ -127,15 +137,19 @@ def _without_invisible(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     return {
-        key: jsonrpc.clean(value, _MOST_DESCRIPTION)
-        if key in ("description", "title", "$comment") and isinstance(value, str)
-        else _without_invisible(value)
+        key: (
+            jsonrpc.clean(value, _MOST_DESCRIPTION)
+            if key in ("description", "title", "$comment") and isinstance(value, str)
+            else _without_invisible(value)
+        )
         for key, value in node.items()
     }
 
 
 def _mirrored(name: str, schema: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The annotated parameters. Raises InvalidInput for an annotation where none may be, or with a name that none may have."""
+    """The annotated parameters. Raises InvalidInput for an annotation where none may be, or with a
+    name that none may have.
+    """
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     waiting: list[tuple[dict[str, Any], tuple[str, ...]]] = [(schema, ())]
     while waiting:
@@ -148,10 +162,19 @@ def _mirrored(name: str, schema: dict[str, Any]) -> tuple[tuple[str, tuple[str, 
             if HEADER not in each:
                 continue
             header = each[HEADER]
-            if not isinstance(header, str) or not _TOKEN.fullmatch(header) or header.lower() in found:
-                raise InvalidInput(f"{name}: the header for its argument {jsonrpc.clean(key, 64)!r} is not a proper one")
+            if (
+                not isinstance(header, str)
+                or not _TOKEN.fullmatch(header)
+                or header.lower() in found
+            ):
+                raise InvalidInput(
+                    f"{name}: the header for its argument {jsonrpc.clean(key, 64)!r} is not a"
+                    " proper one"
+                )
             if each.get("type") not in ("string", "integer", "boolean"):
-                raise InvalidInput(f"{name}: its argument {jsonrpc.clean(key, 64)!r} cannot be sent as a header")
+                raise InvalidInput(
+                    f"{name}: its argument {jsonrpc.clean(key, 64)!r} cannot be sent as a header"
+                )
             found[header.lower()] = (header, (*path, key))
     if _annotations(schema) != len(found):
         raise InvalidInput(f"{name}: it wants a header for something that is not a plain argument")

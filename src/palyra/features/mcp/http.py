@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.features.mcp.model import ServerStatus
 
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -15,18 +15,22 @@ class ServerList(Struct, frozen=True):
 
 
 class Accept(Input, frozen=True, kw_only=True):
-    """The fingerprint of one pending tool, or the server's own, which stands for everything that is pending."""
+    """The fingerprint of one pending tool, or the server's own, which stands for everything that is
+    pending.
+    """
 
     fingerprint: Fingerprint
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(ServerList(call.parts.mcp.status()))
 
 
-async def accept(call: Call[Nothing, Accept]) -> Answer:
-    return ok(await call.parts.mcp.accept(call.principal, call.path["server"], call.body.fingerprint))
+async def accept(call: ApiCall[Nothing, Accept]) -> HttpResponse:
+    return ok(
+        await call.parts.mcp.accept(call.principal, call.path["server"], call.body.fingerprint)
+    )
 
 
-async def restart(call: Call[Nothing, Nothing]) -> Answer:
+async def restart(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.mcp.restart(call.principal, call.path["server"]))

@@ -1,6 +1,7 @@
 """JSON-RPC messages as MCP uses them, from bytes and to bytes.
 
-The rule: whatever a server sends is one of four values or is refused here; nothing behind this file looks at raw messages.
+The rule: whatever a server sends is one of four values or is refused here; nothing behind this file
+looks at raw messages.
 """
 
 import re
@@ -16,7 +17,8 @@ MOST_MESSAGE_BYTES = 8 << 20
 _MOST_IN_BATCH = 256
 _MOST_WORDS = 2000
 
-# The revisions that begin with a handshake, newest first, and the one in which every request stands for itself.
+# The revisions that begin with a handshake, newest first, and the one in which every request stands
+# for itself.
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = "2026-07-28"
 CLIENT = {"name": "palyra", "version": __version__}
@@ -24,7 +26,8 @@ CLIENT = {"name": "palyra", "version": __version__}
 METHOD_NOT_FOUND = -32601
 UNSUPPORTED_VERSION = -32022
 
-# What a terminal would obey and what people do not see but a model reads: controls, direction marks, separators, tag characters.
+# What a terminal would obey and what people do not see but a model reads: controls, direction
+# marks, separators, tag characters.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -34,11 +37,11 @@ class NotSent(Unavailable):
     """The server has certainly not got the message."""
 
 
-class InDoubt(Unavailable):
+class MaybeDelivered(Unavailable):
     """The message may have reached the server, and no answer came."""
 
 
-class TookTooLong(InDoubt):
+class TookTooLong(MaybeDelivered):
     """No answer came in the time given."""
 
 
@@ -51,23 +54,23 @@ class ErrorAnswer(Unavailable):
         self.data = data
 
 
-class Request(Struct, frozen=True):
+class RpcRequest(Struct, frozen=True):
     id: int | str
     method: str
     params: dict[str, Any]
 
 
-class Notification(Struct, frozen=True):
+class RpcNotification(Struct, frozen=True):
     method: str
     params: dict[str, Any]
 
 
-class Response(Struct, frozen=True):
+class RpcResponse(Struct, frozen=True):
     id: int
     result: dict[str, Any]
 
 
-class Failure(Struct, frozen=True):
+class RpcError(Struct, frozen=True):
     """An error; without an id it is about something the server could not read."""
 
     id: int | None
@@ -76,15 +79,17 @@ class Failure(Struct, frozen=True):
     data: Any = None
 
 
-Message = Request | Notification | Response | Failure
+Message = RpcRequest | RpcNotification | RpcResponse | RpcError
 
 
 class Malformed(ValueError):
     """Not a message."""
 
 
-class Outgoing(Struct, frozen=True, kw_only=True):
-    """A message on its way out. `id` is None for what gets no answer. `name` is the tool's, for links that say it outside too."""
+class OutgoingRpc(Struct, frozen=True, kw_only=True):
+    """A message on its way out. `id` is None for what gets no answer. `name` is the tool's, for
+    links that say it outside too.
+    """
 
     method: str
     body: bytes
@@ -93,26 +98,34 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def request(request_id: int, method: str, params: dict[str, Any], headers: tuple[tuple[str, str], ...] = ()) -> Outgoing:
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
-    return Outgoing(method=method, body=body, id=request_id, name=str(params.get("name", "")), headers=headers)
+def request(
+    request_id: int, method: str, params: dict[str, Any], headers: tuple[tuple[str, str], ...] = ()
+) -> OutgoingRpc:
+    body = msgspec.json.encode(
+        {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+    )
+    return OutgoingRpc(
+        method=method, body=body, id=request_id, name=str(params.get("name", "")), headers=headers
+    )
 
 
-def notification(method: str, params: dict[str, Any] | None = None) -> Outgoing:
+def notification(method: str, params: dict[str, Any] | None = None) -> OutgoingRpc:
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params:
         message["params"] = params
-    return Outgoing(method=method, body=msgspec.json.encode(message))
+    return OutgoingRpc(method=method, body=msgspec.json.encode(message))
 
 
-def answer(to: Request) -> Outgoing:
-    """The answer to a server's request: a ping is answered, everything else is not something we do."""
+def answer(to: RpcRequest) -> OutgoingRpc:
+    """The answer to a server's request: a ping is answered, everything else is not something we
+    do.
+    """
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": to.id}
     if to.method == "ping":
         message["result"] = {}
     else:
         message["error"] = {"code": METHOD_NOT_FOUND, "message": "this client does not do that"}
-    return Outgoing(method="", body=msgspec.json.encode(message))
+    return OutgoingRpc(method="", body=msgspec.json.encode(message))
 
 
 def read(data: bytes) -> list[Message]:
@@ -140,23 +153,30 @@ def _one(value: Any) -> Message:
         params = value.get("params")
         params = params if isinstance(params, dict) else {}
         if "id" not in value:
-            return Notification(method, params)
+            return RpcNotification(method, params)
         if _small(message_id) or (isinstance(message_id, str) and len(message_id) <= 256):
-            return Request(message_id, method, params)
+            return RpcRequest(message_id, method, params)
         raise Malformed("a request without a proper id")
     ours = message_id if _small(message_id) else None
     error = value.get("error")
     if isinstance(error, dict):
         code, words = error.get("code"), error.get("message")
-        return Failure(ours, code if _small(code) else 0, words if isinstance(words, str) else "", error.get("data"))
+        return RpcError(
+            ours,
+            code if _small(code) else 0,
+            words if isinstance(words, str) else "",
+            error.get("data"),
+        )
     result = value.get("result")
     if ours is not None and isinstance(result, dict):
-        return Response(ours, result)
+        return RpcResponse(ours, result)
     raise Malformed("neither a request nor an answer")
 
 
 def _small(value: Any) -> TypeGuard[int]:
-    """Whether it is a number as ids are. Python has larger ones, and stumbles over printing them."""
+    """Whether it is a number as ids are. Python has larger ones, and stumbles over printing
+    them.
+    """
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
@@ -170,7 +190,9 @@ def clean(text: object, most: int) -> str:
 
 
 def deeper_than(value: Any, most: int) -> bool:
-    """Whether a JSON value has more levels than that. Not recursive itself: it guards those that are."""
+    """Whether a JSON value has more levels than that. Not recursive itself: it guards those that
+    are.
+    """
     level = [value]
     for _ in range(most):
         level = [

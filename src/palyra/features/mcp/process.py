@@ -1,6 +1,8 @@
-"""A server's program as a process of our own: its own group, an environment of its own, dead when the daemon is.
+"""A server's program as a process of our own: its own group, an environment of its own, dead when
+the daemon is.
 
-This is the one that runs without walls. `palyra.features.mcp.sandboxed_process` gives the same inside the sandbox.
+This is the one that runs without walls. `palyra.features.mcp.sandboxed_process` gives the same
+inside the sandbox.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from typing import Protocol
 
 from palyra.features.mcp.jsonrpc import NotSent
 from palyra.system import cpu_affinity
-from palyra.tools.sandbox.descriptors import Reader, Writer, readable
+from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
 
 # How long a server may take to leave by itself once its input has ended, and once it was told to.
 FAREWELL_S = 1.0
@@ -21,8 +23,9 @@ _TOLD_S = 1.0
 _DEATH_S = 5.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Runs in the new process before the program does: from now on the kernel kills it when the daemon dies. If that has happened
-# already, there is another parent. A program that cannot be started ends with the shell's number for that.
+# Runs in the new process before the program does: from now on the kernel kills it when the daemon
+# dies. If that has happened already, there is another parent. A program that cannot be started ends
+# with the shell's number for that.
 _BEFORE = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
@@ -36,10 +39,11 @@ except OSError as error:
 """
 
 
-class Child(Protocol):
+class ServerProcess(Protocol):
     """A running server program. Reading gives nothing once it has ended.
 
-    `stop` lets it leave by itself for a moment and returns when nothing of it is left; `close` comes after, when nobody reads.
+    `stop` lets it leave by itself for a moment and returns when nothing of it is left; `close`
+    comes after, when nobody reads.
     """
 
     async def read(self) -> bytes: ...
@@ -49,7 +53,9 @@ class Child(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def look(self, *, called: bool) -> tuple[str, ...]:
-        """Return what a person should know of the files it has changed since the last time. `called`: during a call."""
+        """Return what a person should know of the files it has changed since the last time.
+        `called`: during a call.
+        """
         ...
 
     async def stop(self) -> None: ...
@@ -57,17 +63,21 @@ class Child(Protocol):
     async def close(self) -> None: ...
 
 
-# Starts a program with exactly this environment in this folder. Raises PalyraError or OSError if it cannot.
-Spawn = Callable[[Sequence[str], Mapping[str, str], str], Awaitable[Child]]
+# Starts a program with exactly this environment in this folder. Raises PalyraError or OSError if it
+# cannot.
+Spawn = Callable[[Sequence[str], Mapping[str, str], str], Awaitable[ServerProcess]]
 
 
 def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a server's program is told about the machine: next to nothing, and what the operator set."""
+    """What a server's program is told about the machine: next to nothing, and what the operator
+    set.
+    """
     return {"PATH": PATH, **({"HOME": home} if home else {}), "LANG": "C.UTF-8", **given}
 
 
-async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Child:
-    # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
+async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
+    # On the loop's own thread: when a thread ends, the kernel tells its children that their parent
+    # has died.
     with cpu_affinity.roaming():
         process = subprocess.Popen(  # noqa: ASYNC220
             [sys.executable, "-I", "-S", "-c", _BEFORE, str(os.getpid()), *argv],
@@ -90,8 +100,8 @@ class _Process:
         self._process = process
         self._handle = os.pidfd_open(process.pid)
         self._input = Writer(os.dup(process.stdin.fileno()))
-        self._output = Reader(os.dup(process.stdout.fileno()))
-        self._errors = Reader(os.dup(process.stderr.fileno()))
+        self._output = PipeReader(os.dup(process.stdout.fileno()))
+        self._errors = PipeReader(os.dup(process.stderr.fileno()))
         for stream in (process.stdin, process.stdout, process.stderr):
             stream.close()
 
@@ -121,7 +131,8 @@ class _Process:
                     break
                 self._signal(number)
         finally:
-            # The group outlives its first process if that left children behind. Its id cannot be another's before we have waited.
+            # The group outlives its first process if that left children behind. Its id cannot be
+            # another's before we have waited.
             self._signal(signal.SIGKILL)
             await asyncio.shield(_ended(handle, _DEATH_S))
             self._process.poll()

@@ -1,4 +1,6 @@
-"""What `palyra mcp` finds and writes on this machine: a server's program with what it needs to run, and permits for its tools."""
+"""What `palyra mcp` finds and writes on this machine: a server's program with what it needs to run,
+and permits for its tools.
+"""
 
 import os
 import re
@@ -17,7 +19,9 @@ _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def found(word: str) -> tuple[str, tuple[str, ...]]:
-    """The program's path, and the folders that it must be able to read beyond what a sandbox shows."""
+    """The program's path, and the folders that it must be able to read beyond what a sandbox
+    shows.
+    """
     path = shutil.which(word)
     if path is None:
         raise NotFound(f"there is no program {word!r}: install it, or give its whole path")
@@ -27,7 +31,9 @@ def found(word: str) -> tuple[str, tuple[str, ...]]:
         path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
     inside = _environment(path)
     needs = [str(inside), *_base(inside)] if inside else [os.path.dirname(path)]
-    return path, tuple(each for each in needs if not any(f"{each}/".startswith(f"{root}/") for root in _EVERYWHERE))
+    return path, tuple(
+        each for each in needs if not any(f"{each}/".startswith(f"{root}/") for root in _EVERYWHERE)
+    )
 
 
 def _environment(path: str) -> Path | None:
@@ -48,7 +54,9 @@ def _base(environment: Path) -> list[str]:
 def write_permits(
     home: Path, env: Mapping[str, str], server: str, tools: tuple[str, ...], *, unattended: bool
 ) -> tuple[Path, list[str]]:
-    """Add a policy for each tool, or one for the whole server. Gives the file and the ids that are new in it."""
+    """Add a policy for each tool, or one for the whole server. Gives the file and the ids that are
+    new in it.
+    """
     from palyra.policy import store
 
     given = config.load(home, dict(env)).config.policy
@@ -59,7 +67,8 @@ def write_permits(
     for tool in tools or ("",):
         if tool and not _TOOL.fullmatch(tool):
             raise InvalidInput(
-                f"{tool!r} is not the name of a tool: write it as `palyra mcp show {server}` does, without mcp:{server}/"
+                f"{tool!r} is not the name of a tool: write it as `palyra mcp show {server}` does,"
+                f" without mcp:{server}/"
             )
         name = f"mcp-{server}{f'-{tool}' if tool else ''}{'-unattended' if unattended else ''}"
         if f'@id("{name}")' not in text:
@@ -73,16 +82,24 @@ def write_permits(
             path.unlink()
         else:
             config.write_private(path, before.encode())
-        raise ConfigInvalid(f"the policy folder has problems, so nothing was added: {problems[0]}; see `palyra policy check`")
+        raise ConfigInvalid(
+            f"the policy folder has problems, so nothing was added: {problems[0]}; see `palyra"
+            " policy check`"
+        )
     return path, written
 
 
 def _policy(name: str, server: str, tool: str, *, unattended: bool) -> str:
-    action = 'action in [Action::"run", Action::"run_unattended"]' if unattended else 'action == Action::"run"'
+    action = (
+        'action in [Action::"run", Action::"run_unattended"]'
+        if unattended
+        else 'action == Action::"run"'
+    )
     resource = f'resource == Tool::"mcp:{server}/{tool}"' if tool else "resource"
     what = f"mcp:{server}/{tool}" if tool else f"the tools of the MCP server {server}"
     condition = "" if tool else f' when {{\n  resource.source == "mcp:{server}"\n}}'
     return (
-        f'@id("{name}")\n@reason("{what} may be called{" without asking" if unattended else ", after a yes"}")\n'
-        f'permit (\n  principal == User::"owner",\n  {action},\n  {resource}\n){condition};\n'
+        f'@id("{name}")\n@reason("{what} may be'
+        f' called{" without asking" if unattended else ", after a yes"}")\npermit (\n  principal =='
+        f' User::"owner",\n  {action},\n  {resource}\n){condition};\n'
     )

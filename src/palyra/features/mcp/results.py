@@ -1,4 +1,6 @@
-"""What a server's tool gave back, as a result of ours. Everything in it is bounded and described; nothing in it is believed."""
+"""What a server's tool gave back, as a result of ours. Everything in it is bounded and described;
+nothing in it is believed.
+"""
 
 import binascii
 from base64 import b64decode
@@ -24,7 +26,10 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 def result(answer: dict[str, Any]) -> ToolResult:
     if answer.get("resultType") == "input_required":
         return ToolResult(
-            outcome="error", text="the server wants to ask somebody first, which it cannot here; nothing was finished"
+            outcome="error",
+            text=(
+                "the server wants to ask somebody first, which it cannot here; nothing was finished"
+            ),
         )
     content = answer.get("content")
     parts, images = _content(content if isinstance(content, list) else [])
@@ -32,11 +37,17 @@ def result(answer: dict[str, Any]) -> ToolResult:
     if not parts and data is not None:
         parts = [msgspec.json.encode(data["structured"]).decode()]
     text = _bounded("\n".join([*parts, *note]))
-    return ToolResult(outcome="error" if answer.get("isError") is True else "ok", text=text, data=data, images=images)
+    return ToolResult(
+        outcome="error" if answer.get("isError") is True else "ok",
+        text=text,
+        data=data,
+        images=images,
+    )
 
 
 def unanswered(answer: dict[str, Any]) -> dict[str, Any]:
-    """What to send again so that a server that asks something first can come to an end: nobody is here to answer it.
+    """What to send again so that a server that asks something first can come to an end: nobody is
+    here to answer it.
 
     Empty if it asked nothing, or something that cannot be left unanswered.
     """
@@ -45,10 +56,17 @@ def unanswered(answer: dict[str, Any]) -> dict[str, Any]:
     asked, state = answer.get("inputRequests") or {}, answer.get("requestState")
     if not isinstance(asked, dict) or len(asked) > _MOST_QUESTIONS:
         return {}
-    if any(not isinstance(each, dict) or each.get("method") != "elicitation/create" for each in asked.values()):
+    if any(
+        not isinstance(each, dict) or each.get("method") != "elicitation/create"
+        for each in asked.values()
+    ):
         return {}
-    more: dict[str, Any] = {"inputResponses": {key: {"action": "cancel"} for key in asked}} if asked else {}
-    return more | ({"requestState": state} if isinstance(state, str) and len(state) <= _MOST_STATE else {})
+    more: dict[str, Any] = (
+        {"inputResponses": {key: {"action": "cancel"} for key in asked}} if asked else {}
+    )
+    return more | (
+        {"requestState": state} if isinstance(state, str) and len(state) <= _MOST_STATE else {}
+    )
 
 
 def _content(content: list[Any]) -> tuple[list[str], tuple[str, ...]]:
@@ -61,13 +79,20 @@ def _content(content: list[Any]) -> tuple[list[str], tuple[str, ...]]:
         elif kind == "image":
             image = _image(part) if len(images) < _MOST_IMAGES else ""
             images += [image] if image else []
-            parts.append(f"[image {len(images)}]" if image else f"[{_described(part, 'image')} that cannot be shown]")
+            parts.append(
+                f"[image {len(images)}]"
+                if image
+                else f"[{_described(part, 'image')} that cannot be shown]"
+            )
         elif kind == "resource" and isinstance(part.get("resource"), dict):
             parts.append(_resource(part["resource"]))
         elif kind == "resource_link":
             parts.append(_link(part))
         else:
-            parts.append(f"[{_described(part, jsonrpc.clean(kind, 32) or 'something of an unknown kind')}, not shown]")
+            parts.append(
+                f"[{_described(part, jsonrpc.clean(kind, 32) or 'something of an unknown kind')},"
+                " not shown]"
+            )
     if len(content) > _MOST_PARTS:
         parts.append(f"[and {len(content) - _MOST_PARTS} more parts, not shown]")
     return parts, tuple(images)
@@ -76,7 +101,11 @@ def _content(content: list[Any]) -> tuple[list[str], tuple[str, ...]]:
 def _image(part: dict[str, Any]) -> str:
     """The image as a data URL, or nothing if it is too large or none."""
     kind, data = part.get("mimeType"), part.get("data")
-    if kind not in _IMAGES or not isinstance(data, str) or len(data) > _MOST_IMAGE_BYTES * 4 // 3 + 4:
+    if (
+        kind not in _IMAGES
+        or not isinstance(data, str)
+        or len(data) > _MOST_IMAGE_BYTES * 4 // 3 + 4
+    ):
         return ""
     try:
         b64decode(data, validate=True)
@@ -102,13 +131,18 @@ def _resource(resource: dict[str, Any]) -> str:
 
 
 def _link(part: dict[str, Any]) -> str:
-    name, uri = jsonrpc.clean(part.get("title") or part.get("name"), _SHORT), jsonrpc.clean(part.get("uri"), _SHORT)
+    name, uri = (
+        jsonrpc.clean(part.get("title") or part.get("name"), _SHORT),
+        jsonrpc.clean(part.get("uri"), _SHORT),
+    )
     words = jsonrpc.clean(part.get("description"), _SHORT)
     return f"[link to {name} <{uri}>{f': {words}' if words else ''}]"
 
 
 def _structured(value: Any) -> tuple[dict[str, Any] | None, list[str]]:
-    """Under a name of ours: what a server says must not be taken for what our own tools say about themselves."""
+    """Under a name of ours: what a server says must not be taken for what our own tools say about
+    themselves.
+    """
     if value is None:
         return None, []
     if jsonrpc.deeper_than(value, _MOST_LEVELS):

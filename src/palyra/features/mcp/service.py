@@ -1,7 +1,8 @@
-"""The MCP servers of this daemon: which there are, what of theirs is offered, and the verbs of whoever answers for them.
+"""The MCP servers of this daemon: which there are, what of theirs is offered, and the verbs of
+whoever answers for them.
 
-Two rules: no server, however slow or broken, delays or ends anything but its own calls; and a yes to a tool is on the system tape
-before the tool is offered.
+Two rules: no server, however slow or broken, delays or ends anything but its own calls; and a yes
+to a tool is on the system tape before the tool is offered.
 """
 
 import asyncio
@@ -31,9 +32,11 @@ _CARRIES_BYTES, _CARRIES_S = 1 << 40, 86_400.0
 
 
 class Opener:
-    """How a configured server becomes a running one: in the sandbox, with its secrets looked up at each start.
+    """How a configured server becomes a running one: in the sandbox, with its secrets looked up at
+    each start.
 
-    `look_up` gives the value behind `env:NAME` and `file:/path`; `closed` are the daemon's own folders.
+    `look_up` gives the value behind `env:NAME` and `file:/path`; `closed` are the daemon's own
+    folders.
     """
 
     def __init__(
@@ -61,12 +64,17 @@ class Opener:
         from palyra.tools.net.egress import Allowance, Egress
 
         # The operator wrote this list: an address in it may be private.
-        egress = Egress(self._resolver.allowing(config.hosts), allowance=Allowance(bytes=_CARRIES_BYTES, seconds=_CARRIES_S))
+        egress = Egress(
+            self._resolver.allowing(config.hosts),
+            allowance=Allowance(bytes=_CARRIES_BYTES, seconds=_CARRIES_S),
+        )
         return Servers(
             [config],
             KnownFiles(self._folder / "known"),
             self._folder / "work",
-            spawn=sandboxed_process.spawner_for(config, self._sandbox, egress.gate, closed=self._closed),
+            spawn=sandboxed_process.spawner_for(
+                config, self._sandbox, egress.gate, closed=self._closed
+            ),
             resolve=self._resolved,
             changed=changed,
         )
@@ -76,7 +84,10 @@ class Opener:
         from importlib.util import find_spec
 
         if find_spec("jsonschema_rs") is None:
-            raise Unavailable("the package jsonschema-rs is missing: install palyra with the extra mcp (palyra[mcp])")
+            raise Unavailable(
+                "the package jsonschema-rs is missing: install palyra with the extra mcp"
+                " (palyra[mcp])"
+            )
         found: dict[str, str] = {}
         for value in (*config.env.values(), *config.headers.values()):
             reference = _reference(value)
@@ -87,7 +98,10 @@ class Opener:
             return {name: _filled(value, found) for name, value in given.items()}
 
         return dataclasses.replace(
-            config, env=filled(config.env), headers=filled(config.headers), confidential=tuple(found.values())
+            config,
+            env=filled(config.env),
+            headers=filled(config.headers),
+            confidential=tuple(found.values()),
         )
 
     async def _value(self, config: "ServerConfig", reference: str) -> str:
@@ -98,7 +112,11 @@ class Opener:
         hosts = (config.authority,) if config.url else config.hosts
         for host in hosts or (None,):
             value = await self._vault.resolve(
-                reference, principal=OWNER, session="", tool=config.source, host=host.partition(":")[0] if host else None
+                reference,
+                principal=OWNER,
+                session="",
+                tool=config.source,
+                host=host.partition(":")[0] if host else None,
             )
         return value
 
@@ -113,7 +131,9 @@ class Mcp:
         self._changing = asyncio.Lock()
 
     async def apply(self, wanted: "Mapping[str, ServerConfig]") -> None:
-        """Use exactly these servers from now on. Those that are as before are left alone; nobody waits for one to connect."""
+        """Use exactly these servers from now on. Those that are as before are left alone; nobody
+        waits for one to connect.
+        """
         async with self._changing:
             gone = [name for name, config in self._configs.items() if wanted.get(name) != config]
             await asyncio.gather(*(self._servers.pop(name).close() for name in gone))
@@ -135,20 +155,32 @@ class Mcp:
         return servers
 
     def status(self) -> tuple[ServerStatus, ...]:
-        return tuple(status for name in sorted(self._servers) for status in self._servers[name].status())
+        return tuple(
+            status for name in sorted(self._servers) for status in self._servers[name].status()
+        )
 
     def one(self, name: str) -> ServerStatus:
         return self._server(name).status()[0]
 
     async def accept(self, by: str, name: str, fingerprint: str) -> ServerStatus:
-        """A person's yes to what was shown: one pending tool, or everything that is pending, by fingerprint."""
+        """A person's yes to what was shown: one pending tool, or everything that is pending, by
+        fingerprint.
+        """
         server = self._server(name)
         shown = self.one(name)
-        chosen = [each for each in shown.pending if fingerprint in (each.fingerprint, shown.fingerprint)]
+        chosen = [
+            each for each in shown.pending if fingerprint in (each.fingerprint, shown.fingerprint)
+        ]
         if not chosen:
-            why = "nothing waits for a yes" if not shown.pending else "it has changed since it was shown; look at it again"
+            why = (
+                "nothing waits for a yes"
+                if not shown.pending
+                else "it has changed since it was shown; look at it again"
+            )
             raise Conflict(f"the MCP server {name}: {why} (palyra mcp show {name})")
-        await self._record(by, "accepted", name, tools={each.tool: each.fingerprint for each in chosen})
+        await self._record(
+            by, "accepted", name, tools={each.tool: each.fingerprint for each in chosen}
+        )
         for each in chosen:
             await server.accept(name, each.tool, each.fingerprint)
         return self.one(name)
@@ -157,7 +189,9 @@ class Mcp:
         """End the server and begin anew, with its secrets looked up again."""
         server = self._server(name)
         if not self._configs[name].enabled:
-            raise Conflict(f"the MCP server {name} is not enabled: palyra config set mcp.{name}.enabled true")
+            raise Conflict(
+                f"the MCP server {name} is not enabled: palyra config set mcp.{name}.enabled true"
+            )
         await self._record(by, "restarted", name)
         async with self._changing:
             if self._servers.get(name) is server:

@@ -1,6 +1,8 @@
-"""One conversation with a server: questions get their own answers, everything else a server says is heard or politely declined.
+"""One conversation with a server: questions get their own answers, everything else a server says is
+heard or politely declined.
 
-The rule: an answer goes to the question with its id or nowhere; a question that is given up is withdrawn, and nobody waits for it.
+The rule: an answer goes to the question with its id or nowhere; a question that is given up is
+withdrawn, and nobody waits for it.
 """
 
 import asyncio
@@ -13,7 +15,14 @@ from msgspec import Struct
 
 from palyra.core.errors import Unavailable
 from palyra.features.mcp import jsonrpc
-from palyra.features.mcp.jsonrpc import ErrorAnswer, InDoubt, Message, NotSent, Outgoing, TookTooLong
+from palyra.features.mcp.jsonrpc import (
+    ErrorAnswer,
+    MaybeDelivered,
+    Message,
+    NotSent,
+    OutgoingRpc,
+    TookTooLong,
+)
 
 _MOST_PAGES = 64
 _MOST_LISTED = 1024
@@ -28,7 +37,9 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Receiver(Protocol):
-    """Where a link delivers. `lost`: this question will not be answered. `closed`: none will; those in `unsent` never left."""
+    """Where a link delivers. `lost`: this question will not be answered. `closed`: none will; those
+    in `unsent` never left.
+    """
 
     def received(self, message: Message) -> None: ...
 
@@ -37,10 +48,11 @@ class Receiver(Protocol):
     def closed(self, why: str, unsent: frozenset[int]) -> None: ...
 
 
-class Link(Protocol):
+class ServerLink(Protocol):
     """How messages travel: a pair of pipes, or requests over HTTP.
 
-    `modern_first`: a server that does not know the revision without a handshake says so at once, so that one is tried first.
+    `modern_first`: a server that does not know the revision without a handshake says so at once, so
+    that one is tried first.
     """
 
     modern_first: bool
@@ -49,20 +61,23 @@ class Link(Protocol):
         """Raises NotSent if there is nobody."""
         ...
 
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingRpc) -> None:
         """Takes the message without waiting. Raises NotSent if it cannot."""
         ...
 
-    def withdraw(self, request_id: int, notice: Outgoing | None) -> None:
+    def withdraw(self, request_id: int, notice: OutgoingRpc | None) -> None:
         """The answer is no longer wanted; `notice` tells the server."""
         ...
 
     def agreed(self, version: str, *, listens: bool = False) -> None:
-        """The version of the protocol that is spoken from now on, and whether the server has more to say than answers."""
+        """The version of the protocol that is spoken from now on, and whether the server has more
+        to say than answers.
+        """
         ...
 
     async def look(self, *, called: bool) -> tuple[str, ...]:
-        """Return what a person should know of the files that the server has changed here since the last time.
+        """Return what a person should know of the files that the server has changed here since the
+        last time.
 
         `called`: a call has just ended, so what is new comes from it.
         """
@@ -77,10 +92,14 @@ class _Waiting(Struct):
     told_at: float = 0.0
 
 
-class Session:
-    """`changed` is called when the server says that its tools have; `ended` once, when the link is gone."""
+class McpSession:
+    """`changed` is called when the server says that its tools have; `ended` once, when the link is
+    gone.
+    """
 
-    def __init__(self, link: Link, *, changed: Callable[[], None], ended: Callable[[str], None]) -> None:
+    def __init__(
+        self, link: ServerLink, *, changed: Callable[[], None], ended: Callable[[str], None]
+    ) -> None:
         self._link = link
         self._changed = changed
         self._ended = ended
@@ -93,8 +112,6 @@ class Session:
 
     async def look(self, *, called: bool) -> tuple[str, ...]:
         return await self._link.look(called=called)
-
-    # --- beginning and end ----------------------------------------------------------------------------------------------
 
     async def open(self, timeout_s: float) -> None:
         """Connect and agree on a version. Raises Unavailable."""
@@ -126,18 +143,27 @@ class Session:
     async def _shake_hands(self, timeout_s: float) -> None:
         self.version = ""
         self._link.agreed("")
-        params = {"protocolVersion": jsonrpc.HANDSHAKE[0], "capabilities": {}, "clientInfo": jsonrpc.CLIENT}
+        params = {
+            "protocolVersion": jsonrpc.HANDSHAKE[0],
+            "capabilities": {},
+            "clientInfo": jsonrpc.CLIENT,
+        }
         greeting = await self.ask("initialize", params, timeout_s)
         version = greeting.get("protocolVersion")
         if version not in jsonrpc.HANDSHAKE:
-            raise Unavailable(f"it speaks the protocol version {jsonrpc.clean(version, 32)!r}, which this client does not")
+            raise Unavailable(
+                f"it speaks the protocol version {jsonrpc.clean(version, 32)!r}, which this client"
+                " does not"
+            )
         self._met(greeting.get("serverInfo"), str(version))
         self._link.agreed(self.version)
         self._link.send(jsonrpc.notification("notifications/initialized"))
         self._link.agreed(self.version, listens="tools" in _dict(greeting.get("capabilities")))
 
     async def _discover(self, timeout_s: float) -> None:
-        """Begin without a handshake: from now on every request says who asks and in which version."""
+        """Begin without a handshake: from now on every request says who asks and in which
+        version.
+        """
         self.version = jsonrpc.MODERN
         self._link.agreed(self.version)
         try:
@@ -153,8 +179,14 @@ class Session:
             found = await self.ask("server/discover", {}, timeout_s)
         versions = found.get("supportedVersions")
         if not isinstance(versions, list) or jsonrpc.MODERN not in versions:
-            raise ErrorAnswer(jsonrpc.UNSUPPORTED_VERSION, "it speaks none of the protocol versions that this client does")
-        self._met(_dict(found.get("_meta")).get(f"{_OURS}/serverInfo", found.get("serverInfo")), jsonrpc.MODERN)
+            raise ErrorAnswer(
+                jsonrpc.UNSUPPORTED_VERSION,
+                "it speaks none of the protocol versions that this client does",
+            )
+        self._met(
+            _dict(found.get("_meta")).get(f"{_OURS}/serverInfo", found.get("serverInfo")),
+            jsonrpc.MODERN,
+        )
         if _dict(_dict(found.get("capabilities")).get("tools")).get("listChanged"):
             self._listening = asyncio.ensure_future(self._listen())
 
@@ -165,12 +197,18 @@ class Session:
         while not self._gone:
             began = loop.time()
             try:
-                await self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, None)
+                await self.ask(
+                    "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, None
+                )
             except ErrorAnswer:
                 return
             except Unavailable:
                 pass
-            wait = _LISTEN_AGAIN_S if loop.time() - began > _LONGEST_AGAIN_S else min(wait * 2, _LONGEST_AGAIN_S)
+            wait = (
+                _LISTEN_AGAIN_S
+                if loop.time() - began > _LONGEST_AGAIN_S
+                else min(wait * 2, _LONGEST_AGAIN_S)
+            )
             await asyncio.sleep(wait)
             # What happened meanwhile, nobody said.
             self._changed()
@@ -187,8 +225,6 @@ class Session:
         self._end("it was closed", frozenset())
         await self._link.close()
 
-    # --- asking ---------------------------------------------------------------------------------------------------------
-
     async def tools(self, timeout_s: float) -> list[Any]:
         """Every tool as the server describes it, over all pages."""
         found: list[Any] = []
@@ -198,7 +234,12 @@ class Session:
             listed = page.get("tools")
             found += listed if isinstance(listed, list) else []
             following = page.get("nextCursor")
-            if not isinstance(following, str) or not following or following == cursor or len(found) >= _MOST_LISTED:
+            if (
+                not isinstance(following, str)
+                or not following
+                or following == cursor
+                or len(found) >= _MOST_LISTED
+            ):
                 break
             cursor = following
         return found[:_MOST_LISTED]
@@ -219,7 +260,11 @@ class Session:
         waiting = _Waiting(asyncio.get_running_loop().create_future(), progress)
         self._waiting[request_id] = waiting
         try:
-            self._link.send(jsonrpc.request(request_id, method, self._meta(params, request_id, progress), headers))
+            self._link.send(
+                jsonrpc.request(
+                    request_id, method, self._meta(params, request_id, progress), headers
+                )
+            )
             async with asyncio.timeout(timeout_s):
                 return await waiting.answer
         except TimeoutError:
@@ -231,35 +276,40 @@ class Session:
         finally:
             del self._waiting[request_id]
 
-    def _meta(self, params: dict[str, Any], request_id: int, progress: Progress | None) -> dict[str, Any]:
+    def _meta(
+        self, params: dict[str, Any], request_id: int, progress: Progress | None
+    ) -> dict[str, Any]:
         meta: dict[str, Any] = {}
         if progress is not None:
             meta["progressToken"] = request_id
         if self.version == jsonrpc.MODERN:
-            meta |= {f"{_OURS}/protocolVersion": jsonrpc.MODERN, f"{_OURS}/clientInfo": jsonrpc.CLIENT}
+            meta |= {
+                f"{_OURS}/protocolVersion": jsonrpc.MODERN,
+                f"{_OURS}/clientInfo": jsonrpc.CLIENT,
+            }
             meta[f"{_OURS}/clientCapabilities"] = {}
         return params | {"_meta": meta} if meta else params
 
     def _withdraw(self, request_id: int, method: str, reason: str) -> None:
         # The handshake must not be withdrawn: there is no conversation yet.
-        notice = jsonrpc.notification("notifications/cancelled", {"requestId": request_id, "reason": reason})
+        notice = jsonrpc.notification(
+            "notifications/cancelled", {"requestId": request_id, "reason": reason}
+        )
         self._link.withdraw(request_id, None if method == "initialize" else notice)
-
-    # --- hearing --------------------------------------------------------------------------------------------------------
 
     def received(self, message: Message) -> None:
         match message:
-            case jsonrpc.Response(id=message_id, result=result):
+            case jsonrpc.RpcResponse(id=message_id, result=result):
                 self._settle(message_id, result)
-            case jsonrpc.Failure(id=int() as message_id, code=code, message=words, data=data):
+            case jsonrpc.RpcError(id=int() as message_id, code=code, message=words, data=data):
                 self._settle(message_id, ErrorAnswer(code, words, data))
-            case jsonrpc.Request():
+            case jsonrpc.RpcRequest():
                 # A server that asks faster than it listens gets no answer.
                 with suppress(NotSent):
                     self._link.send(jsonrpc.answer(message))
-            case jsonrpc.Notification(method="notifications/tools/list_changed"):
+            case jsonrpc.RpcNotification(method="notifications/tools/list_changed"):
                 self._changed()
-            case jsonrpc.Notification(method="notifications/progress", params=params):
+            case jsonrpc.RpcNotification(method="notifications/progress", params=params):
                 self._progressed(params)
             case _:
                 pass  # Log messages and everything we did not ask for.
@@ -295,7 +345,7 @@ class Session:
             return
         self._gone = why
         for request_id in list(self._waiting):
-            self._settle(request_id, NotSent(why) if request_id in unsent else InDoubt(why))
+            self._settle(request_id, NotSent(why) if request_id in unsent else MaybeDelivered(why))
         self._ended(why)
 
 
@@ -305,7 +355,11 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _progress_text(params: dict[str, Any]) -> str:
     done, total = params.get("progress"), params.get("total")
-    parts = [f"{done:.12g}" + (f" of {total:.12g}" if _countable(total) else "")] if _countable(done) else []
+    parts = (
+        [f"{done:.12g}" + (f" of {total:.12g}" if _countable(total) else "")]
+        if _countable(done)
+        else []
+    )
     words = jsonrpc.clean(params.get("message"), _MOST_PROGRESS)
     return ": ".join([*parts, *([words] if words else [])]) or "working"
 

@@ -1,4 +1,6 @@
-"""What the operator says about one MCP server. Plain values, so that reading the settings costs nothing."""
+"""What the operator says about one MCP server. Plain values, so that reading the settings costs
+nothing.
+"""
 
 import re
 from collections.abc import Mapping
@@ -19,13 +21,15 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A program that speaks over its standard streams (`command`), or an address that speaks streamable HTTP (`url`).
+    """A program that speaks over its standard streams (`command`), or an address that speaks
+    streamable HTTP (`url`).
 
-    `env` and `headers` may hold secrets, so they are never printed. `trusted` says that the operator believes what the server says
-    about the effects of its tools; it changes nothing else.
+    `env` and `headers` may hold secrets, so they are never printed. `trusted` says that the
+    operator believes what the server says about the effects of its tools; it changes nothing else.
 
-    The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its own; `readable` are more folders
-    that it may look into, `hosts` what it may reach, `tier` the walls it must have at least.
+    The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its
+    own; `readable` are more folders that it may look into, `hosts` what it may reach, `tier` the
+    walls it must have at least.
     """
 
     name: str
@@ -47,11 +51,16 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise ConfigInvalid(f"the MCP server name {self.name[:64]!r} must be 1 to 32 of a-z, 0-9, - and _")
+            raise ConfigInvalid(
+                f"the MCP server name {self.name[:64]!r} must be 1 to 32 of a-z, 0-9, - and _"
+            )
         if bool(self.command) == bool(self.url):
             raise ConfigInvalid(f"the MCP server {self.name} needs either a command or a url")
         if self.url and not self.authority:
-            raise ConfigInvalid(f"the url of the MCP server {self.name} must begin with http:// or https:// and name a host")
+            raise ConfigInvalid(
+                f"the url of the MCP server {self.name} must begin with http:// or https:// and"
+                " name a host"
+            )
         if self.timeout_ms < 1:
             raise ConfigInvalid(f"the timeout_ms of the MCP server {self.name} must be 1 or more")
 

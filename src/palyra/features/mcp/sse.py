@@ -1,4 +1,6 @@
-"""Server-sent events as streamable HTTP uses them: data, the event's id for taking the stream up again, the wait before that."""
+"""Server-sent events as streamable HTTP uses them: data, the event's id for taking the stream up
+again, the wait before that.
+"""
 
 from msgspec import Struct
 
@@ -8,13 +10,15 @@ from palyra.features.mcp.jsonrpc import MOST_MESSAGE_BYTES
 _MOST_ID = 1024
 
 
-class Event(Struct, frozen=True):
+class SseEvent(Struct, frozen=True):
     data: bytes
     name: str = "message"
 
 
 class Events:
-    """Feed it chunks, it returns the events they complete. `last_id` and `retry_ms` are as of the last complete line."""
+    """Feed it chunks, it returns the events they complete. `last_id` and `retry_ms` are as of the
+    last complete line.
+    """
 
     def __init__(self, most: int = MOST_MESSAGE_BYTES) -> None:
         self._most = most
@@ -27,14 +31,14 @@ class Events:
         self.last_id = ""
         self.retry_ms: int | None = None
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[SseEvent]:
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
         self._after_cr = chunk.endswith(b"\r")
         lines = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         self._rest.append(lines[0])
         self._rest_size += len(lines[0])
-        found: list[Event] = []
+        found: list[SseEvent] = []
         if len(lines) > 1:
             lines[0] = b"".join(self._rest)
             for line in lines[:-1]:
@@ -47,9 +51,11 @@ class Events:
             raise Unavailable(f"it sent a message of more than {self._most:,} bytes")
         return found
 
-    def _line(self, line: bytes) -> Event | None:
+    def _line(self, line: bytes) -> SseEvent | None:
         if not line:
-            event = Event(b"\n".join(self._data), self._name or "message") if self._data else None
+            event = (
+                SseEvent(b"\n".join(self._data), self._name or "message") if self._data else None
+            )
             self._data, self._data_size, self._name = [], 0, ""
             return event
         field, _, value = line.partition(b":")

@@ -1,6 +1,7 @@
 """A link over the standard streams of a program: one message on a line.
 
-The rule: a server that does not read, floods or talks nonsense costs a bounded amount of memory, and only its own connection.
+The rule: a server that does not read, floods or talks nonsense costs a bounded amount of memory,
+and only its own connection.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ from typing import Any
 
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.features.mcp import jsonrpc
-from palyra.features.mcp.jsonrpc import Malformed, NotSent, Outgoing
-from palyra.features.mcp.process import Child
+from palyra.features.mcp.jsonrpc import Malformed, NotSent, OutgoingRpc
+from palyra.features.mcp.process import ServerProcess
 from palyra.features.mcp.session import Receiver
 
 _MOST_UNSENT_BYTES = 4 << 20
@@ -20,7 +21,7 @@ _MOST_LOG_BYTES = 64 << 10
 _MOST_NONSENSE = 1000
 
 
-class Log:
+class StderrTail:
     """The last of what a server wrote to its standard error."""
 
     def __init__(self) -> None:
@@ -37,12 +38,12 @@ class StdioLink:
     # A program that does not know a method may also stay silent.
     modern_first = False
 
-    def __init__(self, start: Callable[[], Awaitable[Child]], log: Log) -> None:
+    def __init__(self, start: Callable[[], Awaitable[ServerProcess]], log: StderrTail) -> None:
         self._start = start
         self._log = log
-        self._child: Child | None = None
+        self._child: ServerProcess | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._unsent: deque[Outgoing] = deque()
+        self._unsent: deque[OutgoingRpc] = deque()
         self._unsent_bytes = 0
         self._more = asyncio.Event()
         self._closed = False
@@ -58,7 +59,7 @@ class StdioLink:
             asyncio.ensure_future(self._note(self._child)),
         ]
 
-    def send(self, message: Outgoing) -> None:
+    def send(self, message: OutgoingRpc) -> None:
         if self._closed:
             raise NotSent("the program has ended")
         if self._unsent_bytes + len(message.body) > _MOST_UNSENT_BYTES:
@@ -67,7 +68,7 @@ class StdioLink:
         self._unsent_bytes += len(message.body)
         self._more.set()
 
-    def withdraw(self, request_id: int, notice: Outgoing | None) -> None:
+    def withdraw(self, request_id: int, notice: OutgoingRpc | None) -> None:
         if notice is not None:
             with suppress(NotSent):
                 self.send(notice)
@@ -93,8 +94,6 @@ class StdioLink:
             await asyncio.gather(*tasks, return_exceptions=True)
             await child.close()
 
-    # --- the two directions ---------------------------------------------------------------------------------------------
-
     async def _guard(self, work: Coroutine[Any, Any, str], receiver: Receiver) -> None:
         """However one direction ends, the conversation is over."""
         try:
@@ -102,11 +101,13 @@ class StdioLink:
         except (PalyraError, OSError) as error:
             why = str(error)
         self._closed = True
-        receiver.closed(why, frozenset(message.id for message in self._unsent if message.id is not None))
+        receiver.closed(
+            why, frozenset(message.id for message in self._unsent if message.id is not None)
+        )
 
-    async def _hear(self, child: Child, receiver: Receiver) -> str:
+    async def _hear(self, child: ServerProcess, receiver: Receiver) -> str:
         nonsense = 0
-        lines = Lines()
+        lines = LineReader()
         while data := await child.read():
             for line in lines.feed(data):
                 try:
@@ -124,7 +125,7 @@ class StdioLink:
         words = self._log.tail(300)
         return f"the program has ended{f'; it said: {words}' if words else ''}"
 
-    async def _speak(self, child: Child) -> str:
+    async def _speak(self, child: ServerProcess) -> str:
         while True:
             while self._unsent:
                 message = self._unsent.popleft()
@@ -133,15 +134,17 @@ class StdioLink:
             self._more.clear()
             await self._more.wait()
 
-    async def _note(self, child: Child) -> None:
+    async def _note(self, child: ServerProcess) -> None:
         with suppress(OSError):
             while data := await child.read_errors():
                 self._log.add(data)
                 await asyncio.sleep(0)
 
 
-class Lines:
-    """Cuts a stream into lines. Raises Unavailable for one that does not end; costs linear time whatever the chunks are."""
+class LineReader:
+    """Cuts a stream into lines. Raises Unavailable for one that does not end; costs linear time
+    whatever the chunks are.
+    """
 
     def __init__(self, most: int = jsonrpc.MOST_MESSAGE_BYTES) -> None:
         self._most = most

@@ -1,4 +1,6 @@
-"""A server's tool as one of ours: same catalogue, same policy, same tape. What it returns was written by others, and says so."""
+"""A server's tool as one of ours: same catalogue, same policy, same tape. What it returns was
+written by others, and says so.
+"""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +22,8 @@ from palyra.tools.catalogue import Arguments
 from palyra.tools.json_schema import Checker
 
 MOST_ARGUMENT_BYTES = 256 << 10
-# Our own limit comes first, so that the server is told that nobody waits any more. A server may have to be started before.
+# Our own limit comes first, so that the server is told that nobody waits any more. A server may
+# have to be started before.
 _GRACE_MS = 35_000
 _MOST_WORDS = 200
 
@@ -34,7 +37,9 @@ class McpArguments(Arguments, frozen=True, kw_only=True):
 class Caller(Protocol):
     """The connection that a tool's calls go through."""
 
-    async def call(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> ToolResult: ...
+    async def call(
+        self, tool: Declared, arguments: dict[str, Any], progress: Progress
+    ) -> ToolResult: ...
 
 
 class McpTool:
@@ -52,8 +57,18 @@ class McpTool:
             description=declared.description,
             parameters=declared.schema,
             effect=declared.effect(trusted=config.trusted),
-            capabilities=("network",) if config.url else ("process", "network") if config.hosts else ("process",),
-            limits=Limits(time_ms=config.timeout_ms + _GRACE_MS, input_bytes=MOST_ARGUMENT_BYTES, output_bytes=MOST_TEXT),
+            capabilities=(
+                ("network",)
+                if config.url
+                else ("process", "network")
+                if config.hosts
+                else ("process",)
+            ),
+            limits=Limits(
+                time_ms=config.timeout_ms + _GRACE_MS,
+                input_bytes=MOST_ARGUMENT_BYTES,
+                output_bytes=MOST_TEXT,
+            ),
             tier="none" if config.url else config.tier,
             source=config.source,
             # A server may show the user's own mails or files; nobody can tell from outside.
@@ -65,11 +80,15 @@ class McpTool:
         values = dict(arguments)
         size = len(msgspec.json.encode(values))
         if size > MOST_ARGUMENT_BYTES:
-            raise InvalidInput(f"{self.spec.name}: the arguments have {size:,} bytes; at most {MOST_ARGUMENT_BYTES:,} can be sent")
+            raise InvalidInput(
+                f"{self.spec.name}: the arguments have {size:,} bytes; at most"
+                f" {MOST_ARGUMENT_BYTES:,} can be sent"
+            )
         try:
             self._checker.check(self.spec.name, values)
         except InvalidInput:
-            # Null for "left out" is harmless, as with our own tools, unless the schema knows null as a value.
+            # Null for "left out" is harmless, as with our own tools, unless the schema knows null
+            # as a value.
             fewer = {key: value for key, value in values.items() if value is not None}
             if len(fewer) == len(values):
                 raise
@@ -83,7 +102,9 @@ class McpTool:
         named = Scope(program=PurePath(self._config.command).name, hosts=self._config.hosts)
         if not self._config.folder:
             return named
-        return msgspec.structs.replace(named, paths=(os.path.realpath(self._config.folder),), workspace=workspace)
+        return msgspec.structs.replace(
+            named, paths=(os.path.realpath(self._config.folder),), workspace=workspace
+        )
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         return (Subject(self.spec.name, "tool"),)
@@ -92,7 +113,9 @@ class McpTool:
         assert isinstance(arguments, McpArguments)
         body = msgspec.json.format(msgspec.json.encode(arguments.values)).decode()
         return Preview(
-            "request", f"{self.spec.name} at {self._config.authority or self._config.command}", f"{body}\n{self._about()}"
+            "request",
+            f"{self.spec.name} at {self._config.authority or self._config.command}",
+            f"{body}\n{self._about()}",
         )
 
     def _about(self) -> str:
@@ -101,7 +124,10 @@ class McpTool:
         said = [f"it says of itself: {words}"] if words else []
         if not self._config.url:
             said.append(f"sandbox: tier {self._config.tier}")
-            said.append(f"folder: {self._config.folder or 'its own'}{'' if self._config.writable else ', to look at only'}")
+            said.append(
+                "folder:"
+                f" {self._config.folder or 'its own'}{'' if self._config.writable else ', to look at only'}"
+            )
             said.append(f"network: {', '.join(self._config.hosts) or 'none'}")
         return "\n".join(said)
 

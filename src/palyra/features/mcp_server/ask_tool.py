@@ -1,6 +1,7 @@
 """Asking the agent over MCP: one call starts a run, tells how it goes, and gives its answer.
 
-A run belongs to the daemon. Whoever stops waiting finds it again by its id; only who takes the question back ends it.
+A run belongs to the daemon. Whoever stops waiting finds it again by its id; only who takes the
+question back ends it.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from palyra.core.events import (
     ToolStarted,
 )
 from palyra.core.run_state import TERMINAL
-from palyra.features.mcp_server.tool import Asked, Progress, Result
+from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation, ToolProgress
 from palyra.store import approvals, runs
 
 _LONGEST_ANSWER = 96 << 10
@@ -44,30 +45,47 @@ _entry = msgspec.json.Decoder(Entry)
 
 Wait = Annotated[
     int,
-    Meta(ge=0, le=_LONGEST_WAIT_S, description="seconds to wait for the answer at most; 0: until it is there. See the tool `run`."),
+    Meta(
+        ge=0,
+        le=_LONGEST_WAIT_S,
+        description=(
+            "seconds to wait for the answer at most; 0: until it is there. See the tool `run`."
+        ),
+    ),
 ]
 
 
-class Ask(Input, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(min_length=1, description="what to ask or to have done, in plain words")]
-    session_id: Annotated[Ulid, Meta(description="go on with this conversation; without it, a new one")] = ""
-    session_key: Annotated[str, Meta(max_length=200, description="a name of your own for a conversation, found or made")] = ""
-    workspace: Annotated[str, Meta(max_length=4096, description="the folder a new conversation works in")] = ""
-    model: Annotated[str, Meta(max_length=200, description="a model other than the daemon's choice")] = ""
+class AskArguments(Input, frozen=True, kw_only=True):
+    text: Annotated[
+        str, Meta(min_length=1, description="what to ask or to have done, in plain words")
+    ]
+    session_id: Annotated[
+        Ulid, Meta(description="go on with this conversation; without it, a new one")
+    ] = ""
+    session_key: Annotated[
+        str,
+        Meta(max_length=200, description="a name of your own for a conversation, found or made"),
+    ] = ""
+    workspace: Annotated[
+        str, Meta(max_length=4096, description="the folder a new conversation works in")
+    ] = ""
+    model: Annotated[
+        str, Meta(max_length=200, description="a model other than the daemon's choice")
+    ] = ""
     wait_s: Wait = 0
 
 
-class Run(Input, frozen=True, kw_only=True):
+class RunArguments(Input, frozen=True, kw_only=True):
     run_id: Ulid
     wait_s: Wait = 0
 
 
-class Cancel(Input, frozen=True, kw_only=True):
+class CancelArguments(Input, frozen=True, kw_only=True):
     run_id: Ulid
     reason: Annotated[str, Meta(max_length=500)] = ""
 
 
-class Told(Struct, frozen=True, omit_defaults=True):
+class RunStatus(Struct, frozen=True, omit_defaults=True):
     """How it stands with a run. `pending`: the approvals that it waits for."""
 
     session_id: str
@@ -78,25 +96,37 @@ class Told(Struct, frozen=True, omit_defaults=True):
     pending: tuple[str, ...] = ()
 
 
-async def ask(asked: Asked, wanted: Ask) -> AsyncGenerator[Progress | Result, None]:
+async def ask(
+    asked: ToolInvocation, wanted: AskArguments
+) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
     parts, running = asked.call.parts, asked.running
     session_id = wanted.session_id
     if not session_id:
-        place = client_tokens.resolved(asked.call.token, Resolve(key=wanted.session_key, workspace=wanted.workspace))
+        place = client_tokens.resolved(
+            asked.call.token, Resolve(key=wanted.session_key, workspace=wanted.workspace)
+        )
         session_id = (await parts.sessions.resolve(asked.principal, place)).session_id
     submission = Submission(text=wanted.text, model=wanted.model)
     submitted = await parts.gateway.submit(asked.principal, session_id, submission, origin="api")
     running.run_id = submitted.run_id
     if running.withdrawn:
         await parts.gateway.cancel(asked.principal, submitted.run_id, "taken back over MCP")
-    words = "taken" if submitted.outcome == "started" else "waits until the conversation's other runs are done"
-    yield Progress(words, submitted.seq)
-    async with aclosing(follow(asked, session_id, submitted.run_id, submitted.seq, wanted.wait_s)) as steps:
+    words = (
+        "taken"
+        if submitted.outcome == "started"
+        else "waits until the conversation's other runs are done"
+    )
+    yield ToolProgress(words, submitted.seq)
+    async with aclosing(
+        follow(asked, session_id, submitted.run_id, submitted.seq, wanted.wait_s)
+    ) as steps:
         async for step in steps:
             yield step
 
 
-async def run(asked: Asked, wanted: Run) -> AsyncGenerator[Progress | Result, None]:
+async def run(
+    asked: ToolInvocation, wanted: RunArguments
+) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
     """How a run stands; with time to wait, its answer. Whoever stops waiting here ends nothing."""
     parts = asked.call.parts
     row = await parts.gateway.run(asked.principal, wanted.run_id)
@@ -104,24 +134,27 @@ async def run(asked: Asked, wanted: Run) -> AsyncGenerator[Progress | Result, No
         yield await standing(asked, row.session_id, row.run_id)
         return
     told = await parts.db.read(lambda tx: runs.numbered(tx, row.run_id))
-    steps = _followed(asked, row.session_id, row.run_id, told[0][0] - 1 if told else 0, wanted.wait_s)
+    steps = _followed(
+        asked, row.session_id, row.run_id, told[0][0] - 1 if told else 0, wanted.wait_s
+    )
     async with aclosing(steps) as following:
         async for step in following:
             yield step
 
 
-async def cancel(asked: Asked, wanted: Cancel) -> Result:
-    row = await asked.call.parts.gateway.cancel(asked.principal, wanted.run_id, wanted.reason or "cancelled over MCP")
-    return Result(data=msgspec.to_builtins(row))
-
-
-# --- following a run --------------------------------------------------------------------------------------------------
+async def cancel(asked: ToolInvocation, wanted: CancelArguments) -> McpToolResult:
+    row = await asked.call.parts.gateway.cancel(
+        asked.principal, wanted.run_id, wanted.reason or "cancelled over MCP"
+    )
+    return McpToolResult(data=msgspec.to_builtins(row))
 
 
 async def follow(
-    asked: Asked, session_id: str, run_id: str, after: int, wait_s: int = 0
-) -> AsyncGenerator[Progress | Result, None]:
-    """What happens in a run from an entry on, and its result. A client that leaves takes the question back, if that is the rule."""
+    asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int = 0
+) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+    """What happens in a run from an entry on, and its result. A client that leaves takes the
+    question back, if that is the rule.
+    """
     try:
         async with aclosing(_followed(asked, session_id, run_id, after, wait_s)) as steps:
             async for step in steps:
@@ -132,7 +165,9 @@ async def follow(
         raise
 
 
-async def _followed(asked: Asked, session_id: str, run_id: str, after: int, wait_s: int) -> AsyncGenerator[Progress | Result, None]:
+async def _followed(
+    asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int
+) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
     watch = asked.call.parts.gateway.watch(asked.principal, session_id, after)
     batches = cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watch)
     loop, mark = asyncio.get_running_loop(), run_id.encode()
@@ -141,7 +176,9 @@ async def _followed(asked: Asked, session_id: str, run_id: str, after: int, wait
     async with aclosing(batches) as source:
         while True:
             try:
-                batch = await asyncio.wait_for(anext(source), until - loop.time() if until is not None else None)
+                batch = await asyncio.wait_for(
+                    anext(source), until - loop.time() if until is not None else None
+                )
             except TimeoutError:
                 yield await standing(asked, session_id, run_id)
                 return
@@ -157,11 +194,13 @@ async def _followed(asked: Asked, session_id: str, run_id: str, after: int, wait
                     return
                 words = _words(event, names)
                 if words:
-                    yield Progress(words[:_LONGEST_LINE], seq)
+                    yield ToolProgress(words[:_LONGEST_LINE], seq)
 
 
 def _words(event: AnyEvent, names: dict[str, str]) -> str:
-    """One line on what happened, if it is worth telling; `names` are the tools by call, as they become known."""
+    """One line on what happened, if it is worth telling; `names` are the tools by call, as they
+    become known.
+    """
     match event:
         case RunStarted():
             return "working"
@@ -173,7 +212,8 @@ def _words(event: AnyEvent, names: dict[str, str]) -> str:
         case ToolFinished(call_id=call_id, outcome=outcome):
             return f"{names.get(call_id, 'a tool')}: {outcome}"
         case (
-            ApprovalRequested(tool=tool, risk=risk, why=why) | AgentAsked(request=ApprovalRequested(tool=tool, risk=risk, why=why))
+            ApprovalRequested(tool=tool, risk=risk, why=why)
+            | AgentAsked(request=ApprovalRequested(tool=tool, risk=risk, why=why))
         ):
             return f"waits for an approval of {tool} (risk {risk}: {why}); {_WHERE_TO_ANSWER}"
         case ApprovalResolved(decision=decision):
@@ -186,23 +226,45 @@ def _words(event: AnyEvent, names: dict[str, str]) -> str:
             return ""
 
 
-async def _ended(asked: Asked, session_id: str, run_id: str, event: RunCompleted | RunFailed | RunCancelled) -> Result:
+async def _ended(
+    asked: ToolInvocation,
+    session_id: str,
+    run_id: str,
+    event: RunCompleted | RunFailed | RunCancelled,
+) -> McpToolResult:
     label = await asked.call.parts.gateway.label(session_id)
     where = ({"type": "text", "text": f"session_id: {session_id}\nrun_id: {run_id}"},)
     match event:
         case RunCompleted(text=text):
             if len(text) > _LONGEST_ANSWER:
-                text = f"{text[:_LONGEST_ANSWER]}\n[cut: the whole answer has {len(text)} characters; see session_read]"
-            told = Told(session_id, run_id, "done", text)
-            return Result(text=text or "(no words)", data=msgspec.to_builtins(told), label=label, blocks=where)
+                text = (
+                    f"{text[:_LONGEST_ANSWER]}\n[cut: the whole answer has {len(text)} characters;"
+                    " see session_read]"
+                )
+            told = RunStatus(session_id, run_id, "done", text)
+            return McpToolResult(
+                text=text or "(no words)", data=msgspec.to_builtins(told), label=label, blocks=where
+            )
         case RunFailed(reason=reason, message=message):
-            told, words = Told(session_id, run_id, "failed", reason=reason), f"the run failed: {message}"
+            told, words = (
+                RunStatus(session_id, run_id, "failed", reason=reason),
+                f"the run failed: {message}",
+            )
         case RunCancelled(reason=reason):
-            told, words = Told(session_id, run_id, "cancelled", reason=reason), f"the run was cancelled: {reason}"
-    return Result(text=words[:_LONGEST_ANSWER], data=msgspec.to_builtins(told), is_error=True, label=label, blocks=where)
+            told, words = (
+                RunStatus(session_id, run_id, "cancelled", reason=reason),
+                f"the run was cancelled: {reason}",
+            )
+    return McpToolResult(
+        text=words[:_LONGEST_ANSWER],
+        data=msgspec.to_builtins(told),
+        is_error=True,
+        label=label,
+        blocks=where,
+    )
 
 
-async def standing(asked: Asked, session_id: str, run_id: str) -> Result:
+async def standing(asked: ToolInvocation, session_id: str, run_id: str) -> McpToolResult:
     """A run as it is now."""
     parts = asked.call.parts
     row = await parts.gateway.run(asked.principal, run_id)
@@ -213,8 +275,13 @@ async def standing(asked: Asked, session_id: str, run_id: str) -> Result:
                 return await _ended(asked, session_id, run_id, event)
     waiting = await parts.db.read(lambda tx: approvals.pending_of_run(tx, run_id))
     pending = tuple(each.approval_id for each in waiting)
-    words = f"the run is not done yet ({row.state}{f': {row.reason}' if row.reason else ''}); wait for it with the tool `run`"
+    words = (
+        f"the run is not done yet ({row.state}{f': {row.reason}' if row.reason else ''}); wait for"
+        " it with the tool `run`"
+    )
     if pending:
         words += f". It waits for an approval: {_WHERE_TO_ANSWER}"
-    told_now = Told(session_id, run_id, row.state, reason=row.reason, pending=pending)
-    return Result(text=words, data=msgspec.to_builtins(told_now), label=await parts.gateway.label(session_id))
+    told_now = RunStatus(session_id, run_id, row.state, reason=row.reason, pending=pending)
+    return McpToolResult(
+        text=words, data=msgspec.to_builtins(told_now), label=await parts.gateway.label(session_id)
+    )

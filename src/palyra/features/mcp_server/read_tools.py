@@ -1,7 +1,9 @@
-"""What another agent can look up over MCP, and the two things it can say: a memory for review, and an answer to an approval.
+"""What another agent can look up over MCP, and the two things it can say: a memory for review, and
+an answer to an approval.
 
-The rule: every list is short and says how to get the rest; what came from outside keeps its label; and what another program says
-is never the owner's own word. A memory waits for a look, and an answer counts only where a policy says so.
+The rule: every list is short and says how to get the rest; what came from outside keeps its label;
+and what another program says is never the owner's own word. A memory waits for a look, and an
+answer counts only where a policy says so.
 """
 
 import asyncio
@@ -16,15 +18,22 @@ from palyra.agent.approvals import Answer as ApprovalAnswer
 from palyra.api import journal
 from palyra.api.calls import Count, Input, Ulid
 from palyra.core import events, labels
-from palyra.core.events import Entry, InputReceived, ModelReplied, RunCancelled, RunFailed, ToolFinished
-from palyra.features.mcp_server.tool import Asked, Result
+from palyra.core.events import (
+    Entry,
+    InputReceived,
+    ModelReplied,
+    RunCancelled,
+    RunFailed,
+    ToolFinished,
+)
+from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation
 from palyra.features.memory.model import Kind, NewMemory
 from palyra.features.memory.model import Text as MemoryText
 from palyra.features.memory.service import Origin
 from palyra.store import approvals, sessions, tape
 from palyra.store.approvals import Approval
 from palyra.store.database import Tx
-from palyra.store.tape import Stored
+from palyra.store.tape import StoredEntry
 
 _LONGEST_SAID = 4_000
 _SCANNED = 5_000
@@ -35,37 +44,39 @@ _UNNAMED = re.compile(r"[^A-Za-z0-9_.-]+")
 Few = Annotated[int, Meta(ge=1, le=100, description="at most so many")]
 
 
-class Sessions(Input, frozen=True, kw_only=True):
+class SessionsArguments(Input, frozen=True, kw_only=True):
     limit: Few = 20
     before: Annotated[Ulid, Meta(description="the last session_id of the page before")] = ""
     archived: bool = False
 
 
-class Session(Input, frozen=True, kw_only=True):
+class SessionArguments(Input, frozen=True, kw_only=True):
     session_id: Ulid
     after: Annotated[Count, Meta(description="the `next` of the page before")] = 0
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
 
-class Search(Input, frozen=True, kw_only=True):
+class SearchSessionsArguments(Input, frozen=True, kw_only=True):
     text: Annotated[str, Meta(min_length=1, max_length=500, description="words, or what is meant")]
     limit: Few = 10
 
 
-class Approvals(Input, frozen=True, kw_only=True):
+class ApprovalsArguments(Input, frozen=True, kw_only=True):
     pending: bool = True
     limit: Few = 20
 
 
-class AnswerApproval(Input, frozen=True, kw_only=True):
+class AnswerApprovalArguments(Input, frozen=True, kw_only=True):
     approval_id: Ulid
     decision: Literal["allow", "deny"]
     reason: Annotated[str, Meta(max_length=500)] = ""
 
 
-class MemorySearch(Input, frozen=True, kw_only=True):
+class MemorySearchArguments(Input, frozen=True, kw_only=True):
     text: Annotated[str, Meta(min_length=1, max_length=2_000)]
-    session_id: Annotated[Ulid, Meta(description="what the agent would see from there; without it, everything")] = ""
+    session_id: Annotated[
+        Ulid, Meta(description="what the agent would see from there; without it, everything")
+    ] = ""
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
 
 
@@ -75,8 +86,12 @@ class Remember(Input, frozen=True, kw_only=True):
 
 
 class JournalSearch(Input, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(max_length=200, description="letters that the entry holds; without it, any")] = ""
-    kind: Annotated[str, Meta(max_length=64, description="such as tool.started; without it, any")] = ""
+    text: Annotated[
+        str, Meta(max_length=200, description="letters that the entry holds; without it, any")
+    ] = ""
+    kind: Annotated[
+        str, Meta(max_length=64, description="such as tool.started; without it, any")
+    ] = ""
     run_id: Ulid = ""
     after: Annotated[Count, Meta(description="the `next` of the page before")] = 0
     limit: Few = 20
@@ -86,10 +101,7 @@ class Verify(Input, frozen=True, kw_only=True):
     """No arguments."""
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
-
-
-class Line(Struct, frozen=True, omit_defaults=True):
+class TranscriptLine(Struct, frozen=True, omit_defaults=True):
     seq: int
     time_ms: int
     speaker: str
@@ -98,23 +110,39 @@ class Line(Struct, frozen=True, omit_defaults=True):
     label: labels.Label = labels.CLEAN
 
 
-async def sessions_list(asked: Asked, wanted: Sessions) -> Result:
+async def sessions_list(asked: ToolInvocation, wanted: SessionsArguments) -> McpToolResult:
     verbs = asked.call.parts.sessions
     found = await verbs.listing(
-        asked.principal, archived=wanted.archived, before=wanted.before, limit=wanted.limit, device=asked.call.token.device
+        asked.principal,
+        archived=wanted.archived,
+        before=wanted.before,
+        limit=wanted.limit,
+        device=asked.call.token.device,
     )
     shown = [
-        {"session_id": each.session_id, "title": each.title, "key": each.key or "", "updated_ms": each.updated_ms,
-         "workspace": each.workspace, "active": each.active, "entries": each.head_seq}
+        {
+            "session_id": each.session_id,
+            "title": each.title,
+            "key": each.key or "",
+            "updated_ms": each.updated_ms,
+            "workspace": each.workspace,
+            "active": each.active,
+            "entries": each.head_seq,
+        }
         for each in found
-    ]  # fmt: skip
-    return Result(data={"sessions": shown, "next": found[-1].session_id if len(found) == wanted.limit else None})
+    ]
+    return McpToolResult(
+        data={
+            "sessions": shown,
+            "next": found[-1].session_id if len(found) == wanted.limit else None,
+        }
+    )
 
 
-async def session_read(asked: Asked, wanted: Session) -> Result:
+async def session_read(asked: ToolInvocation, wanted: SessionArguments) -> McpToolResult:
     """What was said and done, without what only the machinery needs."""
 
-    def page(tx: Tx) -> list[Stored]:
+    def page(tx: Tx) -> list[StoredEntry]:
         sessions.get(tx, wanted.session_id, asked.principal)
         return tape.after(tx, wanted.session_id, wanted.after, wanted.limit)
 
@@ -122,40 +150,55 @@ async def session_read(asked: Asked, wanted: Session) -> Result:
     lines = [line for each in stored for line in _lines(_entry.decode(each.wire))]
     following = stored[-1].seq if len(stored) == wanted.limit else None
     label = labels.join(line.label for line in lines)
-    return Result(data={"lines": msgspec.to_builtins(lines), "next": following}, label=label)
+    return McpToolResult(data={"lines": msgspec.to_builtins(lines), "next": following}, label=label)
 
 
-def _lines(entry: Entry) -> list[Line]:
+def _lines(entry: Entry) -> list[TranscriptLine]:
     match events.decode(entry.event):
         case InputReceived(text=text) as event:
             said = [(entry.principal, text, event.brings)]
         case ModelReplied(text=text, calls=calls):
             said = [("agent", text, labels.CLEAN)] if text else []
-            said += [("agent", f"calls {each.tool} {msgspec.json.encode(each.arguments).decode()}", labels.CLEAN) for each in calls]
+            said += [
+                (
+                    "agent",
+                    f"calls {each.tool} {msgspec.json.encode(each.arguments).decode()}",
+                    labels.CLEAN,
+                )
+                for each in calls
+            ]
         case ToolFinished(outcome=outcome, text=text, label=label):
             said = [("tool", f"{outcome}: {text}", label)]
         case RunFailed(message=text) | RunCancelled(reason=text):
             said = [("daemon", text, labels.CLEAN)]
         case _:
             said = []
-    return [Line(entry.seq, entry.time_ms, speaker, _cut(text), entry.run_id, label) for speaker, text, label in said]
+    return [
+        TranscriptLine(entry.seq, entry.time_ms, speaker, _cut(text), entry.run_id, label)
+        for speaker, text, label in said
+    ]
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]}… [cut: {len(text)} characters]"
+    return (
+        text
+        if len(text) <= _LONGEST_SAID
+        else f"{text[:_LONGEST_SAID]}… [cut: {len(text)} characters]"
+    )
 
 
-async def sessions_search(asked: Asked, wanted: Search) -> Result:
+async def sessions_search(asked: ToolInvocation, wanted: SearchSessionsArguments) -> McpToolResult:
     page = await asked.call.parts.transcripts.search(asked.principal, wanted.text, wanted.limit)
-    return Result(data=msgspec.to_builtins(page), label=labels.join(each.label for each in page.found))
+    return McpToolResult(
+        data=msgspec.to_builtins(page), label=labels.join(each.label for each in page.found)
+    )
 
 
-# --- approvals --------------------------------------------------------------------------------------------------------
-
-
-async def approvals_list(asked: Asked, wanted: Approvals) -> Result:
+async def approvals_list(asked: ToolInvocation, wanted: ApprovalsArguments) -> McpToolResult:
     def page(tx: Tx) -> list[Approval]:
-        return approvals.listing(tx, asked.principal, pending=wanted.pending, before=1 << 62, limit=wanted.limit)
+        return approvals.listing(
+            tx, asked.principal, pending=wanted.pending, before=1 << 62, limit=wanted.limit
+        )
 
     found = await asked.call.parts.db.read(page)
     shown: list[dict[str, Any]] = []
@@ -163,58 +206,84 @@ async def approvals_list(asked: Asked, wanted: Approvals) -> Result:
         request = each.request
         preview = _cut(f"{request.preview.title}\n{request.preview.body}".strip())
         shown.append(
-            {"approval_id": each.approval_id, "session_id": each.session_id, "run_id": each.run_id, "tool": request.tool,
-             "about": request.about, "preview": preview, "risk": request.risk, "why": request.why,
-             "expires_ms": each.expires_ms, "decision": each.decision, "answered_by": each.resolved_by}
-        )  # fmt: skip
-    return Result(data={"approvals": shown}, label=labels.join(each.request.label for each in found))
+            {
+                "approval_id": each.approval_id,
+                "session_id": each.session_id,
+                "run_id": each.run_id,
+                "tool": request.tool,
+                "about": request.about,
+                "preview": preview,
+                "risk": request.risk,
+                "why": request.why,
+                "expires_ms": each.expires_ms,
+                "decision": each.decision,
+                "answered_by": each.resolved_by,
+            }
+        )
+    return McpToolResult(
+        data={"approvals": shown}, label=labels.join(each.request.label for each in found)
+    )
 
 
 def answering_as(token_name: str) -> str:
-    """Who answers, for policy: the program that holds the token, not the person whose token it is."""
+    """Who answers, for policy: the program that holds the token, not the person whose token it
+    is.
+    """
     return f"{approvals.CHANNEL}mcp:{_UNNAMED.sub('-', token_name).strip('-') or 'unnamed'}"
 
 
-async def approval_answer(asked: Asked, wanted: AnswerApproval) -> Result:
+async def approval_answer(asked: ToolInvocation, wanted: AnswerApprovalArguments) -> McpToolResult:
     answer = ApprovalAnswer(decision=wanted.decision, reason=wanted.reason)
     token = asked.call.token
     settled = await asked.call.parts.answers.answer(
-        asked.principal, wanted.approval_id, answer, f"mcp:{token.name}", through=answering_as(token.name)
+        asked.principal,
+        wanted.approval_id,
+        answer,
+        f"mcp:{token.name}",
+        through=answering_as(token.name),
     )
-    return Result(data={"approval_id": settled.approval_id, "decision": settled.decision})
+    return McpToolResult(data={"approval_id": settled.approval_id, "decision": settled.decision})
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-
-async def memory_search(asked: Asked, wanted: MemorySearch) -> Result:
+async def memory_search(asked: ToolInvocation, wanted: MemorySearchArguments) -> McpToolResult:
     memory = asked.call.parts.memory
     where = await memory.where(asked.principal, wanted.session_id)
     found = await memory.search(where, wanted.text, wanted.limit, everywhere=not wanted.session_id)
     shown = [
-        {"memory_id": each.item.memory_id, "text": each.item.text, "kind": each.item.kind, "score": each.score,
-         "label": msgspec.to_builtins(each.item.label)}
+        {
+            "memory_id": each.item.memory_id,
+            "text": each.item.text,
+            "kind": each.item.kind,
+            "score": each.score,
+            "label": msgspec.to_builtins(each.item.label),
+        }
         for each in found.found
-    ]  # fmt: skip
+    ]
     data = {"found": shown, "threshold": found.threshold, "words_only": found.words_only}
-    return Result(data=data, label=labels.join([labels.private("memory"), *(each.item.label for each in found.found)]))
+    return McpToolResult(
+        data=data,
+        label=labels.join([labels.private("memory"), *(each.item.label for each in found.found)]),
+    )
 
 
-async def memory_remember(asked: Asked, wanted: Remember) -> Result:
+async def memory_remember(asked: ToolInvocation, wanted: Remember) -> McpToolResult:
     memory = asked.call.parts.memory
     where = await memory.where(asked.principal)
     origin = Origin(written="tool", label=labels.untrusted(f"mcp:{asked.call.token.name}"))
     item = await memory.add(where, NewMemory(text=wanted.text, kind=wanted.kind), origin)
     words = "it waits for the owner's look" if item.state == "review" else f"it is {item.state}"
-    return Result(text=f"remembered as {item.memory_id}; {words}", data={"memory_id": item.memory_id, "state": item.state})
+    return McpToolResult(
+        text=f"remembered as {item.memory_id}; {words}",
+        data={"memory_id": item.memory_id, "state": item.state},
+    )
 
 
-# --- the journal ------------------------------------------------------------------------------------------------------
-
-
-async def journal_search(asked: Asked, wanted: JournalSearch) -> Result:
+async def journal_search(asked: ToolInvocation, wanted: JournalSearch) -> McpToolResult:
     """Look through the caller's own entries in their order; a part of them at a time."""
-    text, kind, run = (each.encode() for each in (wanted.text, f'"kind":"{wanted.kind}"' if wanted.kind else "", wanted.run_id))
+    text, kind, run = (
+        each.encode()
+        for each in (wanted.text, f'"kind":"{wanted.kind}"' if wanted.kind else "", wanted.run_id)
+    )
     found: list[Entry] = []
     cursor, scanned, more = wanted.after, 0, True
     while more and scanned < _SCANNED and len(found) < wanted.limit:
@@ -230,13 +299,24 @@ async def journal_search(asked: Asked, wanted: JournalSearch) -> Result:
             cursor, more = upto, len(stored) == _PAGE
         await asyncio.sleep(0)
     shown = [
-        {"position": each.position, "session_id": each.tape, "seq": each.seq, "time_ms": each.time_ms, "run_id": each.run_id,
-         "kind": each.kind, "event": _cut(bytes(each.event).decode())}
+        {
+            "position": each.position,
+            "session_id": each.tape,
+            "seq": each.seq,
+            "time_ms": each.time_ms,
+            "run_id": each.run_id,
+            "kind": each.kind,
+            "event": _cut(bytes(each.event).decode()),
+        }
         for each in found
-    ]  # fmt: skip
-    return Result(data={"entries": shown, "scanned": scanned, "next": cursor if more else None})
+    ]
+    return McpToolResult(
+        data={"entries": shown, "scanned": scanned, "next": cursor if more else None}
+    )
 
 
-async def journal_verify(asked: Asked, wanted: Verify) -> Result:
-    report = await asyncio.to_thread(journal.verified, asked.call.parts.journal_path, lambda count: None)
-    return Result(data=msgspec.to_builtins(report))
+async def journal_verify(asked: ToolInvocation, wanted: Verify) -> McpToolResult:
+    report = await asyncio.to_thread(
+        journal.verified, asked.call.parts.journal_path, lambda count: None
+    )
+    return McpToolResult(data=msgspec.to_builtins(report))

@@ -1,7 +1,8 @@
-"""The daemon's MCP server over standard input and output: every line goes to `/mcp`, and every answer comes back as a line.
+"""The daemon's MCP server over standard input and output: every line goes to `/mcp`, and every
+answer comes back as a line.
 
-The rule: nothing is decided here. A daemon that restarts is found again, the session made anew, and a broken answer taken up where
-it was; what cannot be had is an answer that says why.
+The rule: nothing is decided here. A daemon that restarts is found again, the session made anew, and
+a broken answer taken up where it was; what cannot be had is an answer that says why.
 """
 
 import http.client
@@ -11,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from palyra.client.http import Api, Stopped, parse
+from palyra.client.http import Api, StopSignal, parse
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.features.mcp.http_link import header_value
 
@@ -43,7 +44,7 @@ class Bridge:
         self._version = ""
         self._hello = b""
         # What can be taken back, by the client's own numbers.
-        self._running: dict[Any, Stopped] = {}
+        self._running: dict[Any, StopSignal] = {}
         self._working: list[threading.Thread] = []
 
     def run(self, lines: IO[bytes]) -> None:
@@ -57,7 +58,9 @@ class Bridge:
         self._answer_the_last()
 
     def _answer_the_last(self) -> None:
-        """What was asked before the end is answered, if that is soon: who pipes its questions in has closed the pipe by now."""
+        """What was asked before the end is answered, if that is soon: who pipes its questions in
+        has closed the pipe by now.
+        """
         until = time.monotonic() + _LAST_ANSWERS_S
         for each in self._working:
             each.join(max(0.0, until - time.monotonic()))
@@ -76,16 +79,28 @@ class Bridge:
         if message.get("method") == "initialize":
             self._hello = line
             self._do(line, message)
-        elif message.get("method") == "notifications/cancelled" and self._withdrawn(params.get("requestId")):
+        elif message.get("method") == "notifications/cancelled" and self._withdrawn(
+            params.get("requestId")
+        ):
             return
         elif len(self._running) >= _MOST_AT_ONCE:
-            self._fail(message.get("id"), SERVER_ERROR, f"{_MOST_AT_ONCE} requests are being worked on: wait for one")
-        elif "id" not in message or message.get("method") in ("ping", "tools/list", "server/discover"):
+            self._fail(
+                message.get("id"),
+                SERVER_ERROR,
+                f"{_MOST_AT_ONCE} requests are being worked on: wait for one",
+            )
+        elif "id" not in message or message.get("method") in (
+            "ping",
+            "tools/list",
+            "server/discover",
+        ):
             # In their order, and soon done.
             self._do(line, message)
         else:
             self._working = [each for each in self._working if each.is_alive()]
-            self._working.append(threading.Thread(target=self._do, args=(line, message), daemon=True))
+            self._working.append(
+                threading.Thread(target=self._do, args=(line, message), daemon=True)
+            )
             self._working[-1].start()
 
     def _withdrawn(self, request_id: Any) -> bool:
@@ -99,10 +114,8 @@ class Bridge:
         running.stop()
         return True
 
-    # --- one message and its answer -----------------------------------------------------------------------------------
-
     def _do(self, line: bytes, message: dict[str, Any]) -> None:
-        name, stopped = message.get("id"), Stopped()
+        name, stopped = message.get("id"), StopSignal()
         key = name if isinstance(name, str | int) else None
         if key is not None:
             self._running[key] = stopped
@@ -114,7 +127,7 @@ class Bridge:
         finally:
             self._running.pop(key, None)
 
-    def _exchanged(self, line: bytes, message: dict[str, Any], stopped: Stopped) -> None:
+    def _exchanged(self, line: bytes, message: dict[str, Any], stopped: StopSignal) -> None:
         cursor, until, forgotten = "", 0.0, ""
         while not stopped.is_set():
             try:
@@ -125,29 +138,51 @@ class Bridge:
                 if done:
                     return
                 if not cursor:
-                    raise Unavailable("the daemon went away before it had answered: look whether it was done, or ask again")
+                    raise Unavailable(
+                        "the daemon went away before it had answered: look whether it was done, or"
+                        " ask again"
+                    )
                 until = time.monotonic() + _PATIENCE_S
             except _Gone:
                 forgotten = session
             except Unavailable:
-                # Sent before and not answered: only what the daemon can take up again is asked for again.
+                # Sent before and not answered: only what the daemon can take up again is asked for
+                # again.
                 if not cursor or time.monotonic() > until:
                     raise
                 stopped.wait(_WAIT_S)
 
-    def _once(self, line: bytes, message: dict[str, Any], cursor: str, stopped: Stopped) -> tuple[str, bool]:
-        """Send a message, or ask for the rest of its answer; where the answer broke off, and whether it did not."""
+    def _once(
+        self, line: bytes, message: dict[str, Any], cursor: str, stopped: StopSignal
+    ) -> tuple[str, bool]:
+        """Send a message, or ask for the rest of its answer; where the answer broke off, and
+        whether it did not.
+        """
         data, headers = (None, self._headers({})) if cursor else (line, self._headers(message))
         opened = self._api.open(
-            _PATH, accept=_ACCEPT, last_id=cursor, on_socket=stopped.holds, data=data, headers=headers, checked=False
+            _PATH,
+            accept=_ACCEPT,
+            last_id=cursor,
+            on_socket=stopped.holds,
+            data=data,
+            headers=headers,
+            checked=False,
         )
         with opened as response:
             if response.status in (202, 204):
                 return "", True
-            if response.status == 200 and response.headers.get_content_type() == "text/event-stream":
+            if (
+                response.status == 200
+                and response.headers.get_content_type() == "text/event-stream"
+            ):
                 return self._events(response, cursor)
             body = _whole(response)
-            if response.status == 404 and self._session and message.get("method") != "initialize" and b'"jsonrpc"' not in body:
+            if (
+                response.status == 404
+                and self._session
+                and message.get("method") != "initialize"
+                and b'"jsonrpc"' not in body
+            ):
                 raise _Gone
             if message.get("method") == "initialize" and response.status == 200:
                 self._session = response.headers.get(_SESSION, "")
@@ -174,12 +209,17 @@ class Bridge:
         version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
         if isinstance(version, str):
             method = str(message.get("method", ""))
-            headers = {"MCP-Protocol-Version": header_value(version), "Mcp-Method": header_value(method)}
+            headers = {
+                "MCP-Protocol-Version": header_value(version),
+                "Mcp-Method": header_value(method),
+            }
             name = params.get(_NAMED.get(method, ""))
             return headers | ({"Mcp-Name": header_value(name)} if isinstance(name, str) else {})
         if message.get("method") == "initialize" or not self._session:
             return {}
-        return {_SESSION: self._session} | ({"MCP-Protocol-Version": self._version} if self._version else {})
+        return {_SESSION: self._session} | (
+            {"MCP-Protocol-Version": self._version} if self._version else {}
+        )
 
     def _greet_again(self, session: str) -> None:
         """Begin a session like the one that the daemon has forgotten."""
@@ -189,8 +229,6 @@ class Bridge:
             with self._api.open(_PATH, accept=_ACCEPT, data=self._hello) as response:
                 _whole(response)
                 self._session = response.headers.get(_SESSION, "")
-
-    # --- going out ----------------------------------------------------------------------------------------------------
 
     def _answer(self, message: dict[str, Any], status: int, body: bytes) -> None:
         if status < 300 or b'"jsonrpc"' in body[:200]:
@@ -202,13 +240,25 @@ class Bridge:
             problem = msgspec.json.decode(body)["error"]
             self._fail(message["id"], SERVER_ERROR, str(problem["message"]), problem)
         except (ValueError, KeyError, TypeError):
-            self._fail(message["id"], SERVER_ERROR, f"the daemon answered {status}; is there a palyra at this address?")
+            self._fail(
+                message["id"],
+                SERVER_ERROR,
+                f"the daemon answered {status}; is there a palyra at this address?",
+            )
 
     def _fail(self, name: Any, code: int, message: str, data: Any = None) -> None:
         error: dict[str, Any] = {"code": code, "message": message}
         if data is not None:
             error["data"] = data
-        self._write(msgspec.json.encode({"jsonrpc": "2.0", "id": name if isinstance(name, str | int) else None, "error": error}))
+        self._write(
+            msgspec.json.encode(
+                {
+                    "jsonrpc": "2.0",
+                    "id": name if isinstance(name, str | int) else None,
+                    "error": error,
+                }
+            )
+        )
 
     def _write(self, line: bytes) -> None:
         with self._writing:

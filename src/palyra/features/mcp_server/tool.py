@@ -1,4 +1,6 @@
-"""What a tool of the MCP server is: its arguments as a type, the endpoint whose right it needs, and what it gives."""
+"""What a tool of the MCP server is: its arguments as a type, the endpoint whose right it needs, and
+what it gives.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -6,31 +8,35 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.api.calls import Call, Nothing, Upload
+from palyra.api.calls import ApiCall, Nothing, Upload
 from palyra.core.labels import CLEAN, Label
-from palyra.features.mcp_server.jsonrpc import Request
+from palyra.features.mcp_server.jsonrpc import McpRequest
 
 # As text and as data together; what is longer says how to ask for less.
 MOST_RESULT = 128 << 10
 
 
-class Running(Struct):
-    """A call that takes its time: the run that it waits for, and whether the client has taken it back."""
+class AwaitedCall(Struct):
+    """A call that takes its time: the run that it waits for, and whether the client has taken it
+    back.
+    """
 
     run_id: str = ""
     withdrawn: bool = False
 
 
-class Asked(Struct, frozen=True):
+class ToolInvocation(Struct, frozen=True):
     """One call of a tool: who calls, with which token, and the message it came in."""
 
-    call: Call[Nothing, Upload]
-    request: Request
-    running: Running
+    call: ApiCall[Nothing, Upload]
+    request: McpRequest
+    running: AwaitedCall
 
     @property
     def leaving_cancels(self) -> bool:
-        """Whether a client that goes away means the run to end. A daemon that goes away does not."""
+        """Whether a client that goes away means the run to end. A daemon that goes away does
+        not.
+        """
         return self.request.modern and not self.call.parts.streams.closing
 
     @property
@@ -38,15 +44,19 @@ class Asked(Struct, frozen=True):
         return self.call.principal
 
 
-class Progress(Struct, frozen=True):
-    """`seq`: the entry of the session's tape that it tells of; 0 on nobody's tape. It grows, as the protocol wants it to."""
+class ToolProgress(Struct, frozen=True):
+    """`seq`: the entry of the session's tape that it tells of; 0 on nobody's tape. It grows, as the
+    protocol wants it to.
+    """
 
     message: str
     seq: int
 
 
-class Result(Struct, frozen=True, kw_only=True):
-    """`text`: for a model; without it, the data as JSON. `label`: of what it was made from. `blocks`: content that is no text."""
+class McpToolResult(Struct, frozen=True, kw_only=True):
+    """`text`: for a model; without it, the data as JSON. `label`: of what it was made from.
+    `blocks`: content that is no text.
+    """
 
     text: str = ""
     data: dict[str, Any] | None = None
@@ -55,12 +65,19 @@ class Result(Struct, frozen=True, kw_only=True):
     blocks: tuple[dict[str, Any], ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        text = self.text or (msgspec.json.encode(self.data).decode() if self.data is not None else "")
+        text = self.text or (
+            msgspec.json.encode(self.data).decode() if self.data is not None else ""
+        )
         if len(text) > MOST_RESULT:
-            return Result(
-                text=f"the result has {len(text)} characters, more than {MOST_RESULT}: ask for fewer", is_error=True
+            return McpToolResult(
+                text=(
+                    f"the result has {len(text)} characters, more than {MOST_RESULT}: ask for fewer"
+                ),
+                is_error=True,
             ).wire()
-        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text or not self.blocks else []
+        content: list[dict[str, Any]] = (
+            [{"type": "text", "text": text}] if text or not self.blocks else []
+        )
         value: dict[str, Any] = {"content": [*content, *self.blocks], "isError": self.is_error}
         if self.data is not None:
             value["structuredContent"] = self.data
@@ -69,12 +86,14 @@ class Result(Struct, frozen=True, kw_only=True):
         return value
 
 
-Gives = Callable[[Asked, Any], Awaitable[Result]]
-Streams = Callable[[Asked, Any], AsyncGenerator[Progress | Result, None]]
+Gives = Callable[[ToolInvocation, Any], Awaitable[McpToolResult]]
+Streams = Callable[[ToolInvocation, Any], AsyncGenerator[ToolProgress | McpToolResult, None]]
 
 
-class Tool(Struct, frozen=True, kw_only=True):
-    """`like`: the endpoint that does the same; whoever may not call that may not call this. Either `gives` or `streams` does it."""
+class McpTool(Struct, frozen=True, kw_only=True):
+    """`like`: the endpoint that does the same; whoever may not call that may not call this. Either
+    `gives` or `streams` does it.
+    """
 
     name: str
     title: str

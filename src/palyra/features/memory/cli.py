@@ -1,4 +1,6 @@
-"""`palyra memory`: what is remembered about you and your work, yours to read, correct and remove."""
+"""`palyra memory`: what is remembered about you and your work, yours to read, correct and
+remove.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import InvalidInput, PalyraError
 from palyra.features.memory.model import Found, Item
@@ -25,7 +27,11 @@ _SCOPES = ("principal", "channel", "session", "workspace")
 _PER_REQUEST = 200
 _PAGE = 500
 
-memory = group("memory", "What is remembered: list, search, add, correct, forget, review, export, purge.", default="list")
+memory = group(
+    "memory",
+    "What is remembered: list, search, add, correct, forget, review, export, purge.",
+    default="list",
+)
 
 
 class _Page(Struct):
@@ -58,7 +64,7 @@ class _Purged(Struct):
 @verb(memory, "list", help="List what is remembered, newest first.")
 @click.option("--state", "wanted", type=click.Choice(_STATES), default="active", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
-def list_(state: State, wanted: str, limit: int) -> None:
+def list_(state: CliState, wanted: str, limit: int) -> None:
     page = state.api.get("/v1/memory", _Page, state=wanted, limit=limit)
     if state.out.as_json:
         state.out.json(page.items)
@@ -69,12 +75,22 @@ def list_(state: State, wanted: str, limit: int) -> None:
         state.out.note(f"{waiting} wait for a look: palyra memory review")
 
 
-@verb(memory, "search", help="Search by words and by meaning. Scores go from 0 to 1 and mean the same in every search.")
+@verb(
+    memory,
+    "search",
+    help="Search by words and by meaning. Scores go from 0 to 1 and mean the same in every search.",
+)
 @click.argument("text", nargs=-1, required=True)
-@click.option("--session", "session", default="", metavar="SESSION", help="Search as the agent in this session would.")
+@click.option(
+    "--session",
+    "session",
+    default="",
+    metavar="SESSION",
+    help="Search as the agent in this session would.",
+)
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
-def search(state: State, text: tuple[str, ...], session: str, limit: int, explain: bool) -> None:
+def search(state: CliState, text: tuple[str, ...], session: str, limit: int, explain: bool) -> None:
     query: dict[str, Any] = {"text": " ".join(text), "limit": limit}
     if session:
         query["session_id"] = short_ids.session(state.api, session)
@@ -83,10 +99,18 @@ def search(state: State, text: tuple[str, ...], session: str, limit: int, explai
         state.out.json(searched)
         return
     for each in searched.found:
-        mark = "" if max(each.score, each.parts.own) >= searched.threshold else "  (too far to be told to the agent)"
-        state.out.line(f"{each.score:.2f}  {each.item.memory_id}  {one_line(each.item.text, 200)}{mark}")
+        mark = (
+            ""
+            if max(each.score, each.parts.own) >= searched.threshold
+            else "  (too far to be told to the agent)"
+        )
+        state.out.line(
+            f"{each.score:.2f}  {each.item.memory_id}  {one_line(each.item.text, 200)}{mark}"
+        )
         if explain:
-            parts = ", ".join(f"{name} {getattr(each.parts, name):.2f}" for name in each.parts.__struct_fields__)
+            parts = ", ".join(
+                f"{name} {getattr(each.parts, name):.2f}" for name in each.parts.__struct_fields__
+            )
             state.out.line(state.out.style(f"      {parts}", "dim"))
     if not searched.found:
         state.out.line("nothing is remembered about that")
@@ -96,7 +120,7 @@ def search(state: State, text: tuple[str, ...], session: str, limit: int, explai
 
 @verb(memory, "show", help="Show one item, and where it comes from.")
 @click.argument("memory_id", metavar="ID")
-def show(state: State, memory_id: str) -> None:
+def show(state: CliState, memory_id: str) -> None:
     item = state.api.get(f"/v1/memory/{_id(state, memory_id)}", Item)
     if state.out.as_json:
         state.out.json(item)
@@ -125,11 +149,27 @@ def show(state: State, memory_id: str) -> None:
 @verb(memory, "add", help="Remember something.")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--kind", type=click.Choice(_KINDS), default="fact", show_default=True)
-@click.option("--scope", type=click.Choice(_SCOPES), default="principal", show_default=True, help="Where it may be seen.")
-@click.option("--session", default="", metavar="SESSION", help="The session that gives the scope its meaning.")
+@click.option(
+    "--scope",
+    type=click.Choice(_SCOPES),
+    default="principal",
+    show_default=True,
+    help="Where it may be seen.",
+)
+@click.option(
+    "--session", default="", metavar="SESSION", help="The session that gives the scope its meaning."
+)
 @click.option("--pin", is_flag=True, help="Tell it to the agent every time.")
-@click.option("--for", "ttl", default="", metavar="TIME", help="Keep it for so long: 2h, 1d, 1w.  [default: for ever]")
-def add(state: State, text: tuple[str, ...], kind: str, scope: str, session: str, pin: bool, ttl: str) -> None:
+@click.option(
+    "--for",
+    "ttl",
+    default="",
+    metavar="TIME",
+    help="Keep it for so long: 2h, 1d, 1w.  [default: for ever]",
+)
+def add(
+    state: CliState, text: tuple[str, ...], kind: str, scope: str, session: str, pin: bool, ttl: str
+) -> None:
     body: dict[str, Any] = {"text": " ".join(text), "kind": kind, "scope": scope, "pinned": pin}
     if session:
         body["session_id"] = short_ids.session(state.api, session)
@@ -142,16 +182,18 @@ def add(state: State, text: tuple[str, ...], kind: str, scope: str, session: str
 @click.argument("memory_id", metavar="ID")
 @click.argument("text", nargs=-1)
 @click.option("--kind", type=click.Choice(_KINDS))
-def edit(state: State, memory_id: str, text: tuple[str, ...], kind: str | None) -> None:
+def edit(state: CliState, memory_id: str, text: tuple[str, ...], kind: str | None) -> None:
     body = {name: value for name, value in (("text", " ".join(text)), ("kind", kind)) if value}
     if not body:
         raise InvalidInput("say what it should be: palyra memory edit ID NEW TEXT")
     _say(state, state.api.patch(f"/v1/memory/{_id(state, memory_id)}", Item, body), "corrected")
 
 
-@verb(memory, "forget", help="Forget an item. `review --accept` brings it back, until it is purged.")
+@verb(
+    memory, "forget", help="Forget an item. `review --accept` brings it back, until it is purged."
+)
 @click.argument("memory_id", metavar="ID")
-def forget(state: State, memory_id: str) -> None:
+def forget(state: CliState, memory_id: str) -> None:
     raw = state.api.delete(f"/v1/memory/{_id(state, memory_id)}")
     _say(state, msgspec.json.decode(raw, type=Item), "forgotten")
 
@@ -159,14 +201,14 @@ def forget(state: State, memory_id: str) -> None:
 @verb(memory, "pin", help="Tell an item to the agent every time.")
 @click.argument("memory_id", metavar="ID")
 @click.option("--off", is_flag=True, help="No longer.")
-def pin(state: State, memory_id: str, off: bool) -> None:
+def pin(state: CliState, memory_id: str, off: bool) -> None:
     changed = state.api.patch(f"/v1/memory/{_id(state, memory_id)}", Item, {"pinned": not off})
     _say(state, changed, "no longer pinned" if off else "pinned")
 
 
 @verb(memory, "history", help="Show all versions of an item, newest first.")
 @click.argument("memory_id", metavar="ID")
-def history(state: State, memory_id: str) -> None:
+def history(state: CliState, memory_id: str) -> None:
     page = state.api.get(f"/v1/memory/{_id(state, memory_id)}/history", _Page)
     if state.out.as_json:
         state.out.json(page.items)
@@ -177,7 +219,7 @@ def history(state: State, memory_id: str) -> None:
 @verb(memory, "review", help="List what waits for a look, or settle one.")
 @click.option("--accept", "accepted", default="", metavar="ID", help="It is true: use it.")
 @click.option("--reject", "rejected", default="", metavar="ID", help="It is not.")
-def review(state: State, accepted: str, rejected: str) -> None:
+def review(state: CliState, accepted: str, rejected: str) -> None:
     if accepted and rejected:
         raise InvalidInput("accept one or reject one, not both at once")
     if accepted or rejected:
@@ -192,20 +234,33 @@ def review(state: State, accepted: str, rejected: str) -> None:
     for each in page.items:
         state.out.line(f"{each.memory_id}  {one_line(each.text, 200)}")
         state.out.line(state.out.style(f"    {one_line(each.why, 200)}", "dim"))
-    state.out.note("palyra memory review --accept ID or --reject ID" if page.items else "nothing waits for a look")
+    state.out.note(
+        "palyra memory review --accept ID or --reject ID"
+        if page.items
+        else "nothing waits for a look"
+    )
 
 
 @verb(memory, "export", help="Print everything, history too, one JSON object a line.")
-def export(state: State) -> None:
+def export(state: CliState) -> None:
     with state.api.open("/v1/memory/export", accept="application/x-ndjson") as response:
         while piece := response.read(1 << 16):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 
 
-@verb(memory, "import", help="Remember what a file holds: lines as `export` prints them, or objects with at least a text.")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
-def import_(state: State, file: Path) -> None:
+@verb(
+    memory,
+    "import",
+    help=(
+        "Remember what a file holds: lines as `export` prints them, or objects with at least a"
+        " text."
+    ),
+)
+@click.argument(
+    "file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
+)
+def import_(state: CliState, file: Path) -> None:
     total = _Imported(0, 0, 0)
     body: dict[str, list[Any]] = {"new": [], "items": []}
     lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
@@ -219,55 +274,75 @@ def import_(state: State, file: Path) -> None:
     if state.out.as_json:
         state.out.json(total)
     else:
-        state.out.line(f"{total.taken} taken, {total.merged} of them known already, {total.review} wait for a look")
+        state.out.line(
+            f"{total.taken} taken, {total.merged} of them known already, {total.review} wait for a"
+            " look"
+        )
 
 
 def _line(number: int, line: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"line {number} is not a JSON object: {error}; lines before it may have been taken") from None
+        raise InvalidInput(
+            f"line {number} is not a JSON object: {error}; lines before it may have been taken"
+        ) from None
 
 
-def _sent(state: State, body: dict[str, list[Any]], total: _Imported) -> _Imported:
+def _sent(state: CliState, body: dict[str, list[Any]], total: _Imported) -> _Imported:
     if not any(body.values()):
         return total
     done = state.api.post("/v1/memory/import", _Imported, body, timeout_s=120)
-    return _Imported(total.taken + done.taken, total.merged + done.merged, total.review + done.review)
+    return _Imported(
+        total.taken + done.taken, total.merged + done.merged, total.review + done.review
+    )
 
 
-@verb(memory, "purge", help="Remove items for good, with all their versions. This cannot be taken back.")
+@verb(
+    memory,
+    "purge",
+    help="Remove items for good, with all their versions. This cannot be taken back.",
+)
 @click.argument("memory_ids", metavar="ID...", nargs=-1)
 @click.option("--everything", is_flag=True, help="All that is remembered about you.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def purge(state: State, memory_ids: tuple[str, ...], everything: bool, yes: bool) -> None:
+def purge(state: CliState, memory_ids: tuple[str, ...], everything: bool, yes: bool) -> None:
     if bool(memory_ids) == everything:
         raise InvalidInput("name what is to go: one or more ids, or --everything")
     whole = [_id(state, each) for each in memory_ids]
     if not yes:
-        what = "everything that is remembered" if everything else f"{', '.join(whole)} with all versions"
+        what = (
+            "everything that is remembered"
+            if everything
+            else f"{', '.join(whole)} with all versions"
+        )
         confirm(f"remove {what} for good?")
-    done = state.api.post("/v1/memory/purge", _Purged, {"memory_ids": whole, "everything": everything}, timeout_s=600)
+    done = state.api.post(
+        "/v1/memory/purge", _Purged, {"memory_ids": whole, "everything": everything}, timeout_s=600
+    )
     if state.out.as_json:
         state.out.json(done)
     else:
         state.out.line(f"{done.removed} removed for good; backups made before still have them")
 
 
-# --- shared -----------------------------------------------------------------------------------------------------------
-
-
-def _id(state: State, given: str) -> str:
+def _id(state: CliState, given: str) -> str:
     """An id as a person types it."""
 
     def listed() -> Iterator[str]:
-        return (each.memory_id for each in state.api.get("/v1/memory", _Page, state="all", limit=_PAGE).items)
+        return (
+            each.memory_id
+            for each in state.api.get("/v1/memory", _Page, state="all", limit=_PAGE).items
+        )
 
     return short_ids.memory(given, listed)
 
 
-def _table(state: State, items: list[Item]) -> None:
-    rows = [[each.memory_id, each.kind, _where(each), _how(each), one_line(each.text, 100)] for each in items]
+def _table(state: CliState, items: list[Item]) -> None:
+    rows = [
+        [each.memory_id, each.kind, _where(each), _how(each), one_line(each.text, 100)]
+        for each in items
+    ]
     state.out.table(["id", "kind", "for", "state", "text"], rows)
 
 
@@ -279,16 +354,18 @@ def _how(item: Item) -> str:
     return f"{item.state}{', pinned' if item.pinned else ''}"
 
 
-def _say(state: State, item: Item, done: str) -> None:
+def _say(state: CliState, item: Item, done: str) -> None:
     if state.out.as_json:
         state.out.json(item)
     elif item.state == "review":
-        state.out.line(f"{item.memory_id} waits for a look and is not used before: {clean(item.why)}")
+        state.out.line(
+            f"{item.memory_id} waits for a look and is not used before: {clean(item.why)}"
+        )
     else:
         state.out.line(f"{done}: {item.memory_id}  {one_line(item.text, 200)}")
 
 
-def words_only(state: State) -> str | None:
+def words_only(state: CliState) -> str | None:
     """For doctor: why meanings cannot be searched. None: the config does not want them searched."""
     from palyra.models import embedding_process
 
@@ -299,7 +376,7 @@ def words_only(state: State) -> str | None:
             embedding_process.verified(*known)
         running = discovery.running(state.home) is not None
         return state.api.get("/v1/memory/status", _Status).words_only if running else ""
-    except embedding_process.Missing as missing:
+    except embedding_process.ModelMissing as missing:
         return str(missing)
     except PalyraError as error:
         return error.message

@@ -1,7 +1,9 @@
-"""Embedding behind the writes: what was remembered, and what was said, is given its vector afterwards, outside any transaction.
+"""Embedding behind the writes: what was remembered, and what was said, is given its vector
+afterwards, outside any transaction.
 
-The rule: the rows themselves say what is left to do. A crash between a write and its vector loses nothing; the next start goes on.
-What was said waits until the daemon has been quiet for a moment: nobody is slowed down by it, and idle machines stay idle.
+The rule: the rows themselves say what is left to do. A crash between a write and its vector loses
+nothing; the next start goes on. What was said waits until the daemon has been quiet for a moment:
+nobody is slowed down by it, and idle machines stay idle.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from palyra.agent.idle_gate import Lull
+from palyra.agent.idle_gate import IdleGate
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.ids import SYSTEM
 from palyra.core.ports import Embedder
@@ -35,7 +37,8 @@ _QUIET_S = 20.0
 _ENTRIES_AT_ONCE = 16
 # After so many passages the embedding model rests until it is quiet again.
 _MOST_SAID = 256
-# Who asks in the middle of a run waits no longer for a question's vector. The model, once started, takes a small part of this.
+# Who asks in the middle of a run waits no longer for a question's vector. The model, once started,
+# takes a small part of this.
 _PATIENCE_S = 0.12
 _EVERYTHING = 1 << 53
 
@@ -43,10 +46,17 @@ _EVERYTHING = 1 << 53
 class Embedding:
     """One task. `why_not` says why meanings are not searched now, in words for a person."""
 
-    def __init__(self, db: Database, embedder: Embedder | None, lull: Lull | None = None, *, quiet_s: float = _QUIET_S) -> None:
+    def __init__(
+        self,
+        db: Database,
+        embedder: Embedder | None,
+        lull: IdleGate | None = None,
+        *,
+        quiet_s: float = _QUIET_S,
+    ) -> None:
         self._db = db
         self._embedder = embedder
-        self._lull = lull or Lull()
+        self._lull = lull or IdleGate()
         self._quiet_s = quiet_s
         self._quiet: asyncio.TimerHandle | None = None
         self._said_at = 0.0
@@ -123,7 +133,8 @@ class Embedding:
     async def question(self, text: str, *, patient: bool = True) -> "NDArray[np.float32] | None":
         """A question's vector, or None if only words can be searched; `why_not` then says why.
 
-        Who is not patient does not wait for a model that is starting or busy. It goes on starting; the next question has it.
+        Who is not patient does not wait for a model that is starting or busy. It goes on starting;
+        the next question has it.
         """
         if self._embedder is None:
             return None
@@ -149,15 +160,17 @@ class Embedding:
             task.exception()
 
     async def index_said(self, most: int, *, unhurried: bool = False) -> int:
-        """Make what was said findable by its words, up to so many entries. Says how many are left."""
+        """Make what was said findable by its words, up to so many entries. Says how many are
+        left.
+        """
         done = 0
-        while done < most and (taken := await self._db.write(lambda tx: transcript_index.index(tx, _ENTRIES_AT_ONCE))):
+        while done < most and (
+            taken := await self._db.write(lambda tx: transcript_index.index(tx, _ENTRIES_AT_ONCE))
+        ):
             done += taken
             if unhurried:
                 await self._lull.comes()
         return await self._db.read(transcript_index.behind) if done >= most else 0
-
-    # --- the task -----------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         while True:
@@ -206,7 +219,9 @@ class Embedding:
         if self._embedder is None:
             return
         done = 0
-        while todo := await self._db.read(lambda tx: transcript_index.unembedded(tx, _ENTRIES_AT_ONCE)):
+        while todo := await self._db.read(
+            lambda tx: transcript_index.unembedded(tx, _ENTRIES_AT_ONCE)
+        ):
             if done >= _MOST_SAID:
                 # A long history is worked off in the pauses, not at one go.
                 self.said()
@@ -214,10 +229,14 @@ class Embedding:
             done += len(todo)
             await self._lull.comes()
             packed = await self._vectors(self._embedder, todo)
-            await self._db.write(partial(transcript_index.embedded, by=self._embedder.name, packed=packed))
+            await self._db.write(
+                partial(transcript_index.embedded, by=self._embedder.name, packed=packed)
+            )
             self.why_not = ""
 
-    async def _vectors(self, embedder: Embedder, todo: list[items.Unembedded]) -> dict[int, tuple[bytes, bytes]]:
+    async def _vectors(
+        self, embedder: Embedder, todo: list[items.Unembedded]
+    ) -> dict[int, tuple[bytes, bytes]]:
         raw = await embedder.embed([view for each in todo for view in each.views])
         return await everyday.do(_pack, todo, raw)
 
@@ -235,4 +254,7 @@ class Embedding:
 
 def _pack(todo: list[items.Unembedded], raw: list[bytes]) -> dict[int, tuple[bytes, bytes]]:
     vectors = iter(raw)
-    return {each.spot: index.pack(memory_vectors.between([next(vectors) for _ in each.views])) for each in todo}
+    return {
+        each.spot: index.pack(memory_vectors.between([next(vectors) for _ in each.views]))
+        for each in todo
+    }

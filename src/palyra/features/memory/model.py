@@ -1,4 +1,5 @@
-"""What is remembered: an item, whom it belongs to, where it may be seen, and how well it answers a question.
+"""What is remembered: an item, whom it belongs to, where it may be seen, and how well it answers a
+question.
 
 The rule: an item is seen by its owner only, and there only where its scope says.
 """
@@ -15,7 +16,8 @@ State = Literal["active", "review", "superseded", "forgotten", "rejected"]
 Written = Literal["user", "tool", "learned", "import"]
 
 LONGEST_TEXT = 4_000
-# A question found something if the best item reaches this by itself, without its neighbours; calibrated by `make bench-memory`.
+# A question found something if the best item reaches this by itself, without its neighbours;
+# calibrated by `make bench-memory`.
 INJECTION_THRESHOLD = 0.24
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
@@ -31,8 +33,9 @@ Name = Annotated[str, Meta(max_length=256)]
 
 
 class Where(Struct, frozen=True, kw_only=True):
-    """From where somebody looks: what is remembered for exactly this channel, session and workspace is seen, besides what is
-    remembered for the principal as such. Empty: none."""
+    """From where somebody looks: what is remembered for exactly this channel, session and workspace
+    is seen, besides what is remembered for the principal as such. Empty: none.
+    """
 
     principal: str
     channel: str = ""
@@ -53,9 +56,11 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 class NewMemory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Something to remember. `source` and `place` say where it was said: items next to each other there help to find each other.
+    """Something to remember. `source` and `place` say where it was said: items next to each other
+    there help to find each other.
 
-    `ttl_ms` is how long to keep it, 0 for ever. `valid_from_ms` is when it was said or began to hold.
+    `ttl_ms` is how long to keep it, 0 for ever. `valid_from_ms` is when it was said or began to
+    hold.
     """
 
     text: Text
@@ -73,8 +78,9 @@ class NewMemory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 class Item(Struct, frozen=True, kw_only=True):
     """One thing that is remembered. The same on disk, on the wire and on the screen.
 
-    `scope_value` is the channel, session or workspace it is for. `provenance` are positions in the journal: why we believe it.
-    `why` says what a person should look at when the state is `review`. `embedded` is false while it is found by its words only.
+    `scope_value` is the channel, session or workspace it is for. `provenance` are positions in the
+    journal: why we believe it. `why` says what a person should look at when the state is `review`.
+    `embedded` is false while it is found by its words only.
     """
 
     memory_id: str
@@ -103,8 +109,10 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class ScoreParts(Struct, frozen=True):
-    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near its meaning is, what these two
-    come to, the best of its neighbours, how recent it is, how sure we are."""
+    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near
+    its meaning is, what these two come to, the best of its neighbours, how recent it is, how sure
+    we are.
+    """
 
     words: float
     meaning: float
@@ -132,7 +140,9 @@ class Recalled(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """Something said in a session that was found. `seq` is its entry on the session's tape; `label` is what it was made from."""
+    """Something said in a session that was found. `seq` is its entry on the session's tape; `label`
+    is what it was made from.
+    """
 
     session_id: str
     title: str

@@ -6,7 +6,7 @@ The rule: memory never holds a run up. If it cannot answer in a moment, the run 
 import asyncio
 import logging
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.core.errors import PalyraError
 from palyra.features.memory.model import Recalled, Where
 from palyra.features.memory.service import Memory
@@ -19,20 +19,28 @@ _LONGEST_QUESTION = 2_000
 
 
 class Recalling:
-    """`look` costs nothing for whoever has nothing remembered, which is nearly everybody at first."""
+    """`look` costs nothing for whoever has nothing remembered, which is nearly everybody at
+    first.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        # Principals that had nothing remembered, with the memory's state of changes when that was seen.
+        # Principals that had nothing remembered, with the memory's state of changes when that was
+        # seen.
         self._empty: dict[str, int] = {}
 
-    async def look(self, run: Working) -> tuple[Recalled, ...]:
+    async def look(self, run: ActiveRun) -> tuple[Recalled, ...]:
         principal, session = run.principal, run.live.session
         changes = self._memory.changes
         text = "\n".join(event.text for _, event in run.progress.inputs)[:_LONGEST_QUESTION]
         if self._empty.get(principal) == changes or not text.strip():
             return ()
-        where = Where(principal=principal, channel=session.channel, session=session.session_id, workspace=session.workspace)
+        where = Where(
+            principal=principal,
+            channel=session.channel,
+            session=session.session_id,
+            workspace=session.workspace,
+        )
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 if not await self._memory.any_for(principal):

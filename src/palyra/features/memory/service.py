@@ -1,7 +1,8 @@
 """Memory as verbs: remember, search, recall, correct, forget, review, pin, export, import, purge.
 
-The rule: what came from outside, looks like an order to the agent or held a secret waits for a person. It is never searched or
-shown to a model before, and nobody sees what belongs to somebody else, or to another channel, session or workspace.
+The rule: what came from outside, looks like an order to the agent or held a secret waits for a
+person. It is never searched or shown to a model before, and nobody sees what belongs to somebody
+else, or to another channel, session or workspace.
 """
 
 import asyncio
@@ -17,7 +18,16 @@ from palyra.core.labels import CLEAN, Label
 from palyra.core.redaction import Redactor
 from palyra.features.memory import model as shapes
 from palyra.features.memory.embedding import Embedding
-from palyra.features.memory.model import Found, Item, Kind, NewMemory, Recalled, State, Where, Written
+from palyra.features.memory.model import (
+    Found,
+    Item,
+    Kind,
+    NewMemory,
+    Recalled,
+    State,
+    Where,
+    Written,
+)
 from palyra.features.memory.rows import index
 from palyra.features.memory.rows import items as items_rows
 from palyra.features.memory.rows import search as rows_search
@@ -33,8 +43,12 @@ MOST_IMPORTED = 500
 ALL_STATES: tuple[State, ...] = ("active", "review", "superseded", "forgotten", "rejected")
 
 
-class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is to be different about an item. Another text, kind, confidence or end is a new version; pinning is not."""
+class MemoryChange(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What is to be different about an item. Another text, kind, confidence or end is a new
+    version; pinning is not.
+    """
 
     text: shapes.Text | None = None
     kind: Kind | None = None
@@ -44,7 +58,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 class Searched(Struct, frozen=True):
-    """Results, best first. If no item's own part reaches the threshold, nothing of them is told to the agent.
+    """Results, best first. If no item's own part reaches the threshold, nothing of them is told to
+    the agent.
 
     `words_only` is set when meanings could not be searched, and says why.
     """
@@ -81,16 +96,24 @@ class Imported(Struct, frozen=True):
 
 class Memory:
     def __init__(
-        self, db: Database, redactor: Redactor, clock: Clock, embedding: Embedding, settle_files: Callable[[], None] = lambda: None
+        self,
+        db: Database,
+        redactor: Redactor,
+        clock: Clock,
+        embedding: Embedding,
+        settle_files: Callable[[], None] = lambda: None,
     ) -> None:
-        """`settle_files` makes what was deleted leave the disk; it is called on a thread after a purge."""
+        """`settle_files` makes what was deleted leave the disk; it is called on a thread after a
+        purge.
+        """
         self._db = db
         self._redactor = redactor
         self._clock = clock
         self._settle_files = settle_files
         self._codes = embedding.codes
         self.embedding = embedding
-        # Counts what was written since the start: whoever remembers an answer knows by it whether that still holds.
+        # Counts what was written since the start: whoever remembers an answer knows by it whether
+        # that still holds.
         self.changes = 0
 
     async def where(self, principal: str, session_id: str = "") -> Where:
@@ -98,32 +121,47 @@ class Memory:
         if not session_id:
             return Where(principal=principal)
         session = await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
-        return Where(principal=principal, channel=session.channel, session=session_id, workspace=session.workspace)
-
-    # --- writing ------------------------------------------------------------------------------------------------------
+        return Where(
+            principal=principal,
+            channel=session.channel,
+            session=session_id,
+            workspace=session.workspace,
+        )
 
     async def add(self, where: Where, new: NewMemory, origin: Origin = Origin()) -> Item:  # noqa: B008 - frozen
-        """Remember something. It says the same as what is known: that is strengthened and returned."""
+        """Remember something. It says the same as what is known: that is strengthened and
+        returned.
+        """
         item = self._item(where, new, origin)
         on = On(where.principal, where.session, origin.run)
         (kept,) = await self._write(lambda tx: items_rows.add(tx, on, [item]))
         return kept
 
     def prepared(self, where: Where, new: NewMemory, origin: Origin) -> Item:
-        """An item as `add` would keep it, for a step of somebody's own; under review if it asks for a look."""
+        """An item as `add` would keep it, for a step of somebody's own; under review if it asks for
+        a look.
+        """
         return self._item(where, new, origin)
 
     async def within(self, step: Callable[[Tx], T]) -> T:
         """Write a step of somebody's own that changes what is remembered."""
         return await self._write(step)
 
-    async def change(self, where: Where, memory_id: str, change: Change, origin: Origin = Origin()) -> Item:  # noqa: B008
-        """Correct or pin an item. A new version takes the place of the old one, which stays as history."""
+    async def change(
+        self, where: Where, memory_id: str, change: MemoryChange, origin: Origin = Origin()
+    ) -> Item:  # noqa: B008
+        """Correct or pin an item. A new version takes the place of the old one, which stays as
+        history.
+        """
         on = On(where.principal, where.session, origin.run)
 
         def step(tx: Tx) -> Item:
             old = _in_sight(tx, where, memory_id)
-            fresh = {name: value for name, value in msgspec.to_builtins(change).items() if value is not None and name != "pinned"}
+            fresh = {
+                name: value
+                for name, value in msgspec.to_builtins(change).items()
+                if value is not None and name != "pinned"
+            }
             if fresh:
                 old = items_rows.correct(tx, on, old, self._version(old, fresh, origin))
             if change.pinned is not None and change.pinned != old.pinned:
@@ -133,7 +171,9 @@ class Memory:
         return await self._write(step)
 
     async def forget(self, where: Where, memory_id: str, run: str = "") -> Item:
-        """Take an item out of search. A person can bring it back with `review`, until it is purged."""
+        """Take an item out of search. A person can bring it back with `review`, until it is
+        purged.
+        """
         on = On(where.principal, where.session, run)
 
         def step(tx: Tx) -> Item:
@@ -144,33 +184,54 @@ class Memory:
 
         return await self._write(step)
 
-    async def review(self, principal: str, memory_id: str, decision: Literal["accept", "reject"]) -> Item:
+    async def review(
+        self, principal: str, memory_id: str, decision: Literal["accept", "reject"]
+    ) -> Item:
         """A person's word about an item that waits for one, or was forgotten."""
 
         def step(tx: Tx) -> Item:
             item = items_rows.get(tx, principal, memory_id)
             if item.state == "superseded":
-                raise Conflict(f"memory {memory_id} was corrected: look at {item.superseded_by}", newest=item.superseded_by)
+                raise Conflict(
+                    f"memory {memory_id} was corrected: look at {item.superseded_by}",
+                    newest=item.superseded_by,
+                )
             if decision == "accept":
-                return item if item.state == "active" else items_rows.settle(tx, On(principal), item, "active")
+                return (
+                    item
+                    if item.state == "active"
+                    else items_rows.settle(tx, On(principal), item, "active")
+                )
             if item.state == "active":
-                raise Conflict(f"memory {memory_id} is in use: forget it instead", memory_id=memory_id)
+                raise Conflict(
+                    f"memory {memory_id} is in use: forget it instead", memory_id=memory_id
+                )
             return items_rows.settle(tx, On(principal), item, "rejected", item.why)
 
         return await self._write(step)
 
     async def import_(self, where: Where, given: Sequence[Item | NewMemory]) -> Imported:
-        """Remember many at once. Exported items keep their labels, states and times; all of them are looked at like new ones."""
+        """Remember many at once. Exported items keep their labels, states and times; all of them
+        are looked at like new ones.
+        """
         if len(given) > MOST_IMPORTED:
-            raise InvalidInput(f"at most {MOST_IMPORTED} items at once: send them in pieces", limit=MOST_IMPORTED)
+            raise InvalidInput(
+                f"at most {MOST_IMPORTED} items at once: send them in pieces", limit=MOST_IMPORTED
+            )
         items = [self._imported(where, each) for each in given]
         on = On(where.principal, where.session)
         kept = await self._write(lambda tx: items_rows.add(tx, on, items))
-        merged = sum(given.memory_id != kept.memory_id for given, kept in zip(items, kept, strict=True))
+        merged = sum(
+            given.memory_id != kept.memory_id for given, kept in zip(items, kept, strict=True)
+        )
         return Imported(len(kept), merged, sum(item.state == "review" for item in kept))
 
-    async def purge(self, principal: str, memory_ids: Sequence[str], *, everything: bool = False) -> int:
-        """Remove items for good, with all their versions: text, words, vectors. Says how many rows went."""
+    async def purge(
+        self, principal: str, memory_ids: Sequence[str], *, everything: bool = False
+    ) -> int:
+        """Remove items for good, with all their versions: text, words, vectors. Says how many rows
+        went.
+        """
 
         def step(tx: Tx) -> int:
             if everything:
@@ -178,7 +239,9 @@ class Memory:
                 while found := items_rows.listing(tx, principal, ALL_STATES, "", 1_000):
                     count += items_rows.purge(tx, On(principal), found)
                 return count
-            return items_rows.purge(tx, On(principal), [items_rows.get(tx, principal, each) for each in memory_ids])
+            return items_rows.purge(
+                tx, On(principal), [items_rows.get(tx, principal, each) for each in memory_ids]
+            )
 
         count = await self._write(step)
         self._codes.release(before_ms=1 << 62)
@@ -197,8 +260,6 @@ class Memory:
             self.changes += 1
             self.embedding.wake()
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     async def any_for(self, principal: str) -> bool:
         """Whether anything at all is remembered for somebody."""
         return await self._db.read(lambda tx: bool(index.everything_of(tx, principal)))
@@ -209,8 +270,12 @@ class Memory:
     async def history(self, principal: str, memory_id: str) -> list[Item]:
         return await self._db.read(lambda tx: items_rows.history(tx, principal, memory_id))
 
-    async def listing(self, principal: str, states: Sequence[State], before: str = "", limit: int = 100) -> list[Item]:
-        return await self._db.read(lambda tx: items_rows.listing(tx, principal, states, before, limit))
+    async def listing(
+        self, principal: str, states: Sequence[State], before: str = "", limit: int = 100
+    ) -> list[Item]:
+        return await self._db.read(
+            lambda tx: items_rows.listing(tx, principal, states, before, limit)
+        )
 
     async def status(self, principal: str) -> MemoryStatus:
         def query(tx: Tx) -> tuple[dict[State, int], int]:
@@ -219,29 +284,52 @@ class Memory:
         counts, left = await self._db.read(query)
         return MemoryStatus(counts, left, self.embedding.why_not)
 
-    async def search(self, where: Where, text: str, limit: int = 10, *, everywhere: bool = False, patient: bool = True) -> Searched:
-        """The best items for a question, of those in sight. `everywhere` is for the person who owns them all.
+    async def search(
+        self,
+        where: Where,
+        text: str,
+        limit: int = 10,
+        *,
+        everywhere: bool = False,
+        patient: bool = True,
+    ) -> Searched:
+        """The best items for a question, of those in sight. `everywhere` is for the person who owns
+        them all.
 
         Who is not patient gets what words alone find while the embedding model is starting or busy.
         """
 
         def seen(tx: Tx) -> list[index.Partition]:
-            return index.everything_of(tx, where.principal) if everywhere else index.visible(tx, where)
+            return (
+                index.everything_of(tx, where.principal) if everywhere else index.visible(tx, where)
+            )
 
         if not await self._db.read(seen):
             return Searched([], shapes.INJECTION_THRESHOLD, self.embedding.why_not)
         vector = await self.embedding.question(text, patient=patient)
-        found = await self._db.read(lambda tx: rows_search.search(tx, seen(tx), text, limit, vector=vector, codes=self._codes))
-        return Searched(found, shapes.INJECTION_THRESHOLD, "" if vector is not None else self.embedding.why_not)
+        found = await self._db.read(
+            lambda tx: rows_search.search(
+                tx, seen(tx), text, limit, vector=vector, codes=self._codes
+            )
+        )
+        return Searched(
+            found, shapes.INJECTION_THRESHOLD, "" if vector is not None else self.embedding.why_not
+        )
 
-    async def recall(self, where: Where, text: str, limit_tokens: int = shapes.INJECTED_TOKENS) -> list[Recalled]:
-        """What belongs into the prompt for this input: what is pinned, then what answers it, within few items and few tokens."""
+    async def recall(
+        self, where: Where, text: str, limit_tokens: int = shapes.INJECTED_TOKENS
+    ) -> list[Recalled]:
+        """What belongs into the prompt for this input: what is pinned, then what answers it, within
+        few items and few tokens.
+        """
 
         def pinned(tx: Tx) -> list[Item]:
             partitions = [each.partition for each in index.visible(tx, where)]
             return items_rows.pinned(tx, where.principal, partitions) if partitions else []
 
-        searched = await self.search(where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED, patient=False)
+        searched = await self.search(
+            where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED, patient=False
+        )
         scores = {each.item.memory_id: each for each in searched.found}
         held = await self._db.read(pinned)
         wishes = [item for item in held if item.kind == "preference" and item.origin == "learned"]
@@ -249,9 +337,19 @@ class Memory:
         chosen: list[Recalled] = []
         for item in (*wishes, *others):
             found = scores.pop(item.memory_id, None)
-            chosen.append(Recalled(item, found.score if found else 0.0, found.parts if found else None, _tokens(item)))
-        # How somebody wants things done has a small budget of its own: it is not crowded out, and crowds nothing out.
-        preferences = _within(chosen[: len(wishes)], shapes.PREFERENCE_TOKENS, shapes.MOST_PREFERENCES)
+            chosen.append(
+                Recalled(
+                    item,
+                    found.score if found else 0.0,
+                    found.parts if found else None,
+                    _tokens(item),
+                )
+            )
+        # How somebody wants things done has a small budget of its own: it is not crowded out, and
+        # crowds nothing out.
+        preferences = _within(
+            chosen[: len(wishes)], shapes.PREFERENCE_TOKENS, shapes.MOST_PREFERENCES
+        )
         del chosen[: len(wishes)]
         # Neighbours help to rank; that there is an answer at all, some item must show by itself.
         answered = any(each.parts.own >= searched.threshold for each in searched.found)
@@ -260,12 +358,12 @@ class Memory:
                 chosen.append(Recalled(found.item, found.score, found.parts, _tokens(found.item)))
         return [*preferences, *_within(chosen, limit_tokens, shapes.MOST_INJECTED)]
 
-    # --- items --------------------------------------------------------------------------------------------------------
-
     def _item(self, where: Where, new: NewMemory, origin: Origin) -> Item:
         value = where.value(new.scope)
         if new.scope != "principal" and not value:
-            raise InvalidInput(f"there is no {new.scope} here to remember this for: name a session that has one")
+            raise InvalidInput(
+                f"there is no {new.scope} here to remember this for: name a session that has one"
+            )
         now = self._clock.now_ms()
         plain = Item(
             memory_id=self._clock.new_id(),
@@ -290,14 +388,20 @@ class Memory:
         return self._checked(plain)
 
     def _checked(self, item: Item) -> Item:
-        """The item as it may be kept: without secrets, and under review if anything about it asks for a look."""
-        text = self._redactor.redact(" ".join(item.text.split()) if "\n" not in item.text else item.text.strip())
+        """The item as it may be kept: without secrets, and under review if anything about it asks
+        for a look.
+        """
+        text = self._redactor.redact(
+            " ".join(item.text.split()) if "\n" not in item.text else item.text.strip()
+        )
         if not text:
             raise InvalidInput("there is nothing to remember: the text is empty")
         order = injection_hints.commands(text, by_a_person=item.origin in ("user", "import"))
         why = ""
         if item.label.integrity == "untrusted":
-            why = "made from untrusted content: " + (", ".join(item.label.sources) or "source unknown")
+            why = "made from untrusted content: " + (
+                ", ".join(item.label.sources) or "source unknown"
+            )
         elif text != item.text and "[redacted:" in text:
             why = "held a secret, which was taken out; secrets belong into the vault"
         elif order:
@@ -313,7 +417,8 @@ class Memory:
                 old,
                 **fresh,
                 memory_id=self._clock.new_id(),
-                # Other words come from whoever writes them; anything else is still about the old ones.
+                # Other words come from whoever writes them; anything else is still about the old
+                # ones.
                 label=origin.label if "text" in fresh else labels.join([old.label, origin.label]),
                 provenance=origin.provenance or old.provenance,
                 origin=origin.written,
@@ -348,7 +453,9 @@ class Memory:
             )
         )
         if given.state != "active" and checked.state == "active":
-            return msgspec.structs.replace(checked, state="review", why=f"was {given.state} where it was exported")
+            return msgspec.structs.replace(
+                checked, state="review", why=f"was {given.state} where it was exported"
+            )
         return checked
 
 

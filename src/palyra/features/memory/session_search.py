@@ -1,6 +1,7 @@
 """`session.search`: what was said in the user's earlier conversations.
 
-The rule: a quotation is as untrusted and as private as what it quotes, and what was said in another session is private here.
+The rule: a quotation is as untrusted and as private as what it quotes, and what was said in another
+session is private here.
 """
 
 from datetime import UTC, datetime
@@ -51,16 +52,39 @@ class SessionSearch(Placeless):
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, SessionSearchArguments)
         found, words_only = await self._quotes.quote(context, arguments.query, arguments.limit)
-        lines = [f"{each.session_id} entry {each.seq}, {_day(each.time_ms)}, {each.speaker}: {each.snippet}" for each in found]
+        lines = [
+            f"{each.session_id} entry {each.seq}, {_day(each.time_ms)}, {each.speaker}:"
+            f" {each.snippet}"
+            for each in found
+        ]
         if words_only:
             lines.append(f"(searched by words only: {words_only})")
-        data = {"found": [{"session_id": each.session_id, "seq": each.seq, "score": each.score} for each in found]}
+        data = {
+            "found": [
+                {"session_id": each.session_id, "seq": each.seq, "score": each.score}
+                for each in found
+            ]
+        }
         # What was said for one conversation was not said for whoever can be reached from another.
         elsewhere = labels.private(
-            *dict.fromkeys(f"session:{each.session_id}" for each in found if each.session_id != context.session_id)
+            *dict.fromkeys(
+                f"session:{each.session_id}"
+                for each in found
+                if each.session_id != context.session_id
+            )
         )
-        label = labels.join([*(each.label for each in found), elsewhere if elsewhere.private_sources else labels.CLEAN])
-        return ToolResult(outcome="ok", text="\n".join(lines) or "nothing like that was said", data=data, label=label)
+        label = labels.join(
+            [
+                *(each.label for each in found),
+                elsewhere if elsewhere.private_sources else labels.CLEAN,
+            ]
+        )
+        return ToolResult(
+            outcome="ok",
+            text="\n".join(lines) or "nothing like that was said",
+            data=data,
+            label=label,
+        )
 
 
 def _day(time_ms: int) -> str:

@@ -1,10 +1,12 @@
-"""Memory as the tools see it: from inside a call's session, with the label of what the run had read when the call was proposed."""
+"""Memory as the tools see it: from inside a call's session, with the label of what the run had read
+when the call was proposed.
+"""
 
 from palyra.core import labels
 from palyra.core.labels import CLEAN, Label
 from palyra.core.ports import CallContext
 from palyra.features.memory.model import Found, Item, Kind, NewMemory, ScopeKind
-from palyra.features.memory.service import Change, Memory, Origin
+from palyra.features.memory.service import Memory, MemoryChange, Origin
 from palyra.store import tape
 from palyra.store.database import Database, Tx
 
@@ -19,11 +21,15 @@ class SessionKeeper:
         searched = await self._memory.search(where, text, limit)
         return searched.found, searched.words_only
 
-    async def write(self, context: CallContext, text: str, kind: Kind, scope: ScopeKind, corrects: str) -> Item:
+    async def write(
+        self, context: CallContext, text: str, kind: Kind, scope: ScopeKind, corrects: str
+    ) -> Item:
         where = await self._memory.where(context.principal, context.session_id)
         origin = await self._db.read(lambda tx: _origin(tx, context))
         if corrects:
-            return await self._memory.change(where, corrects, Change(text=text, kind=kind), origin)
+            return await self._memory.change(
+                where, corrects, MemoryChange(text=text, kind=kind), origin
+            )
         return await self._memory.add(where, NewMemory(text=text, kind=kind, scope=scope), origin)
 
     async def forget(self, context: CallContext, memory_id: str) -> Item:
@@ -34,8 +40,14 @@ class SessionKeeper:
 def _origin(tx: Tx, context: CallContext) -> Origin:
     """What the call was made from. Without a record of that, nothing is known to be trusted."""
     asked = tape.proposal(tx, context.run_id, context.call_id).asked
-    label = asked.label if asked is not None else labels.join([CLEAN, Label("untrusted", sources=("unknown",))])
+    label = (
+        asked.label
+        if asked is not None
+        else labels.join([CLEAN, Label("untrusted", sources=("unknown",))])
+    )
     row = tx.one(
-        "SELECT max(position) FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'tool.started'", run_id=context.run_id
+        "SELECT max(position) FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind ="
+        " 'tool.started'",
+        run_id=context.run_id,
     )
     return Origin("tool", label, (int(row[0]),) if row and row[0] else (), context.run_id)

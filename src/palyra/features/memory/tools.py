@@ -1,6 +1,8 @@
-"""`memory.search`, `memory.write` and `memory.forget`: what the agent may do about what is remembered.
+"""`memory.search`, `memory.write` and `memory.forget`: what the agent may do about what is
+remembered.
 
-The rule: a tool writes with the label of what the run has read. What came from outside waits for a person, whatever it says.
+The rule: a tool writes with the label of what the run has read. What came from outside waits for a
+person, whatever it says.
 """
 
 from typing import Annotated, Protocol
@@ -22,25 +24,34 @@ _SEEN = {
 _LIMITS = Limits(time_ms=60_000, input_bytes=16 << 10, output_bytes=64 << 10)
 
 
-class Keeper(Protocol):
+class MemoryPort(Protocol):
     """Memory as the tools need it: from inside the call's session, with the run's label."""
 
     async def search(self, context: CallContext, text: str, limit: int) -> tuple[list[Found], str]:
         """What was found, and why meanings were not searched, if they were not."""
         ...
 
-    async def write(self, context: CallContext, text: str, kind: Kind, scope: ScopeKind, corrects: str) -> Item: ...
+    async def write(
+        self, context: CallContext, text: str, kind: Kind, scope: ScopeKind, corrects: str
+    ) -> Item: ...
 
     async def forget(self, context: CallContext, memory_id: str) -> Item: ...
 
 
-class SearchArguments(Arguments, frozen=True, kw_only=True):
+class MemoryQueryArguments(Arguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(min_length=1, max_length=2_000, description="What you want to know")]
     limit: Annotated[int, Meta(ge=1, le=20)] = 5
 
 
-class WriteArguments(Arguments, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, description="One statement that makes sense on its own")]
+class RememberArguments(Arguments, frozen=True, kw_only=True):
+    text: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=LONGEST_TEXT,
+            description="One statement that makes sense on its own",
+        ),
+    ]
     kind: Kind = "fact"
     scope: ScopeKind = "principal"
     corrects: Annotated[str, Meta(max_length=64, description="Id of the memory this replaces")] = ""
@@ -51,64 +62,89 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
 
 
 class _MemoryTool(Placeless):
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: MemoryPort) -> None:
         self._keeper = keeper
 
 
 class MemorySearch(_MemoryTool):
-    argument_type = SearchArguments
+    argument_type = MemoryQueryArguments
     spec = declare(
         "memory.search",
         "Search what was remembered in earlier conversations.",
-        SearchArguments,
+        MemoryQueryArguments,
         effect="pure",
         capabilities=("memory",),
         limits=_LIMITS,
     )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
-        assert isinstance(arguments, SearchArguments)
+        assert isinstance(arguments, MemoryQueryArguments)
         return Preview("text", "search memory", arguments.query)
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
-        assert isinstance(arguments, SearchArguments)
+        assert isinstance(arguments, MemoryQueryArguments)
         found, words_only = await self._keeper.search(context, arguments.query, arguments.limit)
-        lines = [f"{each.score:.2f}  {each.item.memory_id}  ({each.item.kind}) {each.item.text}" for each in found]
+        lines = [
+            f"{each.score:.2f}  {each.item.memory_id}  ({each.item.kind}) {each.item.text}"
+            for each in found
+        ]
         if words_only:
             lines.append(f"(searched by words only: {words_only})")
         data = {
             "found": [
-                {"id": each.item.memory_id, "score": each.score, "text": each.item.text, "kind": each.item.kind} for each in found
+                {
+                    "id": each.item.memory_id,
+                    "score": each.score,
+                    "text": each.item.text,
+                    "kind": each.item.kind,
+                }
+                for each in found
             ]
         }
         # What was said for one conversation was not said for whoever can be reached from another.
-        label = labels.join([*(each.item.label for each in found), *([labels.private("memory")] if found else [])])
-        return ToolResult(outcome="ok", text="\n".join(lines) or "nothing is remembered about that", data=data, label=label)
+        label = labels.join(
+            [*(each.item.label for each in found), *([labels.private("memory")] if found else [])]
+        )
+        return ToolResult(
+            outcome="ok",
+            text="\n".join(lines) or "nothing is remembered about that",
+            data=data,
+            label=label,
+        )
 
 
 class MemoryWrite(_MemoryTool):
-    argument_type = WriteArguments
-    # Saying the same again changes nothing, so a call in doubt is simply made again; `memory.forget` takes it back.
+    argument_type = RememberArguments
+    # Saying the same again changes nothing, so a call in doubt is simply made again;
+    # `memory.forget` takes it back.
     spec = declare(
         "memory.write",
         "Remember one statement for later conversations, or correct one. No secrets.",
-        WriteArguments,
+        RememberArguments,
         effect="idempotent",
         capabilities=("memory",),
         limits=_LIMITS,
     )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
-        assert isinstance(arguments, WriteArguments)
-        what = f"correct memory {arguments.corrects}" if arguments.corrects else f"remember a {arguments.kind}"
+        assert isinstance(arguments, RememberArguments)
+        what = (
+            f"correct memory {arguments.corrects}"
+            if arguments.corrects
+            else f"remember a {arguments.kind}"
+        )
         return Preview("text", f"{what}, to be known {_SEEN[arguments.scope]}", arguments.text)
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
-        assert isinstance(arguments, WriteArguments)
-        item = await self._keeper.write(context, arguments.text, arguments.kind, arguments.scope, arguments.corrects)
+        assert isinstance(arguments, RememberArguments)
+        item = await self._keeper.write(
+            context, arguments.text, arguments.kind, arguments.scope, arguments.corrects
+        )
         data = {"id": item.memory_id, "state": item.state}
         if item.state == "review":
-            text = f"kept as {item.memory_id} for a person to look at, and not used before: {item.why}"
+            text = (
+                f"kept as {item.memory_id} for a person to look at, and not used before: {item.why}"
+            )
         else:
             text = f"remembered as {item.memory_id}"
         return ToolResult(outcome="ok", text=text, data=data)
@@ -132,7 +168,8 @@ class MemoryForget(_MemoryTool):
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, ForgetArguments)
         item = await self._keeper.forget(context, arguments.id)
-        # What it said is said once more here, also if it was waiting for a look: it is no more trusted for being forgotten.
+        # What it said is said once more here, also if it was waiting for a look: it is no more
+        # trusted for being forgotten.
         return ToolResult(
             outcome="ok",
             text=f"forgotten: {item.text}",
@@ -141,5 +178,5 @@ class MemoryForget(_MemoryTool):
         )
 
 
-def tools(keeper: Keeper) -> tuple[TypedTool, ...]:
+def tools(keeper: MemoryPort) -> tuple[TypedTool, ...]:
     return (MemorySearch(keeper), MemoryWrite(keeper), MemoryForget(keeper))

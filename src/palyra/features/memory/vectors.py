@@ -1,7 +1,8 @@
 """How a text is shown to the embedding model, and how what comes back becomes one vector.
 
-A greeting before a fact hides it, and "yes, on Tuesday" says nothing without what was asked. So a text is looked at twice: as a
-whole behind the end of what was said before it, and sentence by sentence. Its vector points between the two.
+A greeting before a fact hides it, and "yes, on Tuesday" says nothing without what was asked. So a
+text is looked at twice: as a whole behind the end of what was said before it, and sentence by
+sentence. Its vector points between the two.
 
 The rule: what was said before counts only if whoever sees the text sees that too, and goes with it.
 """
@@ -18,7 +19,9 @@ _MOST_SENTENCES = 8
 
 
 def views(text: str, before: str = "") -> list[str]:
-    """The whole first, then its sentences, each with the speaker's name; one alone if there is nothing else to see."""
+    """The whole first, then its sentences, each with the speaker's name; one alone if there is
+    nothing else to see.
+    """
     named = _SPEAKER.match(text)
     speaker = named[0] if named else ""
     sentences = [each for each in _END.split(text[len(speaker) :]) if each.strip()]
@@ -32,12 +35,16 @@ def views(text: str, before: str = "") -> list[str]:
 
 
 def between(vectors: Sequence[bytes]) -> bytes:
-    """One vector of length 1 for all views of a text: between the whole and the mean of its sentences."""
+    """One vector of length 1 for all views of a text: between the whole and the mean of its
+    sentences.
+    """
     if len(vectors) == 1:
         return vectors[0]
     whole, *sentences = (array("f", each) for each in vectors)
     mean = _unit([sum(column) for column in zip(*sentences, strict=True)])
-    return array("f", _unit([one + other for one, other in zip(whole, mean, strict=True)])).tobytes()
+    return array(
+        "f", _unit([one + other for one, other in zip(whole, mean, strict=True)])
+    ).tobytes()
 
 
 def _unit(elements: list[float]) -> list[float]:

@@ -1,4 +1,6 @@
-"""The words a text is found by: folded, stemmed, without those that say nothing. The same for items and for questions."""
+"""The words a text is found by: folded, stemmed, without those that say nothing. The same for items
+and for questions.
+"""
 
 import re
 import threading
@@ -53,7 +55,9 @@ def dated(text: str, valid_from_ms: int) -> str:
 
 
 def same_key(text: str) -> bytes:
-    """Texts with this in common say the same: only case, punctuation, spaces and articles may differ."""
+    """Texts with this in common say the same: only case, punctuation, spaces and articles may
+    differ.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = [word for word in _WORDS.findall(folded) if word not in _ARTICLES]
     return sha256(" ".join(words or [folded]).encode()).digest()[:16]
@@ -64,6 +68,8 @@ def _tokenizer() -> apsw.FTS5Tokenizer:
     made = getattr(_local, "tokenizer", None)
     if made is None:
         _local.connection = apsw.Connection(":memory:")
-        made = _local.tokenizer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        made = _local.tokenizer = _local.connection.fts5_tokenizer(
+            "porter", ["unicode61", "remove_diacritics", "2"]
+        )
     assert isinstance(made, apsw.FTS5Tokenizer)
     return made

@@ -1,4 +1,6 @@
-"""What the owner was told without asking: one row for each notice, once for each key. The tape says the same, for ever."""
+"""What the owner was told without asking: one row for each notice, once for each key. The tape says
+the same, for ever.
+"""
 
 from typing import Any
 
@@ -25,7 +27,7 @@ class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     read_ms: int = 0
 
 
-class Told(Struct, frozen=True):
+class StoredNotice(Struct, frozen=True):
     """A notice, whom it is for, and where in the journal it stands."""
 
     position: int
@@ -39,7 +41,11 @@ def _notice(row: tuple[Any, ...]) -> Notice:
 
 def tell(tx: Tx, event: OwnerNotified) -> bool:
     """Tell it, unless this key was told to this principal before; whether it was told now."""
-    if tx.one("SELECT 1 FROM notices WHERE principal = :principal AND key = :key", principal=event.to, key=event.key):
+    if tx.one(
+        "SELECT 1 FROM notices WHERE principal = :principal AND key = :key",
+        principal=event.to,
+        key=event.key,
+    ):
         return False
     (entry,) = tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
     tx.run(
@@ -57,7 +63,9 @@ def tell(tx: Tx, event: OwnerNotified) -> bool:
     return True
 
 
-def listing(tx: Tx, principal: str, *, unread: bool | None = None, before: int = 1 << 62, limit: int = 100) -> list[Notice]:
+def listing(
+    tx: Tx, principal: str, *, unread: bool | None = None, before: int = 1 << 62, limit: int = 100
+) -> list[Notice]:
     """Newest first, paged by position."""
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM notices WHERE principal = :principal AND position < :before
@@ -71,24 +79,32 @@ def listing(tx: Tx, principal: str, *, unread: bool | None = None, before: int =
     return [_notice(row) for row in rows]
 
 
-def told_after(tx: Tx, position: int, limit: int = 500) -> list[Told]:
+def told_after(tx: Tx, position: int, limit: int = 500) -> list[StoredNotice]:
     """Everybody's notices behind a position, oldest first."""
     rows = tx.all(
-        f"SELECT position, principal, {_COLUMNS} FROM notices WHERE position > :position ORDER BY position LIMIT :limit",
+        f"SELECT position, principal, {_COLUMNS} FROM notices WHERE position > :position ORDER BY"
+        " position LIMIT :limit",
         position=position,
         limit=limit,
     )
-    return [Told(row[0], row[1], _notice(row[2:])) for row in rows]
+    return [StoredNotice(row[0], row[1], _notice(row[2:])) for row in rows]
 
 
 def unread(tx: Tx, principal: str) -> int:
-    row = tx.one("SELECT count(*) FROM notices WHERE principal = :principal AND read_ms = 0", principal=principal)
+    row = tx.one(
+        "SELECT count(*) FROM notices WHERE principal = :principal AND read_ms = 0",
+        principal=principal,
+    )
     return int(row[0]) if row else 0
 
 
 def position_of(tx: Tx, notice_id: str, principal: str) -> int:
     """Where a notice stands in the listing, for the page after it."""
-    row = tx.one("SELECT position FROM notices WHERE notice_id = :id AND principal = :principal", id=notice_id, principal=principal)
+    row = tx.one(
+        "SELECT position FROM notices WHERE notice_id = :id AND principal = :principal",
+        id=notice_id,
+        principal=principal,
+    )
     if row is None:
         raise NotFound(f"there is no notice {notice_id}", notice_id=notice_id)
     return int(row[0])
@@ -99,7 +115,8 @@ def mark_read(tx: Tx, principal: str, notice_id: str = "") -> int:
     if notice_id:
         position_of(tx, notice_id, principal)
     rows = tx.all(
-        """UPDATE notices SET read_ms = :now WHERE principal = :principal AND read_ms = 0 AND (:id = '' OR notice_id = :id)
+        """UPDATE notices SET read_ms = :now WHERE principal = :principal AND read_ms = 0 AND (:id =
+        '' OR notice_id = :id)
         RETURNING notice_id""",
         now=tx.now_ms,
         principal=principal,

@@ -7,7 +7,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from palyra.api.calls import SSE, Answer, Call, Headers, Nothing, Streaming, encode, ok
+from palyra.api.calls import (
+    SSE,
+    ApiCall,
+    Headers,
+    HttpResponse,
+    Nothing,
+    StreamingResponse,
+    encode,
+    ok,
+)
 from palyra.api.watch import HEARTBEAT
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
@@ -20,7 +29,7 @@ from palyra.features.openai_api.wire_types import (
     ChatRequest,
     ChatUsage,
     Choice,
-    Message,
+    CompletionMessage,
     ReasoningTokens,
     ToolCall,
 )
@@ -28,15 +37,19 @@ from palyra.features.openai_api.wire_types import (
 DONE = b"data: [DONE]\n\n"
 
 
-async def completions(call: Call[Nothing, ChatRequest]) -> Answer | Streaming:
+async def completions(call: ApiCall[Nothing, ChatRequest]) -> HttpResponse | StreamingResponse:
     answering, held = await begin(call, parse_request.chat)
     if call.body.stream:
         leave = partial(call.parts.callers.leave, call.principal, answering.begun)
-        return Streaming(SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
+        return StreamingResponse(
+            SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=leave, place=held
+        )
     await whole(call, answering, held)
     content = "".join(answering.text)
     calls = [_tool_call(each) for each in answering.calls]
-    message = Message(content=content or None if calls else content, tool_calls=calls or UNSET)
+    message = CompletionMessage(
+        content=content or None if calls else content, tool_calls=calls or UNSET
+    )
     completion = ChatCompletion(
         id=_id(answering),
         created=call.parts.clock.now_ms() // 1000,
@@ -51,7 +64,10 @@ async def completions(call: Call[Nothing, ChatRequest]) -> Answer | Streaming:
 
 
 def where(answering: Answering) -> Headers:
-    return ((b"x-palyra-session", answering.begun.session_id.encode()), (b"x-palyra-run", answering.begun.run_id.encode()))
+    return (
+        (b"x-palyra-session", answering.begun.session_id.encode()),
+        (b"x-palyra-run", answering.begun.run_id.encode()),
+    )
 
 
 def question(asked: ApprovalRequested) -> bytes:
@@ -63,7 +79,9 @@ def _id(answering: Answering) -> str:
     return f"chatcmpl-{answering.begun.run_id}"
 
 
-async def _chunks(call: Call[Nothing, ChatRequest], answering: Answering) -> AsyncGenerator[bytes, None]:
+async def _chunks(
+    call: ApiCall[Nothing, ChatRequest], answering: Answering
+) -> AsyncGenerator[bytes, None]:
     options = call.body.stream_options
     head = {
         "id": _id(answering),
@@ -85,7 +103,10 @@ async def _chunks(call: Call[Nothing, ChatRequest], answering: Answering) -> Asy
         yield b"data: %b\n\n" % errors.body_of(answering.error)
         return
     if answering.calls:
-        calls = [msgspec.structs.replace(_tool_call(each), index=index) for index, each in enumerate(answering.calls)]
+        calls = [
+            msgspec.structs.replace(_tool_call(each), index=index)
+            for index, each in enumerate(answering.calls)
+        ]
         yield chunk({"tool_calls": calls})
     last = chunk({}, answering.finish)
     if options is not None and options.include_usage:

@@ -1,4 +1,6 @@
-"""Models and embeddings in OpenAI's words. `palyra` is the agent with the model that its settings choose."""
+"""Models and embeddings in OpenAI's words. `palyra` is the agent with the model that its settings
+choose.
+"""
 
 from array import array
 from base64 import b64encode
@@ -8,10 +10,15 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.api.about import ModelInfo, models_of
-from palyra.api.calls import Answer, Call, Nothing, Parts, ok
+from palyra.api.calls import ApiCall, HttpResponse, Nothing, Parts, ok
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.features.openai_api.parse_request import AGENT
-from palyra.features.openai_api.wire_types import EmbeddingList, EmbeddingRequest, EmbeddingUsage, OneEmbedding
+from palyra.features.openai_api.wire_types import (
+    EmbeddingList,
+    EmbeddingRequest,
+    EmbeddingUsage,
+    OneEmbedding,
+)
 from palyra.models import usage_estimate
 
 _LONGEST = 2_000
@@ -33,11 +40,11 @@ class ModelList(Struct, frozen=True, kw_only=True):
     object: Literal["list"] = "list"
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(ModelList(models=models_of(call.parts), data=_data(call.parts)))
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
+async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     wanted = call.path["model"]
     found = next((each for each in _data(call.parts) if each.id == wanted), None)
     if found is None:
@@ -48,26 +55,41 @@ async def get(call: Call[Nothing, Nothing]) -> Answer:
 def _data(parts: Parts) -> list[OpenAIModel]:
     created = parts.started_ms // 1000
     found = [OpenAIModel(id=AGENT, created=created, owned_by="palyra")]
-    found += [OpenAIModel(id=target.name, created=created, owned_by=target.provider) for target in parts.models.targets]
+    found += [
+        OpenAIModel(id=target.name, created=created, owned_by=target.provider)
+        for target in parts.models.targets
+    ]
     if parts.memory.embedding.name:
-        found.append(OpenAIModel(id=parts.memory.embedding.name, created=created, owned_by="palyra"))
+        found.append(
+            OpenAIModel(id=parts.memory.embedding.name, created=created, owned_by="palyra")
+        )
     return found
 
 
-async def embeddings(call: Call[Nothing, EmbeddingRequest]) -> Answer:
+async def embeddings(call: ApiCall[Nothing, EmbeddingRequest]) -> HttpResponse:
     body, embedding = call.body, call.parts.memory.embedding
     texts = [body.input] if isinstance(body.input, str) else body.input
     if embedding.name and body.model not in ("", AGENT, embedding.name):
-        raise NotFound(f"{body.model!r} is no embedding model here: ask for {embedding.name}", model=body.model)
+        raise NotFound(
+            f"{body.model!r} is no embedding model here: ask for {embedding.name}", model=body.model
+        )
     if body.dimensions not in (None, _DIMENSIONS):
-        raise InvalidInput(f"the vectors have {_DIMENSIONS} dimensions: leave dimensions out", path="$.dimensions")
+        raise InvalidInput(
+            f"the vectors have {_DIMENSIONS} dimensions: leave dimensions out", path="$.dimensions"
+        )
     for text in texts:
         if not text.strip() or len(text) > _LONGEST:
-            raise InvalidInput(f"a text has 1 to {_LONGEST} characters: cut longer ones up", path="$.input", limit=_LONGEST)
+            raise InvalidInput(
+                f"a text has 1 to {_LONGEST} characters: cut longer ones up",
+                path="$.input",
+                limit=_LONGEST,
+            )
     vectors = await embedding.vectors(texts)
     plain = body.encoding_format == "float"
     data: list[Any] = [
-        OneEmbedding(index=index, embedding=_numbers(vector) if plain else b64encode(vector).decode())
+        OneEmbedding(
+            index=index, embedding=_numbers(vector) if plain else b64encode(vector).decode()
+        )
         for index, vector in enumerate(vectors)
     ]
     used = sum(map(usage_estimate.tokens, texts))

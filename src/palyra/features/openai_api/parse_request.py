@@ -1,6 +1,7 @@
 """From OpenAI's requests to what is asked: what is new in them, what was before, what tools gave.
 
-The rule: the messages behind the last one of the assistant are new; all others are what the program remembers.
+The rule: the messages behind the last one of the assistant are new; all others are what the program
+remembers.
 """
 
 import binascii
@@ -14,7 +15,7 @@ from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import ClientTool, Earlier
 from palyra.features.openai_api import answer_options
 from palyra.features.openai_api.answer_options import refuse
-from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.openai_api.sessions import CallerRequest, CallName
 from palyra.features.openai_api.wire_types import (
     ChatMessage,
     ChatRequest,
@@ -32,12 +33,15 @@ _CALL = "call_"
 _RESPONSE = "resp_"
 _NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
 _TEXTS = frozenset({"text", "input_text", "output_text"})
-_EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "application/pdf": "pdf"}
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "application/pdf": "pdf",
+}
 _ADDRESS = re.compile(r"https?://[^\s]{1,2000}\Z", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-~]{1,200}")
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 def call_name(run_id: str, call_id: str) -> str:
@@ -52,7 +56,10 @@ def _named_call(text: str) -> CallName:
     name = text.removeprefix(_CALL)
     run_id, call_id = name[:26], name[26:]
     if not (ids.is_ulid(run_id) and ids.is_ulid(call_id)):
-        raise NotFound(f"no call here is named {text[:80]!r}: bring results under the ids that the last answer gave")
+        raise NotFound(
+            f"no call here is named {text[:80]!r}: bring results under the ids that the last answer"
+            " gave"
+        )
     return CallName(run_id, call_id)
 
 
@@ -60,14 +67,13 @@ def named_response(text: str) -> tuple[str, int]:
     """The run of a response, and where the tape stood before it."""
     found = _NAMED.fullmatch(text)
     if found is None or not ids.is_ulid(found[1]):
-        raise NotFound(f"there is no response {text[:80]!r}: name the id of one that you were given")
+        raise NotFound(
+            f"there is no response {text[:80]!r}: name the id of one that you were given"
+        )
     return found[1], int(found[2], 16)
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
-def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> Asked:
+def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
     if (body.n or 1) != 1:
         refuse("n", "there is one answer to a message: leave n out")
     if body.logprobs:
@@ -77,22 +83,39 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> Asked:
     if body.functions:
         refuse("functions", "functions became tools: use tools")
     tools = tuple(
-        ClientTool(each.function.name, each.function.description or "", each.function.parameters or {}) for each in body.tools or ()
+        ClientTool(
+            each.function.name, each.function.description or "", each.function.parameters or {}
+        )
+        for each in body.tools or ()
     )
     offered, wanted = answer_options.of_chat(body.response_format, body.tool_choice, tools)
     read = _Read.of_chat(body.messages)
-    return _asked(read, headers, model=body.model, user=body.user or "", offered=offered, wanted=wanted)
+    return _asked(
+        read, headers, model=body.model, user=body.user or "", offered=offered, wanted=wanted
+    )
 
 
-def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> Asked:
+def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerRequest:
     if body.background:
-        refuse("background", "a response is waited for: leave background out, and name a session to come back to it")
+        refuse(
+            "background",
+            "a response is waited for: leave background out, and name a session to come back to it",
+        )
     if body.conversation is not None:
-        refuse("conversation", "conversations are sessions: name one with the header X-Palyra-Session")
+        refuse(
+            "conversation", "conversations are sessions: name one with the header X-Palyra-Session"
+        )
     for each in body.tools or ():
         if each.type != "function":
-            refuse("tools", f"the agent has tools of its own and cannot be given {each.type[:40]!r}: offer functions only")
-    tools = tuple(ClientTool(each.name, each.description or "", each.parameters or {}) for each in body.tools or ())
+            refuse(
+                "tools",
+                f"the agent has tools of its own and cannot be given {each.type[:40]!r}: offer"
+                " functions only",
+            )
+    tools = tuple(
+        ClientTool(each.name, each.description or "", each.parameters or {})
+        for each in body.tools or ()
+    )
     offered, wanted = answer_options.of_response(body.text, body.tool_choice, tools)
     items = [ResponseItem(content=body.input)] if isinstance(body.input, str) else body.input
     return _asked(
@@ -107,10 +130,15 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> Asked:
     )
 
 
-def _asked(read: "_Read", headers: dict[bytes, bytes], *, model: str, instructions: str = "", **more: Any) -> Asked:
+def _asked(
+    read: "_Read", headers: dict[bytes, bytes], *, model: str, instructions: str = "", **more: Any
+) -> CallerRequest:
     if not (read.text or read.files or read.results):
-        raise InvalidInput("there is nothing new to answer: the last message must be the user's, or a result of a tool")
-    return Asked(
+        raise InvalidInput(
+            "there is nothing new to answer: the last message must be the user's, or a result of a"
+            " tool"
+        )
+    return CallerRequest(
         text="\n\n".join(read.text),
         instructions="\n\n".join(filter(None, (instructions, *read.instructions))),
         earlier=tuple(read.earlier),
@@ -128,11 +156,10 @@ def _header(headers: dict[bytes, bytes], name: bytes) -> str:
     if value is None:
         return ""
     if not _FIELD.fullmatch(value):
-        raise InvalidInput(f"the header {name.decode()} takes 1 to 200 characters of ASCII, without spaces")
+        raise InvalidInput(
+            f"the header {name.decode()} takes 1 to 200 characters of ASCII, without spaces"
+        )
     return value.decode("ascii")
-
-
-# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 class _Read:
@@ -158,14 +185,23 @@ class _Read:
                 case "user" if at >= new:
                     read._new(message.content)
                 case role:
-                    called = [f"[calls {each.function.name} {each.function.arguments}]" for each in message.tool_calls or ()]
+                    called = [
+                        f"[calls {each.function.name} {each.function.arguments}]"
+                        for each in message.tool_calls or ()
+                    ]
                     read._before(role, (_text(message.content), *called))
         return read
 
     @classmethod
     def of_items(cls, items: Sequence[ResponseItem]) -> "_Read":
         read = cls()
-        new = _behind([item.type == "function_call" or (item.type == "message" and item.role == "assistant") for item in items])
+        new = _behind(
+            [
+                item.type == "function_call"
+                or (item.type == "message" and item.role == "assistant")
+                for item in items
+            ]
+        )
         for at, item in enumerate(items):
             match item.type:
                 case "message" if item.role in ("system", "developer"):
@@ -183,7 +219,10 @@ class _Read:
                 case "reasoning":
                     continue
                 case other:
-                    raise InvalidInput(f"an item of type {other[:40]!r} cannot be taken: send messages and results of functions")
+                    raise InvalidInput(
+                        f"an item of type {other[:40]!r} cannot be taken: send messages and results"
+                        " of functions"
+                    )
         return read
 
     def _before(self, role: Any, texts: Iterable[str]) -> None:
@@ -207,13 +246,23 @@ def _text(content: Content) -> str:
     """The words of a message; pictures of the past are named, not shown."""
     if not isinstance(content, list):
         return content or ""
-    return "\n".join(filter(None, (part.text or part.refusal if part.type in (*_TEXTS, "refusal") else "" for part in content)))
+    return "\n".join(
+        filter(
+            None,
+            (
+                part.text or part.refusal if part.type in (*_TEXTS, "refusal") else ""
+                for part in content
+            ),
+        )
+    )
 
 
 def _file(part: ContentPart, number: int) -> tuple[str, bytes | str]:
     match part.type:
         case "image_url" | "input_image":
-            url = part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url or ""
+            url = (
+                part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url or ""
+            )
             if _ADDRESS.match(url):
                 return f"image-{number}", url
             return _data(url, f"image-{number}", "")
@@ -221,7 +270,9 @@ def _file(part: ContentPart, number: int) -> tuple[str, bytes | str]:
             return _data(part.file.file_data, f"file-{number}", part.file.filename)
         case "input_file":
             return _data(part.file_data, f"file-{number}", part.filename)
-    raise InvalidInput(f"a part of type {part.type[:40]!r} cannot be taken: send text, images and files")
+    raise InvalidInput(
+        f"a part of type {part.type[:40]!r} cannot be taken: send text, images and files"
+    )
 
 
 def _data(url: str, stem: str, name: str) -> tuple[str, bytes]:
@@ -229,7 +280,10 @@ def _data(url: str, stem: str, name: str) -> tuple[str, bytes]:
     head, comma, encoded = url.partition(",")
     media, _, coding = head.removeprefix("data:").partition(";")
     if not head.startswith("data:") or not comma or coding.rpartition(";")[2] != "base64":
-        raise InvalidInput("files are sent along: give them as data:TYPE;base64,…, and images as that or by an http(s) address")
+        raise InvalidInput(
+            "files are sent along: give them as data:TYPE;base64,…, and images as that or by an"
+            " http(s) address"
+        )
     try:
         data = b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -1,4 +1,6 @@
-"""POST /v1/responses: the same in OpenAI's newer words, where an answer is a list of items and the next one names the last."""
+"""POST /v1/responses: the same in OpenAI's newer words, where an answer is a list of items and the
+next one names the last.
+"""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -6,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from palyra.api.calls import SSE, Answer, Call, Nothing, Streaming, encode, ok
+from palyra.api.calls import SSE, ApiCall, HttpResponse, Nothing, StreamingResponse, encode, ok
 from palyra.api.watch import HEARTBEAT
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
@@ -48,11 +50,13 @@ class Response(Struct, frozen=True, kw_only=True):
     palyra_session: str = ""
 
 
-async def create(call: Call[Nothing, ResponseRequest]) -> Answer | Streaming:
+async def create(call: ApiCall[Nothing, ResponseRequest]) -> HttpResponse | StreamingResponse:
     answering, held = await begin(call, parse_request.responses)
     if call.body.stream:
         leave = partial(call.parts.callers.leave, call.principal, answering.begun)
-        return Streaming(SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
+        return StreamingResponse(
+            SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held
+        )
     await whole(call, answering, held)
     response = _response(call, answering, call.parts.clock.now_ms() // 1000)
     answer = ok(response)
@@ -75,7 +79,9 @@ def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
     return {"type": "function", "name": name, "parameters": parameters, "strict": False}
 
 
-def _response(call: Call[Nothing, ResponseRequest], answering: Answering, created: int) -> Response:
+def _response(
+    call: ApiCall[Nothing, ResponseRequest], answering: Answering, created: int
+) -> Response:
     body = call.body
     wish = Wish(
         model=body.model,
@@ -97,7 +103,15 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
         id=parse_request.response_name(begun.run_id, begun.seq),
         created_at=created,
         model=answering.model or wish.model or parse_request.AGENT,
-        status="failed" if error else "in_progress" if not answering.over else "incomplete" if cut_off else "completed",
+        status=(
+            "failed"
+            if error
+            else "in_progress"
+            if not answering.over
+            else "incomplete"
+            if cut_off
+            else "completed"
+        ),
         output=_output(answering) if answering.over else [],
         previous_response_id=wish.previous,
         instructions=wish.instructions,
@@ -121,7 +135,13 @@ def _output(answering: Answering) -> list[_Item]:
 def _message(answering: Answering, text: str | None, status: str) -> _Item:
     content = [] if text is None else [_part(text)]
     item_id = f"msg_{answering.begun.run_id}{answering.begun.seq:x}"
-    return {"id": item_id, "type": "message", "role": "assistant", "status": status, "content": content}
+    return {
+        "id": item_id,
+        "type": "message",
+        "role": "assistant",
+        "status": status,
+        "content": content,
+    }
 
 
 def _part(text: str) -> _Item:
@@ -132,8 +152,13 @@ def _function(answering: Answering, call: HandedCall, status: str) -> _Item:
     item_id = f"fc_{call.name.removeprefix('call_')}"
     arguments = call.arguments if status == "completed" else ""
     return {
-        "id": item_id, "type": "function_call", "call_id": call.name, "name": call.tool, "arguments": arguments, "status": status,
-    }  # fmt: skip
+        "id": item_id,
+        "type": "function_call",
+        "call_id": call.name,
+        "name": call.tool,
+        "arguments": arguments,
+        "status": status,
+    }
 
 
 def _usage(usage: Usage) -> ResponseUsage:
@@ -146,9 +171,6 @@ def _usage(usage: Usage) -> ResponseUsage:
     )
 
 
-# --- streams ----------------------------------------------------------------------------------------------------------
-
-
 class _Teller:
     """Numbers the events of one stream."""
 
@@ -157,14 +179,21 @@ class _Teller:
 
     def __call__(self, kind: str, **more: Any) -> bytes:
         self._number += 1
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, "sequence_number": self._number, **more}))
+        return b"event: %b\ndata: %b\n\n" % (
+            kind.encode(),
+            encode({"type": kind, "sequence_number": self._number, **more}),
+        )
 
 
-async def _events(call: Call[Nothing, ResponseRequest], answering: Answering) -> AsyncGenerator[bytes, None]:
+async def _events(
+    call: ApiCall[Nothing, ResponseRequest], answering: Answering
+) -> AsyncGenerator[bytes, None]:
     tell = _Teller()
     created = call.parts.clock.now_ms() // 1000
     response = _response(call, answering, created)
-    yield tell("response.created", response=response) + tell("response.in_progress", response=response)
+    yield tell("response.created", response=response) + tell(
+        "response.in_progress", response=response
+    )
     item_id = _message(answering, None, "")["id"]
     place: dict[str, Any] = {"item_id": item_id, "output_index": 0, "content_index": 0}
     speaking = False
@@ -175,7 +204,11 @@ async def _events(call: Call[Nothing, ResponseRequest], answering: Answering) ->
         begins = b""
         if not speaking:
             speaking = True
-            begins = tell("response.output_item.added", output_index=0, item=_message(answering, None, "in_progress"))
+            begins = tell(
+                "response.output_item.added",
+                output_index=0,
+                item=_message(answering, None, "in_progress"),
+            )
             begins += tell("response.content_part.added", **place, part=_part(""))
         yield begins + tell("response.output_text.delta", **place, delta=piece, logprobs=[])
     if answering.error is not None:
@@ -187,13 +220,21 @@ async def _events(call: Call[Nothing, ResponseRequest], answering: Answering) ->
         text = "".join(answering.text)
         told += tell("response.output_text.done", **place, text=text, logprobs=[])
         told += tell("response.content_part.done", **place, part=_part(text))
-        told += tell("response.output_item.done", output_index=0, item=_message(answering, text, "completed"))
+        told += tell(
+            "response.output_item.done", output_index=0, item=_message(answering, text, "completed")
+        )
     for index, each in enumerate(answering.calls, int(speaking)):
         item = _function(answering, each, "completed")
         at = {"item_id": item["id"], "output_index": index}
-        told += tell("response.output_item.added", output_index=index, item=_function(answering, each, "in_progress"))
+        told += tell(
+            "response.output_item.added",
+            output_index=index,
+            item=_function(answering, each, "in_progress"),
+        )
         told += tell("response.function_call_arguments.delta", **at, delta=each.arguments)
-        told += tell("response.function_call_arguments.done", **at, arguments=each.arguments, name=each.tool)
+        told += tell(
+            "response.function_call_arguments.done", **at, arguments=each.arguments, name=each.tool
+        )
         told += tell("response.output_item.done", output_index=index, item=item)
     last = _response(call, answering, created)
     yield told + tell(f"response.{last.status}", response=last)

@@ -1,7 +1,9 @@
-"""Following a run to its answer: the words as they come, the calls for the caller, what was used, how it ended.
+"""Following a run to its answer: the words as they come, the calls for the caller, what was used,
+how it ended.
 
-The words of a request's answer are all that the agent says until it is done, turn after turn. Deltas bring them early; the
-recorded replies say what they were, so that an answer is whole whatever a slow connection missed.
+The words of a request's answer are all that the agent says until it is done, turn after turn.
+Deltas bring them early; the recorded replies say what they were, so that an answer is whole
+whatever a slow connection missed.
 """
 
 import asyncio
@@ -14,9 +16,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from palyra.api.calls import Call, Parts
+from palyra.api.calls import ApiCall, Parts
 from palyra.api.decoding import Gone
-from palyra.api.limits import Ending
+from palyra.api.limits import StreamEnd
 from palyra.api.streams import gone, place
 from palyra.core import events
 from palyra.core.errors import Conflict, PalyraError, Unavailable
@@ -33,7 +35,7 @@ from palyra.core.events import (
 )
 from palyra.core.messages import Usage
 from palyra.features.openai_api.parse_request import call_name
-from palyra.features.openai_api.sessions import Asked, Begun
+from palyra.features.openai_api.sessions import CallerRequest, CallerRun
 from palyra.store import approvals
 from palyra.system import thread_pool
 
@@ -63,8 +65,10 @@ _TOLD = frozenset(
 )
 
 
-class RunBroke(Unavailable):
-    """The run that should have answered failed. Asking again starts another one, so nobody should do it unasked."""
+class AnswerFailed(Unavailable):
+    """The run that should have answered failed. Asking again starts another one, so nobody should
+    do it unasked.
+    """
 
     retryable = False
 
@@ -77,9 +81,11 @@ class HandedCall(Struct, frozen=True):
 
 @dataclass
 class Answering:
-    """What has come of a request so far. Of an answer that is `formed` only the last word counts, once it is known to fit."""
+    """What has come of a request so far. Of an answer that is `formed` only the last word counts,
+    once it is known to fit.
+    """
 
-    begun: Begun
+    begun: CallerRun
     formed: bool = False
     model: str = ""
     text: list[str] = field(default_factory=list)
@@ -132,9 +138,11 @@ class Answering:
                 self.finish = self._stop if self._stop in ("length", "content_filter") else "stop"
                 return self._said(text) if self.formed else ""
             case RunFailed(reason=reason, message=message):
-                self.error = RunBroke(message, reason=reason, **self._where())
+                self.error = AnswerFailed(message, reason=reason, **self._where())
             case RunCancelled(reason=reason):
-                self.error = Conflict(f"the run was cancelled: {reason}", reason="cancelled", **self._where())
+                self.error = Conflict(
+                    f"the run was cancelled: {reason}", reason="cancelled", **self._where()
+                )
         return ""
 
     def asked(self, wire: bytes) -> ApprovalRequested | None:
@@ -188,8 +196,12 @@ class Answering:
         return HandedCall(call_name(self.begun.run_id, call_id), proposed.tool, arguments)
 
 
-async def follow(parts: Parts, principal: str, answering: Answering) -> AsyncGenerator[str | ApprovalRequested, None]:
-    """The words of the answer as they come, and questions to a person; ends when the answer does."""
+async def follow(
+    parts: Parts, principal: str, answering: Answering
+) -> AsyncGenerator[str | ApprovalRequested, None]:
+    """The words of the answer as they come, and questions to a person; ends when the answer
+    does.
+    """
     begun = answering.begun
     watching = parts.gateway.watch(principal, begun.session_id, begun.seq)
     async with aclosing(_closable(watching)) as batches:
@@ -207,47 +219,64 @@ async def follow(parts: Parts, principal: str, answering: Answering) -> AsyncGen
                 return
 
 
-def _closable(watching: AsyncIterator[Sequence[tuple[int, bytes]]]) -> AsyncGenerator[Sequence[tuple[int, bytes]], None]:
+def _closable(
+    watching: AsyncIterator[Sequence[tuple[int, bytes]]],
+) -> AsyncGenerator[Sequence[tuple[int, bytes]], None]:
     return cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watching)
 
 
-class Held:
-    """A place for an answer that is waited for, held before its run begins: who gets none must not have started anything."""
+class StreamPlace:
+    """A place for an answer that is waited for, held before its run begins: who gets none must not
+    have started anything.
+    """
 
-    def __init__(self, call: Call[Any, Any]) -> None:
+    def __init__(self, call: ApiCall[Any, Any]) -> None:
         self._place = place(call.parts, call.token)
         self._ended = self._place.__enter__()
 
-    def __enter__(self) -> Ending:
+    def __enter__(self) -> StreamEnd:
         return self._ended
 
     def __exit__(self, *_: object) -> None:
         self._place.__exit__(None, None, None)
 
 
-async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], Asked]) -> tuple[Answering, Held]:
+async def begin(
+    call: ApiCall[Any, Any], read: Callable[[Any, dict[bytes, bytes]], CallerRequest]
+) -> tuple[Answering, StreamPlace]:
     """Set the run to work that answers. What is large is read beside the event loop."""
     size = call.headers.get(b"content-length", b"")
     large = size.isdigit() and int(size) > _LARGE
-    asked = await thread_pool.everyday.do(read, call.body, call.headers) if large else read(call.body, call.headers)
-    held = Held(call)
+    asked = (
+        await thread_pool.everyday.do(read, call.body, call.headers)
+        if large
+        else read(call.body, call.headers)
+    )
+    held = StreamPlace(call)
     try:
         formed = asked.wanted is not None and asked.wanted.form != "text"
-        return Answering(await call.parts.callers.begin(call.principal, asked, call.token), formed), held
+        return (
+            Answering(await call.parts.callers.begin(call.principal, asked, call.token), formed),
+            held,
+        )
     except BaseException:
         held.__exit__()
         raise
 
 
-async def whole(call: Call[Any, Any], answering: Answering, held: Held) -> None:
-    """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too long is told how to come back."""
+async def whole(call: ApiCall[Any, Any], answering: Answering, held: StreamPlace) -> None:
+    """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too
+    long is told how to come back.
+    """
     parts, begun = call.parts, answering.begun
     with held as ended:
         work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
         left = asyncio.create_task(gone(call.receive))
         try:
             patience_s = _patience_s(call.headers, parts.limits.answer_s)
-            await asyncio.wait({work, left, ended.future}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {work, left, ended.future}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             for task in (work, left):
                 task.cancel()
@@ -274,12 +303,17 @@ async def _to_the_end(parts: Parts, principal: str, answering: Answering) -> Non
         pass
 
 
-async def _unfinished(parts: Parts, principal: str, begun: Begun) -> Conflict:
+async def _unfinished(parts: Parts, principal: str, begun: CallerRun) -> Conflict:
     asked = await parts.db.read(lambda tx: approvals.pending_of_run(tx, begun.run_id))
-    waits = f"waits for approval {asked[0].approval_id}: answer it (`palyra approvals`)" if asked else "is not done"
+    waits = (
+        f"waits for approval {asked[0].approval_id}: answer it (`palyra approvals`)"
+        if asked
+        else "is not done"
+    )
     return Conflict(
-        f"run {begun.run_id} {waits}. It goes on; send the same request again with the header Idempotency-Key: {begun.run_id} to "
-        "get its answer, or ask with stream=true, which waits as long as it takes",
+        f"run {begun.run_id} {waits}. It goes on; send the same request again with the header"
+        f" Idempotency-Key: {begun.run_id} to get its answer, or ask with stream=true, which waits"
+        " as long as it takes",
         run_id=begun.run_id,
         session_id=begun.session_id,
         approvals=[each.approval_id for each in asked],

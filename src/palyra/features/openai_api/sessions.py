@@ -1,7 +1,9 @@
-"""Programs that ask as they would ask a model: with a conversation of their own, tools of their own, and no word for sessions.
+"""Programs that ask as they would ask a model: with a conversation of their own, tools of their
+own, and no word for sessions.
 
-The rule: a caller who names a session talks in it, and only what is new counts; who names none gets one of its own, with what it
-remembers shown as that. Results of its tools find their run by themselves.
+The rule: a caller who names a session talks in it, and only what is new counts; who names none gets
+one of its own, with what it remembers shown as that. Results of its tools find their run by
+themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import answer_format, client_tokens
-from palyra.agent.gateway import Gateway, Said, Submission, Submitted
+from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core import ids, labels
 from palyra.core.errors import Conflict, InvalidInput, Unavailable
@@ -43,11 +45,12 @@ class CallName(Struct, frozen=True):
     call_id: str
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """`session`: the id or key of one; `user`: a name of the program's own that stands for one; `previous`: the run to go on from.
+class CallerRequest(Struct, frozen=True, kw_only=True):
+    """`session`: the id or key of one; `user`: a name of the program's own that stands for one;
+    `previous`: the run to go on from.
 
-    A file that is no bytes is the address of an image. `results` are texts by call, of calls of one run. `key` makes asking again
-    the same question.
+    A file that is no bytes is the address of an image. `results` are texts by call, of calls of one
+    run. `key` makes asking again the same question.
     """
 
     text: str = ""
@@ -64,8 +67,10 @@ class Asked(Struct, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Begun(Struct, frozen=True):
-    """The run that answers: watch its session from `seq`. `named`: somebody can come back to it, so it outlives its caller."""
+class CallerRun(Struct, frozen=True):
+    """The run that answers: watch its session from `seq`. `named`: somebody can come back to it, so
+    it outlives its caller.
+    """
 
     session_id: str
     run_id: str
@@ -74,14 +79,23 @@ class Begun(Struct, frozen=True):
 
 
 class Callers:
-    def __init__(self, db: Database, gateway: Gateway, sessions: Sessions, enclosures: Enclosures, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        db: Database,
+        gateway: Gateway,
+        sessions: Sessions,
+        enclosures: Enclosures,
+        redactor: Redactor,
+    ) -> None:
         self._db = db
         self._gateway = gateway
         self._sessions = sessions
         self._enclosures = enclosures
         self._redactor = redactor
 
-    async def begin(self, principal: str, asked: Asked, token: Token | None = None) -> Begun:
+    async def begin(
+        self, principal: str, asked: CallerRequest, token: Token | None = None
+    ) -> CallerRun:
         """Set the run to work that answers. A client's `token` keeps it to its own sessions."""
         _check(asked)
         token = token or Token("", "", principal, "owner", 0)
@@ -97,32 +111,42 @@ class Callers:
         fresh, joined = await self._db.read(lambda tx: _state(tx, session_id, submission_id))
         if joined is not None:
             # It says something else instead of what its tools gave.
-            return await self._join(principal, asked, joined, lambda tx: client_tools.leave(tx, joined, asked.wanted))
-        said = Said(
+            return await self._join(
+                principal, asked, joined, lambda tx: client_tools.leave(tx, joined, asked.wanted)
+            )
+        said = InputOrigin(
             given=await self._given(asked, fresh=fresh),
             offered=await thread_pool.everyday.do(self._offered, asked) if asked.offered else (),
             wanted=asked.wanted,
         )
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
-        return Begun(session_id, submitted.run_id, submitted.seq, _named(asked))
+        return CallerRun(session_id, submitted.run_id, submitted.seq, _named(asked))
 
-    async def leave(self, principal: str, begun: Begun) -> None:
+    async def leave(self, principal: str, begun: CallerRun) -> None:
         """Whoever asked is gone. A run that nobody can find again is ended."""
         if not begun.named:
             await self._gateway.cancel(principal, begun.run_id, "the program that asked went away")
 
-    # --- where it is said ---------------------------------------------------------------------------------------------
-
-    async def _session(self, token: Token, asked: Asked, submission_id: str) -> str:
+    async def _session(self, token: Token, asked: CallerRequest, submission_id: str) -> str:
         principal = token.principal
 
         async def resolve(wanted: Resolve) -> str:
-            return (await self._sessions.resolve(principal, client_tokens.resolved(token, wanted))).session_id
+            return (
+                await self._sessions.resolve(principal, client_tokens.resolved(token, wanted))
+            ).session_id
 
-        known = await self._db.read(lambda tx: runs.find_submission(tx, submission_id)) if submission_id else None
+        known = (
+            await self._db.read(lambda tx: runs.find_submission(tx, submission_id))
+            if submission_id
+            else None
+        )
         if asked.session:
             by_id = ids.is_ulid(asked.session)
-            wanted = Resolve(session_id=asked.session, must_exist=True) if by_id else Resolve(key=asked.session)
+            wanted = (
+                Resolve(session_id=asked.session, must_exist=True)
+                if by_id
+                else Resolve(key=asked.session)
+            )
             return await resolve(wanted)
         if asked.previous and known is None:
             return await self._after(principal, asked.previous)
@@ -133,20 +157,31 @@ class Callers:
         return await resolve(Resolve())
 
     async def _after(self, principal: str, run_id: str) -> str:
-        """The session of a run; a branch of it at the run's end, if it went on from there already."""
-        run, last = await self._db.read(lambda tx: (runs.get(tx, run_id, principal), runs.last_of(tx, run_id)))
+        """The session of a run; a branch of it at the run's end, if it went on from there
+        already.
+        """
+        run, last = await self._db.read(
+            lambda tx: (runs.get(tx, run_id, principal), runs.last_of(tx, run_id))
+        )
         if last is None:
             return run.session_id
         return (await self._sessions.branch(principal, run.session_id, last, "")).session_id
 
-    # --- what is said -------------------------------------------------------------------------------------------------
-
     async def _submit(
-        self, principal: str, asked: Asked, session_id: str, submission_id: str, said: Said, mode: str = ""
+        self,
+        principal: str,
+        asked: CallerRequest,
+        session_id: str,
+        submission_id: str,
+        said: InputOrigin,
+        mode: str = "",
     ) -> Submitted:
         brought, files = await self._fetched(principal, session_id, asked.files)
         keep = self._enclosures.attachments.keep
-        attached = [Attaching(artifact=(await keep(principal, session_id, name, data)).artifact, name=name) for name, data in files]
+        attached = [
+            Attaching(artifact=(await keep(principal, session_id, name, data)).artifact, name=name)
+            for name, data in files
+        ]
         submission = Submission(
             text=asked.text.strip() or _SEEN,
             run_id=submission_id,
@@ -154,21 +189,27 @@ class Callers:
             model=asked.model,
             attachments=tuple(attached),
         )
-        return await self._gateway.submit(principal, session_id, submission, origin="api", brought=brought, said=said)
+        return await self._gateway.submit(
+            principal, session_id, submission, origin="api", brought=brought, said=said
+        )
 
     async def _fetched(
         self, principal: str, session_id: str, files: tuple[tuple[str, bytes | str], ...]
     ) -> tuple[Label, list[tuple[str, bytes]]]:
         """All files as their bytes, and the label of what came over the network."""
         if len(files) > MOST:
-            raise InvalidInput(f"a message may have {MOST} files, and this one has {len(files)}", limit=MOST)
+            raise InvalidInput(
+                f"a message may have {MOST} files, and this one has {len(files)}", limit=MOST
+            )
         urls = [data for _, data in files if isinstance(data, str)]
-        found = await self._enclosures.references.pictures(principal, session_id, urls) if urls else []
+        found = (
+            await self._enclosures.references.pictures(principal, session_id, urls) if urls else []
+        )
         coming = iter(found)
         named = [(name, next(coming)[0] if isinstance(data, str) else data) for name, data in files]
         return labels.join([label for _, label in found]), named
 
-    async def _given(self, asked: Asked, *, fresh: bool) -> Given | None:
+    async def _given(self, asked: CallerRequest, *, fresh: bool) -> Given | None:
         earlier = asked.earlier if fresh else ()
         if not asked.instructions and not earlier:
             return None
@@ -177,45 +218,70 @@ class Callers:
 
     def _clean(self, instructions: str, earlier: tuple[Earlier, ...]) -> Given:
         redact = self._redactor.redact
-        return Given(instructions=redact(instructions), earlier=tuple(Earlier(each.role, redact(each.text)) for each in earlier))
+        return Given(
+            instructions=redact(instructions),
+            earlier=tuple(Earlier(each.role, redact(each.text)) for each in earlier),
+        )
 
-    def _offered(self, asked: Asked) -> tuple[ClientTool, ...]:
+    def _offered(self, asked: CallerRequest) -> tuple[ClientTool, ...]:
         redact, redact_json = self._redactor.redact, self._redactor.redact_json
-        return tuple(ClientTool(each.name, redact(each.description), redact_json(each.parameters)) for each in asked.offered)
+        return tuple(
+            ClientTool(each.name, redact(each.description), redact_json(each.parameters))
+            for each in asked.offered
+        )
 
     async def _wish(self, wanted: Wanted) -> Wanted:
         if wanted.form == "schema" and find_spec("jsonschema_rs") is None:
-            raise Unavailable("to judge answers by a schema the package jsonschema-rs is missing: install palyra[mcp]")
+            raise Unavailable(
+                "to judge answers by a schema the package jsonschema-rs is missing: install"
+                " palyra[mcp]"
+            )
         redactor = self._redactor
         schema = await redactor.redacted_json(wanted.schema)
         wanted = msgspec.structs.replace(wanted, name=redactor.redact(wanted.name), schema=schema)
         await answer_format.check(wanted)
         return wanted
 
-    # --- results ------------------------------------------------------------------------------------------------------
-
-    async def _go_on(self, principal: str, asked: Asked) -> Begun:
+    async def _go_on(self, principal: str, asked: CallerRequest) -> CallerRun:
         run_id = next(iter(asked.results)).run_id
-        results = {name.call_id: await self._redactor.redacted(text) for name, text in asked.results.items()}
-        bring = partial(client_tools.bring, principal=principal, run_id=run_id, results=results, wanted=asked.wanted)
+        results = {
+            name.call_id: await self._redactor.redacted(text)
+            for name, text in asked.results.items()
+        }
+        bring = partial(
+            client_tools.bring,
+            principal=principal,
+            run_id=run_id,
+            results=results,
+            wanted=asked.wanted,
+        )
         if not asked.text.strip() and not asked.files:
             taken = await self._db.write(bring)
-            return Begun(taken.run.session_id, run_id, taken.seq, _named(asked))
+            return CallerRun(taken.run.session_id, run_id, taken.seq, _named(asked))
         run = await self._gateway.run(principal, run_id)
         return await self._join(principal, asked, run, bring)
 
-    async def _join(self, principal: str, asked: Asked, run: RunRow, go_on: Callable[[Tx], object]) -> Begun:
-        """What is said joins the run that waits, and sets it to work: in one step, or not at all."""
+    async def _join(
+        self, principal: str, asked: CallerRequest, run: RunRow, go_on: Callable[[Tx], object]
+    ) -> CallerRun:
+        """What is said joins the run that waits, and sets it to work: in one step, or not at
+        all.
+        """
 
         def also(tx: Tx, submitted: Submitted) -> None:
             if submitted.run_id != run.run_id:
-                raise Conflict(f"run {run.run_id} does not wait any more: send the message alone", run_id=run.run_id)
+                raise Conflict(
+                    f"run {run.run_id} does not wait any more: send the message alone",
+                    run_id=run.run_id,
+                )
             go_on(tx)
 
-        said = Said(given=await self._given(asked, fresh=False), also=also)
+        said = InputOrigin(given=await self._given(asked, fresh=False), also=also)
         submission_id = submission_of(principal, asked.key)
-        submitted = await self._submit(principal, asked, run.session_id, submission_id, said, "steer")
-        return Begun(run.session_id, run.run_id, submitted.seq, _named(asked))
+        submitted = await self._submit(
+            principal, asked, run.session_id, submission_id, said, "steer"
+        )
+        return CallerRun(run.session_id, run.run_id, submitted.seq, _named(asked))
 
 
 def submission_of(principal: str, key: str) -> str:
@@ -226,12 +292,14 @@ def submission_of(principal: str, key: str) -> str:
     return ids.make(int.from_bytes(digest[:6], "big"), digest[6:16])
 
 
-def _named(asked: Asked) -> bool:
+def _named(asked: CallerRequest) -> bool:
     return bool(asked.session or asked.user or asked.previous)
 
 
 def _state(tx: Tx, session_id: str, submission_id: str) -> tuple[bool, RunRow | None]:
-    """Whether nothing was said before this, and which run it joins: one that waits for its caller, or the one it joined before."""
+    """Whether nothing was said before this, and which run it joins: one that waits for its caller,
+    or the one it joined before.
+    """
     fresh = runs.first_of_session(tx, session_id) in ("", submission_id)
     known = runs.find_submission(tx, submission_id) if submission_id else None
     if known is None:
@@ -239,20 +307,29 @@ def _state(tx: Tx, session_id: str, submission_id: str) -> tuple[bool, RunRow | 
     return fresh, runs.find(tx, known.run_id) if known.mode == "steer" else None
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: CallerRequest) -> None:
     if len(asked.key) > _LONGEST_KEY:
         raise InvalidInput(f"the Idempotency-Key may have {_LONGEST_KEY} characters")
     if len(asked.offered) > MOST_TOOLS:
-        raise InvalidInput(f"a program may bring {MOST_TOOLS} tools, and this one brings {len(asked.offered)}", limit=MOST_TOOLS)
+        raise InvalidInput(
+            f"a program may bring {MOST_TOOLS} tools, and this one brings {len(asked.offered)}",
+            limit=MOST_TOOLS,
+        )
     if len({each.name for each in asked.offered}) != len(asked.offered):
         raise InvalidInput("two of the tools have the same name")
     if len({name.run_id for name in asked.results}) > 1:
-        raise InvalidInput("these results belong to calls of different answers: bring those of the last one")
-    given = len(asked.instructions) + sum(len(each.text) for each in asked.earlier) + sum(len(str(each)) for each in asked.offered)
+        raise InvalidInput(
+            "these results belong to calls of different answers: bring those of the last one"
+        )
+    given = (
+        len(asked.instructions)
+        + sum(len(each.text) for each in asked.earlier)
+        + sum(len(str(each)) for each in asked.offered)
+    )
     given += len(str(asked.wanted.schema)) if asked.wanted else 0
     if given > LONGEST_GIVEN:
         raise InvalidInput(
-            f"instructions, earlier messages, tools and schemas may have {LONGEST_GIVEN} characters together: name a session with "
-            "X-Palyra-Session, then only what is new is sent",
+            f"instructions, earlier messages, tools and schemas may have {LONGEST_GIVEN} characters"
+            " together: name a session with X-Palyra-Session, then only what is new is sent",
             limit=LONGEST_GIVEN,
         )

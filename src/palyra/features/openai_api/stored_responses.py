@@ -1,4 +1,6 @@
-"""Responses that were given before. The journal has them: a response is a run, from where its tape stood when it was asked for."""
+"""Responses that were given before. The journal has them: a response is a run, from where its tape
+stood when it was asked for.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -6,14 +8,22 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.agent import client_tokens
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import Conflict, NotFound
-from palyra.core.events import AnyEvent, InputReceived, RunAccepted, RunResumed, RunStarted, ToolFinished, Wanted
+from palyra.core.events import (
+    AnyEvent,
+    InputReceived,
+    RunAccepted,
+    RunResumed,
+    RunStarted,
+    ToolFinished,
+    Wanted,
+)
 from palyra.core.messages import ANY_CALL
 from palyra.features.openai_api.parse_request import call_name, named_response
 from palyra.features.openai_api.responses import Wish, function_tool, shown
 from palyra.features.openai_api.run_stream import Answering
-from palyra.features.openai_api.sessions import Begun
+from palyra.features.openai_api.sessions import CallerRun
 from palyra.store import runs, sessions
 from palyra.store.database import Tx
 from palyra.store.runs import RunRow
@@ -51,10 +61,10 @@ class _Kept(Struct, frozen=True):
     events: tuple[AnyEvent, ...]
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
+async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     kept = await _find(call)
     wanted = kept.wanted or Wanted()
-    begun = Begun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
+    begun = CallerRun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
     answering = Answering(begun, formed=wanted.form != "text")
     for event in kept.events:
         answering.told(event)
@@ -70,9 +80,13 @@ async def get(call: Call[Nothing, Nothing]) -> Answer:
     return ok(shown(wish, answering, kept.run.created_ms // 1000))
 
 
-async def input_items(call: Call[ItemsQuery, Nothing]) -> Answer:
+async def input_items(call: ApiCall[ItemsQuery, Nothing]) -> HttpResponse:
     kept = await _find(call)
-    items = [item for number, event in enumerate(_asked(kept.events)) if (item := _item(kept, number, event))]
+    items = [
+        item
+        for number, event in enumerate(_asked(kept.events))
+        if (item := _item(kept, number, event))
+    ]
     if call.query.order == "desc":
         items.reverse()
     if call.query.after:
@@ -82,21 +96,24 @@ async def input_items(call: Call[ItemsQuery, Nothing]) -> Answer:
     return ok(ItemList(data=items, first_id=ends[0], last_id=ends[1]))
 
 
-async def delete(call: Call[Nothing, Nothing]) -> Answer:
-    """Nothing is taken out of a journal. Its session is put away, so that nobody finds it or goes on with it."""
+async def delete(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    """Nothing is taken out of a journal. Its session is put away, so that nobody finds it or goes
+    on with it.
+    """
     kept = await _find(call)
     session_id = kept.run.session_id
     others = await call.parts.db.read(lambda tx: len(runs.of_session(tx, session_id, limit=2)) > 1)
     if others:
         raise Conflict(
-            f"this response is part of session {session_id}, which has others: archive the session (`palyra sessions archive`)",
+            f"this response is part of session {session_id}, which has others: archive the session"
+            " (`palyra sessions archive`)",
             session_id=session_id,
         )
     await call.parts.sessions.change(call.principal, session_id, title=None, archived=True)
     return ok(Deleted(id=call.path["response"]))
 
 
-async def _find(call: Call[Any, Any]) -> _Kept:
+async def _find(call: ApiCall[Any, Any]) -> _Kept:
     run_id, seq = named_response(call.path["response"])
 
     def read(tx: Tx) -> _Kept | None:
@@ -112,11 +129,19 @@ async def _find(call: Call[Any, Any]) -> _Kept:
             return None
         resumed = next((event for event in _asked(since) if isinstance(event, RunResumed)), None)
         wanted = resumed.wanted if resumed else accepted.wanted
-        return _Kept(run, seq, [function_tool(each.name, each.parameters) for each in accepted.offered], wanted, since)
+        return _Kept(
+            run,
+            seq,
+            [function_tool(each.name, each.parameters) for each in accepted.offered],
+            wanted,
+            since,
+        )
 
     kept = await call.parts.db.read(read)
     if kept is None:
-        raise NotFound(f"there is no response {call.path['response']} any more, or its session was put away")
+        raise NotFound(
+            f"there is no response {call.path['response']} any more, or its session was put away"
+        )
     return kept
 
 
@@ -124,7 +149,9 @@ def _asked(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     """What was done in the step that asked for the response."""
     found: list[AnyEvent] = []
     for event in events:
-        if not isinstance(event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed):
+        if not isinstance(
+            event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed
+        ):
             break
         found.append(event)
     return found
@@ -136,9 +163,19 @@ def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
         case InputReceived(text=text, attachments=attachments):
             files = [{"type": "input_file", "filename": each.name} for each in attachments]
             content = [{"type": "input_text", "text": text}, *files]
-            return {"id": f"msg_{item_id}", "type": "message", "role": "user", "status": "completed", "content": content}
+            return {
+                "id": f"msg_{item_id}",
+                "type": "message",
+                "role": "user",
+                "status": "completed",
+                "content": content,
+            }
         case ToolFinished(call_id=call_id, text=text):
-            output = {"call_id": call_name(kept.run.run_id, call_id), "output": text, "status": "completed"}
+            output = {
+                "call_id": call_name(kept.run.run_id, call_id),
+                "output": text,
+                "status": "completed",
+            }
             return {"id": f"fc_{item_id}", "type": "function_call_output", **output}
     return None
 
@@ -152,7 +189,12 @@ def _choice(call: str) -> Any:
 def _form(wanted: Wanted) -> dict[str, Any]:
     match wanted.form:
         case "schema":
-            return {"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
+            return {
+                "type": "json_schema",
+                "name": wanted.name,
+                "schema": wanted.schema,
+                "strict": wanted.strict,
+            }
         case "object":
             return {"type": "json_object"}
         case "text":

@@ -1,4 +1,6 @@
-"""What OpenAI's programs send and get, as far as it means something here. What is not declared is ignored, as they expect."""
+"""What OpenAI's programs send and get, as far as it means something here. What is not declared is
+ignored, as they expect.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -8,21 +10,23 @@ Words = Annotated[str, Meta(max_length=256 << 10)]
 Short = Annotated[str, Meta(max_length=200)]
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class OpenAIInput(Struct, frozen=True, kw_only=True):
     """Base of what comes in."""
 
 
-class ImageUrl(Sent, frozen=True, kw_only=True):
+class ImageUrl(OpenAIInput, frozen=True, kw_only=True):
     url: str
 
 
-class FilePart(Sent, frozen=True, kw_only=True):
+class FilePart(OpenAIInput, frozen=True, kw_only=True):
     filename: Short = ""
     file_data: str = ""
 
 
-class ContentPart(Sent, frozen=True, kw_only=True):
-    """`type`: text, image_url, file or refusal in chats; input_text, output_text, input_image or input_file in responses."""
+class ContentPart(OpenAIInput, frozen=True, kw_only=True):
+    """`type`: text, image_url, file or refusal in chats; input_text, output_text, input_image or
+    input_file in responses.
+    """
 
     type: str
     text: Words = ""
@@ -36,40 +40,42 @@ class ContentPart(Sent, frozen=True, kw_only=True):
 Content = Words | list[ContentPart] | None
 
 
-class FunctionCalled(Sent, frozen=True, kw_only=True):
+class FunctionCalled(OpenAIInput, frozen=True, kw_only=True):
     name: str = ""
     arguments: str = ""
 
 
-class ToolCalled(Sent, frozen=True, kw_only=True):
+class ToolCalled(OpenAIInput, frozen=True, kw_only=True):
     id: str = ""
     function: FunctionCalled = FunctionCalled()
 
 
-class ChatMessage(Sent, frozen=True, kw_only=True):
+class ChatMessage(OpenAIInput, frozen=True, kw_only=True):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Content = None
     tool_calls: list[ToolCalled] | None = None
     tool_call_id: str = ""
 
 
-class Function(Sent, frozen=True, kw_only=True):
+class Function(OpenAIInput, frozen=True, kw_only=True):
     name: Annotated[str, Meta(pattern="^[a-zA-Z0-9_-]{1,64}$")]
     description: Words | None = None
     parameters: dict[str, Any] | None = None
 
 
-class ChatTool(Sent, frozen=True, kw_only=True):
+class ChatTool(OpenAIInput, frozen=True, kw_only=True):
     type: Literal["function"]
     function: Function
 
 
-class StreamOptions(Sent, frozen=True, kw_only=True):
+class StreamOptions(OpenAIInput, frozen=True, kw_only=True):
     include_usage: bool = False
 
 
-class ChatRequest(Sent, frozen=True, kw_only=True):
-    """Only what changes the answer is listed. `temperature` and its like are ignored: the daemon's settings choose them."""
+class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
+    """Only what changes the answer is listed. `temperature` and its like are ignored: the daemon's
+    settings choose them.
+    """
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2_000)]
     model: Short = ""
@@ -85,7 +91,7 @@ class ChatRequest(Sent, frozen=True, kw_only=True):
     functions: list[Any] | None = None
 
 
-class ResponseItem(Sent, frozen=True, kw_only=True):
+class ResponseItem(OpenAIInput, frozen=True, kw_only=True):
     """`type`: message, function_call, function_call_output; reasoning is passed over."""
 
     type: str = "message"
@@ -97,14 +103,14 @@ class ResponseItem(Sent, frozen=True, kw_only=True):
     output: Content = None
 
 
-class ResponseTool(Sent, frozen=True, kw_only=True):
+class ResponseTool(OpenAIInput, frozen=True, kw_only=True):
     type: str
     name: str = ""
     description: Words | None = None
     parameters: dict[str, Any] | None = None
 
 
-class ResponseRequest(Sent, frozen=True, kw_only=True):
+class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=2_000)]
     model: Short = ""
     instructions: Words | None = None
@@ -118,14 +124,11 @@ class ResponseRequest(Sent, frozen=True, kw_only=True):
     conversation: Any = None
 
 
-class EmbeddingRequest(Sent, frozen=True, kw_only=True):
+class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):
     input: str | Annotated[list[str], Meta(min_length=1, max_length=256)]
     model: Short = ""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
-
-
-# --- what they get ----------------------------------------------------------------------------------------------------
 
 
 class CalledFunction(Struct, frozen=True):
@@ -142,7 +145,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     index: int | UnsetType = UNSET
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class CompletionMessage(Struct, frozen=True, kw_only=True):
     content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
@@ -150,7 +153,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    message: Message
+    message: CompletionMessage
     finish_reason: str
     index: int = 0
     logprobs: None = None

@@ -1,4 +1,6 @@
-"""`palyra notes`: review AGENTS.md, CLAUDE.md and PALYRA.md. The agent follows a note only with the content that you accepted."""
+"""`palyra notes`: review AGENTS.md, CLAUDE.md and PALYRA.md. The agent follows a note only with the
+content that you accepted.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -12,13 +14,17 @@ from palyra.cli import short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.discovery import folder_of
 from palyra.client.http import Api
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.features.project_notes.model import Note
 
-notes = group("notes", "Notes for agents (AGENTS.md, CLAUDE.md, PALYRA.md): list, show, diff, accept, reject.", default="list")
+notes = group(
+    "notes",
+    "Notes for agents (AGENTS.md, CLAUDE.md, PALYRA.md): list, show, diff, accept, reject.",
+    default="list",
+)
 _STATES = {
     "accepted": ("Accepted", "green"),
     "changed": ("Changed", "yellow"),
@@ -33,29 +39,49 @@ class _Notes(Struct):
 
 
 def hint(api: Api, session_id: str) -> str:
-    """Return one line if notes of a session's folder wait for a review. Nobody is kept from working if it cannot be asked."""
+    """Return one line if notes of a session's folder wait for a review. Nobody is kept from working
+    if it cannot be asked.
+    """
     try:
-        waiting = [each.file for each in api.get("/v1/notes", _Notes, session_id=session_id).notes if each.waits]
+        waiting = [
+            each.file
+            for each in api.get("/v1/notes", _Notes, session_id=session_id).notes
+            if each.waits
+        ]
     except PalyraError:
         return ""
     if not waiting:
         return ""
     are, them = ("is", "it") if len(waiting) == 1 else ("are", "them")
-    return f"{' and '.join(waiting)} {are} not accepted yet: the agent does not follow {them}. Review: palyra notes"
+    return (
+        f"{' and '.join(waiting)} {are} not accepted yet: the agent does not follow {them}. Review:"
+        " palyra notes"
+    )
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--workspace", default="", metavar="FOLDER", help="The notes of this folder.  [default: this one]")(
-        command
-    )
-    return click.option("--session", "session_id", default="", metavar="ID", help="The notes of this session's folder.")(command)
+    command = click.option(
+        "--workspace",
+        default="",
+        metavar="FOLDER",
+        help="The notes of this folder.  [default: this one]",
+    )(command)
+    return click.option(
+        "--session",
+        "session_id",
+        default="",
+        metavar="ID",
+        help="The notes of this session's folder.",
+    )(command)
 
 
-def _found(state: State, workspace: str, session_id: str) -> list[Note]:
+def _found(state: CliState, workspace: str, session_id: str) -> list[Note]:
     if session_id and workspace:
         raise InvalidInput("give --session or --workspace, not both")
     if session_id:
-        return state.api.get("/v1/notes", _Notes, session_id=short_ids.session(state.api, session_id)).notes
+        return state.api.get(
+            "/v1/notes", _Notes, session_id=short_ids.session(state.api, session_id)
+        ).notes
     return state.api.get("/v1/notes", _Notes, workspace=folder_of(workspace)).notes
 
 
@@ -69,9 +95,15 @@ def _one(found: Sequence[Note], file: str) -> Note:
 
 @verb(notes, "list", help="List the notes of a folder with their state.")
 @_place
-@click.option("--all", "everywhere", is_flag=True, help="The notes of every folder that sessions use.")
-def list_(state: State, workspace: str, session_id: str, everywhere: bool) -> None:
-    found = state.api.get("/v1/notes", _Notes).notes if everywhere else _found(state, workspace, session_id)
+@click.option(
+    "--all", "everywhere", is_flag=True, help="The notes of every folder that sessions use."
+)
+def list_(state: CliState, workspace: str, session_id: str, everywhere: bool) -> None:
+    found = (
+        state.api.get("/v1/notes", _Notes).notes
+        if everywhere
+        else _found(state, workspace, session_id)
+    )
     out = state.out
     if out.as_json:
         out.json({"notes": found})
@@ -79,25 +111,40 @@ def list_(state: State, workspace: str, session_id: str, everywhere: bool) -> No
     if not found:
         out.line("no notes for agents here (AGENTS.md, CLAUDE.md, PALYRA.md)")
         return
-    rows = [[each.file, _STATES[each.state][0], f"{each.size:,} B", each.sha256[:12], clean(each.workspace)] for each in found]
+    rows = [
+        [
+            each.file,
+            _STATES[each.state][0],
+            f"{each.size:,} B",
+            each.sha256[:12],
+            clean(each.workspace),
+        ]
+        for each in found
+    ]
     out.table(["file", "state", "size", "sha-256", "folder"], rows, right=["size"])
     for each in found:
         if each.problem:
             out.note(f"{each.file}: {one_line(each.problem)}")
         elif each.waits:
-            out.note(f"{each.file}: the agent does not follow it; review it with `palyra notes diff {each.file}`")
+            out.note(
+                f"{each.file}: the agent does not follow it; review it with `palyra notes diff"
+                f" {each.file}`"
+            )
 
 
 @verb(notes, "show", help="Show one file as it is now.")
 @click.argument("file")
 @_place
-def show(state: State, file: str, workspace: str, session_id: str) -> None:
+def show(state: CliState, file: str, workspace: str, session_id: str) -> None:
     note = _one(_found(state, workspace, session_id), file)
     if state.out.as_json:
         state.out.json(note)
         return
     words, color = _STATES[note.state]
-    state.out.line(f"{state.out.style(note.file, 'bold')}: {state.out.style(words, color)}  {one_line(note.problem)}".rstrip())
+    state.out.line(
+        f"{state.out.style(note.file, 'bold')}: {state.out.style(words, color)} "
+        f" {one_line(note.problem)}".rstrip()
+    )
     for line in note.text.splitlines():
         state.out.line(clean(line))
 
@@ -105,31 +152,48 @@ def show(state: State, file: str, workspace: str, session_id: str) -> None:
 @verb(notes, "diff", help="Show what has changed since the file was accepted last.")
 @click.argument("file")
 @_place
-def diff(state: State, file: str, workspace: str, session_id: str) -> None:
+def diff(state: CliState, file: str, workspace: str, session_id: str) -> None:
     note = _one(_found(state, workspace, session_id), file)
     if state.out.as_json:
         state.out.json(note)
         return
     if not note.diff:
-        state.out.line(f"{note.file}: {one_line(note.problem) or _STATES[note.state][0].lower()}; nothing to compare")
+        state.out.line(
+            f"{note.file}: {one_line(note.problem) or _STATES[note.state][0].lower()}; nothing to"
+            " compare"
+        )
     _show_diff(state, note)
 
 
-def _show_diff(state: State, note: Note) -> None:
+def _show_diff(state: CliState, note: Note) -> None:
     for line in note.diff.splitlines():
-        state.out.line(state.out.style(clean(line), {"+": "green", "-": "red"}.get(line[:1], "dim")))
+        state.out.line(
+            state.out.style(clean(line), {"+": "green", "-": "red"}.get(line[:1], "dim"))
+        )
 
 
-@verb(notes, "accept", help="Let the agent follow notes as they are now. Without FILE: all that wait.")
+@verb(
+    notes, "accept", help="Let the agent follow notes as they are now. Without FILE: all that wait."
+)
 @click.argument("files", nargs=-1)
 @_place
 @click.option(
-    "--sha256", "digest", default="", metavar="HEX", help="Accept FILE only with this digest; see `palyra notes show --json`."
+    "--sha256",
+    "digest",
+    default="",
+    metavar="HEX",
+    help="Accept FILE only with this digest; see `palyra notes show --json`.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask; for scripts that have looked at `palyra notes diff`.")
-def accept(state: State, files: tuple[str, ...], workspace: str, session_id: str, digest: str, yes: bool) -> None:
+@click.option(
+    "--yes", is_flag=True, help="Do not ask; for scripts that have looked at `palyra notes diff`."
+)
+def accept(
+    state: CliState, files: tuple[str, ...], workspace: str, session_id: str, digest: str, yes: bool
+) -> None:
     found = _found(state, workspace, session_id)
-    chosen = [_one(found, file) for file in files] if files else [each for each in found if each.waits]
+    chosen = (
+        [_one(found, file) for file in files] if files else [each for each in found if each.waits]
+    )
     if digest and len(chosen) != 1:
         raise InvalidInput("--sha256 goes with one FILE")
     for each in chosen:
@@ -141,20 +205,26 @@ def accept(state: State, files: tuple[str, ...], workspace: str, session_id: str
             raise InvalidInput("look at `palyra notes diff FILE`, then give --yes")
         for each in waiting:
             _show_diff(state, each)
-        confirm(f"Let the agent follow {', '.join(each.file for each in waiting)} in {clean(waiting[0].workspace)}?")
+        confirm(
+            f"Let the agent follow {', '.join(each.file for each in waiting)} in"
+            f" {clean(waiting[0].workspace)}?"
+        )
     done = []
     for each in waiting:
         # Exactly what was shown: the daemon refuses if the file is another one by now.
         body = {"workspace": each.workspace, "file": each.file, "sha256": digest or each.sha256}
         done.append(state.api.post("/v1/notes/accept", Note, body))
     names = ", ".join(each.file for each in done)
-    state.out.result({"notes": done}, f"accepted: {names}; the next run follows it" if done else "nothing waits to be accepted")
+    state.out.result(
+        {"notes": done},
+        f"accepted: {names}; the next run follows it" if done else "nothing waits to be accepted",
+    )
 
 
 @verb(notes, "reject", help="Take back that a file was accepted; runs go without it.")
 @click.argument("file")
 @_place
-def reject(state: State, file: str, workspace: str, session_id: str) -> None:
+def reject(state: CliState, file: str, workspace: str, session_id: str) -> None:
     if session_id:
         workspace = _one(_found(state, workspace, session_id), file).workspace
     query = urlencode({"workspace": folder_of(workspace), "file": file})

@@ -1,4 +1,5 @@
-"""Notes for agents at the top of a workspace: AGENTS.md, CLAUDE.md and PALYRA.md, read once and known by their digest.
+"""Notes for agents at the top of a workspace: AGENTS.md, CLAUDE.md and PALYRA.md, read once and
+known by their digest.
 
 A file is read once: the bytes whose digest is checked are the bytes that are used.
 """
@@ -32,14 +33,18 @@ class NoteFile(Struct, frozen=True):
 
 
 def stamp(workspace: str) -> Stamp:
-    """Return what tells whether the files are still those that were read. The change time cannot be set back by a program."""
+    """Return what tells whether the files are still those that were read. The change time cannot be
+    set back by a program.
+    """
     found = []
     for name in NAMES:
         try:
             about = os.lstat(os.path.join(workspace, name))
         except OSError:
             continue
-        found.append((name, about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino, about.st_mode))
+        found.append(
+            (name, about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino, about.st_mode)
+        )
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput
 from palyra.features.project_notes.model import Digest, Note
@@ -38,38 +38,68 @@ class WhichNote(Input, frozen=True, kw_only=True):
     file: FileName
 
 
-async def listing(call: Call[WhichNotes, Nothing]) -> Answer:
+async def listing(call: ApiCall[WhichNotes, Nothing]) -> HttpResponse:
     parts, wanted = call.parts, call.query
     if wanted.session_id is not None and wanted.workspace is not None:
         raise InvalidInput("give session_id or workspace, not both")
     if wanted.session_id is not None:
         session = await parts.sessions.get(call.principal, wanted.session_id)
-        return ok(NoteList(await parts.project_notes.of(session.workspace) if session.workspace else ()))
+        return ok(
+            NoteList(await parts.project_notes.of(session.workspace) if session.workspace else ())
+        )
     if wanted.workspace is not None:
         return ok(NoteList(await parts.project_notes.of(await _folder(call, wanted.workspace))))
     return ok(NoteList(await parts.project_notes.everywhere(call.principal)))
 
 
-async def accept(call: Call[Nothing, AcceptNote]) -> Answer:
+async def accept(call: ApiCall[Nothing, AcceptNote]) -> HttpResponse:
     body = call.body
-    return ok(await call.parts.project_notes.accept(call.principal, await _folder(call, body.workspace), body.file, body.sha256))
+    return ok(
+        await call.parts.project_notes.accept(
+            call.principal, await _folder(call, body.workspace), body.file, body.sha256
+        )
+    )
 
 
-async def reject(call: Call[WhichNote, Nothing]) -> Answer:
+async def reject(call: ApiCall[WhichNote, Nothing]) -> HttpResponse:
     await call.parts.project_notes.reject(call.principal, call.query.workspace, call.query.file)
-    return Answer(204)
+    return HttpResponse(204)
 
 
-async def _folder(call: Call[Any, Any], given: str) -> str:
+async def _folder(call: ApiCall[Any, Any], given: str) -> str:
     """Return the folder as sessions name it, if a session could work in it."""
     return await asyncio.to_thread(call.parts.sessions.workspace, given)
 
 
 NOTES: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/notes", summary="notes for agents: what they say, and what has changed since they were accepted",
-          handler=listing, scope="operator", query=WhichNotes, gives=(Gives(200, NoteList),), errors=(404,)),
-    Route(method="POST", path="/v1/notes/accept", summary="accept the content of a note that was shown", handler=accept,
-          scope="owner", body=AcceptNote, gives=(Gives(200, Note),), errors=(404, 409)),
-    Route(method="DELETE", path="/v1/notes", summary="reject a note that was accepted; runs go without it", handler=reject,
-          scope="owner", query=WhichNote, gives=(Gives(204),), errors=(404,)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/notes",
+        summary="notes for agents: what they say, and what has changed since they were accepted",
+        handler=listing,
+        scope="operator",
+        query=WhichNotes,
+        gives=(Gives(200, NoteList),),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/notes/accept",
+        summary="accept the content of a note that was shown",
+        handler=accept,
+        scope="owner",
+        body=AcceptNote,
+        gives=(Gives(200, Note),),
+        errors=(404, 409),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/notes",
+        summary="reject a note that was accepted; runs go without it",
+        handler=reject,
+        scope="owner",
+        query=WhichNote,
+        gives=(Gives(204),),
+        errors=(404,),
+    ),
+)

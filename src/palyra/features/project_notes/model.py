@@ -9,10 +9,12 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Note(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One file as it is now. `text` and `diff` show secrets and invisible characters by a mark; lists leave both out.
+    """One file as it is now. `text` and `diff` show secrets and invisible characters by a mark;
+    lists leave both out.
 
-    `new`: no content of it was ever accepted here. `changed`: another one was. `missing`: the file is gone. `unusable`: see
-    `problem`. `diff` is against what was accepted last, which `accepted_sha256`, `accepted_by` and `accepted_ms` are about.
+    `new`: no content of it was ever accepted here. `changed`: another one was. `missing`: the file
+    is gone. `unusable`: see `problem`. `diff` is against what was accepted last, which
+    `accepted_sha256`, `accepted_by` and `accepted_ms` are about.
     """
 
     workspace: str

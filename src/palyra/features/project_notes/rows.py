@@ -1,4 +1,5 @@
-"""Notes for agents that an owner has accepted: one row for each content of a file in a workspace, known by its digest.
+"""Notes for agents that an owner has accepted: one row for each content of a file in a workspace,
+known by its digest.
 
 The system tape says who accepted what and when; the row and its entry are one step.
 """
@@ -27,7 +28,9 @@ class AcceptedNote(Struct, frozen=True):
 
 def digests(tx: Tx, workspace: str) -> frozenset[tuple[str, str]]:
     """Return which contents are accepted in a workspace, as (file, digest)."""
-    rows = tx.all("SELECT file, digest FROM accepted_notes WHERE workspace = :workspace", workspace=workspace)
+    rows = tx.all(
+        "SELECT file, digest FROM accepted_notes WHERE workspace = :workspace", workspace=workspace
+    )
     return frozenset((file, digest) for file, digest in rows)
 
 
@@ -43,7 +46,9 @@ def last(tx: Tx, workspace: str) -> dict[str, AcceptedNote]:
 
 def workspaces(tx: Tx, owner: str, limit: int) -> list[str]:
     """Return the folders that have accepted notes, and those of an owner's last sessions."""
-    accepted = tx.all("SELECT DISTINCT workspace FROM accepted_notes ORDER BY workspace LIMIT :limit", limit=limit)
+    accepted = tx.all(
+        "SELECT DISTINCT workspace FROM accepted_notes ORDER BY workspace LIMIT :limit", limit=limit
+    )
     used = tx.all(
         """SELECT workspace FROM sessions WHERE owner = :owner AND archived = 0 AND workspace <> ''
         ORDER BY updated_ms DESC LIMIT :limit""",
@@ -57,10 +62,16 @@ def accept(tx: Tx, workspace: str, file: str, digest: str, text: str, by: str) -
     """Accept one content. What is accepted already stays as it is."""
     if (file, digest) in digests(tx, workspace):
         return
-    event = AdminChanged(what="notes", action="accepted", subject=file, details={"workspace": workspace, "sha256": digest})
+    event = AdminChanged(
+        what="notes",
+        action="accepted",
+        subject=file,
+        details={"workspace": workspace, "sha256": digest},
+    )
     (entry,) = tape.append(tx, SYSTEM_TAPE, by, [event])
     tx.run(
-        """INSERT INTO accepted_notes (workspace, file, digest, text, accepted_by, accepted_ms, position)
+        """INSERT INTO accepted_notes (workspace, file, digest, text, accepted_by, accepted_ms,
+        position)
         VALUES (:workspace, :file, :digest, :text, :by, :now, :position)""",
         workspace=workspace,
         file=file,
@@ -71,8 +82,10 @@ def accept(tx: Tx, workspace: str, file: str, digest: str, text: str, by: str) -
         position=entry.position,
     )
     tx.run(
-        """DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file AND position NOT IN (SELECT position
-        FROM accepted_notes WHERE workspace = :workspace AND file = :file ORDER BY position DESC LIMIT :most)""",
+        """DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file AND position NOT
+        IN (SELECT position
+        FROM accepted_notes WHERE workspace = :workspace AND file = :file ORDER BY position DESC
+        LIMIT :most)""",
         workspace=workspace,
         file=file,
         most=MOST,
@@ -83,7 +96,16 @@ def forget(tx: Tx, workspace: str, file: str, by: str) -> int:
     """Take back every acceptance of a file; return how many there were."""
     taken = sum(name == file for name, _ in digests(tx, workspace))
     if taken:
-        event = AdminChanged(what="notes", action="rejected", subject=file, details={"workspace": workspace, "contents": taken})
+        event = AdminChanged(
+            what="notes",
+            action="rejected",
+            subject=file,
+            details={"workspace": workspace, "contents": taken},
+        )
         tape.append(tx, SYSTEM_TAPE, by, [event])
-        tx.run("DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file", workspace=workspace, file=file)
+        tx.run(
+            "DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file",
+            workspace=workspace,
+            file=file,
+        )
     return taken

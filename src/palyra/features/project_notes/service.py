@@ -1,6 +1,8 @@
-"""Reviewing notes for agents: what each says, how it differs from what was accepted last, accepting it and taking that back.
+"""Reviewing notes for agents: what each says, how it differs from what was accepted last, accepting
+it and taking that back.
 
-Accepting binds a workspace, a file and a digest. Another content, and the same content elsewhere, needs an acceptance of its own.
+Accepting binds a workspace, a file and a digest. Another content, and the same content elsewhere,
+needs an acceptance of its own.
 """
 
 import os
@@ -34,11 +36,18 @@ class ProjectNotes:
         """Return which contents count in a workspace, as (file, digest)."""
         return await self._db.read(partial(rows.digests, workspace=workspace))
 
-    async def tell(self, workspace: str, waiting: Sequence[NoteFile], accepted: frozenset[tuple[str, str]]) -> None:
-        """Tell the owner that a run went without these notes: once until they accept something, however often a file changes."""
+    async def tell(
+        self, workspace: str, waiting: Sequence[NoteFile], accepted: frozenset[tuple[str, str]]
+    ) -> None:
+        """Tell the owner that a run went without these notes: once until they accept something,
+        however often a file changes.
+        """
         for each in waiting:
             known = ",".join(sorted(digest[:12] for name, digest in accepted if name == each.name))
-            text = f"{each.name} in {workspace} is not accepted, so the agent does not follow it. Review it with: palyra notes"
+            text = (
+                f"{each.name} in {workspace} is not accepted, so the agent does not follow it."
+                " Review it with: palyra notes"
+            )
             await self._notices.tell("notes", f"notes:{workspace}:{each.name}:{known}", text, PAGE)
 
     async def of(self, workspace: str) -> tuple[Note, ...]:
@@ -47,7 +56,9 @@ class ProjectNotes:
 
     async def everywhere(self, principal: str) -> tuple[Note, ...]:
         """Return the notes of every workspace in use, without their text."""
-        folders = await self._db.read(partial(rows.workspaces, owner=principal, limit=_MOST_WORKSPACES))
+        folders = await self._db.read(
+            partial(rows.workspaces, owner=principal, limit=_MOST_WORKSPACES)
+        )
         return tuple([note for folder in folders for note in await self._of(folder, whole=False)])
 
     async def _of(self, workspace: str, *, whole: bool) -> tuple[Note, ...]:
@@ -56,7 +67,11 @@ class ProjectNotes:
         return await thread_pool.everyday.do(self._look, workspace, last, accepted, whole)
 
     def _look(
-        self, workspace: str, last: dict[str, AcceptedNote], accepted: frozenset[tuple[str, str]], whole: bool
+        self,
+        workspace: str,
+        last: dict[str, AcceptedNote],
+        accepted: frozenset[tuple[str, str]],
+        whole: bool,
     ) -> tuple[Note, ...]:
         files = {each.name: each for each in project_notes_files.read(workspace)}
         notes = []
@@ -92,8 +107,13 @@ class ProjectNotes:
         if found.problem:
             raise Conflict(f"{file} cannot be accepted: {found.problem}")
         if found.digest != digest:
-            raise Conflict(f"{file} has changed since it was shown: review it again, then accept it", sha256=found.digest)
-        await self._db.write(partial(rows.accept, workspace=workspace, file=file, digest=digest, text=text, by=by))
+            raise Conflict(
+                f"{file} has changed since it was shown: review it again, then accept it",
+                sha256=found.digest,
+            )
+        await self._db.write(
+            partial(rows.accept, workspace=workspace, file=file, digest=digest, text=text, by=by)
+        )
         return next(each for each in await self.of(workspace) if each.file == file)
 
     def _found(self, workspace: str, file: str) -> tuple[NoteFile, str]:
@@ -103,11 +123,17 @@ class ProjectNotes:
         return found, self._text(found)
 
     async def reject(self, by: str, workspace: str, file: str) -> None:
-        """Take every acceptance of a file back: the next run goes without it. The folder may be gone."""
+        """Take every acceptance of a file back: the next run goes without it. The folder may be
+        gone.
+        """
         place = await thread_pool.everyday.do(_resolved, workspace)
-        taken = await self._db.write(partial(rows.forget, workspace=place, file=_known(file), by=by))
+        taken = await self._db.write(
+            partial(rows.forget, workspace=place, file=_known(file), by=by)
+        )
         if not taken:
-            raise NotFound(f"{file} in {place} is not accepted, so the agent does not follow it already")
+            raise NotFound(
+                f"{file} in {place} is not accepted, so the agent does not follow it already"
+            )
 
 
 def _resolved(folder: str) -> str:
@@ -122,7 +148,9 @@ def _known(file: str) -> str:
     return file
 
 
-def _state(file: NoteFile | None, before: AcceptedNote | None, accepted: frozenset[tuple[str, str]]) -> NoteState:
+def _state(
+    file: NoteFile | None, before: AcceptedNote | None, accepted: frozenset[tuple[str, str]]
+) -> NoteState:
     if file is None:
         return "missing"
     if file.problem:

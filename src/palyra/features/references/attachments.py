@@ -1,7 +1,9 @@
-"""Files that a person sends with a message: checked by their content, stored by it, and read as far as they are text.
+"""Files that a person sends with a message: checked by their content, stored by it, and read as far
+as they are text.
 
-The rule: what was sent is bytes in the store and a line on the tape. Text in it is redacted before it is stored; the bytes of
-pictures and documents are stored as they came, because redaction reads text.
+The rule: what was sent is bytes in the store and a line on the tape. Text in it is redacted before
+it is stored; the bytes of pictures and documents are stored as they came, because redaction reads
+text.
 """
 
 import re
@@ -22,7 +24,7 @@ from palyra.core.ids import ArtifactId
 from palyra.core.labels import Label
 from palyra.core.redaction import Redactor
 from palyra.features.references.kinds import cut_at
-from palyra.features.references.service import TEXT, Body
+from palyra.features.references.service import TEXT, ReferenceBody
 from palyra.store import artifacts, sessions
 from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
@@ -47,7 +49,9 @@ class Attaching(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
 
 
 class StoredFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`reads_as`: what a model gets of it. `characters` is how much text it has; `note` says why there is none."""
+    """`reads_as`: what a model gets of it. `characters` is how much text it has; `note` says why
+    there is none.
+    """
 
     artifact: str
     name: str
@@ -63,14 +67,18 @@ class StoredFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class _Read(Struct, frozen=True):
     """A file after looking into it: what is stored, and what it says."""
 
-    body: Body
+    body: ReferenceBody
     attachment: Attachment
     text: str | None
 
 
 def _checked(data: bytes) -> Picture | str:
     picture = images.check(data)
-    return (images.damage(data) or picture) if isinstance(picture, Picture) and picture.data is data else picture
+    return (
+        (images.damage(data) or picture)
+        if isinstance(picture, Picture) and picture.data is data
+        else picture
+    )
 
 
 class Attachments:
@@ -81,7 +89,9 @@ class Attachments:
         self._readings: OrderedDict[str, _Read] = OrderedDict()
 
     async def keep(self, principal: str, session_id: str, name: str, data: bytes) -> StoredFile:
-        """Store a file for the session. Raises InvalidInput for what cannot be taken, and says why."""
+        """Store a file for the session. Raises InvalidInput for what cannot be taken, and says
+        why.
+        """
         await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
         read = await self._read(data, self._name(name))
 
@@ -108,11 +118,13 @@ class Attachments:
 
     async def of(
         self, principal: str, session_id: str, attaching: Sequence[Attaching]
-    ) -> tuple[tuple[Attachment, ...], list[Body]]:
+    ) -> tuple[tuple[Attachment, ...], list[ReferenceBody]]:
         """What goes on the tape for these files, and the texts that are to be stored with it."""
         if len(attaching) > MOST:
-            raise InvalidInput(f"a message may have {MOST} files, and this one has {len(attaching)}", limit=MOST)
-        found, bodies, left = list[Attachment](), list[Body](), MOST_SHOWN_IN_ALL
+            raise InvalidInput(
+                f"a message may have {MOST} files, and this one has {len(attaching)}", limit=MOST
+            )
+        found, bodies, left = list[Attachment](), list[ReferenceBody](), MOST_SHOWN_IN_ALL
         for each in attaching:
             read = await self._stored(principal, session_id, each)
             attachment = read.attachment
@@ -121,10 +133,12 @@ class Attachments:
                 left -= len(shown)
                 attachment = msgspec.structs.replace(attachment, text=shown)
                 if len(shown) < len(read.text):
-                    whole = Body(read.text.encode(), TEXT)
+                    whole = ReferenceBody(read.text.encode(), TEXT)
                     bodies.append(whole)
                     note = f"the first {len(shown):,} of {len(read.text):,} characters"
-                    attachment = msgspec.structs.replace(attachment, text_artifact=whole.artifact, note=note)
+                    attachment = msgspec.structs.replace(
+                        attachment, text_artifact=whole.artifact, note=note
+                    )
             found.append(attachment)
         return tuple(found), bodies
 
@@ -138,7 +152,10 @@ class Attachments:
         artifact, before = await self._db.read(query)
         name = self._name(attaching.name)
         if artifact is None:
-            raise NotFound(f"this session has no file {attaching.artifact}: send it first", artifact_id=attaching.artifact)
+            raise NotFound(
+                f"this session has no file {attaching.artifact}: send it first",
+                artifact_id=attaching.artifact,
+            )
         read = self._readings.get(attaching.artifact) or await self._read(artifact.body, name)
         label = labels.merge(labels.private(f"attached:{name}"), before)
         named = msgspec.structs.replace(read.attachment, name=name, label=label)
@@ -153,11 +170,16 @@ class Attachments:
         if not data:
             raise InvalidInput(f"{name} is empty")
         if len(data) > MOST_BYTES:
-            raise InvalidInput(f"{name} is larger than {MOST_BYTES >> 20} MiB: put it into the workspace and name it there")
+            raise InvalidInput(
+                f"{name} is larger than {MOST_BYTES >> 20} MiB: put it into the workspace and name"
+                " it there"
+            )
         try:
             document = await documents.read(data, name)
         except InvalidInput as error:
-            raise InvalidInput(f"{name} cannot be taken: {error.message}", **error.details) from error
+            raise InvalidInput(
+                f"{name} cannot be taken: {error.message}", **error.details
+            ) from error
         if document.media_type.startswith("image/"):
             return await self._picture(data, name)
         return await self._document(data, name, document)
@@ -166,7 +188,7 @@ class Attachments:
         picture = await thread_pool.everyday.do(_checked, data)
         if isinstance(picture, str):
             raise InvalidInput(f"{name} cannot be taken: {picture}")
-        body = Body(picture.data, picture.media_type)
+        body = ReferenceBody(picture.data, picture.media_type)
         attachment = Attachment(
             body.artifact,
             picture.media_type,
@@ -181,14 +203,26 @@ class Attachments:
     async def _document(self, data: bytes, name: str, document: Document) -> _Read:
         if document.plain and len(data) > MOST_TEXT_BYTES:
             raise InvalidInput(
-                f"{name} has more than {MOST_TEXT_BYTES >> 20} MiB of text: put it into the workspace and name it there"
+                f"{name} has more than {MOST_TEXT_BYTES >> 20} MiB of text: put it into the"
+                " workspace and name it there"
             )
-        text = await thread_pool.everyday.do(self._redactor.redact, document.text) if document.text else None
+        text = (
+            await thread_pool.everyday.do(self._redactor.redact, document.text)
+            if document.text
+            else None
+        )
         stored = await thread_pool.everyday.do(self._clean, data) if document.plain else data
-        body = Body(stored, TEXT if document.plain else document.media_type)
+        body = ReferenceBody(stored, TEXT if document.plain else document.media_type)
         note = await self._redactor.redacted(document.note)
         label = labels.private(f"attached:{name}")
-        attachment = Attachment(ArtifactId(body.artifact), document.media_type, name=name, size=len(stored), note=note, label=label)
+        attachment = Attachment(
+            ArtifactId(body.artifact),
+            document.media_type,
+            name=name,
+            size=len(stored),
+            note=note,
+            label=label,
+        )
         return _Read(body, attachment, text)
 
     def _clean(self, data: bytes) -> bytes:

@@ -1,10 +1,12 @@
-"""What goes with a message, over HTTP: files are sent first and named in the message; references can be looked at before."""
+"""What goes with a message, over HTTP: files are sent first and named in the message; references
+can be looked at before.
+"""
 
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, Upload, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.core.input_checks import check_line
 from palyra.features.references.attachments import MOST_BYTES, StoredFile
@@ -18,13 +20,13 @@ class FileName(Input, frozen=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Draft(Input, frozen=True, kw_only=True):
+class MessageDraft(Input, frozen=True, kw_only=True):
     """A message that is not sent yet."""
 
     text: Annotated[str, Meta(max_length=256 << 10)]
 
 
-class Begun(Input, frozen=True, kw_only=True):
+class PathPrefix(Input, frozen=True, kw_only=True):
     """The beginning of a path, as somebody is typing it."""
 
     prefix: Annotated[str, Meta(max_length=1_000)] = ""
@@ -37,27 +39,66 @@ class PathList(Struct, frozen=True):
     paths: list[str]
 
 
-async def keep(call: Call[FileName, Upload]) -> Answer:
+async def keep(call: ApiCall[FileName, Upload]) -> HttpResponse:
     check_line("name", call.query.name)
     attachments = call.parts.enclosures.attachments
-    return ok(await attachments.keep(call.principal, call.path["session_id"], call.query.name, call.body.data), 201)
+    return ok(
+        await attachments.keep(
+            call.principal, call.path["session_id"], call.query.name, call.body.data
+        ),
+        201,
+    )
 
 
-async def preview(call: Call[Nothing, Draft]) -> Answer:
-    return ok(await call.parts.enclosures.references.preview(call.principal, call.path["session_id"], call.body.text))
+async def preview(call: ApiCall[Nothing, MessageDraft]) -> HttpResponse:
+    return ok(
+        await call.parts.enclosures.references.preview(
+            call.principal, call.path["session_id"], call.body.text
+        )
+    )
 
 
-async def paths(call: Call[Begun, Nothing]) -> Answer:
+async def paths(call: ApiCall[PathPrefix, Nothing]) -> HttpResponse:
     query, references = call.query, call.parts.enclosures.references
-    return ok(PathList(await references.names(call.principal, call.path["session_id"], query.prefix, query.limit)))
+    return ok(
+        PathList(
+            await references.names(
+                call.principal, call.path["session_id"], query.prefix, query.limit
+            )
+        )
+    )
 
 
 ENCLOSURES: tuple[Route[Any, Any], ...] = (
-    Route(method="POST", path=f"{_SESSION}/files", summary="store a file that a message can then have as an attachment",
-          handler=keep, scope="operator", client=True, query=FileName, takes=Takes(BYTES, MOST_BYTES),
-          gives=(Gives(201, StoredFile),)),
-    Route(method="POST", path=f"{_SESSION}/references/preview", summary="what the references of a message would bring",
-          handler=preview, scope="operator", client=True, body=Draft, gives=(Gives(200, ReferencesPreview),)),
-    Route(method="GET", path=f"{_SESSION}/paths", summary="paths of the workspace that begin so, for completing a reference",
-          handler=paths, scope="operator", client=True, query=Begun, gives=(Gives(200, PathList),)),
-)  # fmt: skip
+    Route(
+        method="POST",
+        path=f"{_SESSION}/files",
+        summary="store a file that a message can then have as an attachment",
+        handler=keep,
+        scope="operator",
+        client=True,
+        query=FileName,
+        takes=Takes(BYTES, MOST_BYTES),
+        gives=(Gives(201, StoredFile),),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/references/preview",
+        summary="what the references of a message would bring",
+        handler=preview,
+        scope="operator",
+        client=True,
+        body=MessageDraft,
+        gives=(Gives(200, ReferencesPreview),),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/paths",
+        summary="paths of the workspace that begin so, for completing a reference",
+        handler=paths,
+        scope="operator",
+        client=True,
+        query=PathPrefix,
+        gives=(Gives(200, PathList),),
+    ),
+)

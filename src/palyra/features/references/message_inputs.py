@@ -10,7 +10,7 @@ from palyra.core.events import Attachment, Reference
 from palyra.core.labels import CLEAN, Label, merge
 from palyra.core.verdicts import Origin
 from palyra.features.references.attachments import Attaching, Attachments
-from palyra.features.references.service import Body, References
+from palyra.features.references.service import ReferenceBody, References
 from palyra.store import artifacts
 from palyra.store.database import Tx
 
@@ -20,7 +20,7 @@ class Enclosed(Struct, frozen=True):
 
     references: tuple[Reference, ...] = ()
     attachments: tuple[Attachment, ...] = ()
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[ReferenceBody, ...] = ()
 
     def store(self, tx: Tx, session_id: str) -> None:
         for body in self.bodies:
@@ -43,11 +43,20 @@ class Enclosures:
     references: References
     attachments: Attachments
 
-    async def of(self, principal: str, session_id: str, text: str, attaching: Sequence[Attaching], origin: Origin) -> Enclosed:
+    async def of(
+        self,
+        principal: str,
+        session_id: str,
+        text: str,
+        attaching: Sequence[Attaching],
+        origin: Origin,
+    ) -> Enclosed:
         """Everything, or the error that says what is missing; nothing is stored yet."""
         named: tuple[Reference, ...] = ()
-        texts: list[Body] = []
+        texts: list[ReferenceBody] = []
         if "@" in text:
             named, texts = await self.references.resolve(principal, session_id, text, origin)
-        attached, more = await self.attachments.of(principal, session_id, attaching) if attaching else ((), [])
+        attached, more = (
+            await self.attachments.of(principal, session_id, attaching) if attaching else ((), [])
+        )
         return Enclosed(named, attached, (*texts, *more)) if named or attached else NOTHING

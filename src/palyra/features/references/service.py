@@ -1,7 +1,9 @@
-"""References of a message, resolved when it comes: each read under policy, labelled and bounded, or an error that says why.
+"""References of a message, resolved when it comes: each read under policy, labelled and bounded, or
+an error that says why.
 
-The rule: what the model is shown is on the tape with the input, as it was then. A reference that leads nowhere keeps the whole
-message from being taken, so that nobody waits for an answer to a question with a hole in it.
+The rule: what the model is shown is on the tape with the input, as it was then. A reference that
+leads nowhere keeps the whole message from being taken, so that nobody waits for an answer to a
+question with a hole in it.
 """
 
 import asyncio
@@ -11,15 +13,15 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from palyra.agent.direct_tools import Failed, Situation
-from palyra.agent.session_cache import LiveSessions
+from palyra.agent.direct_tools import DirectCallContext, Failed
+from palyra.agent.session_cache import SessionCache
 from palyra.core import labels, references
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import Reference, ReferenceKind
 from palyra.core.ids import ArtifactId
 from palyra.core.labels import CLEAN, Label
 from palyra.core.redaction import Redactor
-from palyra.core.references import LIMITS, MOST, MOST_CHARACTERS, Named
+from palyra.core.references import LIMITS, MOST, MOST_CHARACTERS, NamedReference
 from palyra.core.verdicts import Origin
 from palyra.features.references.kinds import READ_ON, Kinds, Whole, cut_at
 from palyra.models import token_count
@@ -33,7 +35,7 @@ MOST_KEPT = 256 << 10
 _LEAST_ROOM = 400
 
 
-class Body(Struct, frozen=True):
+class ReferenceBody(Struct, frozen=True):
     """Bytes to be stored with the input that names them."""
 
     data: bytes
@@ -44,19 +46,21 @@ class Body(Struct, frozen=True):
         return ArtifactId(sha256(self.data).hexdigest())
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class ResolvedReference(Struct, frozen=True, kw_only=True):
     """One reference after looking: what goes on the tape, or why nothing does."""
 
-    named: Named
+    named: NamedReference
     reference: Reference | None = None
-    body: Body | None = None
+    body: ReferenceBody | None = None
     warnings: tuple[str, ...] = ()
     error: str = ""
     policies: tuple[str, ...] = ()
 
 
 class PreviewedReference(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`size` is of the whole, in `unit`; `characters` and `tokens` are of what the model would be shown. `error`: why it fails."""
+    """`size` is of the whole, in `unit`; `characters` and `tokens` are of what the model would be
+    shown. `error`: why it fails.
+    """
 
     reference: str
     kind: ReferenceKind
@@ -73,7 +77,9 @@ class PreviewedReference(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReferencesPreview(Struct, frozen=True, kw_only=True):
-    """`errors` are about the message as a whole. With an error anywhere the message would be refused."""
+    """`errors` are about the message as a whole. With an error anywhere the message would be
+    refused.
+    """
 
     references: tuple[PreviewedReference, ...]
     characters: int
@@ -82,14 +88,18 @@ class ReferencesPreview(Struct, frozen=True, kw_only=True):
 
 
 class References:
-    def __init__(self, db: Database, lives: LiveSessions, kinds: Kinds, redactor: Redactor) -> None:
+    def __init__(self, db: Database, lives: SessionCache, kinds: Kinds, redactor: Redactor) -> None:
         self._db = db
         self._lives = lives
         self.kinds = kinds
         self._redactor = redactor
 
-    async def resolve(self, principal: str, session_id: str, text: str, origin: Origin) -> tuple[tuple[Reference, ...], list[Body]]:
-        """What a message names, and what is to be stored with it. Raises InvalidInput that says of each failure what and why."""
+    async def resolve(
+        self, principal: str, session_id: str, text: str, origin: Origin
+    ) -> tuple[tuple[Reference, ...], list[ReferenceBody]]:
+        """What a message names, and what is to be stored with it. Raises InvalidInput that says of
+        each failure what and why.
+        """
         # What another agent wrote is not a person's naming: there an at-sign is an at-sign.
         named = references.parse(text) if origin != "child" else ()
         if not named:
@@ -100,19 +110,28 @@ class References:
         failed = [each for each in found if each.error]
         if failed:
             told = [
-                {"reference": self._spelt(each.named), "kind": each.named.kind, "why": each.error, "policies": each.policies}
+                {
+                    "reference": self._spelt(each.named),
+                    "kind": each.named.kind,
+                    "why": each.error,
+                    "policies": each.policies,
+                }
                 for each in failed
             ]
             said = "; ".join(f"{self._spelt(each.named)}: {each.error}" for each in failed[:3])
             raise InvalidInput(f"{said}; nothing was sent", references=told)
-        return tuple(each.reference for each in found if each.reference), [each.body for each in found if each.body]
+        return tuple(each.reference for each in found if each.reference), [
+            each.body for each in found if each.body
+        ]
 
     async def preview(self, principal: str, session_id: str, text: str) -> ReferencesPreview:
         """What resolving would give, now. Nothing is stored."""
         named = references.parse(text)
         errors = (_too_many(len(named)),) if len(named) > MOST else ()
         await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
-        found = await self._look(principal, session_id, named[:MOST], "interactive") if named else []
+        found = (
+            await self._look(principal, session_id, named[:MOST], "interactive") if named else []
+        )
         shown = tuple([await self._previewed(each) for each in found])
         return ReferencesPreview(
             references=shown,
@@ -121,8 +140,12 @@ class References:
             errors=errors,
         )
 
-    async def pictures(self, principal: str, session_id: str, urls: Sequence[str]) -> list[tuple[bytes, Label]]:
-        """Images by their addresses, each fetched under policy by the tool that a model would use. All of them, or an error."""
+    async def pictures(
+        self, principal: str, session_id: str, urls: Sequence[str]
+    ) -> list[tuple[bytes, Label]]:
+        """Images by their addresses, each fetched under policy by the tool that a model would use.
+        All of them, or an error.
+        """
         at = await self._situation(principal, session_id, "api")
 
         async def one(url: str) -> tuple[bytes, Label]:
@@ -132,20 +155,28 @@ class References:
                 raise
             except PalyraError as error:
                 redact = self._redactor.redact
-                raise InvalidInput(f"{redact(url[:200])}: {redact(error.message)}; nothing was sent") from error
+                raise InvalidInput(
+                    f"{redact(url[:200])}: {redact(error.message)}; nothing was sent"
+                ) from error
 
         return await asyncio.gather(*(one(url) for url in urls))
 
     async def names(self, principal: str, session_id: str, prefix: str, most: int) -> list[str]:
-        """Paths of the session's workspace that begin so. What may not be looked at has no names."""
+        """Paths of the session's workspace that begin so. What may not be looked at has no
+        names.
+        """
         at = await self._situation(principal, session_id, "interactive")
         try:
-            return [self._redactor.redact(path) for path in await self.kinds.names(at, prefix, most)]
+            return [
+                self._redactor.redact(path) for path in await self.kinds.names(at, prefix, most)
+            ]
         except (InvalidInput, Forbidden, NotFound, Failed):
             return []
 
-    async def _previewed(self, found: Found) -> PreviewedReference:
-        reference = found.reference or Reference(kind=found.named.kind, target=self._redactor.redact(found.named.target))
+    async def _previewed(self, found: ResolvedReference) -> PreviewedReference:
+        reference = found.reference or Reference(
+            kind=found.named.kind, target=self._redactor.redact(found.named.target)
+        )
         return PreviewedReference(
             reference=self._spelt(found.named),
             kind=reference.kind,
@@ -153,7 +184,11 @@ class References:
             size=reference.size,
             unit=reference.unit,
             characters=len(reference.text),
-            tokens=await thread_pool.everyday.do(token_count.count, reference.text) if reference.text else 0,
+            tokens=(
+                await thread_pool.everyday.do(token_count.count, reference.text)
+                if reference.text
+                else 0
+            ),
             truncated=reference.truncated,
             label=reference.label,
             warnings=found.warnings,
@@ -161,40 +196,48 @@ class References:
             policies=found.policies,
         )
 
-    def _spelt(self, named: Named) -> str:
+    def _spelt(self, named: NamedReference) -> str:
         return self._redactor.redact(named.spelt)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
-    async def _look(self, principal: str, session_id: str, named: Sequence[Named], origin: Origin) -> list[Found]:
-        """Each once, all at the same time; then what is too much for one message is cut, the last first."""
+    async def _look(
+        self, principal: str, session_id: str, named: Sequence[NamedReference], origin: Origin
+    ) -> list[ResolvedReference]:
+        """Each once, all at the same time; then what is too much for one message is cut, the last
+        first.
+        """
         at = await self._situation(principal, session_id, origin)
         once = {(each.kind, each.target, each.problem): each for each in reversed(named)}
         found = await asyncio.gather(*(self._one(at, each) for each in reversed(once.values())))
         return _within(found)
 
-    async def _situation(self, principal: str, session_id: str, origin: Origin) -> Situation:
+    async def _situation(
+        self, principal: str, session_id: str, origin: Origin
+    ) -> DirectCallContext:
         await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
         live = await self._lives.hold(session_id)
         try:
-            return Situation(session=live.session, origin=origin, label=live.conversation.label, rules=live.rules)
+            return DirectCallContext(
+                session=live.session, origin=origin, label=live.conversation.label, rules=live.rules
+            )
         finally:
             self._lives.release(live)
 
-    async def _one(self, at: Situation, named: Named) -> Found:
+    async def _one(self, at: DirectCallContext, named: NamedReference) -> ResolvedReference:
         if named.problem:
-            return Found(named=named, error=named.problem)
+            return ResolvedReference(named=named, error=named.problem)
         try:
             whole = await self.kinds.find(at, named.kind, named.target)
         except Unavailable:
             raise
         except PalyraError as error:
             policies = tuple(error.details.get("policies", ()))
-            return Found(named=named, error=await self._redactor.redacted(error.message), policies=policies)
+            return ResolvedReference(
+                named=named, error=await self._redactor.redacted(error.message), policies=policies
+            )
         # As long as a file may be.
         return await thread_pool.everyday.do(self._found, named, whole)
 
-    def _found(self, named: Named, whole: Whole) -> Found:
+    def _found(self, named: NamedReference, whole: Whole) -> ResolvedReference:
         redact = self._redactor.redact
         clean = redact(cut_at(whole.text, MOST_KEPT))
         shown = cut_at(clean, LIMITS[named.kind])
@@ -202,7 +245,9 @@ class References:
         truncated = whole.cut or len(shown) < len(clean) or len(whole.text) > MOST_KEPT
         if truncated:
             warnings.append(f"only the first {len(shown):,} characters are shown")
-        body = Body(clean.encode(), TEXT) if whole.paged and len(shown) < len(clean) else None
+        body = (
+            ReferenceBody(clean.encode(), TEXT) if whole.paged and len(shown) < len(clean) else None
+        )
         reference = Reference(
             kind=named.kind,
             target=redact(named.target),
@@ -214,16 +259,21 @@ class References:
             artifact=body.artifact if body else None,
             note=redact(whole.note),
         )
-        return Found(named=named, reference=reference, body=body, warnings=tuple(warnings))
+        return ResolvedReference(
+            named=named, reference=reference, body=body, warnings=tuple(warnings)
+        )
 
 
 def _too_many(count: int) -> str:
-    return f"a message may name {MOST} references, and this one names {count}: write @@ for a plain at-sign; nothing was sent"
+    return (
+        f"a message may name {MOST} references, and this one names {count}: write @@ for a plain"
+        " at-sign; nothing was sent"
+    )
 
 
-def _within(found: Sequence[Found]) -> list[Found]:
+def _within(found: Sequence[ResolvedReference]) -> list[ResolvedReference]:
     """So many that all of them together fit."""
-    left, kept = MOST_CHARACTERS, list[Found]()
+    left, kept = MOST_CHARACTERS, list[ResolvedReference]()
     for each in found:
         reference = each.reference
         if reference is None:
@@ -231,17 +281,27 @@ def _within(found: Sequence[Found]) -> list[Found]:
             continue
         if len(reference.text) > left:
             if left < _LEAST_ROOM:
-                error = f"there is no room left: references may have {MOST_CHARACTERS:,} characters in all"
-                kept.append(Found(named=each.named, error=error))
+                error = (
+                    f"there is no room left: references may have {MOST_CHARACTERS:,} characters"
+                    " in all"
+                )
+                kept.append(ResolvedReference(named=each.named, error=error))
                 continue
             shown = cut_at(reference.text, left)
             body, note = each.body, reference.note or READ_ON
             if body is None and reference.kind not in ("file", "folder"):
-                body, note = Body(reference.text.encode(), TEXT), reference.note
+                body, note = ReferenceBody(reference.text.encode(), TEXT), reference.note
             artifact = body.artifact if body else None
-            reference = msgspec.structs.replace(reference, text=shown, truncated=True, artifact=artifact, note=note)
-            warning = f"only {len(shown):,} characters are shown: references may have {MOST_CHARACTERS:,} in all"
-            each = msgspec.structs.replace(each, reference=reference, body=body, warnings=(*each.warnings, warning))
+            reference = msgspec.structs.replace(
+                reference, text=shown, truncated=True, artifact=artifact, note=note
+            )
+            warning = (
+                f"only {len(shown):,} characters are shown: references may have {MOST_CHARACTERS:,}"
+                " in all"
+            )
+            each = msgspec.structs.replace(
+                each, reference=reference, body=body, warnings=(*each.warnings, warning)
+            )
         left -= len(reference.text)
         kept.append(each)
     return kept

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
@@ -15,7 +15,9 @@ from palyra.store.sessions import Session
 
 
 class ArchiveOld(Input, frozen=True, kw_only=True):
-    """`days`: not used for so many; without it, as the settings say. `dry_run`: only tell what would be put away."""
+    """`days`: not used for so many; without it, as the settings say. `dry_run`: only tell what
+    would be put away.
+    """
 
     days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
     dry_run: bool = False
@@ -36,32 +38,40 @@ class CleanedUp(Struct, frozen=True, omit_defaults=True):
     file: Maintained | None = None
 
 
-async def archive_old(call: Call[Nothing, ArchiveOld]) -> Answer:
+async def archive_old(call: ApiCall[Nothing, ArchiveOld]) -> HttpResponse:
     parts, body = call.parts, call.body
     report = await parts.retention.archive_old(body.days, dry_run=body.dry_run)
     if not body.dry_run:
-        details = {"days": report.days, "sessions": len(report.sessions), "segments": report.segments}
+        details = {
+            "days": report.days,
+            "sessions": len(report.sessions),
+            "segments": report.segments,
+        }
         told = AdminChanged(what="journal", action="archived old sessions", details=details)
         await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
     return ok(report)
 
 
-async def clean(call: Call[Nothing, Clean]) -> Answer:
+async def clean(call: ApiCall[Nothing, Clean]) -> HttpResponse:
     parts = call.parts
     cleaned = await parts.retention.clean(dry_run=call.body.dry_run)
     if call.body.dry_run:
         return ok(CleanedUp(cleaned))
     kept = await parts.retention.maintain()
-    told = AdminChanged(what="journal", action="cleaned", details={"artifacts": cleaned.artifacts, "bytes": cleaned.bytes})
+    told = AdminChanged(
+        what="journal",
+        action="cleaned",
+        details={"artifacts": cleaned.artifacts, "bytes": cleaned.bytes},
+    )
     await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
     return ok(CleanedUp(cleaned, kept))
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(SegmentList(await call.parts.retention.listing()))
 
 
-async def restore(call: Call[Nothing, Nothing]) -> Answer:
+async def restore(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.retention.restore(call.principal, call.path["session_id"]))
 
 

@@ -1,4 +1,6 @@
-"""What is old enough to be put away, and what nobody refers to any more. Looking changes nothing."""
+"""What is old enough to be put away, and what nobody refers to any more. Looking changes
+nothing.
+"""
 
 import re
 from collections.abc import Collection
@@ -14,12 +16,16 @@ _OLD = """FROM sessions s JOIN tapes t ON t.tape = s.session_id
     WHERE s.segment_id = '' AND s.kept = 0 AND s.updated_ms < :before
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.session_id
             AND r.state IN ('accepted', 'in_progress', 'waiting'))
-        AND NOT EXISTS (SELECT 1 FROM sessions b WHERE b.parent_id = s.session_id AND b.parent_id <> '' AND b.segment_id = '')
-        AND NOT EXISTS (SELECT 1 FROM children c WHERE c.session_id = s.session_id AND c.delivered = 0)"""
+        AND NOT EXISTS (SELECT 1 FROM sessions b WHERE b.parent_id = s.session_id AND b.parent_id <>
+        '' AND b.segment_id = '')
+        AND NOT EXISTS (SELECT 1 FROM children c WHERE c.session_id = s.session_id AND c.delivered =
+        0)"""
 
 
 class Old(Struct, frozen=True, kw_only=True):
-    """A session that nobody has used for a long time, nobody keeps, and nothing that is in use goes on from."""
+    """A session that nobody has used for a long time, nobody keeps, and nothing that is in use goes
+    on from.
+    """
 
     session_id: str
     owner: str
@@ -31,18 +37,26 @@ class Old(Struct, frozen=True, kw_only=True):
 def old(tx: Tx, before_ms: int, limit: int, *, but: Collection[str] = ()) -> list[Old]:
     """Oldest first."""
     rows = tx.all(
-        f"SELECT s.session_id, s.owner, s.title, s.updated_ms, t.head_seq {_OLD} ORDER BY s.updated_ms, s.session_id LIMIT :limit",
+        f"SELECT s.session_id, s.owner, s.title, s.updated_ms, t.head_seq {_OLD} ORDER BY"
+        " s.updated_ms, s.session_id LIMIT :limit",
         before=before_ms,
         limit=limit + len(but),
     )
-    found = [Old(session_id=row[0], owner=row[1], title=row[2], updated_ms=row[3], entries=row[4]) for row in rows]
+    found = [
+        Old(session_id=row[0], owner=row[1], title=row[2], updated_ms=row[3], entries=row[4])
+        for row in rows
+    ]
     return [each for each in found if each.session_id not in but][:limit]
 
 
 def still_as(tx: Tx, before_ms: int, heads: dict[str, tuple[int, bytes]]) -> bool:
     """Whether these sessions are still old, and their tapes end where they ended."""
     for session_id, head in heads.items():
-        row = tx.one(f"SELECT t.head_seq, t.head_hash {_OLD} AND s.session_id = :id", before=before_ms, id=session_id)
+        row = tx.one(
+            f"SELECT t.head_seq, t.head_hash {_OLD} AND s.session_id = :id",
+            before=before_ms,
+            id=session_id,
+        )
         if row is None or (row[0], row[1]) != head:
             return False
     return True
@@ -59,11 +73,10 @@ def bytes_of(tx: Tx, session_id: str) -> int:
     return int(row[0]) if row else 0
 
 
-# --- artifacts --------------------------------------------------------------------------------------------------------
-
-
 class Unused(Struct, frozen=True, kw_only=True):
-    """Artifacts of a session that no entry names; `upto` is how far each tape that could name them was read."""
+    """Artifacts of a session that no entry names; `upto` is how far each tape that could name them
+    was read.
+    """
 
     session_id: str
     artifacts: dict[str, int]
@@ -71,9 +84,12 @@ class Unused(Struct, frozen=True, kw_only=True):
 
 
 def with_artifacts(tx: Tx, before_ms: int) -> list[str]:
-    """The sessions that have artifacts from before then. What prompts took from outside is the system's, and stays."""
+    """The sessions that have artifacts from before then. What prompts took from outside is the
+    system's, and stays.
+    """
     rows = tx.all(
-        "SELECT DISTINCT session_id FROM artifacts WHERE created_ms < :before AND session_id <> :system ORDER BY session_id",
+        "SELECT DISTINCT session_id FROM artifacts WHERE created_ms < :before AND session_id <>"
+        " :system ORDER BY session_id",
         before=before_ms,
         system=SYSTEM_TAPE,
     )
@@ -83,12 +99,14 @@ def with_artifacts(tx: Tx, before_ms: int) -> list[str]:
 def unused(tx: Tx, session_id: str, before_ms: int) -> Unused:
     """A branch names what its ancestors have, so the tapes of all branches are read as well.
 
-    One that lies in a segment cannot be read here: while there is one, nothing is unused. Neither is what a webhook brought for a
-    firing that has not begun.
+    One that lies in a segment cannot be read here: while there is one, nothing is unused. Neither
+    is what a webhook brought for a firing that has not begun.
     """
     rows = tx.all(
-        """SELECT artifact_id, length(body) FROM artifacts WHERE session_id = :id AND created_ms < :before
-            AND artifact_id NOT IN (SELECT artifact FROM firings WHERE state IN ('due', 'queued', 'started'))""",
+        """SELECT artifact_id, length(body) FROM artifacts WHERE session_id = :id AND created_ms <
+        :before
+            AND artifact_id NOT IN (SELECT artifact FROM firings WHERE state IN ('due', 'queued',
+            'started'))""",
         id=session_id,
         before=before_ms,
     )
@@ -100,7 +118,8 @@ def unused(tx: Tx, session_id: str, before_ms: int) -> Unused:
     for tape in family if left else ():
         seq = 0
         while page := tx.all(
-            "SELECT seq, body FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT :limit",
+            "SELECT seq, body FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT"
+            " :limit",
             tape=tape,
             seq=seq,
             limit=_PAGE,
@@ -114,12 +133,16 @@ def unused(tx: Tx, session_id: str, before_ms: int) -> Unused:
 
 
 def _lies_in_segment(tx: Tx, session_id: str) -> bool:
-    return tx.one("SELECT 1 FROM sessions WHERE session_id = :id AND segment_id <> ''", id=session_id) is not None
+    return (
+        tx.one("SELECT 1 FROM sessions WHERE session_id = :id AND segment_id <> ''", id=session_id)
+        is not None
+    )
 
 
 def _family(tx: Tx, session_id: str) -> list[str]:
     rows = tx.all(
-        """WITH RECURSIVE family (id) AS (SELECT :id UNION SELECT s.session_id FROM sessions s JOIN family f ON s.parent_id = f.id
+        """WITH RECURSIVE family (id) AS (SELECT :id UNION SELECT s.session_id FROM sessions s JOIN
+        family f ON s.parent_id = f.id
             WHERE s.parent_id <> '') SELECT id FROM family""",
         id=session_id,
     )
@@ -127,21 +150,26 @@ def _family(tx: Tx, session_id: str) -> list[str]:
 
 
 def forget(tx: Tx, found: Unused, before_ms: int) -> int:
-    """Delete unused artifacts, unless something has been written since that may name one; how many bytes that freed."""
+    """Delete unused artifacts, unless something has been written since that may name one; how many
+    bytes that freed.
+    """
     heads = {tape: _head(tx, tape) for tape in _family(tx, found.session_id)}
     if heads != found.upto:
         return 0
     freed = 0
     for artifact_id, size in found.artifacts.items():
         known = tx.one(
-            "SELECT 1 FROM artifacts WHERE session_id = :session AND artifact_id = :id AND created_ms < :before",
+            "SELECT 1 FROM artifacts WHERE session_id = :session AND artifact_id = :id AND"
+            " created_ms < :before",
             session=found.session_id,
             id=artifact_id,
             before=before_ms,
         )
         if known is not None:
             tx.run(
-                "DELETE FROM artifacts WHERE session_id = :session AND artifact_id = :id", session=found.session_id, id=artifact_id
+                "DELETE FROM artifacts WHERE session_id = :session AND artifact_id = :id",
+                session=found.session_id,
+                id=artifact_id,
             )
             freed += size
     return freed
@@ -152,9 +180,6 @@ def _head(tx: Tx, tape: str) -> int:
     return int(row[0]) if row else 0
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 def free_pages(tx: Tx) -> tuple[int, int]:
     """Pages of the file that hold nothing, and how large a page is."""
     (free,), (size,) = tx.all("PRAGMA freelist_count")[0], tx.all("PRAGMA page_size")[0]
@@ -162,5 +187,7 @@ def free_pages(tx: Tx) -> tuple[int, int]:
 
 
 def release_pages(tx: Tx, most: int) -> None:
-    """Give some of them back to the file system, where the file was made so that this is possible."""
+    """Give some of them back to the file system, where the file was made so that this is
+    possible.
+    """
     tx.run(f"PRAGMA incremental_vacuum({most})")

@@ -1,7 +1,9 @@
-"""Putting old things away without stopping: sessions into segments, unused artifacts out, free pages back to the disk.
+"""Putting old things away without stopping: sessions into segments, unused artifacts out, free
+pages back to the disk.
 
-The rule: what is put away can be verified and brought back, and everything happens in steps so small that nobody waits for them.
-Killed at any moment, what was begun is finished by the next round.
+The rule: what is put away can be verified and brought back, and everything happens in steps so
+small that nobody waits for them. Killed at any moment, what was begun is finished by the next
+round.
 """
 
 import asyncio
@@ -49,7 +51,9 @@ class RetentionSettings(Struct, frozen=True):
 
 
 class Archived(Struct, frozen=True, kw_only=True):
-    """What was put away, or would be. `bytes` is what it took in the database, `sealed_bytes` what the segments take."""
+    """What was put away, or would be. `bytes` is what it took in the database, `sealed_bytes` what
+    the segments take.
+    """
 
     dry_run: bool
     days: int
@@ -67,7 +71,9 @@ class Cleaned(Struct, frozen=True, kw_only=True):
 
 
 class Maintained(Struct, frozen=True, kw_only=True):
-    """`log_bytes` is what is left of the write-ahead log; `released_bytes` went back to the file system."""
+    """`log_bytes` is what is left of the write-ahead log; `released_bytes` went back to the file
+    system.
+    """
 
     log_bytes: int
     free_bytes: int
@@ -75,7 +81,9 @@ class Maintained(Struct, frozen=True, kw_only=True):
 
 
 class Retention:
-    def __init__(self, db: Database, clock: Clock, journal: Path, settings: RetentionSettings) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, journal: Path, settings: RetentionSettings
+    ) -> None:
         self._db = db
         self._clock = clock
         self._journal = journal
@@ -83,10 +91,12 @@ class Retention:
         self._folder = segments.folder_of(journal)
         self._one_at_a_time = asyncio.Lock()
 
-    # --- sessions into segments ---------------------------------------------------------------------------------------
-
-    async def archive_old(self, days: int | None = None, *, dry_run: bool = False, by: str = ids.SYSTEM) -> Archived:
-        """Put away every session that was not used for so many days. Those that are kept stay, and what is in use."""
+    async def archive_old(
+        self, days: int | None = None, *, dry_run: bool = False, by: str = ids.SYSTEM
+    ) -> Archived:
+        """Put away every session that was not used for so many days. Those that are kept stay, and
+        what is in use.
+        """
         days = self._settings.sessions_after_days if days is None else days
         before = self._clock.now_ms() - days * DAY_MS
         async with self._one_at_a_time:
@@ -97,9 +107,13 @@ class Retention:
 
     async def _would_archive(self, days: int, before: int) -> Archived:
         found = await self._db.read(lambda tx: retention_rows.old(tx, before, 10_000))
-        size = await self._db.read(lambda tx: sum(retention_rows.bytes_of(tx, each.session_id) for each in found))
+        size = await self._db.read(
+            lambda tx: sum(retention_rows.bytes_of(tx, each.session_id) for each in found)
+        )
         entries = sum(each.entries for each in found)
-        return Archived(dry_run=True, days=days, sessions=found, entries=entries, bytes=size, segments=[])
+        return Archived(
+            dry_run=True, days=days, sessions=found, entries=entries, bytes=size, segments=[]
+        )
 
     async def _archive(self, days: int, before: int) -> Archived:
         done: list[Old] = []
@@ -111,7 +125,8 @@ class Retention:
             body = await self._db.read(partial(segments.pack, tapes=names))
             sealed = await everyday.do(segments.seal, body, self._folder)
             if not await self._db.write(partial(_record, sealed=sealed, before=before)):
-                # Somebody came back to one of them just now: nothing refers to the file, and there is another round.
+                # Somebody came back to one of them just now: nothing refers to the file, and there
+                # is another round.
                 passed.update(names)
                 continue
             made.append(sealed)
@@ -130,7 +145,9 @@ class Retention:
         )
 
     async def finish(self) -> None:
-        """Remove what was sealed and not removed when the daemon last stopped, and what it had not written to its end."""
+        """Remove what was sealed and not removed when the daemon last stopped, and what it had not
+        written to its end.
+        """
         for name in await self._db.read(segments.unremoved):
             await self._remove(name)
         await everyday.do(_drop_unfinished, self._folder)
@@ -141,10 +158,14 @@ class Retention:
             whole = await self._db.write(partial(segments.remove_slice, name=name))
 
     async def restore(self, principal: str, session_id: str) -> Session:
-        """Bring a session back from its segment, with those it was branched from. One that is not in a segment is as it is."""
+        """Bring a session back from its segment, with those it was branched from. One that is not
+        in a segment is as it is.
+        """
         ids.check(session_id, "session_id")
         async with self._one_at_a_time:
-            session = await self._db.read(lambda tx: sessions.get(tx, session_id, principal, in_segment=True))
+            session = await self._db.read(
+                lambda tx: sessions.get(tx, session_id, principal, in_segment=True)
+            )
             line = await self._db.read(lambda tx: sessions.ancestors(tx, session_id))
             for name in reversed(line):
                 await self._restore(name)
@@ -168,20 +189,24 @@ class Retention:
     async def listing(self) -> list[Segment]:
         return await self._db.read(segments.listing)
 
-    # --- what nobody needs --------------------------------------------------------------------------------------------
-
     async def clean(self, *, dry_run: bool = False) -> Cleaned:
-        """Remove artifacts that no entry names: files that were sent and never attached, what a crash left."""
+        """Remove artifacts that no entry names: files that were sent and never attached, what a
+        crash left.
+        """
         before = self._clock.now_ms() - max(1, self._settings.unused_files_after_days) * DAY_MS
         count = size = 0
         for session_id in await self._db.read(lambda tx: retention_rows.with_artifacts(tx, before)):
-            found = await self._db.read(partial(retention_rows.unused, session_id=session_id, before_ms=before))
+            found = await self._db.read(
+                partial(retention_rows.unused, session_id=session_id, before_ms=before)
+            )
             if not found.artifacts:
                 continue
             if dry_run:
                 freed = sum(found.artifacts.values())
             else:
-                freed = await self._db.write(partial(retention_rows.forget, found=found, before_ms=before))
+                freed = await self._db.write(
+                    partial(retention_rows.forget, found=found, before_ms=before)
+                )
             count += len(found.artifacts) if freed else 0
             size += freed
         if not dry_run:
@@ -192,22 +217,30 @@ class Retention:
     async def _forget_strangers(self) -> None:
         """What people wrote in chats who were not heard, and who they were."""
         before, after = self._clock.now_ms() - _REFUSED_DAYS * DAY_MS, 0
-        while after := await self._db.write(partial(messages.forget_refused, before_ms=before, after=after)):
+        while after := await self._db.write(
+            partial(messages.forget_refused, before_ms=before, after=after)
+        ):
             pass
         await self._db.write(partial(people.forget_strangers, before_ms=before))
 
     async def _forget_chats(self) -> None:
-        """Which way messages from chats went. What was said is in the sessions; dead letters stay until somebody sees to them."""
+        """Which way messages from chats went. What was said is in the sessions; dead letters stay
+        until somebody sees to them.
+        """
         if not self._settings.chat_messages_after_days:
             return
         before, after = self._clock.now_ms() - self._settings.chat_messages_after_days * DAY_MS, 0
-        while after := await self._db.write(partial(messages.forget_ended, before_ms=before, after=after)):
+        while after := await self._db.write(
+            partial(messages.forget_ended, before_ms=before, after=after)
+        ):
             pass
         while await self._db.write(partial(outbox.forget, before_ms=before)):
             pass
 
     async def maintain(self) -> Maintained:
-        """Look after the database file while it is in use: statistics, the write-ahead log, free pages."""
+        """Look after the database file while it is in use: statistics, the write-ahead log, free
+        pages.
+        """
         await self._db.write(lambda tx: tx.run("PRAGMA optimize"))
         free, page = await self._db.read(retention_rows.free_pages)
         before = free
@@ -219,18 +252,24 @@ class Retention:
             free = left
         await everyday.do(sqlite_files.checkpoint, self._journal, _LARGE_LOG)
         return Maintained(
-            log_bytes=await everyday.do(_size, self._journal.with_name(self._journal.name + "-wal")),
+            log_bytes=await everyday.do(
+                _size, self._journal.with_name(self._journal.name + "-wal")
+            ),
             free_bytes=free * page,
             released_bytes=(before - free) * page,
         )
 
-    # --- by itself ----------------------------------------------------------------------------------------------------
-
     def register(self, queue: Tasks) -> None:
         """Each is done once a day, and again the day after it was done."""
-        queue.register(ARCHIVE, partial(self._daily, ARCHIVE, self.archive_old), limit=1, timeout_ms=3_600_000)
-        queue.register(CLEAN, partial(self._daily, CLEAN, self.clean), limit=1, timeout_ms=3_600_000)
-        queue.register(MAINTAIN, partial(self._daily, MAINTAIN, self.maintain), limit=1, timeout_ms=3_600_000)
+        queue.register(
+            ARCHIVE, partial(self._daily, ARCHIVE, self.archive_old), limit=1, timeout_ms=3_600_000
+        )
+        queue.register(
+            CLEAN, partial(self._daily, CLEAN, self.clean), limit=1, timeout_ms=3_600_000
+        )
+        queue.register(
+            MAINTAIN, partial(self._daily, MAINTAIN, self.maintain), limit=1, timeout_ms=3_600_000
+        )
 
     async def start(self) -> None:
         """See to it that each kind has its next time."""
@@ -242,14 +281,20 @@ class Retention:
 
         await self._db.write(step)
 
-    async def _daily(self, kind: str, work: Callable[[], Any], task: tasks.Task) -> Callable[[Tx], None] | None:
+    async def _daily(
+        self, kind: str, work: Callable[[], Any], task: tasks.Task
+    ) -> Callable[[Tx], None] | None:
         if kind == ARCHIVE and not self._settings.sessions_after_days:
             return None
         report = await work()
 
         def step(tx: Tx) -> None:
             if isinstance(report, Archived) and report.segments:
-                details = {"sessions": len(report.sessions), "entries": report.entries, "segments": report.segments}
+                details = {
+                    "sessions": len(report.sessions),
+                    "entries": report.entries,
+                    "segments": report.segments,
+                }
                 told = AdminChanged(what="journal", action="archived old sessions", details=details)
                 tape.append(tx, SYSTEM_TAPE, ids.SYSTEM, [told])
             _next(tx, kind, again=True)
@@ -258,7 +303,9 @@ class Retention:
 
 
 def _next(tx: Tx, kind: str, *, again: bool) -> None:
-    tasks.enqueue(tx, kind, key="daily", again=again, priority=tasks.LOW, not_before_ms=tx.now_ms + DAY_MS)
+    tasks.enqueue(
+        tx, kind, key="daily", again=again, priority=tasks.LOW, not_before_ms=tx.now_ms + DAY_MS
+    )
 
 
 def _batch(tx: Tx, before: int, passed: set[str]) -> list[Old]:

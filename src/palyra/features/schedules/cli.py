@@ -9,12 +9,14 @@ from msgspec import Struct
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import InvalidInput
 from palyra.features.schedules import model
 from palyra.features.schedules.model import Firing, Schedule
 
-schedule = group("schedule", "Schedules: add, list, show, pause, resume, remove, run, next.", default="list")
+schedule = group(
+    "schedule", "Schedules: add, list, show, pause, resume, remove, run, next.", default="list"
+)
 _SUBJECTS = ("path_prefix", "program", "command", "host", "recipient")
 
 
@@ -42,13 +44,16 @@ class _List(Struct):
 
 
 @verb(schedule, "list", help="List schedules with their next time.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = state.api.get("/v1/schedules", _List).schedules
     if state.out.as_json:
         state.out.json({"schedules": found})
         return
     if not found:
-        state.out.note('there are no schedules: palyra schedule add "weekdays at 8:30" "say what is new in this folder"')
+        state.out.note(
+            'there are no schedules: palyra schedule add "weekdays at 8:30" "say what is new in'
+            ' this folder"'
+        )
         return
     rows = [
         [
@@ -57,18 +62,29 @@ def list_(state: State) -> None:
             each.when,
             each.schedule.state,
             each.upcoming_shown[0] if each.upcoming_shown else "",
-            f"{each.firings[0].state} {formatting.ago(each.firings[0].due_ms)}" if each.firings else "never",
+            (
+                f"{each.firings[0].state} {formatting.ago(each.firings[0].due_ms)}"
+                if each.firings
+                else "never"
+            ),
         ]
         for each in found
     ]
     state.out.table(["schedule", "name", "when", "state", "next", "last"], rows)
 
 
-@verb(schedule, "add", help="Save a schedule: WHEN it fires and TEXT, what is said to the agent then.")
+@verb(
+    schedule, "add", help="Save a schedule: WHEN it fires and TEXT, what is said to the agent then."
+)
 @click.argument("when")
 @click.argument("text")
 @click.option("--name", default="", help="What it is called.")
-@click.option("--zone", default="", metavar="ZONE", help="Time zone, as Europe/Vienna.  [default: the daemon's]")
+@click.option(
+    "--zone",
+    default="",
+    metavar="ZONE",
+    help="Time zone, as Europe/Vienna.  [default: the daemon's]",
+)
 @click.option(
     "--overlap",
     type=click.Choice(["skip", "queue", "replace"]),
@@ -76,29 +92,53 @@ def list_(state: State) -> None:
     show_default=True,
     help="What to do while the run before has not ended.",
 )
-@click.option("--missed", type=click.Choice(["skip", "catch_up"]), help="What to do about times when nobody was there.")
-@click.option("--quiet", default="", metavar="FROM-TO", help="Hours without firing, as 22:00-07:00; they fire once afterwards.")
+@click.option(
+    "--missed",
+    type=click.Choice(["skip", "catch_up"]),
+    help="What to do about times when nobody was there.",
+)
+@click.option(
+    "--quiet",
+    default="",
+    metavar="FROM-TO",
+    help="Hours without firing, as 22:00-07:00; they fire once afterwards.",
+)
 @click.option("--quiet-skip", is_flag=True, help="Do not fire afterwards.")
 @click.option(
     "--allow",
     "scopes",
     multiple=True,
     metavar="TOOL:KIND=VALUE",
-    help="May be done without asking: shell.run:program=git, fs.write:path_prefix=/srv/notes, or a tool alone.",
+    help=(
+        "May be done without asking: shell.run:program=git, fs.write:path_prefix=/srv/notes, or a"
+        " tool alone."
+    ),
 )
-@click.option("--deny", is_flag=True, help="Deny everything else that would ask, instead of waiting for you.")
+@click.option(
+    "--deny", is_flag=True, help="Deny everything else that would ask, instead of waiting for you."
+)
 @click.option("--model", default="")
-@click.option("--workspace", default="", metavar="FOLDER", help="Where its runs work.  [default: this folder]")
+@click.option(
+    "--workspace", default="", metavar="FOLDER", help="Where its runs work.  [default: this folder]"
+)
 @click.option("--fresh", is_flag=True, help="A new session for each firing.")
-def add(state: State, when: str, text: str, **given: Any) -> None:  # fmt: skip
+def add(state: CliState, when: str, text: str, **given: Any) -> None:
     body: dict[str, Any] = {"when": _whole_path(when), "text": text}
-    body |= {name: given[name] for name in ("name", "zone", "overlap", "missed", "model", "fresh") if given[name]}
+    body |= {
+        name: given[name]
+        for name in ("name", "zone", "overlap", "missed", "model", "fresh")
+        if given[name]
+    }
     body["workspace"] = os.path.abspath(given["workspace"] or ".")
     if given["deny"]:
         body["ask"] = "deny"
     if given["quiet"]:
         begin, _, end = given["quiet"].partition("-")
-        body["quiet"] = {"from": begin, "to": end, "then": "skip" if given["quiet_skip"] else "later"}
+        body["quiet"] = {
+            "from": begin,
+            "to": end,
+            "then": "skip" if given["quiet_skip"] else "later",
+        }
     if given["scopes"]:
         body["scopes"] = [_scope(each) for each in given["scopes"]]
     made = state.api.post("/v1/schedules", _Shown, body)
@@ -113,7 +153,11 @@ def add(state: State, when: str, text: str, **given: Any) -> None:  # fmt: skip
 
 
 def _whole_path(when: str) -> str:
-    return f"file {os.path.abspath(os.path.expanduser(when[5:]))}" if when.startswith("file ") else when
+    return (
+        f"file {os.path.abspath(os.path.expanduser(when[5:]))}"
+        if when.startswith("file ")
+        else when
+    )
 
 
 def _scope(text: str) -> dict[str, str]:
@@ -122,11 +166,18 @@ def _scope(text: str) -> dict[str, str]:
         return {"tool": tool, "kind": "tool"}
     kind, _, value = rest.partition("=")
     if kind not in _SUBJECTS or not value:
-        raise InvalidInput(f"{text!r} is no scope: write TOOL:KIND=VALUE with {', '.join(_SUBJECTS)}, or the tool alone")
-    return {"tool": tool, "kind": kind, "value": os.path.abspath(value) if kind == "path_prefix" else value}
+        raise InvalidInput(
+            f"{text!r} is no scope: write TOOL:KIND=VALUE with {', '.join(_SUBJECTS)}, or the tool"
+            " alone"
+        )
+    return {
+        "tool": tool,
+        "kind": kind,
+        "value": os.path.abspath(value) if kind == "path_prefix" else value,
+    }
 
 
-def _show(state: State, shown: _Shown) -> None:
+def _show(state: CliState, shown: _Shown) -> None:
     out, found = state.out, shown.schedule
     out.line(f"{out.style(found.schedule_id, 'bold')}  {clean(found.name)}: {found.state}")
     quiet = f"{found.quiet.begin}-{found.quiet.end}, then {found.quiet.then}" if found.quiet else ""
@@ -136,7 +187,9 @@ def _show(state: State, shown: _Shown) -> None:
         "quiet": quiet,
         "overlap": found.overlap,
         "missed": found.missed,
-        "may do": ", ".join(f"{each.tool} {each.kind} {each.value}".strip() for each in found.scopes),
+        "may do": ", ".join(
+            f"{each.tool} {each.kind} {each.value}".strip() for each in found.scopes
+        ),
         "else": "is denied" if found.ask == "deny" else "waits for your answer",
         "forecast": _cost(shown.forecast),
     }
@@ -148,13 +201,17 @@ def _show(state: State, shown: _Shown) -> None:
     for firing in shown.firings[:10]:
         run = f"  {firing.run_id}" if firing.run_id else ""
         out.line(
-            f"  fired      {model.shown(firing.due_ms, found.zone)}  {firing.state}{run}  {one_line(firing.note, 80)}".rstrip()
+            f"  fired      {model.shown(firing.due_ms, found.zone)}  {firing.state}{run} "
+            f" {one_line(firing.note, 80)}".rstrip()
         )
 
 
-def _id(state: State, given: str) -> str:
+def _id(state: CliState, given: str) -> str:
     return short_ids.schedule(
-        given, lambda: (each.schedule.schedule_id for each in state.api.get("/v1/schedules", _List).schedules)
+        given,
+        lambda: (
+            each.schedule.schedule_id for each in state.api.get("/v1/schedules", _List).schedules
+        ),
     )
 
 
@@ -174,13 +231,15 @@ def _cost(forecast: _Forecast | None) -> str:
 
 
 def _basis(forecast: _Forecast) -> str:
-    count, whose = (forecast.runs, "by its") if forecast.runs else (forecast.like, "if it is like your")
+    count, whose = (
+        (forecast.runs, "by its") if forecast.runs else (forecast.like, "if it is like your")
+    )
     return f"{whose} last {'run' if count == 1 else f'{count} runs'}"
 
 
 @verb(schedule, "show", help="Show one schedule: next times, forecast, last firings.")
 @click.argument("schedule_id")
-def show(state: State, schedule_id: str) -> None:
+def show(state: CliState, schedule_id: str) -> None:
     shown = state.api.get(f"/v1/schedules/{_id(state, schedule_id)}", _Shown)
     if state.out.as_json:
         state.out.json(shown)
@@ -191,7 +250,7 @@ def show(state: State, schedule_id: str) -> None:
 @verb(schedule, "next", help="Print the next five times of a schedule, or of WHEN, saving nothing.")
 @click.argument("which")
 @click.option("--zone", default="", metavar="ZONE")
-def next_(state: State, which: str, zone: str) -> None:
+def next_(state: CliState, which: str, zone: str) -> None:
     if len(which) == 26 and which.isalnum() and which[:1] == "0":
         which = _id(state, which)
         shown = state.api.get(f"/v1/schedules/{which}", _Shown)
@@ -199,7 +258,9 @@ def next_(state: State, which: str, zone: str) -> None:
         body = {"when": _whole_path(which), "text": "look", **({"zone": zone} if zone else {})}
         shown = state.api.post("/v1/schedules/preview", _Shown, body)
     if state.out.as_json:
-        state.out.json({"when": shown.when, "upcoming": shown.upcoming, "shown": shown.upcoming_shown})
+        state.out.json(
+            {"when": shown.when, "upcoming": shown.upcoming, "shown": shown.upcoming_shown}
+        )
         return
     for each in shown.upcoming_shown:
         state.out.line(each)
@@ -207,7 +268,7 @@ def next_(state: State, which: str, zone: str) -> None:
         state.out.note(f"{shown.when}: not by the clock")
 
 
-def _post(state: State, schedule_id: str, what: str) -> None:
+def _post(state: CliState, schedule_id: str, what: str) -> None:
     shown = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/{what}", _Shown)
     following = f"; next {shown.upcoming_shown[0]}" if shown.upcoming_shown else ""
     state.out.result(shown, f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}")
@@ -215,27 +276,33 @@ def _post(state: State, schedule_id: str, what: str) -> None:
 
 @verb(schedule, "pause", help="Do not fire until it is resumed.")
 @click.argument("schedule_id")
-def pause(state: State, schedule_id: str) -> None:
+def pause(state: CliState, schedule_id: str) -> None:
     _post(state, schedule_id, "pause")
 
 
 @verb(schedule, "resume", help="Fire again from now on.")
 @click.argument("schedule_id")
-def resume(state: State, schedule_id: str) -> None:
+def resume(state: CliState, schedule_id: str) -> None:
     _post(state, schedule_id, "resume")
 
 
 @verb(schedule, "run", help="Fire now.")
 @click.argument("schedule_id")
-def run(state: State, schedule_id: str) -> None:
+def run(state: CliState, schedule_id: str) -> None:
     firing = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/run", Firing)
-    state.out.result(firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it")
+    state.out.result(
+        firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it"
+    )
 
 
-@verb(schedule, "remove", help="Remove a schedule. Runs that are under way go on; its sessions stay.")
+@verb(
+    schedule, "remove", help="Remove a schedule. Runs that are under way go on; its sessions stay."
+)
 @click.argument("schedule_id")
-def remove(state: State, schedule_id: str) -> None:
+def remove(state: CliState, schedule_id: str) -> None:
     import msgspec
 
-    gone = msgspec.json.decode(state.api.delete(f"/v1/schedules/{_id(state, schedule_id)}"), type=Schedule)
+    gone = msgspec.json.decode(
+        state.api.delete(f"/v1/schedules/{_id(state, schedule_id)}"), type=Schedule
+    )
     state.out.result(gone, f"{clean(gone.name)} is removed")

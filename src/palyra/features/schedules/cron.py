@@ -1,7 +1,8 @@
 """Cron expressions: five fields, and which moments they name in a time zone.
 
-The rule: each local time that matches happens once. A time that the clock skips in spring happens at the first valid moment
-after it; a time that the clock shows twice in autumn happens the first time.
+The rule: each local time that matches happens once. A time that the clock skips in spring happens
+at the first valid moment after it; a time that the clock shows twice in autumn happens the first
+time.
 """
 
 from bisect import bisect_left
@@ -14,7 +15,13 @@ from palyra.core.errors import InvalidInput
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of the month", 1, 31), ("month", 1, 12), ("day of the week", 0, 7))
+_FIELDS = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day of the month", 1, 31),
+    ("month", 1, 12),
+    ("day of the week", 0, 7),
+)
 _MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -32,7 +39,9 @@ _LONGEST = 1_000
 
 
 class Cron(Struct, frozen=True):
-    """What matches, as sorted numbers. Sunday is 0. With both days restricted, either is enough, as cron has always had it."""
+    """What matches, as sorted numbers. Sunday is 0. With both days restricted, either is enough, as
+    cron has always had it.
+    """
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -54,11 +63,14 @@ class Cron(Struct, frozen=True):
 def parse(text: str) -> Cron:
     """Read an expression. What is wrong is named with its field."""
     if len(text) > _LONGEST:
-        raise InvalidInput(f"a cron expression may have {_LONGEST} characters, and this one has {len(text)}")
+        raise InvalidInput(
+            f"a cron expression may have {_LONGEST} characters, and this one has {len(text)}"
+        )
     fields = _MACROS.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         raise InvalidInput(
-            f"a cron expression has five fields (minute, hour, day, month, weekday), and {text.strip()!r} has {len(fields)}"
+            "a cron expression has five fields (minute, hour, day, month, weekday), and"
+            f" {text.strip()!r} has {len(fields)}"
         )
     sets = [_field(field, *about) for field, about in zip(fields, _FIELDS, strict=True)]
     cron = Cron(
@@ -91,7 +103,9 @@ def _field(text: str, name: str, least: int, most: int) -> set[int]:
             if dash and name == "day of the week" and high < low and high == 0:
                 high = 7  # fri-sun
         if high < low:
-            raise InvalidInput(f"the {name} {part!r} ends before it begins: write it as two ranges with a comma")
+            raise InvalidInput(
+                f"the {name} {part!r} ends before it begins: write it as two ranges with a comma"
+            )
         found.update(range(low, high + 1, step))
     return found
 
@@ -104,13 +118,20 @@ def _value(text: str, name: str, least: int, most: int) -> int:
 
 
 def _number(text: str, name: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 2) or not least <= int(text) <= most:
-        raise InvalidInput(f"{text!r} is not a {name}: {least} to {most}, a range 1-5, a list 1,3 or a step */2")
+    if (
+        not (text.isascii() and text.isdecimal() and len(text) <= 2)
+        or not least <= int(text) <= most
+    ):
+        raise InvalidInput(
+            f"{text!r} is not a {name}: {least} to {most}, a range 1-5, a list 1,3 or a step */2"
+        )
     return int(text)
 
 
 def next_after(cron: Cron, after_ms: int, zone: ZoneInfo) -> int | None:
-    """The first moment later than `after_ms` that the expression names; None if there is none in our time."""
+    """The first moment later than `after_ms` that the expression names; None if there is none in
+    our time.
+    """
     local = datetime.fromtimestamp(after_ms / 1000, zone).replace(tzinfo=None)
     day, begin = local.date(), (local.hour, local.minute)
     for _ in range(_FARTHEST_DAYS):
@@ -128,11 +149,14 @@ def next_after(cron: Cron, after_ms: int, zone: ZoneInfo) -> int | None:
 
 
 def moment_of(local: datetime, zone: ZoneInfo) -> int:
-    """When a clock on the wall shows this: the first time it does, or the first moment after it if it never does."""
+    """When a clock on the wall shows this: the first time it does, or the first moment after it if
+    it never does.
+    """
     early = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == local:
         return int(early.timestamp()) * 1000
-    # In a gap the offset before it gives a moment behind the change, the offset after it one before the change.
+    # In a gap the offset before it gives a moment behind the change, the offset after it one before
+    # the change.
     low = int(local.replace(tzinfo=zone, fold=1).astimezone(UTC).timestamp())
     high = int(early.timestamp())
     offset = datetime.fromtimestamp(high, zone).utcoffset()

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.api.calls import Answer, Call, Nothing, Upload, ok
+from palyra.api.calls import ApiCall, HttpResponse, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.features.schedules.model import Firing, Schedule
 from palyra.features.schedules.service import NewSchedule, ShownSchedule
@@ -17,43 +17,46 @@ class ScheduleList(Struct, frozen=True):
     schedules: list[ShownSchedule]
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(ScheduleList(await call.parts.schedules.listing(call.principal)))
 
 
-async def add(call: Call[Nothing, NewSchedule]) -> Answer:
+async def add(call: ApiCall[Nothing, NewSchedule]) -> HttpResponse:
     return ok(await call.parts.schedules.add(call.principal, call.body), 201)
 
 
-async def look_ahead(call: Call[Nothing, NewSchedule]) -> Answer:
+async def look_ahead(call: ApiCall[Nothing, NewSchedule]) -> HttpResponse:
     return ok(await call.parts.schedules.preview(call.principal, call.body))
 
 
-async def show(call: Call[Nothing, Nothing]) -> Answer:
+async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.schedules.show(call.principal, call.path["schedule_id"]))
 
 
-async def pause(call: Call[Nothing, Nothing]) -> Answer:
+async def pause(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.schedules.pause(call.principal, call.path["schedule_id"]))
 
 
-async def resume(call: Call[Nothing, Nothing]) -> Answer:
+async def resume(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.schedules.resume(call.principal, call.path["schedule_id"]))
 
 
-async def run(call: Call[Nothing, Nothing]) -> Answer:
+async def run(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.schedules.run(call.principal, call.path["schedule_id"]), 202)
 
 
-async def remove(call: Call[Nothing, Nothing]) -> Answer:
+async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.schedules.remove(call.principal, call.path["schedule_id"]))
 
 
-async def hook(call: Call[Nothing, Upload]) -> Answer:
+async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
     headers = call.headers
     timestamp = headers.get(b"x-palyra-timestamp", b"").decode("latin-1")
     signature = headers.get(b"x-palyra-signature", b"").decode("latin-1")
-    return ok(await call.parts.hooks.call(call.path["schedule_id"], timestamp, signature, call.body.data), 202)
+    return ok(
+        await call.parts.hooks.call(call.path["schedule_id"], timestamp, signature, call.body.data),
+        202,
+    )
 
 
 def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
@@ -61,24 +64,93 @@ def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
 
 
 SCHEDULES: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/schedules", summary="schedules, with their next times and what they may cost", handler=listing,
-          gives=_json(ScheduleList)),
-    Route(method="POST", path="/v1/schedules", summary="save a schedule; a webhook's secret is shown this once", handler=add,
-          scope="operator", body=NewSchedule, gives=_json(ShownSchedule, 201), errors=(404, 409)),
-    Route(method="POST", path="/v1/schedules/preview", summary="what a schedule would be, saving nothing", handler=look_ahead,
-          scope="operator", body=NewSchedule, gives=_json(ShownSchedule), errors=(404,)),
-    Route(method="GET", path=_ONE, summary="one schedule, with what became of its last firings", handler=show,
-          gives=_json(ShownSchedule)),
-    Route(method="DELETE", path=_ONE, summary="remove a schedule; runs that are under way go on", handler=remove, scope="operator",
-          gives=_json(Schedule)),
-    Route(method="POST", path=f"{_ONE}/pause", summary="do not fire until it is resumed", handler=pause, scope="operator",
-          body=Nothing, gives=_json(ShownSchedule), errors=(409,)),
-    Route(method="POST", path=f"{_ONE}/resume", summary="fire again from now on", handler=resume, scope="operator", body=Nothing,
-          gives=_json(ShownSchedule), errors=(409,)),
-    Route(method="POST", path=f"{_ONE}/run", summary="fire now", handler=run, scope="operator", body=Nothing,
-          gives=_json(Firing, 202), errors=(409,)),
-    Route(method="POST", path="/v1/hooks/{schedule_id}", summary="call a webhook, signed", handler=hook, scope=None,
-          takes=Takes(b"*/*", MOST_BYTES), gives=_json(Called, 202), errors=(401, 409),
-          headers=(("x-palyra-timestamp", "seconds since 1970, at most five minutes off"),
-                   ("x-palyra-signature", "`sha256=` and the HMAC-SHA256 of the time stamp, a dot and the body"))),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/schedules",
+        summary="schedules, with their next times and what they may cost",
+        handler=listing,
+        gives=_json(ScheduleList),
+    ),
+    Route(
+        method="POST",
+        path="/v1/schedules",
+        summary="save a schedule; a webhook's secret is shown this once",
+        handler=add,
+        scope="operator",
+        body=NewSchedule,
+        gives=_json(ShownSchedule, 201),
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/v1/schedules/preview",
+        summary="what a schedule would be, saving nothing",
+        handler=look_ahead,
+        scope="operator",
+        body=NewSchedule,
+        gives=_json(ShownSchedule),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path=_ONE,
+        summary="one schedule, with what became of its last firings",
+        handler=show,
+        gives=_json(ShownSchedule),
+    ),
+    Route(
+        method="DELETE",
+        path=_ONE,
+        summary="remove a schedule; runs that are under way go on",
+        handler=remove,
+        scope="operator",
+        gives=_json(Schedule),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/pause",
+        summary="do not fire until it is resumed",
+        handler=pause,
+        scope="operator",
+        body=Nothing,
+        gives=_json(ShownSchedule),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/resume",
+        summary="fire again from now on",
+        handler=resume,
+        scope="operator",
+        body=Nothing,
+        gives=_json(ShownSchedule),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/run",
+        summary="fire now",
+        handler=run,
+        scope="operator",
+        body=Nothing,
+        gives=_json(Firing, 202),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/hooks/{schedule_id}",
+        summary="call a webhook, signed",
+        handler=hook,
+        scope=None,
+        takes=Takes(b"*/*", MOST_BYTES),
+        gives=_json(Called, 202),
+        errors=(401, 409),
+        headers=(
+            ("x-palyra-timestamp", "seconds since 1970, at most five minutes off"),
+            (
+                "x-palyra-signature",
+                "`sha256=` and the HMAC-SHA256 of the time stamp, a dot and the body",
+            ),
+        ),
+    ),
+)

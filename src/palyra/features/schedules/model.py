@@ -1,6 +1,8 @@
-"""What a schedule is: when it fires, what it says then, and what holds if that is not possible at that moment.
+"""What a schedule is: when it fires, what it says then, and what holds if that is not possible at
+that moment.
 
-The rule: when a schedule fires next is a function of the schedule and a moment, and of nothing else.
+The rule: when a schedule fires next is a function of the schedule and a moment, and of nothing
+else.
 """
 
 import re
@@ -21,13 +23,24 @@ MOST_CAUGHT_UP = 3
 GRACE_MS = 5 * 60_000
 MOST_SCOPES = 16
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-_WORDS = {"second": "s", "sec": "s", "minute": "m", "min": "m", "hour": "h", "day": "d", "week": "w"}
+_WORDS = {
+    "second": "s",
+    "sec": "s",
+    "minute": "m",
+    "min": "m",
+    "hour": "h",
+    "day": "d",
+    "week": "w",
+}
 _CLOCK = re.compile(r"(?:at )?(\d{1,2})(?::(\d{2}))? ?(am|pm)?\Z")
-# In a few languages: who says none of these hardly wants a schedule, and one of them is enough to be offered one.
+# In a few languages: who says none of these hardly wants a schedule, and one of them is enough to
+# be offered one.
 _TIMELY = re.compile(
     r"schedul|remind|\bcron\b|\bevery\b|\beach\b|\b(?:daily|hourly|weekly|monthly|weekdays?|tomorrow|tonight|later|morning|evening"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b|\bin \d+ ?(?:m|h|d|min|minutes?|hours?|days?|weeks?)\b|\d{1,2}:\d\d\b"
-    r"|o'clock|webhook|täglich|stündlich|jede[nrs]?\b|morgen|erinner|demain|rappel|chaque|tous les|mañana|recuérd|cada\b",
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b|\bin \d+"
+    r" ?(?:m|h|d|min|minutes?|hours?|days?|weeks?)\b|\d{1,2}:\d\d\b"
+    r"|o'clock|webhook|täglich|stündlich|jede[nrs]?\b|morgen|erinner|demain|rappel|chaque|tous"
+    r" les|mañana|recuérd|cada\b",
     re.IGNORECASE,
 )
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -62,12 +75,16 @@ Trigger = CronTrigger | EveryTrigger | AtTrigger | FileTrigger | HookTrigger
 Overlap = Literal["skip", "queue", "replace"]
 Missed = Literal["skip", "catch_up"]
 ScheduleState = Literal["active", "paused", "done"]
-FiringState = Literal["due", "queued", "started", "done", "failed", "cancelled", "skipped", "missed"]
+FiringState = Literal[
+    "due", "queued", "started", "done", "failed", "cancelled", "skipped", "missed"
+]
 HourMinute = Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
 class Quiet(Struct, frozen=True, forbid_unknown_fields=True, rename={"begin": "from", "end": "to"}):
-    """Hours of every day, in the schedule's time zone, in which it does not fire. `then`: once when they end, or not at all."""
+    """Hours of every day, in the schedule's time zone, in which it does not fire. `then`: once when
+    they end, or not at all.
+    """
 
     begin: HourMinute
     end: HourMinute
@@ -75,7 +92,9 @@ class Quiet(Struct, frozen=True, forbid_unknown_fields=True, rename={"begin": "f
 
 
 class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A saved schedule. `scopes` are what its runs may do without asking; what nobody allowed waits or is denied, as `ask` says."""
+    """A saved schedule. `scopes` are what its runs may do without asking; what nobody allowed waits
+    or is denied, as `ask` says.
+    """
 
     schedule_id: str
     owner: str
@@ -117,11 +136,15 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"{name[:64]!r} is not a time zone: name one as Europe/Vienna or UTC", zone=name[:64]) from None
+        raise InvalidInput(
+            f"{name[:64]!r} is not a time zone: name one as Europe/Vienna or UTC", zone=name[:64]
+        ) from None
 
 
 def next_firing(schedule: Schedule, after_ms: int) -> int:
-    """The first moment later than `after_ms` at which it fires by the clock, quiet hours considered; 0: never."""
+    """The first moment later than `after_ms` at which it fires by the clock, quiet hours
+    considered; 0: never.
+    """
     zone = zone_of(schedule.zone)
     while (moment := _next(schedule.trigger, after_ms, zone)) is not None:
         until_ms = quiet_until(schedule, moment)
@@ -160,15 +183,19 @@ def _parsed(expression: str) -> cron.Cron:
 
 def upcoming(schedule: Schedule, after_ms: int, count: int = 5) -> list[int]:
     found: list[int] = []
-    while len(found) < count and (moment := next_firing(schedule, found[-1] if found else after_ms)):
+    while len(found) < count and (
+        moment := next_firing(schedule, found[-1] if found else after_ms)
+    ):
         found.append(moment)
     return found
 
 
 def due_between(schedule: Schedule, first_ms: int, now_ms: int) -> tuple[list[int], int]:
-    """Return the firings since `first_ms` that are worth making up for, oldest first, and how many there were at least.
+    """Return the firings since `first_ms` that are worth making up for, oldest first, and how many
+    there were at least.
 
-    Those within the grace were not missed, only late: all of them count, and the last few of those before.
+    Those within the grace were not missed, only late: all of them count, and the last few of those
+    before.
     """
     kept: list[int] = []
     late: list[int] = []
@@ -204,16 +231,15 @@ def quiet_until(schedule: Schedule, moment_ms: int) -> int:
 
 
 def speaks_of_time(text: str) -> bool:
-    """Whether something that is said could be about a schedule. Only the beginning of a long text is looked at."""
+    """Whether something that is said could be about a schedule. Only the beginning of a long text
+    is looked at.
+    """
     return _TIMELY.search(text, 0, 4_000) is not None
 
 
-# --- reading what a person writes -------------------------------------------------------------------------------------
-
-
 def parse_when(text: str, now_ms: int, zone: ZoneInfo) -> Trigger:
-    """Words for a trigger: `0 9 * * 1-5`, `every 2h`, `every monday at 8:30`, `daily at 9`, `at 2027-01-31 09:00`, `in 20m`,
-    `file PATH`, `webhook`.
+    """Words for a trigger: `0 9 * * 1-5`, `every 2h`, `every monday at 8:30`, `daily at 9`, `at
+    2027-01-31 09:00`, `in 20m`, `file PATH`, `webhook`.
     """
     said = " ".join(text.split())
     words = said.lower()
@@ -238,8 +264,14 @@ def _cron(expression: str) -> CronTrigger:
 
 
 def _every(words: str, now_ms: int, said: str) -> Trigger:
-    rest = {"daily": "day", "weekdays": "weekday", "hourly": "hour", "weekly": "monday"}.get(words.split(" ")[0] if words else "")
-    rest = f"{rest}{words[len(words.split(' ')[0]) :]}" if rest else words.removeprefix("every ").removeprefix("each ")
+    rest = {"daily": "day", "weekdays": "weekday", "hourly": "hour", "weekly": "monday"}.get(
+        words.split(" ")[0] if words else ""
+    )
+    rest = (
+        f"{rest}{words[len(words.split(' ')[0]) :]}"
+        if rest
+        else words.removeprefix("every ").removeprefix("each ")
+    )
     day, _, clock = rest.partition(" ")
     days = {"day": "*", "weekday": "1-5", "weekend": "0,6", "morning": "*", "evening": "*"}
     days |= {name: str(number) for number, name in enumerate(_DAYS)}
@@ -248,7 +280,9 @@ def _every(words: str, now_ms: int, said: str) -> Trigger:
         return CronTrigger(f"{minute} {hour} * * {days[day.rstrip('s')]}")
     every_ms = _duration(rest, said)
     if every_ms < SHORTEST_EVERY_MS:
-        raise InvalidInput(f"{said!r} is too often: once a minute is the most", least_ms=SHORTEST_EVERY_MS)
+        raise InvalidInput(
+            f"{said!r} is too often: once a minute is the most", least_ms=SHORTEST_EVERY_MS
+        )
     return EveryTrigger(every_ms, now_ms)
 
 
@@ -282,8 +316,9 @@ def _instant(text: str, zone: ZoneInfo) -> int:
 
 def _unclear(said: str) -> InvalidInput:
     return InvalidInput(
-        f"{said[:80]!r} is no time for a schedule: write `every 2h`, `every day at 9:00`, `weekdays at 8:30`, "
-        "`at 2027-01-31 09:00`, `in 20m`, five cron fields as `0 9 * * 1-5`, `file PATH` or `webhook`"
+        f"{said[:80]!r} is no time for a schedule: write `every 2h`, `every day at 9:00`, `weekdays"
+        " at 8:30`, `at 2027-01-31 09:00`, `in 20m`, five cron fields as `0 9 * * 1-5`, `file"
+        " PATH` or `webhook`"
     )
 
 

@@ -1,4 +1,6 @@
-"""Schedules and their firings as rows. A firing is a row before it is a run: the pair of schedule and due time exists once."""
+"""Schedules and their firings as rows. A firing is a row before it is a run: the pair of schedule
+and due time exists once.
+"""
 
 from typing import Any
 
@@ -19,8 +21,10 @@ def _schedule(row: tuple[Any, ...]) -> Schedule:
 
 def save(tx: Tx, schedule: Schedule) -> None:
     tx.run(
-        """INSERT INTO schedules (schedule_id, owner, state, next_ms, body) VALUES (:id, :owner, :state, :next_ms, :body)
-        ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, next_ms = excluded.next_ms, body = excluded.body""",
+        """INSERT INTO schedules (schedule_id, owner, state, next_ms, body) VALUES (:id, :owner,
+        :state, :next_ms, :body)
+        ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, next_ms = excluded.next_ms,
+        body = excluded.body""",
         id=schedule.schedule_id,
         owner=schedule.owner,
         state=schedule.state,
@@ -37,7 +41,10 @@ def find(tx: Tx, schedule_id: str) -> Schedule | None:
 def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:
     found = find(tx, schedule_id)
     if found is None:
-        raise NotFound(f"there is no schedule {schedule_id}: `palyra schedule list` shows those there are", schedule_id=schedule_id)
+        raise NotFound(
+            f"there is no schedule {schedule_id}: `palyra schedule list` shows those there are",
+            schedule_id=schedule_id,
+        )
     if found.owner != owner:
         raise Forbidden("this schedule belongs to someone else", schedule_id=schedule_id)
     return found
@@ -46,7 +53,8 @@ def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:
 def listing(tx: Tx, owner: str = "", limit: int = 10_000) -> list[Schedule]:
     """Oldest first; of everybody if no owner is named."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM schedules WHERE (:owner = '' OR owner = :owner) ORDER BY schedule_id LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM schedules WHERE (:owner = '' OR owner = :owner) ORDER BY"
+        " schedule_id LIMIT :limit",
         owner=owner,
         limit=limit,
     )
@@ -63,15 +71,19 @@ def remove(tx: Tx, schedule_id: str) -> None:
         tx.run(f"DELETE FROM {table} WHERE schedule_id = :id", id=schedule_id)
 
 
-# --- firings ----------------------------------------------------------------------------------------------------------
-
-
 def _firing(row: tuple[Any, ...]) -> Firing:
     return Firing(**dict(zip(Firing.__struct_fields__, row, strict=True)))
 
 
 def add_firing(
-    tx: Tx, schedule_id: str, due_ms: int, state: FiringState, note: str = "", *, artifact: str = "", session_id: str = ""
+    tx: Tx,
+    schedule_id: str,
+    due_ms: int,
+    state: FiringState,
+    note: str = "",
+    *,
+    artifact: str = "",
+    session_id: str = "",
 ) -> bool:
     """Whether it is new. A firing that is known is left as it is, whoever asks again."""
     row = tx.one(
@@ -90,14 +102,25 @@ def add_firing(
 
 
 def set_firing(
-    tx: Tx, schedule_id: str, due_ms: int, state: FiringState, *, run_id: str = "", session_id: str = "", note: str = ""
+    tx: Tx,
+    schedule_id: str,
+    due_ms: int,
+    state: FiringState,
+    *,
+    run_id: str = "",
+    session_id: str = "",
+    note: str = "",
 ) -> None:
-    """Say what became of a firing. One that has ended, because its run was so quick, does not start any more."""
+    """Say what became of a firing. One that has ended, because its run was so quick, does not start
+    any more.
+    """
     tx.run(
-        """UPDATE firings SET state = :state, updated_ms = :now, note = CASE WHEN :note = '' THEN note ELSE :note END,
+        """UPDATE firings SET state = :state, updated_ms = :now, note = CASE WHEN :note = '' THEN
+        note ELSE :note END,
             run_id = CASE WHEN :run_id = '' THEN run_id ELSE :run_id END,
             session_id = CASE WHEN :session_id = '' THEN session_id ELSE :session_id END
-        WHERE schedule_id = :id AND due_ms = :due AND (:state <> 'started' OR state IN ('due', 'queued'))""",
+        WHERE schedule_id = :id AND due_ms = :due AND (:state <> 'started' OR state IN ('due',
+        'queued'))""",
         id=schedule_id,
         due=due_ms,
         state=state,
@@ -109,11 +132,20 @@ def set_firing(
 
 
 def has_firing(tx: Tx, schedule_id: str, due_ms: int) -> bool:
-    return tx.one("SELECT 1 FROM firings WHERE schedule_id = :id AND due_ms = :due", id=schedule_id, due=due_ms) is not None
+    return (
+        tx.one(
+            "SELECT 1 FROM firings WHERE schedule_id = :id AND due_ms = :due",
+            id=schedule_id,
+            due=due_ms,
+        )
+        is not None
+    )
 
 
 def firing_of_run(tx: Tx, run_id: str) -> Firing | None:
-    row = tx.one(f"SELECT {_FIRING} FROM firings WHERE run_id = :run_id AND run_id <> ''", run_id=run_id)
+    row = tx.one(
+        f"SELECT {_FIRING} FROM firings WHERE run_id = :run_id AND run_id <> ''", run_id=run_id
+    )
     return _firing(row) if row else None
 
 
@@ -130,15 +162,20 @@ def open_firings(tx: Tx, schedule_id: str = "") -> list[Firing]:
 def firings(tx: Tx, schedule_id: str, limit: int = 20) -> list[Firing]:
     """Newest first."""
     rows = tx.all(
-        f"SELECT {_FIRING} FROM firings WHERE schedule_id = :id ORDER BY due_ms DESC LIMIT :limit", id=schedule_id, limit=limit
+        f"SELECT {_FIRING} FROM firings WHERE schedule_id = :id ORDER BY due_ms DESC LIMIT :limit",
+        id=schedule_id,
+        limit=limit,
     )
     return [_firing(row) for row in rows]
 
 
 def newest_firings(tx: Tx, owner: str) -> dict[str, Firing]:
-    """The newest of each of an owner's schedules, by the schedule: one question, however many there are."""
+    """The newest of each of an owner's schedules, by the schedule: one question, however many there
+    are.
+    """
     rows = tx.all(
-        f"""SELECT {_FIRING} FROM firings f WHERE schedule_id IN (SELECT schedule_id FROM schedules WHERE owner = :owner)
+        f"""SELECT {_FIRING} FROM firings f WHERE schedule_id IN (SELECT schedule_id FROM schedules
+        WHERE owner = :owner)
             AND due_ms = (SELECT max(due_ms) FROM firings WHERE schedule_id = f.schedule_id)""",
         owner=owner,
     )
@@ -148,14 +185,13 @@ def newest_firings(tx: Tx, owner: str) -> dict[str, Firing]:
 def forget_firings(tx: Tx, schedule_id: str, keep: int) -> None:
     """Keep the newest so many that are over."""
     tx.run(
-        f"""DELETE FROM firings WHERE schedule_id = :id AND state NOT IN {_OPEN} AND due_ms < (SELECT min(due_ms) FROM
-            (SELECT due_ms FROM firings WHERE schedule_id = :id ORDER BY due_ms DESC LIMIT :keep))""",
+        f"""DELETE FROM firings WHERE schedule_id = :id AND state NOT IN {_OPEN} AND due_ms <
+        (SELECT min(due_ms) FROM
+            (SELECT due_ms FROM firings WHERE schedule_id = :id ORDER BY due_ms DESC LIMIT
+            :keep))""",
         id=schedule_id,
         keep=keep,
     )
-
-
-# --- webhooks ---------------------------------------------------------------------------------------------------------
 
 
 def was_called(tx: Tx, schedule_id: str, signature: bytes) -> bool:

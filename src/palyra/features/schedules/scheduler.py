@@ -1,7 +1,9 @@
-"""Firing schedules: each firing is a run with the origin `scheduled`, submitted like any other, once.
+"""Firing schedules: each firing is a run with the origin `scheduled`, submitted like any other,
+once.
 
-It has no timer of its own. When a schedule is due is a task in the queue, and each step on the way can be taken again: the firing
-is a row, its run has an id that is made from it, and a submission with a known id is the one that was made before.
+It has no timer of its own. When a schedule is due is a task in the queue, and each step on the way
+can be taken again: the firing is a row, its run has an id that is made from it, and a submission
+with a known id is the one that was made before.
 """
 
 import asyncio
@@ -10,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 
 from palyra.agent import durable_write
-from palyra.agent.approvals import Answer, Answers
-from palyra.agent.gateway import Gateway, Said, Submission
+from palyra.agent.approvals import Answer, ApprovalService
+from palyra.agent.gateway import Gateway, InputOrigin, Submission
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.events import ApprovalRequested, RunFailed
@@ -35,7 +37,13 @@ _ALWAYS = 1 << 30
 
 class Scheduler:
     def __init__(
-        self, db: Database, queue: Tasks, gateway: Gateway, sessions: Sessions, answers: Answers, notices: Notices
+        self,
+        db: Database,
+        queue: Tasks,
+        gateway: Gateway,
+        sessions: Sessions,
+        answers: ApprovalService,
+        notices: Notices,
     ) -> None:
         self._db = db
         self._queue = queue
@@ -43,7 +51,8 @@ class Scheduler:
         self._sessions = sessions
         self._answers = answers
         self._notices = notices
-        # Runs of schedules that have not ended, and those of them whose questions are answered with no.
+        # Runs of schedules that have not ended, and those of them whose questions are answered with
+        # no.
         self._open: set[str] = set()
         self._denying: set[str] = set()
         self._beside: set[asyncio.Task[str]] = set()
@@ -59,10 +68,10 @@ class Scheduler:
         for firing, schedule in await self._db.write(steps.recover):
             self._watch(firing.run_id, schedule)
             if schedule.ask == "deny":
-                for approval in await self._db.read(partial(approvals.pending_of_run, run_id=firing.run_id)):
+                for approval in await self._db.read(
+                    partial(approvals.pending_of_run, run_id=firing.run_id)
+                ):
                     self._say_no(approval.approval_id)
-
-    # --- firing -------------------------------------------------------------------------------------------------------
 
     async def _fire(self, task: Task) -> Step | None:
         schedule_id = str(task.payload["schedule_id"])
@@ -86,7 +95,9 @@ class Scheduler:
             return
         if before.busy and schedule.overlap == "replace":
             for run in before.busy:
-                await self._gateway.cancel(run.principal, run.run_id, "replaced by the next firing of its schedule")
+                await self._gateway.cancel(
+                    run.principal, run.run_id, "replaced by the next firing of its schedule"
+                )
         elif before.busy:
             await self._wait_or_skip(schedule, firing, before)
             return
@@ -108,9 +119,15 @@ class Scheduler:
             return
         caught_up = firing.note.startswith("caught up")
         if caught_up or (schedule.overlap == "queue" and not before.queued):
-            await self._mark(firing, "queued", note=firing.note or "the run before it has not ended")
+            await self._mark(
+                firing, "queued", note=firing.note or "the run before it has not ended"
+            )
         else:
-            why = "one waits already" if schedule.overlap == "queue" else "the run before it has not ended"
+            why = (
+                "one waits already"
+                if schedule.overlap == "queue"
+                else "the run before it has not ended"
+            )
             await self._mark(firing, "skipped", note=why)
 
     async def _session(self, schedule: Schedule, firing: Firing) -> Session:
@@ -118,25 +135,34 @@ class Scheduler:
             session = await self._sessions.get(schedule.owner, firing.session_id)
         else:
             session = await self.session_for(schedule, firing.due_ms)
-        await self._db.write(partial(steps.prepare, schedule=schedule, firing=firing, session_id=session.session_id))
+        await self._db.write(
+            partial(steps.prepare, schedule=schedule, firing=firing, session_id=session.session_id)
+        )
         return session
 
     async def session_for(self, schedule: Schedule, due_ms: int) -> Session:
-        """Its own, or one for this firing: if that is wanted, or its own has been put away meanwhile."""
+        """Its own, or one for this firing: if that is wanted, or its own has been put away
+        meanwhile.
+        """
         key = f"schedule:{schedule.schedule_id}"
         for each in (f"{key}:{due_ms}",) if schedule.fresh else (key, f"{key}:{due_ms}"):
             wanted = Resolve(key=each, title=as_line(schedule.name), workspace=schedule.workspace)
-            # Who is no user of the daemon sees no folder but the one they were given, and perhaps none.
+            # Who is no user of the daemon sees no folder but the one they were given, and perhaps
+            # none.
             folder = None if schedule.owner.startswith("user:") else schedule.workspace
             session, _ = await self._sessions.find_or_create(schedule.owner, wanted, folder=folder)
             if not session.archived:
                 break
         return session
 
-    async def _submit(self, schedule: Schedule, firing: Firing, session: Session, run_id: str) -> None:
+    async def _submit(
+        self, schedule: Schedule, firing: Firing, session: Session, run_id: str
+    ) -> None:
         attached = (Attaching(artifact=firing.artifact, name="webhook"),) if firing.artifact else ()
         brought: Label = untrusted(f"webhook:{schedule.schedule_id}") if firing.artifact else CLEAN
-        submission = Submission(text=schedule.text, run_id=run_id, model=schedule.model, attachments=attached)
+        submission = Submission(
+            text=schedule.text, run_id=run_id, model=schedule.model, attachments=attached
+        )
         await self._gateway.submit(
             schedule.owner,
             session.session_id,
@@ -144,10 +170,18 @@ class Scheduler:
             origin="scheduled",
             schedule_id=schedule.schedule_id,
             brought=merge(brought, schedule.label),
-            said=Said(label=schedule.label),
+            said=InputOrigin(label=schedule.label),
         )
 
-    async def _mark(self, firing: Firing, state: FiringState, *, run_id: str = "", session_id: str = "", note: str = "") -> None:
+    async def _mark(
+        self,
+        firing: Firing,
+        state: FiringState,
+        *,
+        run_id: str = "",
+        session_id: str = "",
+        note: str = "",
+    ) -> None:
         step = partial(
             rows.set_firing,
             schedule_id=firing.schedule_id,
@@ -162,15 +196,15 @@ class Scheduler:
     async def _failed(self, schedule: Schedule, firing: Firing, why: str) -> None:
         log.warning("schedule %s could not fire: %s", schedule.schedule_id, why)
         text = f"{schedule.name} could not begin: {why}"
-        tell = self._notices.telling("schedule", _key(firing), text, _page(schedule.schedule_id), to=schedule.owner)
+        tell = self._notices.telling(
+            "schedule", _key(firing), text, _page(schedule.schedule_id), to=schedule.owner
+        )
 
         def step(tx: Tx) -> None:
             rows.set_firing(tx, firing.schedule_id, firing.due_ms, "failed", note=why)
             tell(tx)
 
         await self._db.write(step)
-
-    # --- what follows -------------------------------------------------------------------------------------------------
 
     def _watch(self, run_id: str, schedule: Schedule) -> None:
         self._open.add(run_id)
@@ -182,7 +216,15 @@ class Scheduler:
         if run_id in self._open:
             self._open.discard(run_id)
             self._denying.discard(run_id)
-            self._enqueue(partial(tasks.enqueue, kind=steps.ENDED, payload={"run_id": run_id}, key=run_id, again=True))
+            self._enqueue(
+                partial(
+                    tasks.enqueue,
+                    kind=steps.ENDED,
+                    payload={"run_id": run_id},
+                    key=run_id,
+                    again=True,
+                )
+            )
 
     async def _after(self, task: Task) -> Step | None:
         run_id = str(task.payload["run_id"])
@@ -197,19 +239,33 @@ class Scheduler:
             found = steps.ended(tx, run_id)
             if found is not None and found[1].state == "failed":
                 end = runs.ending(tx, run_id)
-                text = f"{name} failed: {end.message if isinstance(end, RunFailed) else found[1].reason}"
-                self._notices.telling("schedule", _key(looked), text, _page(looked.schedule_id), to=owner)(tx)
+                text = (
+                    f"{name} failed:"
+                    f" {end.message if isinstance(end, RunFailed) else found[1].reason}"
+                )
+                self._notices.telling(
+                    "schedule", _key(looked), text, _page(looked.schedule_id), to=owner
+                )(tx)
 
         return step
 
     def on_commit(self, appended: list[Appended]) -> None:
-        """Told of everything that was committed: a question of a run that is not to ask anybody is answered with no."""
+        """Told of everything that was committed: a question of a run that is not to ask anybody is
+        answered with no.
+        """
         for entry in appended if self._denying else ():
             if isinstance(entry.event, ApprovalRequested) and entry.run_id in self._denying:
                 self._say_no(entry.event.approval_id)
 
     def _say_no(self, approval_id: str) -> None:
-        self._enqueue(partial(tasks.enqueue, kind=steps.DENY, payload={"approval_id": approval_id}, key=approval_id))
+        self._enqueue(
+            partial(
+                tasks.enqueue,
+                kind=steps.DENY,
+                payload={"approval_id": approval_id},
+                key=approval_id,
+            )
+        )
 
     def _enqueue(self, step: Callable[[Tx], str]) -> None:
         """However long the store refuses it: nobody else would, before the next start."""
@@ -218,7 +274,9 @@ class Scheduler:
     def _enqueued(self, step: Callable[[Tx], str], done: "asyncio.Future[str]") -> None:
         if done.cancelled() or not isinstance(done.exception(), Unavailable) or self._db.closed:
             return
-        task = asyncio.create_task(durable_write.insist(self._db, step, "what follows from a schedule's run"))
+        task = asyncio.create_task(
+            durable_write.write_until_stored(self._db, step, "what follows from a schedule's run")
+        )
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
@@ -227,7 +285,10 @@ class Scheduler:
         approval = await self._db.read(partial(approvals.find, approval_id=approval_id))
         if approval is None:
             return
-        no = Answer(decision="deny", reason="this schedule may only do what was approved beforehand: go on without it")
+        no = Answer(
+            decision="deny",
+            reason="this schedule may only do what was approved beforehand: go on without it",
+        )
         try:
             await self._answers.answer(approval.owner, approval_id, no, "schedule")
         except (Conflict, NotFound):
@@ -241,7 +302,11 @@ class Scheduler:
 
 def _waiting(tx: Tx, schedule_id: str) -> list[Firing]:
     """Firings whose time has come and that have no run yet, oldest first."""
-    return [each for each in rows.open_firings(tx, schedule_id) if each.state != "started" and each.due_ms <= tx.now_ms]
+    return [
+        each
+        for each in rows.open_firings(tx, schedule_id)
+        if each.state != "started" and each.due_ms <= tx.now_ms
+    ]
 
 
 def _plan(tx: Tx, schedule_id: str) -> None:

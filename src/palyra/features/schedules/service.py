@@ -1,7 +1,8 @@
-"""What a person does with schedules: look ahead, save, list, pause, resume, remove, fire. Each change is one step with its record.
+"""What a person does with schedules: look ahead, save, list, pause, resume, remove, fire. Each
+change is one step with its record.
 
-The rule: a schedule acts in the name of who saved it, and may do without asking only what they named. A permission answers what
-policy asks; what policy denies stays denied.
+The rule: a schedule acts in the name of who saved it, and may do without asking only what they
+named. A permission answers what policy asks; what policy denies stays denied.
 """
 
 import secrets
@@ -25,7 +26,16 @@ from palyra.features.budgets import forecasts
 from palyra.features.budgets.forecasts import RunForecast
 from palyra.features.schedules import model as schedules_model
 from palyra.features.schedules import rows, steps
-from palyra.features.schedules.model import AtTrigger, FileTrigger, Firing, HookTrigger, Missed, Overlap, Quiet, Schedule
+from palyra.features.schedules.model import (
+    AtTrigger,
+    FileTrigger,
+    Firing,
+    HookTrigger,
+    Missed,
+    Overlap,
+    Quiet,
+    Schedule,
+)
 from palyra.features.vault.rules import NewSecret
 from palyra.features.vault.service import Vault
 from palyra.store import approvals, tape, tasks, usage
@@ -45,8 +55,12 @@ _COUNTED_IN_LIST = 40
 _SHOWN_FIRINGS = 20
 
 
-class NewSchedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`when`: `every 2h`, `weekdays at 8:30`, `0 9 * * 1-5`, `at 2027-01-31 09:00`, `in 20m`, `file PATH` or `webhook`."""
+class NewSchedule(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """`when`: `every 2h`, `weekdays at 8:30`, `0 9 * * 1-5`, `at 2027-01-31 09:00`, `in 20m`, `file
+    PATH` or `webhook`.
+    """
 
     text: Annotated[str, Meta(min_length=1, max_length=32_000)]
     when: Annotated[str, Meta(min_length=1, max_length=1_000)]
@@ -64,11 +78,11 @@ class NewSchedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     fresh: bool = False
 
 
-class Forecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScheduleForecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What it may cost, from its last runs: `runs` of them were looked at.
 
-    One that has not run yet is taken to be like other runs of its owner: then `like` says how many were looked at. Without either
-    nothing is known.
+    One that has not run yet is taken to be like other runs of its owner: then `like` says how many
+    were looked at. Without either nothing is known.
     """
 
     firings_a_month: int
@@ -80,13 +94,15 @@ class Forecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ShownSchedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A schedule with what comes: when it fires, in words; the next five times; what that may cost; what happened last."""
+    """A schedule with what comes: when it fires, in words; the next five times; what that may cost;
+    what happened last.
+    """
 
     schedule: Schedule
     when: str
     upcoming: tuple[int, ...] = ()
     upcoming_shown: tuple[str, ...] = ()
-    forecast: Forecast | None = None
+    forecast: ScheduleForecast | None = None
     firings: tuple[Firing, ...] = ()
     # Of a webhook, shown this once: the secret that calls are signed with.
     secret: str = ""
@@ -116,8 +132,6 @@ class Schedules:
         # Told when a schedule has come, gone or changed its state.
         self.on_change: list[Callable[[], None]] = []
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     def look_ahead(self, principal: str, new: NewSchedule) -> ShownSchedule:
         """What a schedule would be, saving nothing. What is wrong with it is said."""
         return self._shown(self._made(principal, new, self._clock.new_id()))
@@ -127,7 +141,9 @@ class Schedules:
         return await self._estimated(self.look_ahead(principal, new))
 
     async def _estimated(self, shown: ShownSchedule) -> ShownSchedule:
-        """One that has not run yet with what it may cost all the same: people want to know that before they save it."""
+        """One that has not run yet with what it may cost all the same: people want to know that
+        before they save it.
+        """
         forecast, owner = shown.forecast, shown.schedule.owner
         if forecast is None or forecast.runs:
             return shown
@@ -137,13 +153,22 @@ class Schedules:
 
     async def listing(self, principal: str) -> list[ShownSchedule]:
         def query(tx: Tx) -> tuple[list[Schedule], dict[str, Firing], dict[str, list[RunUse]]]:
-            return rows.listing(tx, principal), rows.newest_firings(tx, principal), usage.of_schedules(tx, principal)
+            return (
+                rows.listing(tx, principal),
+                rows.newest_firings(tx, principal),
+                usage.of_schedules(tx, principal),
+            )
 
         found, newest, used = await self._db.read(query)
 
         def shown(each: Schedule) -> ShownSchedule:
             last = newest.get(each.schedule_id)
-            return self._shown(each, [last] if last else [], used.get(each.schedule_id, ()), counted=_COUNTED_IN_LIST)
+            return self._shown(
+                each,
+                [last] if last else [],
+                used.get(each.schedule_id, ()),
+                counted=_COUNTED_IN_LIST,
+            )
 
         # Looking ahead is arithmetic, and for a thousand schedules it is much of it.
         return await everyday.do(lambda: [shown(each) for each in found])
@@ -157,12 +182,19 @@ class Schedules:
         return await self._estimated(self._shown(*await self._db.read(query)))
 
     def _shown(
-        self, schedule: Schedule, firings: Sequence[Firing] = (), used: Sequence[RunUse] = (), *, counted: int = _COUNTED
+        self,
+        schedule: Schedule,
+        firings: Sequence[Firing] = (),
+        used: Sequence[RunUse] = (),
+        *,
+        counted: int = _COUNTED,
     ) -> ShownSchedule:
         now_ms = self._clock.now_ms()
         # What is due and not yet begun is what comes next.
         after_ms = min(now_ms, schedule.next_ms - 1) if schedule.next_ms else now_ms
-        upcoming = schedules_model.upcoming(schedule, after_ms) if schedule.state == "active" else []
+        upcoming = (
+            schedules_model.upcoming(schedule, after_ms) if schedule.state == "active" else []
+        )
         return ShownSchedule(
             schedule=schedule,
             when=schedules_model.in_words(schedule.trigger, schedule.zone),
@@ -172,20 +204,27 @@ class Schedules:
             firings=tuple(firings),
         )
 
-    # --- changing -----------------------------------------------------------------------------------------------------
-
-    async def add(self, principal: str, new: NewSchedule, schedule_id: str = "", *, label: Label = CLEAN) -> ShownSchedule:
-        """Save a schedule. With an id this is idempotent: the schedule that has it is that one. `label`: of its words."""
+    async def add(
+        self, principal: str, new: NewSchedule, schedule_id: str = "", *, label: Label = CLEAN
+    ) -> ShownSchedule:
+        """Save a schedule. With an id this is idempotent: the schedule that has it is that one.
+        `label`: of its words.
+        """
         if schedule_id:
             known = await self._db.read(partial(rows.find, schedule_id=schedule_id))
             if known is not None and known.owner == principal:
                 return self._shown(known)
         new = replace(new, text=await self._redactor.redacted(new.text))
-        schedule = replace(self._made(principal, new, schedule_id or self._clock.new_id()), label=label)
+        schedule = replace(
+            self._made(principal, new, schedule_id or self._clock.new_id()), label=label
+        )
         secret = ""
         if isinstance(schedule.trigger, HookTrigger):
             secret = secrets.token_urlsafe(32)
-            await self._vault.put(principal, NewSecret(name=hook_secret(schedule.schedule_id), value=secret, tools=(HOOK_TOOL,)))
+            await self._vault.put(
+                principal,
+                NewSecret(name=hook_secret(schedule.schedule_id), value=secret, tools=(HOOK_TOOL,)),
+            )
 
         def step(tx: Tx) -> None:
             if rows.count(tx, principal) >= MOST:
@@ -204,17 +243,26 @@ class Schedules:
         return await self._move(principal, schedule_id, "paused")
 
     async def resume(self, principal: str, schedule_id: str) -> ShownSchedule:
-        """It fires again from now on; what would have been meanwhile was not missed but not wanted."""
+        """It fires again from now on; what would have been meanwhile was not missed but not
+        wanted.
+        """
         return await self._move(principal, schedule_id, "resumed")
 
-    async def _move(self, principal: str, schedule_id: str, action: Literal["paused", "resumed"]) -> ShownSchedule:
+    async def _move(
+        self, principal: str, schedule_id: str, action: Literal["paused", "resumed"]
+    ) -> ShownSchedule:
         def step(tx: Tx) -> Schedule:
             found = rows.get(tx, schedule_id, principal)
             wanted = "active" if action == "paused" else "paused"
             if found.state != wanted:
                 raise Conflict(f"this schedule is {found.state}, not {wanted}", state=found.state)
             next_ms = schedules_model.next_firing(found, tx.now_ms) if action == "resumed" else 0
-            changed = replace(found, state="paused" if action == "paused" else "active", next_ms=next_ms, updated_ms=tx.now_ms)
+            changed = replace(
+                found,
+                state="paused" if action == "paused" else "active",
+                next_ms=next_ms,
+                updated_ms=tx.now_ms,
+            )
             if action == "resumed" and isinstance(found.trigger, AtTrigger) and not next_ms:
                 changed = replace(changed, state="done")
             rows.save(tx, changed)
@@ -227,12 +275,22 @@ class Schedules:
         return self._shown(changed)
 
     async def remove(self, principal: str, schedule_id: str) -> Schedule:
-        """It is gone, with what was approved for it. Runs of it that are under way go on, and its sessions stay."""
+        """It is gone, with what was approved for it. Runs of it that are under way go on, and its
+        sessions stay.
+        """
 
         def step(tx: Tx) -> Schedule:
             found = rows.get(tx, schedule_id, principal)
-            sessions = {each.session_id for each in rows.firings(tx, schedule_id, steps.KEPT_FIRINGS * 2) if each.session_id}
-            held = {each.approval_id for session in sessions for each in approvals.grants_for(tx, principal, session)}
+            sessions = {
+                each.session_id
+                for each in rows.firings(tx, schedule_id, steps.KEPT_FIRINGS * 2)
+                if each.session_id
+            }
+            held = {
+                each.approval_id
+                for session in sessions
+                for each in approvals.grants_for(tx, principal, session)
+            }
             for session_id in sessions:
                 for grant_id in steps.grant_ids(found, session_id):
                     if grant_id in held:
@@ -265,13 +323,14 @@ class Schedules:
         for tell in self.on_change:
             tell()
 
-    # --- making -------------------------------------------------------------------------------------------------------
-
     def _made(self, principal: str, new: NewSchedule, schedule_id: str) -> Schedule:
         now_ms = self._clock.now_ms()
         zone = new.zone or self._zone
         if len(new.text.encode()) > _LONGEST_TEXT:
-            raise InvalidInput(f"a schedule's text may have {_LONGEST_TEXT} bytes: put more into a file and name it")
+            raise InvalidInput(
+                f"a schedule's text may have {_LONGEST_TEXT} bytes: put more into a file and"
+                " name it"
+            )
         text = self._redactor.redact(new.text)
         if not text.strip():
             raise InvalidInput("a schedule needs something to say when it fires")
@@ -310,20 +369,32 @@ class Schedules:
     def _watchable(self, given: str) -> str:
         path = Path(given).expanduser()
         if not path.is_absolute() or not path.exists():
-            raise InvalidInput(f"{given!r} cannot be watched: name an existing file or folder by its whole path")
+            raise InvalidInput(
+                f"{given!r} cannot be watched: name an existing file or folder by its whole path"
+            )
         resolved = str(path.resolve())
         if resolved == "/" or any(
-            f"{resolved}/".startswith(f"{root}/") or root.startswith(f"{resolved}/") for root in self._forbidden
+            f"{resolved}/".startswith(f"{root}/") or root.startswith(f"{resolved}/")
+            for root in self._forbidden
         ):
-            raise InvalidInput(f"{given!r} cannot be watched: it contains or lies in the daemon's own folder, or is too wide")
+            raise InvalidInput(
+                f"{given!r} cannot be watched: it contains or lies in the daemon's own folder, or"
+                " is too wide"
+            )
         return resolved
 
     def _check_scope(self, subject: Subject) -> None:
         known = {spec.name for spec in self._catalogue.specs()}
         if subject.tool not in known:
-            raise InvalidInput(f"there is no tool {subject.tool!r} to approve: `palyra status` lists the tools", tool=subject.tool)
+            raise InvalidInput(
+                f"there is no tool {subject.tool!r} to approve: `palyra status` lists the tools",
+                tool=subject.tool,
+            )
         if (subject.kind == "tool") == bool(subject.value):
-            raise InvalidInput("a scope is `tool`, or a path_prefix, program, command or host with its value", kind=subject.kind)
+            raise InvalidInput(
+                "a scope is `tool`, or a path_prefix, program, command or host with its value",
+                kind=subject.kind,
+            )
         if self._redactor.redact(subject.value) != subject.value:
             raise InvalidInput("a scope must not contain a secret")
 
@@ -332,8 +403,8 @@ def hook_secret(schedule_id: str) -> str:
     return f"schedule-hook-{schedule_id}"
 
 
-def _forecast(found: RunForecast) -> Forecast:
-    return Forecast(
+def _forecast(found: RunForecast) -> ScheduleForecast:
+    return ScheduleForecast(
         firings_a_month=found.times,
         runs=found.runs,
         tokens_a_run=found.tokens,
@@ -347,11 +418,19 @@ def _a_month(schedule: Schedule, now_ms: int, most: int) -> int:
     if schedule.state != "active":
         return 0
     count, moment = 0, now_ms
-    while count < most and (following := schedules_model.next_firing(schedule, moment)) and following <= now_ms + _MONTH_MS:
+    while (
+        count < most
+        and (following := schedules_model.next_firing(schedule, moment))
+        and following <= now_ms + _MONTH_MS
+    ):
         count, moment = count + 1, following
     return count if count < most else count * _MONTH_MS // (moment - now_ms)
 
 
-def _record(tx: Tx, principal: str, action: str, schedule: Schedule, details: dict[str, str] | None = None) -> None:
-    changed = AdminChanged(what="schedule", action=action, subject=schedule.schedule_id, details=dict(details or {}))
+def _record(
+    tx: Tx, principal: str, action: str, schedule: Schedule, details: dict[str, str] | None = None
+) -> None:
+    changed = AdminChanged(
+        what="schedule", action=action, subject=schedule.schedule_id, details=dict(details or {})
+    )
     tape.append(tx, SYSTEM_TAPE, principal, [changed])

@@ -1,7 +1,8 @@
 """What happens to a schedule's rows when its time comes, as steps over a transaction.
 
-The rule: that a firing is due is decided once, in the step that also moves the schedule on. Its run has an id made from both, so
-whoever comes back to it after a crash finds the same run and not a second one.
+The rule: that a firing is due is decided once, in the step that also moves the schedule on. Its run
+has an id made from both, so whoever comes back to it after a crash finds the same run and not a
+second one.
 """
 
 from functools import partial
@@ -37,7 +38,11 @@ def run_id_of(schedule_id: str, due_ms: int) -> str:
 
 def plan(tx: Tx, schedule: Schedule) -> None:
     """Have the queue come back when there is something to do for it."""
-    waiting = [firing.due_ms for firing in rows.open_firings(tx, schedule.schedule_id) if firing.state == "due"]
+    waiting = [
+        firing.due_ms
+        for firing in rows.open_firings(tx, schedule.schedule_id)
+        if firing.state == "due"
+    ]
     moments = [*waiting, *([schedule.next_ms] if schedule.next_ms else [])]
     if schedule.state == "active" and moments:
         look(tx, schedule, min(moments))
@@ -57,12 +62,25 @@ def look(tx: Tx, schedule: Schedule, at_ms: int = 0) -> None:
 
 
 def come_due(tx: Tx, schedule_id: str) -> Schedule | None:
-    """Note what has come due since it was looked at last, and move the schedule on to its next time."""
+    """Note what has come due since it was looked at last, and move the schedule on to its next
+    time.
+    """
     schedule = rows.find(tx, schedule_id)
-    if schedule is None or schedule.state != "active" or not schedule.next_ms or schedule.next_ms > tx.now_ms:
+    if (
+        schedule is None
+        or schedule.state != "active"
+        or not schedule.next_ms
+        or schedule.next_ms > tx.now_ms
+    ):
         return schedule
     kept, count = model.due_between(schedule, schedule.next_ms, tx.now_ms)
-    fires = kept if schedule.missed == "catch_up" else kept[-1:] if tx.now_ms - kept[-1] <= GRACE_MS else []
+    fires = (
+        kept
+        if schedule.missed == "catch_up"
+        else kept[-1:]
+        if tx.now_ms - kept[-1] <= GRACE_MS
+        else []
+    )
     lost = count - len(fires)
     note = f"{lost} before it were missed" if lost and fires else ""
     for due_ms in fires:
@@ -70,20 +88,36 @@ def come_due(tx: Tx, schedule_id: str) -> Schedule | None:
         rows.add_firing(tx, schedule_id, due_ms, "due", "; ".join(filter(None, (late, note))))
         note = ""
     if lost and not fires:
-        rows.add_firing(tx, schedule_id, kept[-1], "missed", "nobody was there" if lost == 1 else f"{lost} were missed")
+        rows.add_firing(
+            tx,
+            schedule_id,
+            kept[-1],
+            "missed",
+            "nobody was there" if lost == 1 else f"{lost} were missed",
+        )
     next_ms = model.next_firing(schedule, tx.now_ms)
-    schedule = replace(schedule, next_ms=next_ms, state="done" if isinstance(schedule.trigger, AtTrigger) else "active")
+    schedule = replace(
+        schedule,
+        next_ms=next_ms,
+        state="done" if isinstance(schedule.trigger, AtTrigger) else "active",
+    )
     rows.save(tx, schedule)
     return schedule
 
 
 def set_back(tx: Tx) -> None:
-    """The clock was set back: what would have fired in the hours that come again fires then, unless it did already."""
+    """The clock was set back: what would have fired in the hours that come again fires then, unless
+    it did already.
+    """
     for schedule in rows.listing(tx):
         if schedule.state != "active" or not schedule.next_ms:
             continue
         next_ms = model.next_firing(schedule, tx.now_ms)
-        while next_ms and next_ms < schedule.next_ms and rows.has_firing(tx, schedule.schedule_id, next_ms):
+        while (
+            next_ms
+            and next_ms < schedule.next_ms
+            and rows.has_firing(tx, schedule.schedule_id, next_ms)
+        ):
             next_ms = model.next_firing(schedule, next_ms)
         if next_ms and next_ms < schedule.next_ms:
             schedule = replace(schedule, next_ms=next_ms)
@@ -91,8 +125,17 @@ def set_back(tx: Tx) -> None:
             plan(tx, schedule)
 
 
-def happened(tx: Tx, schedule: Schedule, note: str, *, artifact: str = "", session_id: str = "", by_hand: bool = False) -> Firing:
-    """Something fired it that is no clock: a change, a call, a person. Quiet hours hold, except for a person.
+def happened(
+    tx: Tx,
+    schedule: Schedule,
+    note: str,
+    *,
+    artifact: str = "",
+    session_id: str = "",
+    by_hand: bool = False,
+) -> Firing:
+    """Something fired it that is no clock: a change, a call, a person. Quiet hours hold, except for
+    a person.
 
     `artifact`: what came with it, stored in that session.
     """
@@ -106,35 +149,60 @@ def happened(tx: Tx, schedule: Schedule, note: str, *, artifact: str = "", sessi
             due_ms, note = until_ms, f"{note}, in quiet hours"
     while rows.has_firing(tx, schedule.schedule_id, due_ms):
         due_ms += 1
-    rows.add_firing(tx, schedule.schedule_id, due_ms, firing_state, note, artifact=artifact, session_id=session_id)
+    rows.add_firing(
+        tx,
+        schedule.schedule_id,
+        due_ms,
+        firing_state,
+        note,
+        artifact=artifact,
+        session_id=session_id,
+    )
     if firing_state == "due":
         look(tx, schedule, due_ms)
-    return Firing(schedule_id=schedule.schedule_id, due_ms=due_ms, state=firing_state, note=note, artifact=artifact)
+    return Firing(
+        schedule_id=schedule.schedule_id,
+        due_ms=due_ms,
+        state=firing_state,
+        note=note,
+        artifact=artifact,
+    )
 
 
 class Before(Struct, frozen=True):
-    """What there is before a firing: its own run if that was begun, and runs of the schedule that have not ended."""
+    """What there is before a firing: its own run if that was begun, and runs of the schedule that
+    have not ended.
+    """
 
     own: RunRow | None
     busy: tuple[RunRow, ...]
     queued: int
-    # Runs that have ended while their firings do not say so: the store could not take it when they did.
+    # Runs that have ended while their firings do not say so: the store could not take it when they
+    # did.
     over: tuple[str, ...] = ()
 
 
 def before(tx: Tx, firing: Firing) -> Before:
     own = runs.find(tx, run_id_of(firing.schedule_id, firing.due_ms))
-    others = [each for each in rows.open_firings(tx, firing.schedule_id) if each.due_ms != firing.due_ms]
-    found = [runs.find(tx, each.run_id) for each in others if each.state == "started" and each.run_id]
+    others = [
+        each for each in rows.open_firings(tx, firing.schedule_id) if each.due_ms != firing.due_ms
+    ]
+    found = [
+        runs.find(tx, each.run_id) for each in others if each.state == "started" and each.run_id
+    ]
     busy = tuple(run for run in found if run is not None and run.state not in run_state.TERMINAL)
     over = tuple(run.run_id for run in found if run is not None and run.state in run_state.TERMINAL)
     return Before(own, busy, sum(each.state == "queued" for each in others), over)
 
 
 def prepare(tx: Tx, schedule: Schedule, firing: Firing, session_id: str) -> None:
-    """Before the run is there: its firing knows it, and its session has what was approved beforehand."""
+    """Before the run is there: its firing knows it, and its session has what was approved
+    beforehand.
+    """
     run_id = run_id_of(firing.schedule_id, firing.due_ms)
-    rows.set_firing(tx, firing.schedule_id, firing.due_ms, firing.state, run_id=run_id, session_id=session_id)
+    rows.set_firing(
+        tx, firing.schedule_id, firing.due_ms, firing.state, run_id=run_id, session_id=session_id
+    )
     _grant(tx, schedule, session_id)
 
 
@@ -146,7 +214,14 @@ def _grant(tx: Tx, schedule: Schedule, session_id: str) -> None:
     for grant_id, subject in zip(grant_ids(schedule, session_id), schedule.scopes, strict=True):
         if grant_id not in known:
             approvals.add_grant(
-                tx, Grant(approval_id=grant_id, subject=subject, principal=schedule.owner, session_id=session_id, seen=CLEAN)
+                tx,
+                Grant(
+                    approval_id=grant_id,
+                    subject=subject,
+                    principal=schedule.owner,
+                    session_id=session_id,
+                    seen=CLEAN,
+                ),
             )
 
 
@@ -157,14 +232,22 @@ def grant_ids(schedule: Schedule, session_id: str) -> list[str]:
 
 
 def ended(tx: Tx, run_id: str) -> tuple[Firing, RunRow, Schedule] | None:
-    """A run of a schedule has ended: say so in its firing, and have the one that waits for it begun.
+    """A run of a schedule has ended: say so in its firing, and have the one that waits for it
+    begun.
 
     Its firing may not even say yet that it began.
     """
     firing, run = rows.firing_of_run(tx, run_id), runs.find(tx, run_id)
-    if firing is None or run is None or run.state not in run_state.TERMINAL or firing.state not in _OPEN:
+    if (
+        firing is None
+        or run is None
+        or run.state not in run_state.TERMINAL
+        or firing.state not in _OPEN
+    ):
         return None
-    state: FiringState = "done" if run.state == "done" else "failed" if run.state == "failed" else "cancelled"
+    state: FiringState = (
+        "done" if run.state == "done" else "failed" if run.state == "failed" else "cancelled"
+    )
     rows.set_firing(tx, firing.schedule_id, firing.due_ms, state, note=run.reason)
     rows.forget_firings(tx, firing.schedule_id, KEPT_FIRINGS)
     schedule = rows.find(tx, firing.schedule_id)

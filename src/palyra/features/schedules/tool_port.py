@@ -1,4 +1,6 @@
-"""Schedules for the tools: in the name of a call's principal, working where its session does, without permissions of their own."""
+"""Schedules for the tools: in the name of a call's principal, working where its session does,
+without permissions of their own.
+"""
 
 from collections.abc import Sequence
 
@@ -29,7 +31,9 @@ class SchedulePlanner:
         schedule_id = steps.derived_id(0, "call", context.key or context.call_id)
         shown = self._schedules.look_ahead(context.principal, new)
         if isinstance(shown.schedule.trigger, HookTrigger | FileTrigger):
-            raise NotFound("a webhook or a watched file is set up by a person: `palyra schedule add`")
+            raise NotFound(
+                "a webhook or a watched file is set up by a person: `palyra schedule add`"
+            )
         label = await self._db.read(lambda tx: _label(tx, context))
         return _planned(await self._schedules.add(context.principal, new, schedule_id, label=label))
 
@@ -50,4 +54,6 @@ def _label(tx: Tx, context: CallContext) -> Label:
 
 def _planned(shown: ShownSchedule) -> Planned:
     schedule = shown.schedule
-    return Planned(schedule.schedule_id, schedule.name, shown.when, schedule.state, shown.upcoming_shown)
+    return Planned(
+        schedule.schedule_id, schedule.name, shown.when, schedule.state, shown.upcoming_shown
+    )

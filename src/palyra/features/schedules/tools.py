@@ -1,6 +1,8 @@
-"""`schedule.create`, `schedule.list` and `schedule.cancel`: what the agent may do about what happens later.
+"""`schedule.create`, `schedule.list` and `schedule.cancel`: what the agent may do about what
+happens later.
 
-The rule: a schedule that the agent makes has no permissions of its own; whatever its runs want to do is asked as ever.
+The rule: a schedule that the agent makes has no permissions of its own; whatever its runs want to
+do is asked as ever.
 """
 
 from collections.abc import Sequence
@@ -40,13 +42,19 @@ class Planner(Protocol):
 class CreateArguments(Arguments, frozen=True, kw_only=True):
     when: Annotated[
         str,
-        Meta(min_length=1, max_length=200, description="`every 2h`, `weekdays at 8:30`, `in 20m`, `at 2027-01-31 09:00` or cron"),
+        Meta(
+            min_length=1,
+            max_length=200,
+            description="`every 2h`, `weekdays at 8:30`, `in 20m`, `at 2027-01-31 09:00` or cron",
+        ),
     ]
-    text: Annotated[str, Meta(min_length=1, max_length=8_000, description="The request to yourself")]
+    text: Annotated[
+        str, Meta(min_length=1, max_length=8_000, description="The request to yourself")
+    ]
     name: Annotated[str, Meta(max_length=100)] = ""
 
 
-class ListArguments(Arguments, frozen=True, kw_only=True):
+class ListSchedulesArguments(Arguments, frozen=True, kw_only=True):
     pass
 
 
@@ -61,7 +69,8 @@ class _ScheduleTool(Placeless):
 
 class ScheduleCreate(_ScheduleTool):
     argument_type = CreateArguments
-    # What is said later, in the owner's name, is a message; the same call in doubt makes the same schedule.
+    # What is said later, in the owner's name, is a message; the same call in doubt makes the same
+    # schedule.
     spec = declare(
         "schedule.create",
         "Have a request made later or regularly.",
@@ -75,17 +84,25 @@ class ScheduleCreate(_ScheduleTool):
         assert isinstance(arguments, CreateArguments)
         planned = self._planner.look_ahead(arguments.when, arguments.text)
         times = "\n".join(f"  {each}" for each in planned.upcoming) or "  not by the clock"
-        return Preview("text", f"schedule: {planned.when}", f"{arguments.text}\n\nnext times:\n{times}")
+        return Preview(
+            "text", f"schedule: {planned.when}", f"{arguments.text}\n\nnext times:\n{times}"
+        )
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, CreateArguments)
         made = await self._planner.create(context, arguments.when, arguments.text, arguments.name)
-        return ToolResult(outcome="ok", text=_line(made), data={"id": made.schedule_id, "upcoming": list(made.upcoming)})
+        return ToolResult(
+            outcome="ok",
+            text=_line(made),
+            data={"id": made.schedule_id, "upcoming": list(made.upcoming)},
+        )
 
 
-class ScheduleList(_ScheduleTool):
-    argument_type = ListArguments
-    spec = declare("schedule.list", "List schedules.", ListArguments, effect="pure", limits=_LIMITS)
+class ListSchedules(_ScheduleTool):
+    argument_type = ListSchedulesArguments
+    spec = declare(
+        "schedule.list", "List schedules.", ListSchedulesArguments, effect="pure", limits=_LIMITS
+    )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         return Preview("text", "list schedules")
@@ -94,14 +111,21 @@ class ScheduleList(_ScheduleTool):
         found = await self._planner.listing(context)
         lines = "\n".join(map(_line, found))
         return ToolResult(
-            outcome="ok", text=lines or "there are no schedules", data={"schedules": [each.schedule_id for each in found]}
+            outcome="ok",
+            text=lines or "there are no schedules",
+            data={"schedules": [each.schedule_id for each in found]},
         )
 
 
 class ScheduleCancel(_ScheduleTool):
     argument_type = CancelArguments
     spec = declare(
-        "schedule.cancel", "Remove a schedule.", CancelArguments, effect="idempotent", capabilities=("message",), limits=_LIMITS
+        "schedule.cancel",
+        "Remove a schedule.",
+        CancelArguments,
+        effect="idempotent",
+        capabilities=("message",),
+        limits=_LIMITS,
     )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
@@ -120,4 +144,4 @@ def _line(planned: Planned) -> str:
 
 
 def tools(planner: Planner) -> tuple[TypedTool, ...]:
-    return (ScheduleCreate(planner), ScheduleList(planner), ScheduleCancel(planner))
+    return (ScheduleCreate(planner), ListSchedules(planner), ScheduleCancel(planner))

@@ -1,4 +1,5 @@
-"""Watches the files that schedules wait for. The system tells of changes; nothing is watched while no schedule asks for it.
+"""Watches the files that schedules wait for. The system tells of changes; nothing is watched while
+no schedule asks for it.
 
 What changes while the daemon is not running is not noticed. Many changes at once are one firing.
 """
@@ -82,12 +83,21 @@ class WatchedFiles:
         from watchfiles import awatch  # costs start-up time that only who watches should pay
 
         loop = awatch(
-            *folders, stop_event=self._stop, debounce=_LONGEST_MS, step=self._quiet_ms, recursive=True, yield_on_timeout=False
+            *folders,
+            stop_event=self._stop,
+            debounce=_LONGEST_MS,
+            step=self._quiet_ms,
+            recursive=True,
+            yield_on_timeout=False,
         )
         asyncio.get_running_loop().call_later(0.2, self.watching.set)
         async for changes in loop:
             touched = {path for _, path in changes}
-            hit = [schedule_id for schedule_id, path in there.items() if any(_below(each, path) for each in touched)]
+            hit = [
+                schedule_id
+                for schedule_id, path in there.items()
+                if any(_below(each, path) for each in touched)
+            ]
             if hit:
                 await self._fire(hit)
 
@@ -105,9 +115,13 @@ class WatchedFiles:
 
 
 def _folders(paths: dict[str, str]) -> tuple[dict[str, str], set[str]]:
-    """What is there, and the folders to watch: a file through its folder, because editors put a new file in its place."""
+    """What is there, and the folders to watch: a file through its folder, because editors put a new
+    file in its place.
+    """
     there = {schedule_id: path for schedule_id, path in paths.items() if Path(path).exists()}
-    return there, {path if Path(path).is_dir() else str(Path(path).parent) for path in there.values()}
+    return there, {
+        path if Path(path).is_dir() else str(Path(path).parent) for path in there.values()
+    }
 
 
 def _below(path: str, root: str) -> bool:

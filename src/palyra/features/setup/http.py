@@ -1,4 +1,6 @@
-"""Setting the daemon up over HTTP, for its owner: providers, a trial of one, and the preset. Keys come in and never go out."""
+"""Setting the daemon up over HTTP, for its owner: providers, a trial of one, and the preset. Keys
+come in and never go out.
+"""
 
 from typing import Annotated, Any
 
@@ -6,9 +8,16 @@ from msgspec import Meta, Struct
 
 from palyra.agent.settings import ConfigReloaded
 from palyra.api.about import PolicyState
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
-from palyra.features.setup.model import NewProvider, PresetName, ProviderInfo, ProviderName, Setting, Trial
+from palyra.features.setup.model import (
+    NewProvider,
+    PresetName,
+    ProviderInfo,
+    ProviderName,
+    Setting,
+    Trial,
+)
 from palyra.system.thread_pool import everyday
 
 
@@ -24,7 +33,9 @@ class WhichProvider(Input, frozen=True, kw_only=True):
 
 
 class ConfigChanges(Input, frozen=True, kw_only=True):
-    """Settings by their keys, as `learning.enabled`; those of learning and of healing can be changed."""
+    """Settings by their keys, as `learning.enabled`; those of learning and of healing can be
+    changed.
+    """
 
     changes: Annotated[dict[str, Setting], Meta(min_length=1, max_length=50)]
 
@@ -33,50 +44,94 @@ class NewPreset(Input, frozen=True, kw_only=True):
     preset: PresetName
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return await _now(call)
 
 
-async def save(call: Call[Nothing, NewProvider]) -> Answer:
+async def save(call: ApiCall[Nothing, NewProvider]) -> HttpResponse:
     await call.parts.setup.save_provider(call.principal, call.body)
     return await _now(call)
 
 
-async def remove(call: Call[WhichProvider, Nothing]) -> Answer:
+async def remove(call: ApiCall[WhichProvider, Nothing]) -> HttpResponse:
     await call.parts.setup.remove_provider(call.principal, call.query.name)
     return await _now(call)
 
 
-async def _now(call: Call[Any, Any]) -> Answer:
+async def _now(call: ApiCall[Any, Any]) -> HttpResponse:
     setup, now_ms = call.parts.setup, call.parts.clock.now_ms()
     return ok(await everyday.do(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
 
 
-async def trial(call: Call[Nothing, NewProvider]) -> Answer:
+async def trial(call: ApiCall[Nothing, NewProvider]) -> HttpResponse:
     return ok(await call.parts.setup.try_provider(call.body))
 
 
-async def change(call: Call[Nothing, ConfigChanges]) -> Answer:
+async def change(call: ApiCall[Nothing, ConfigChanges]) -> HttpResponse:
     await call.parts.setup.change(call.principal, call.body.changes)
     return ok(await call.parts.reload_config())
 
 
-async def preset(call: Call[Nothing, NewPreset]) -> Answer:
+async def preset(call: ApiCall[Nothing, NewPreset]) -> HttpResponse:
     await call.parts.setup.use_preset(call.principal, call.body.preset)
     return ok(PolicyState(call.parts.policy.version, call.parts.policy.preset))
 
 
 SETUP: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/providers", summary="model providers: where they are, what they offer, where their keys are",
-          handler=listing, scope="owner", gives=(Gives(200, ProviderList),)),
-    Route(method="POST", path="/v1/providers", summary="add or change a provider; a restart brings it", handler=save,
-          scope="owner", body=NewProvider, gives=(Gives(200, ProviderList),), errors=(409,)),
-    Route(method="DELETE", path="/v1/providers", summary="remove a provider; a restart takes it away", handler=remove,
-          scope="owner", query=WhichProvider, gives=(Gives(200, ProviderList),), errors=(404,)),
-    Route(method="POST", path="/v1/providers/test", summary="one tiny request to a provider, saved or not", handler=trial,
-          scope="owner", body=NewProvider, gives=(Gives(200, Trial),)),
-    Route(method="PATCH", path="/v1/config", summary="change settings of learning or healing, at once and for good",
-          handler=change, scope="owner", body=ConfigChanges, gives=(Gives(200, ConfigReloaded),), errors=(409,)),
-    Route(method="POST", path="/v1/policy/preset", summary="go over to another preset, at once", handler=preset, scope="owner",
-          body=NewPreset, gives=(Gives(200, PolicyState),)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/providers",
+        summary="model providers: where they are, what they offer, where their keys are",
+        handler=listing,
+        scope="owner",
+        gives=(Gives(200, ProviderList),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/providers",
+        summary="add or change a provider; a restart brings it",
+        handler=save,
+        scope="owner",
+        body=NewProvider,
+        gives=(Gives(200, ProviderList),),
+        errors=(409,),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/providers",
+        summary="remove a provider; a restart takes it away",
+        handler=remove,
+        scope="owner",
+        query=WhichProvider,
+        gives=(Gives(200, ProviderList),),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/providers/test",
+        summary="one tiny request to a provider, saved or not",
+        handler=trial,
+        scope="owner",
+        body=NewProvider,
+        gives=(Gives(200, Trial),),
+    ),
+    Route(
+        method="PATCH",
+        path="/v1/config",
+        summary="change settings of learning or healing, at once and for good",
+        handler=change,
+        scope="owner",
+        body=ConfigChanges,
+        gives=(Gives(200, ConfigReloaded),),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/policy/preset",
+        summary="go over to another preset, at once",
+        handler=preset,
+        scope="owner",
+        body=NewPreset,
+        gives=(Gives(200, PolicyState),),
+    ),
+)

@@ -1,4 +1,6 @@
-"""What is said about setting the daemon up: its providers, a trial of one, its preset. Which file that is in is not said here."""
+"""What is said about setting the daemon up: its providers, a trial of one, its preset. Which file
+that is in is not said here.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Protocol
@@ -14,7 +16,8 @@ Line = Annotated[str, Meta(max_length=500)]
 
 
 class ProviderInfo(Struct, frozen=True, kw_only=True):
-    """`key` says where its key is, never what it is. `found`: it is there because of what is on the machine, not by the file.
+    """`key` says where its key is, never what it is. `found`: it is there because of what is on the
+    machine, not by the file.
 
     `running` is false for what a restart brings.
     """
@@ -31,12 +34,16 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
 
 
 class NewProvider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`key` goes into the vault, for this provider alone; empty keeps the one there. `first`: its first model is used first."""
+    """`key` goes into the vault, for this provider alone; empty keeps the one there. `first`: its
+    first model is used first.
+    """
 
     name: ProviderName
     kind: ProviderKind
     base_url: Line = ""
-    models: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] = ()
+    models: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)
+    ] = ()
     key: Annotated[str, Meta(max_length=4096, extra_json_schema={"writeOnly": True})] = ""
     first: bool = False
 
@@ -45,7 +52,9 @@ class NewProvider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class NewChannel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Secrets among the settings go into the vault, for this channel alone; one that is left out keeps the one there."""
+    """Secrets among the settings go into the vault, for this channel alone; one that is left out
+    keeps the one there.
+    """
 
     name: ChannelName
     kind: Annotated[str, Meta(max_length=32)]

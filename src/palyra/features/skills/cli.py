@@ -1,4 +1,6 @@
-"""`palyra skills`: what the agent was taught. Nothing is installed before what it asks for was shown and somebody said yes."""
+"""`palyra skills`: what the agent was taught. Nothing is installed before what it asks for was
+shown and somebody said yes.
+"""
 
 import sys
 from pathlib import Path
@@ -8,16 +10,22 @@ from msgspec import Struct
 
 from palyra.cli import formatting, skill_client
 from palyra.cli.commands import group, verb
-from palyra.cli.exit_codes import Interrupted
+from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.skill_client import Listed, Proposal, Shown
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 
 _LEAST_FINGERPRINT = 16
-_OFFERED = {"quarantined": "not offered to the agent", "enabled": "offered, its words count as untrusted", "trusted": "offered"}
+_OFFERED = {
+    "quarantined": "not offered to the agent",
+    "enabled": "offered, its words count as untrusted",
+    "trusted": "offered",
+}
 
-skills = group("skills", "What the agent was taught: list, show, install, trust, remove.", default="list")
+skills = group(
+    "skills", "What the agent was taught: list, show, install, trust, remove.", default="list"
+)
 
 
 class _Made(Struct):
@@ -27,17 +35,20 @@ class _Made(Struct):
     done: str
 
 
-# --- looking ----------------------------------------------------------------------------------------------------------
-
-
 @verb(skills, "list", help="List installed skills.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = skill_client.listing(state.api)
     if state.out.as_json:
         state.out.json({"skills": found})
         return
     rows = [
-        [each.record.name, each.state, _by(each), formatting.when(each.record.installed_ms), one_line(each.record.description, 60)]
+        [
+            each.record.name,
+            each.state,
+            _by(each),
+            formatting.when(each.record.installed_ms),
+            one_line(each.record.description, 60),
+        ]
         for each in found
     ]
     state.out.table(["name", "state", "signed by", "installed", "description"], rows)
@@ -50,7 +61,7 @@ def list_(state: State) -> None:
 
 @verb(skills, "show", help="Show a skill: what it may do, its tools, its instructions.")
 @click.argument("name")
-def show(state: State, name: str) -> None:
+def show(state: CliState, name: str) -> None:
     found = skill_client.show(state.api, name)
     if state.out.as_json:
         state.out.json(found)
@@ -61,7 +72,7 @@ def show(state: State, name: str) -> None:
 @verb(skills, "export", help="Write a skill to a zip file, with its signature.")
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
-def export(state: State, name: str, file: Path) -> None:
+def export(state: CliState, name: str, file: Path) -> None:
     data = skill_client.export(state.api, name)
     try:
         with file.open("xb") as made:
@@ -71,12 +82,13 @@ def export(state: State, name: str, file: Path) -> None:
     _say(state, name, f"written to {file}", f"{clean(name)} is written to {file}")
 
 
-# --- installing -------------------------------------------------------------------------------------------------------
-
-
-@verb(skills, "look", help="Show what a folder or zip file asks for, and its fingerprint. Installs nothing.")
+@verb(
+    skills,
+    "look",
+    help="Show what a folder or zip file asks for, and its fingerprint. Installs nothing.",
+)
 @click.argument("source", type=click.Path(path_type=Path))
-def look(state: State, source: Path) -> None:
+def look(state: CliState, source: Path) -> None:
     proposal = skill_client.look(state.api, source)
     if state.out.as_json:
         state.out.json(proposal)
@@ -84,24 +96,47 @@ def look(state: State, source: Path) -> None:
         _describe(state, proposal)
 
 
-@verb(skills, "install", help="Install a skill from a folder or zip file; shows what it asks for first.")
+@verb(
+    skills,
+    "install",
+    help="Install a skill from a folder or zip file; shows what it asks for first.",
+)
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--yes", "fingerprint", default="", metavar="FINGERPRINT", help="Say yes to exactly this skill, as shown before.")
-def install(state: State, source: Path, fingerprint: str) -> None:
+@click.option(
+    "--yes",
+    "fingerprint",
+    default="",
+    metavar="FINGERPRINT",
+    help="Say yes to exactly this skill, as shown before.",
+)
+def install(state: CliState, source: Path, fingerprint: str) -> None:
     _install(state, skill_client.look(state.api, source), source, fingerprint)
 
 
-@verb(skills, "update", help="Update an installed skill; asks again if it wants more than it was granted.")
+@verb(
+    skills,
+    "update",
+    help="Update an installed skill; asks again if it wants more than it was granted.",
+)
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--yes", "fingerprint", default="", metavar="FINGERPRINT", help="Say yes to exactly this skill, as shown before.")
-def update(state: State, source: Path, fingerprint: str) -> None:
+@click.option(
+    "--yes",
+    "fingerprint",
+    default="",
+    metavar="FINGERPRINT",
+    help="Say yes to exactly this skill, as shown before.",
+)
+def update(state: CliState, source: Path, fingerprint: str) -> None:
     proposal = skill_client.look(state.api, source)
     if not proposal.updates:
-        raise NotFound(f"there is no skill {proposal.name} to update: `palyra skills install {source}` installs it")
+        raise NotFound(
+            f"there is no skill {proposal.name} to update: `palyra skills install {source}`"
+            " installs it"
+        )
     _install(state, proposal, source, fingerprint)
 
 
-def _install(state: State, proposal: Proposal, source: Path, fingerprint: str) -> None:
+def _install(state: CliState, proposal: Proposal, source: Path, fingerprint: str) -> None:
     if not state.out.as_json:
         _describe(state, proposal)
     if fingerprint:
@@ -113,23 +148,31 @@ def _install(state: State, proposal: Proposal, source: Path, fingerprint: str) -
     if state.out.as_json:
         state.out.json(made)
         return
-    done = "updated; it asks for nothing new" if proposal.updates and not proposal.added else "installed"
+    done = (
+        "updated; it asks for nothing new"
+        if proposal.updates and not proposal.added
+        else "installed"
+    )
     state.out.line(f"{made.skill.record.name} is {done}, and {made.skill.state}")
     if made.skill.state == "quarantined":
         name = made.skill.record.name
-        state.out.note(f"it is not offered to the agent yet: read `palyra skills show {name}`, then `palyra skills enable {name}`")
+        state.out.note(
+            f"it is not offered to the agent yet: read `palyra skills show {name}`, then `palyra"
+            f" skills enable {name}`"
+        )
 
 
 def _check(fingerprint: str, proposal: Proposal) -> None:
     if len(fingerprint) < _LEAST_FINGERPRINT or not proposal.digest.startswith(fingerprint.lower()):
         raise Conflict(
-            f"{fingerprint[:64]} is not the fingerprint of this skill: it is {proposal.digest}; look at what it asks for, "
-            f"then say yes with at least the first {_LEAST_FINGERPRINT} characters",
+            f"{fingerprint[:64]} is not the fingerprint of this skill: it is {proposal.digest};"
+            f" look at what it asks for, then say yes with at least the first {_LEAST_FINGERPRINT}"
+            " characters",
             digest=proposal.digest,
         )
 
 
-def _ask(state: State, proposal: Proposal, source: Path) -> None:
+def _ask(state: CliState, proposal: Proposal, source: Path) -> None:
     """A yes at the terminal, typed out. Anything else is a no."""
     verb_ = "update" if proposal.updates else "install"
     if state.out.as_json or not sys.stdin.isatty():
@@ -141,13 +184,15 @@ def _ask(state: State, proposal: Proposal, source: Path) -> None:
             permissions=[each.words for each in proposal.permissions],
             added=[each.words for each in proposal.added],
         )
-    sys.stderr.write(state.out.style(f"{verb_} it? [y/N] ", "bold", "magenta", color=state.out.error_color))
+    sys.stderr.write(
+        state.out.style(f"{verb_} it? [y/N] ", "bold", "magenta", color=state.out.error_color)
+    )
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Interrupted(f"nothing was {'updated' if proposal.updates else 'installed'}")
+        raise InterruptedCommand(f"nothing was {'updated' if proposal.updates else 'installed'}")
 
 
-def _describe(state: State, proposal: Proposal) -> None:
+def _describe(state: CliState, proposal: Proposal) -> None:
     out, style = state.out, state.out.style
     version = f" {clean(proposal.version)}" if proposal.version else ""
     out.line(f"{style(clean(proposal.name), 'bold')}{version}: {one_line(proposal.description)}")
@@ -156,7 +201,11 @@ def _describe(state: State, proposal: Proposal) -> None:
     if proposal.publisher:
         out.line(f"signed by {clean(proposal.publisher)}, whom you trust")
     else:
-        out.line(f"signed by {proposal.signer}, whom you do not know" if proposal.signer else "not signed")
+        out.line(
+            f"signed by {proposal.signer}, whom you do not know"
+            if proposal.signer
+            else "not signed"
+        )
     out.line(f"fingerprint {proposal.digest}")
     for path, what in proposal.changes.items():
         out.line(f"  {what} file: {clean(path)}")
@@ -164,56 +213,75 @@ def _describe(state: State, proposal: Proposal) -> None:
     for permission in proposal.permissions:
         new = permission in proposal.added
         mark = "+ " if proposal.updates and new else "  "
-        out.line(style(f"  {mark}{clean(permission.words)}", "yellow") if new else f"  {mark}{clean(permission.words)}")
+        out.line(
+            style(f"  {mark}{clean(permission.words)}", "yellow")
+            if new
+            else f"  {mark}{clean(permission.words)}"
+        )
     for permission in proposal.dropped:
         out.line(style(f"  - {clean(permission.words)}", "dim"))
     if not proposal.permissions:
         out.line("  nothing: it has instructions only")
 
 
-# --- vouching and removing --------------------------------------------------------------------------------------------
-
-
 @verb(skills, "enable", help="Offer a skill to the agent; what it says counts as untrusted.")
 @click.argument("name")
-def enable(state: State, name: str) -> None:
+def enable(state: CliState, name: str) -> None:
     _set(state, name, "enabled")
 
 
 @verb(skills, "trust", help="Offer a skill to the agent; what it says counts as yours.")
 @click.argument("name")
-def trust(state: State, name: str) -> None:
+def trust(state: CliState, name: str) -> None:
     _set(state, name, "trusted")
 
 
 @verb(skills, "quarantine", help="Do not offer a skill to the agent any more.")
 @click.argument("name")
-def quarantine(state: State, name: str) -> None:
+def quarantine(state: CliState, name: str) -> None:
     _set(state, name, "quarantined")
 
 
 @verb(skills, "remove", help="Remove a skill.")
 @click.argument("name")
-def remove(state: State, name: str) -> None:
+def remove(state: CliState, name: str) -> None:
     skill_client.remove(state.api, name)
     _say(state, name, "removed", f"{clean(name)} is removed")
 
 
-def _set(state: State, name: str, wanted: str) -> None:
+def _set(state: CliState, name: str, wanted: str) -> None:
     found = skill_client.set_state(state.api, name, wanted)
     if state.out.as_json:
         state.out.json(found)
     else:
-        state.out.line(f"{clean(name)} is {found.skill.state}: {_OFFERED.get(found.skill.state, '')}")
+        state.out.line(
+            f"{clean(name)} is {found.skill.state}: {_OFFERED.get(found.skill.state, '')}"
+        )
 
 
-# --- publishers and signing -------------------------------------------------------------------------------------------
-
-
-@verb(skills, "publishers", help="Whose signed skills are trusted. `--add NAME KEY` trusts one more, `--remove NAME` one less.")
-@click.option("--add", nargs=2, default=None, metavar="NAME KEY", help="Trust what is signed with this public key.")
-@click.option("--remove", "removed", default="", metavar="NAME", help="Trust them no longer; their skills go into quarantine.")
-def publishers(state: State, add: tuple[str, str] | None, removed: str) -> None:
+@verb(
+    skills,
+    "publishers",
+    help=(
+        "Whose signed skills are trusted. `--add NAME KEY` trusts one more, `--remove NAME` one"
+        " less."
+    ),
+)
+@click.option(
+    "--add",
+    nargs=2,
+    default=None,
+    metavar="NAME KEY",
+    help="Trust what is signed with this public key.",
+)
+@click.option(
+    "--remove",
+    "removed",
+    default="",
+    metavar="NAME",
+    help="Trust them no longer; their skills go into quarantine.",
+)
+def publishers(state: CliState, add: tuple[str, str] | None, removed: str) -> None:
     if add and removed:
         raise InvalidInput("add or remove, one at a time")
     if add:
@@ -221,7 +289,12 @@ def publishers(state: State, add: tuple[str, str] | None, removed: str) -> None:
         _say(state, add[0], "added", f"skills signed by {clean(add[0])} are trusted from now on")
     elif removed:
         skill_client.remove_publisher(state.api, removed)
-        _say(state, removed, "removed", f"{clean(removed)} is trusted no longer; their skills are in quarantine")
+        _say(
+            state,
+            removed,
+            "removed",
+            f"{clean(removed)} is trusted no longer; their skills are in quarantine",
+        )
     else:
         found = skill_client.publishers(state.api)
         if state.out.as_json:
@@ -230,9 +303,13 @@ def publishers(state: State, add: tuple[str, str] | None, removed: str) -> None:
             state.out.table(["name", "public key"], [[each.name, each.key] for each in found])
 
 
-@verb(skills, "keygen", help="Make a key to sign skills with. The file is for you alone; the public half is printed.")
+@verb(
+    skills,
+    "keygen",
+    help="Make a key to sign skills with. The file is for you alone; the public half is printed.",
+)
 @click.argument("file", type=click.Path(path_type=Path))
-def keygen(state: State, file: Path) -> None:
+def keygen(state: CliState, file: Path) -> None:
     from palyra.features.skills import signature
 
     public = signature.make_key(file)
@@ -240,36 +317,48 @@ def keygen(state: State, file: Path) -> None:
         state.out.json({"file": str(file), "public": public})
     else:
         state.out.line(public)
-        state.out.note(f"others trust it with `palyra skills publishers --add YOUR-NAME {public}`; keep {file} secret")
+        state.out.note(
+            f"others trust it with `palyra skills publishers --add YOUR-NAME {public}`; keep {file}"
+            " secret"
+        )
 
 
 @verb(skills, "sign", help="Sign the skill in a folder; writes skill.sig.")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--key", required=True, type=click.Path(path_type=Path), help="The file that keygen made.")
-def sign(state: State, folder: Path, key: Path) -> None:
+@click.option(
+    "--key", required=True, type=click.Path(path_type=Path), help="The file that keygen made."
+)
+def sign(state: CliState, folder: Path, key: Path) -> None:
     from palyra.features.skills import signature as skills_signature
 
     made = skills_signature.sign(folder, skills_signature.read_key(key))
-    _say(state, str(folder), f"signed by {made.key}", f"{folder} is signed by {made.key}; sign it again when a file changes")
+    _say(
+        state,
+        str(folder),
+        f"signed by {made.key}",
+        f"{folder} is signed by {made.key}; sign it again when a file changes",
+    )
 
 
-# --- printing ---------------------------------------------------------------------------------------------------------
-
-
-def _print(state: State, found: Shown) -> None:
+def _print(state: CliState, found: Shown) -> None:
     out, record = state.out, found.skill.record
     version = f" {clean(record.version)}" if record.version else ""
     out.line(f"{out.style(record.name, 'bold')}{version}: {one_line(record.description)}")
     out.line(f"{found.skill.state}: {_OFFERED.get(found.skill.state, '')}")
     if found.skill.problem:
         out.line(out.style(clean(found.skill.problem), "red"))
-    out.line(f"{'signed by ' if record.signer else ''}{_by(found.skill)}, installed {formatting.when(record.installed_ms)}")
+    out.line(
+        f"{'signed by ' if record.signer else ''}{_by(found.skill)}, installed"
+        f" {formatting.when(record.installed_ms)}"
+    )
     out.line(f"fingerprint {record.digest}")
     out.line("It may:")
     for each in found.permissions or ("do nothing by itself: it has instructions only",):
         out.line(f"  {clean(each)}")
     for tool in found.tools:
-        out.line(f"tool skill:{record.name}/{tool.name} ({tool.effect}): {one_line(tool.description)}")
+        out.line(
+            f"tool skill:{record.name}/{tool.name} ({tool.effect}): {one_line(tool.description)}"
+        )
     out.line(f"files: {clean(', '.join(sorted(record.files)))}")
     if found.instructions:
         out.line()
@@ -280,7 +369,7 @@ def _by(listed: Listed) -> str:
     return listed.publisher or ("somebody unknown" if listed.record.signer else "not signed")
 
 
-def _say(state: State, name: str, done: str, text: str) -> None:
+def _say(state: CliState, name: str, done: str, text: str) -> None:
     if state.out.as_json:
         state.out.json(_Made(name, done))
     else:

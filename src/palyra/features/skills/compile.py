@@ -1,6 +1,7 @@
 """Compiles one module in a process of its own, from standard input to standard output.
 
-The rule: a hundred kilobytes of WebAssembly can ask a compiler for minutes and gigabytes, so it never gets the daemon's.
+The rule: a hundred kilobytes of WebAssembly can ask a compiler for minutes and gigabytes, so it
+never gets the daemon's.
 """
 
 import subprocess
@@ -21,14 +22,23 @@ def compiled(source: bytes) -> bytes:
     try:
         with cpu_affinity.roaming():
             done = subprocess.run(
-                [sys.executable, "-I", "-m", __name__], input=source, capture_output=True, timeout=2 * _SECONDS, env={}, check=False
+                [sys.executable, "-I", "-m", __name__],
+                input=source,
+                capture_output=True,
+                timeout=2 * _SECONDS,
+                env={},
+                check=False,
             )
     except subprocess.TimeoutExpired:
         raise LimitExceeded("the module takes too long to compile") from None
     if done.returncode == _REFUSED:
-        raise InvalidInput(f"the module is not valid: {done.stderr.decode('utf-8', 'replace')[:300]}")
+        raise InvalidInput(
+            f"the module is not valid: {done.stderr.decode('utf-8', 'replace')[:300]}"
+        )
     if done.returncode or not done.stdout:
-        raise LimitExceeded(f"compiling the module takes more than {_SECONDS} s or {_MEMORY >> 30} GiB, or fails")
+        raise LimitExceeded(
+            f"compiling the module takes more than {_SECONDS} s or {_MEMORY >> 30} GiB, or fails"
+        )
     return done.stdout
 
 
@@ -40,7 +50,9 @@ def main() -> int:
 
     source = sys.stdin.buffer.read()
     try:
-        module = wasmtime.Module(new_engine(), source if source.startswith(_MAGIC) else bytes(wasmtime.wat2wasm(source)))
+        module = wasmtime.Module(
+            new_engine(), source if source.startswith(_MAGIC) else bytes(wasmtime.wat2wasm(source))
+        )
     except (wasmtime.WasmtimeError, ValueError) as error:
         sys.stderr.write(str(error)[:1000])
         return _REFUSED

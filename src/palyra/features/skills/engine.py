@@ -1,4 +1,6 @@
-"""How modules are compiled and run: the one configuration of wasmtime. Light, because the compiling process imports it too."""
+"""How modules are compiled and run: the one configuration of wasmtime. Light, because the compiling
+process imports it too.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ def new_engine() -> "wasmtime.Engine":
     # What the ABI does not need is not there to be attacked.
     config.wasm_threads = config.shared_memory = False
     config.wasm_memory64 = config.wasm_multi_memory = config.wasm_custom_page_sizes = False
-    config.wasm_gc = config.wasm_function_references = config.wasm_exceptions = config.wasm_stack_switching = False
+    config.wasm_gc = config.wasm_function_references = config.wasm_exceptions = (
+        config.wasm_stack_switching
+    ) = False
     config.wasm_relaxed_simd = config.wasm_wide_arithmetic = False
     return wasmtime.Engine(config)

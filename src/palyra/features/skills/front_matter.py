@@ -1,6 +1,7 @@
 """The head of a SKILL.md: the small part of YAML that skills use, read strictly.
 
-The rule: what is accepted means the same to every YAML reader, with all scalars as text; everything else is refused with its line.
+The rule: what is accepted means the same to every YAML reader, with all scalars as text; everything
+else is refused with its line.
 """
 
 import re
@@ -27,7 +28,10 @@ def split(text: str) -> tuple[dict[str, Value], str]:
     """The fields of the front matter and the body after it."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
-        raise InvalidInput("SKILL.md must begin with front matter: a line '---', name and description, and another '---'")
+        raise InvalidInput(
+            "SKILL.md must begin with front matter: a line '---', name and description, and another"
+            " '---'"
+        )
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() == "---":
             return _Reader(lines[1:number]).fields(), "\n".join(lines[number + 1 :]).strip("\n")
@@ -77,9 +81,15 @@ class _Reader:
         return self._scalar(rest, indent)
 
     def _below(self, indent: int, *, nested: bool) -> Value:
-        """What stands on the lines below a key: a mapping of scalars, a list of scalars, or nothing."""
+        """What stands on the lines below a key: a mapping of scalars, a list of scalars, or
+        nothing.
+        """
         line = self._peek()
-        if line is None or _indent(line) < indent or (_indent(line) == indent and not line[indent:].startswith("- ")):
+        if (
+            line is None
+            or _indent(line) < indent
+            or (_indent(line) == indent and not line[indent:].startswith("- "))
+        ):
             return ""
         if not nested:
             raise self._error("mappings and lists nest only once")
@@ -91,12 +101,18 @@ class _Reader:
 
     def _list(self, indent: int) -> list[str]:
         items = []
-        while (line := self._peek()) is not None and _indent(line) == indent and line[indent:].startswith("- "):
+        while (
+            (line := self._peek()) is not None
+            and _indent(line) == indent
+            and line[indent:].startswith("- ")
+        ):
             self._at += 1
             text = line[indent + 2 :].strip()
             if _KEY.match(text):
                 raise self._error("a list holds plain or quoted text only", before=True)
-            items.append(self._quoted(text) if text[:1] in ("'", '"') else self._plain(_uncommented(text)))
+            items.append(
+                self._quoted(text) if text[:1] in ("'", '"') else self._plain(_uncommented(text))
+            )
         if (line := self._peek()) is not None and _indent(line) >= indent and indent:
             raise self._error("a list item must be on one line")
         return items
@@ -106,7 +122,12 @@ class _Reader:
             return self._quoted(rest)
         words = [_uncommented(rest)]
         # A plain scalar goes on over indented lines; a comment ends it.
-        while words[-1] == rest and (line := self._raw()) is not None and line and _indent(line) > indent:
+        while (
+            words[-1] == rest
+            and (line := self._raw()) is not None
+            and line
+            and _indent(line) > indent
+        ):
             rest = line.strip()
             if rest.startswith("#"):
                 break
@@ -124,7 +145,9 @@ class _Reader:
                 return str(msgspec.json.decode(double[1], type=str))
             except msgspec.DecodeError:
                 pass
-        raise self._error("this quoted text cannot be read; it must end on its own line", before=True)
+        raise self._error(
+            "this quoted text cannot be read; it must end on its own line", before=True
+        )
 
     def _plain(self, text: str) -> str:
         if not text or text.startswith(_INDICATORS):
@@ -144,7 +167,9 @@ class _Reader:
         inner = _indent(first)
         if any(line and _indent(line) < inner for line in lines) or lines[:1] == [""]:
             raise self._error("the lines of a block must be indented alike", before=True)
-        if style == ">" and any(_indent(line) > inner or line == "" for line in lines[: _last(lines)]):
+        if style == ">" and any(
+            _indent(line) > inner or line == "" for line in lines[: _last(lines)]
+        ):
             raise self._error("a folded block must be one paragraph; use '|' for more", before=True)
         kept = [line[inner:] for line in lines[: _last(lines)]]
         text = (" " if style == ">" else "\n").join(kept)
@@ -181,10 +206,10 @@ def _uncommented(text: str) -> str:
     return text.partition(" #")[0].rstrip()
 
 
-# --- what a skill says about itself -----------------------------------------------------------------------------------
-
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools", "version"})
+_FIELDS = frozenset(
+    {"name", "description", "license", "compatibility", "metadata", "allowed-tools", "version"}
+)
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -196,7 +221,9 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read(data: bytes) -> Head:
-    """A SKILL.md. `allowed-tools` is read and has no effect here: what a tool may do is policy's to say."""
+    """A SKILL.md. `allowed-tools` is read and has no effect here: what a tool may do is policy's to
+    say.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -204,7 +231,9 @@ def read(data: bytes) -> Head:
     fields, body = split(text)
     unknown = sorted(set(fields) - _FIELDS)
     if unknown:
-        raise InvalidInput(f"SKILL.md: there is no field {unknown[0]!r}; there are {', '.join(sorted(_FIELDS))}")
+        raise InvalidInput(
+            f"SKILL.md: there is no field {unknown[0]!r}; there are {', '.join(sorted(_FIELDS))}"
+        )
     metadata = fields.get("metadata", {})
     version = _text(metadata, "version") if isinstance(metadata, dict) else ""
     return Head(
@@ -218,7 +247,9 @@ def read(data: bytes) -> Head:
 
 def check_name(name: str) -> str:
     if len(name) > 64 or not _NAME.fullmatch(name):
-        raise InvalidInput(f"a skill's name is lower case letters, digits and single hyphens, not {name[:64]!r}")
+        raise InvalidInput(
+            f"a skill's name is lower case letters, digits and single hyphens, not {name[:64]!r}"
+        )
     return name
 
 
@@ -232,5 +263,7 @@ def _text(fields: Mapping[str, Value], key: str, most: int = 1024) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Fit for a list: no line ends, no control or invisible characters that could hide or forge what follows."""
+    """Fit for a list: no line ends, no control or invisible characters that could hide or forge
+    what follows.
+    """
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,7 +1,9 @@
-"""What a module can ask of us during one call: its files, its hosts, its secrets, a line for the log.
+"""What a module can ask of us during one call: its files, its hosts, its secrets, a line for the
+log.
 
-The rule: a function checks its own grant at every call, whatever the module was linked with, and everything a module hands over
-is a pointer and a length that are checked before a byte is looked at.
+The rule: a function checks its own grant at every call, whatever the module was linked with, and
+everything a module hands over is a pointer and a length that are checked before a byte is looked
+at.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from palyra.features.skills.manifest import Wants, covers_path
 from palyra.tools import blocking, paths
 from palyra.tools.files import content as files_content
 from palyra.tools.net import urls
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
 T = TypeVar("T")
 
@@ -42,12 +44,21 @@ _MOST_REQUEST = 256 << 10
 _MOST_WRITTEN = 4 << 20
 _MOST_LOG = 16 << 10
 # How often each function may be called: none of them is free for the machine.
-_MOST_CALLS = {"log": 256, "take": 4096, "read_file": 256, "write_file": 64, "http": 16, "secret": 16}
+_MOST_CALLS = {
+    "log": 256,
+    "take": 4096,
+    "read_file": 256,
+    "write_file": 64,
+    "http": 16,
+    "secret": 16,
+}
 _REFERENCE = "vault:"
 
 
-class Outgoing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request as a module writes it, in JSON. A header may hold `vault:NAME`, which is put in when it is sent."""
+class SkillRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request as a module writes it, in JSON. A header may hold `vault:NAME`, which is put in
+    when it is sent.
+    """
 
     url: str
     method: Literal["GET", "HEAD", "POST"] = "GET"
@@ -63,8 +74,10 @@ class Incoming(Struct, frozen=True):
     body: str
 
 
-class Asked(Struct, frozen=True):
-    """A secret that is needed: for which tool of which skill, and for which host if it is for one."""
+class SecretRequest(Struct, frozen=True):
+    """A secret that is needed: for which tool of which skill, and for which host if it is for
+    one.
+    """
 
     name: str
     skill: str
@@ -73,14 +86,16 @@ class Asked(Struct, frozen=True):
 
 
 # Sends a request to the hosts listed (and follows redirects to no others). Raises PalyraError.
-Http = Callable[[Outgoing, frozenset[str], CallContext], Coroutine[Any, Any, Incoming]]
-Secret = Callable[[Asked, CallContext], Coroutine[Any, Any, str]]
+Http = Callable[[SkillRequest, frozenset[str], CallContext], Coroutine[Any, Any, Incoming]]
+Secret = Callable[[SecretRequest, CallContext], Coroutine[Any, Any, str]]
 
 
 class World(Struct, frozen=True):
-    """What the daemon lends to skills. Without `http` or `secret` those functions answer that there is none."""
+    """What the daemon lends to skills. Without `http` or `secret` those functions answer that there
+    is none.
+    """
 
-    fence: Fence
+    fence: PathGuard
     http: Http | None = None
     secret: Secret | None = None
 
@@ -112,14 +127,21 @@ class Sight(Struct, frozen=True):
 
 def allowed(wants: Wants) -> tuple[str, ...]:
     """The functions that what was granted makes available."""
-    needs = {"read_file": wants.read, "write_file": wants.write, "http": wants.hosts, "secret": wants.secrets}
+    needs = {
+        "read_file": wants.read,
+        "write_file": wants.write,
+        "http": wants.hosts,
+        "secret": wants.secrets,
+    }
     return tuple(name for name in FUNCTIONS if name not in needs or needs[name])
 
 
-class Host:
+class SkillHost:
     """The host's side of one call. Entered on the call's thread; stopped from the event loop."""
 
-    def __init__(self, world: World, wants: Wants, context: CallContext, *, skill: str, tool: str, pure: bool) -> None:
+    def __init__(
+        self, world: World, wants: Wants, context: CallContext, *, skill: str, tool: str, pure: bool
+    ) -> None:
         self._world = world
         self._wants = wants
         self._context = context
@@ -156,7 +178,9 @@ class Host:
             raise Abort(self.fault) from error
 
     def enter(self, name: str, look: Callable[[], Sight], arguments: tuple[int, ...]) -> int | None:
-        """One call of a host function. Pointers and lengths come as signed numbers and are meant unsigned."""
+        """One call of a host function. Pointers and lengths come as signed numbers and are meant
+        unsigned.
+        """
         with self.guarded():
             if self.stopped:
                 raise Abort("it was stopped")
@@ -190,8 +214,6 @@ class Host:
             self._parked = error.message.encode()[:_MOST_TEXT]
             return REFUSED if error.code == "forbidden" else FAILED
 
-    # --- results ------------------------------------------------------------------------------------------------------
-
     def _park(self, data: bytes) -> int:
         if len(data) > _MOST_PARKED:
             self._parked = b"the result is too large"
@@ -211,13 +233,15 @@ class Host:
             raise Abort(f"it logged more than {_MOST_LOG >> 10} KiB")
         self._loop.call_soon_threadsafe(self._context.progress, text)
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
-    def _place(self, path: str, granted: tuple[str, ...], *, writing: bool) -> Place:
+    def _place(self, path: str, granted: tuple[str, ...], *, writing: bool) -> WorkspacePath:
         place = self._world.fence.place(path, self._context.workspace, writing=writing)
         # Compared where the path really leads: a link below a granted folder lends nothing.
         if not any(covers_path(each, place.relative) for each in granted):
-            raise paths.Refused(path, "outside", f"this skill may only {'write' if writing else 'read'} {', '.join(granted)}")
+            raise paths.PathRefused(
+                path,
+                "outside",
+                f"this skill may only {'write' if writing else 'read'} {', '.join(granted)}",
+            )
         return place
 
     def _read(self, path: str) -> bytes:
@@ -237,24 +261,28 @@ class Host:
         with blocking.family(paths.printable(path)):
             place = self._place(path, self._wants.write, writing=True)
             before = files_content.read(place, 2 * _MOST_WRITTEN)
-            files_content.apply([files_content.Change(place, before, data)])
+            files_content.apply([files_content.ContentChange(place, before, data)])
         self.changes.setdefault(place.relative, "modified" if before else "created")
         return 0
 
-    # --- the network and secrets --------------------------------------------------------------------------------------
-
     def _send(self, text: str) -> bytes:
         try:
-            request = msgspec.json.decode(text, type=Outgoing)
+            request = msgspec.json.decode(text, type=SkillRequest)
         except msgspec.DecodeError as error:
             raise Abort(f"its request is not what host.http takes: {error}") from None
         url = urls.parse(request.url)
         if url.authority not in self._wants.hosts:
-            raise paths.Refused(url.authority, "outside", f"this skill may only talk to {', '.join(self._wants.hosts)}")
+            raise paths.PathRefused(
+                url.authority,
+                "outside",
+                f"this skill may only talk to {', '.join(self._wants.hosts)}",
+            )
         if self._pure and request.method == "POST":
-            raise paths.Refused(url.authority, "outside", "a tool that is declared pure cannot POST")
+            raise paths.PathRefused(
+                url.authority, "outside", "a tool that is declared pure cannot POST"
+            )
         if self._world.http is None:
-            raise paths.Refused(url.authority, "outside", "skills have no network here")
+            raise paths.PathRefused(url.authority, "outside", "skills have no network here")
         self._saw(labels.untrusted(f"{url.scheme}://{url.authority}/"))
         headers = {name: self._filled(value, url) for name, value in request.headers.items()}
         sent = msgspec.structs.replace(request, headers=headers)
@@ -262,12 +290,14 @@ class Host:
         return msgspec.json.encode(answer)
 
     def _filled(self, value: str, url: urls.Url) -> str:
-        """A header's value with its reference replaced: so a module can use a secret without ever holding it."""
+        """A header's value with its reference replaced: so a module can use a secret without ever
+        holding it.
+        """
         before, found, name = value.partition(_REFERENCE)
         if not found:
             return value
         if url.scheme != "https":
-            raise paths.Refused(url.authority, "outside", "secrets are sent through https only")
+            raise paths.PathRefused(url.authority, "outside", "secrets are sent through https only")
         return before + self._secret(name, url.authority)
 
     def _reveal(self, name: str) -> str:
@@ -277,10 +307,12 @@ class Host:
 
     def _secret(self, name: str, host: str | None) -> str:
         if name not in self._wants.secrets:
-            raise paths.Refused(name, "outside", "this secret was not granted to the skill")
+            raise paths.PathRefused(name, "outside", "this secret was not granted to the skill")
         if self._world.secret is None:
-            raise paths.Refused(name, "outside", "there is no vault here")
-        return self._wait(self._world.secret(Asked(name, self._skill, self._tool, host), self._context))
+            raise paths.PathRefused(name, "outside", "there is no vault here")
+        return self._wait(
+            self._world.secret(SecretRequest(name, self._skill, self._tool, host), self._context)
+        )
 
     def _saw(self, label: Label) -> None:
         self.label = labels.join([self.label, label])

@@ -1,13 +1,15 @@
-"""Skills over HTTP. Installing takes two steps: the first says what a skill asks for, the second confirms exactly those bytes."""
+"""Skills over HTTP. Installing takes two steps: the first says what a skill asks for, the second
+confirms exactly those bytes.
+"""
 
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, Upload, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Upload, ok
 from palyra.core.errors import InvalidInput
-from palyra.features.skills.registry import Publisher, Shelf
+from palyra.features.skills.registry import Publisher, SkillRegistry
 from palyra.features.skills.store import Listed, Source, State
 
 ZIP = b"application/zip"
@@ -17,7 +19,9 @@ Digest = Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
 
 
 class SkillSource(Input, frozen=True, kw_only=True):
-    """`path`: a folder or a zip file on the daemon's machine. `confirm`: the proposal's digest; without it, get the proposal."""
+    """`path`: a folder or a zip file on the daemon's machine. `confirm`: the proposal's digest;
+    without it, get the proposal.
+    """
 
     path: Annotated[str, Meta(min_length=1, max_length=4096)]
     confirm: Digest = ""
@@ -50,54 +54,54 @@ class PublisherList(Struct, frozen=True):
     publishers: list[Publisher]
 
 
-async def listing(call: Call[Nothing, Nothing]) -> Answer:
+async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(SkillList(await call.parts.shelf.listing()))
 
 
-async def show(call: Call[Nothing, Nothing]) -> Answer:
+async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.shelf.show(call.path["skill"]))
 
 
-async def export(call: Call[Nothing, Nothing]) -> Answer:
-    return Answer(200, await call.parts.shelf.export(call.path["skill"]), media=ZIP)
+async def export(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return HttpResponse(200, await call.parts.shelf.export(call.path["skill"]), media=ZIP)
 
 
-async def install(call: Call[Nothing, SkillSource]) -> Answer:
+async def install(call: ApiCall[Nothing, SkillSource]) -> HttpResponse:
     path = Path(call.body.path)
     if not path.is_absolute():
         raise InvalidInput("path must be absolute: the daemon works in another folder than you")
     return await _install(call.parts.shelf, call.principal, path, call.body.confirm)
 
 
-async def install_archive(call: Call[ConfirmedSkill, Upload]) -> Answer:
+async def install_archive(call: ApiCall[ConfirmedSkill, Upload]) -> HttpResponse:
     return await _install(call.parts.shelf, call.principal, call.body.data, call.query.confirm)
 
 
-async def _install(shelf: Shelf, by: str, source: Source, confirm: str) -> Answer:
+async def _install(shelf: SkillRegistry, by: str, source: Source, confirm: str) -> HttpResponse:
     if confirm:
         return ok(await shelf.install(by, source, confirm), 201)
     return ok(await shelf.look(source))
 
 
-async def set_state(call: Call[Nothing, NewSkillState]) -> Answer:
+async def set_state(call: ApiCall[Nothing, NewSkillState]) -> HttpResponse:
     return ok(await call.parts.shelf.set_state(call.principal, call.path["skill"], call.body.state))
 
 
-async def remove(call: Call[Nothing, Nothing]) -> Answer:
+async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     await call.parts.shelf.remove(call.principal, call.path["skill"])
-    return Answer(204)
+    return HttpResponse(204)
 
 
-async def publishers(call: Call[Nothing, Nothing]) -> Answer:
+async def publishers(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(PublisherList(await call.parts.shelf.publishers()))
 
 
-async def add_publisher(call: Call[Nothing, NewPublisher]) -> Answer:
+async def add_publisher(call: ApiCall[Nothing, NewPublisher]) -> HttpResponse:
     publisher = Publisher(call.body.name, call.body.key)
     await call.parts.shelf.add_publisher(call.principal, publisher)
     return ok(publisher, 201)
 
 
-async def remove_publisher(call: Call[WhichPublisher, Nothing]) -> Answer:
+async def remove_publisher(call: ApiCall[WhichPublisher, Nothing]) -> HttpResponse:
     await call.parts.shelf.remove_publisher(call.principal, call.query.name)
-    return Answer(204)
+    return HttpResponse(204)

@@ -1,6 +1,7 @@
 """skill.toml: the WASM tools of a skill, and everything they ask for.
 
-The rule: nothing is implied. A tool can do what is listed here and was confirmed, and an update shows what it adds.
+The rule: nothing is implied. A tool can do what is listed here and was confirmed, and an update
+shows what it adds.
 """
 
 import re
@@ -17,7 +18,9 @@ from palyra.core.tools import Capability
 MOST_TOOLS = 32
 _MOST_SCHEMA = 16 << 10
 _TOOL = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_HOST = re.compile(r"(?=.{1,260}\Z)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::[1-9][0-9]{0,4})?")
+_HOST = re.compile(
+    r"(?=.{1,260}\Z)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::[1-9][0-9]{0,4})?"
+)
 _SECRET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 # What a module can import from "host" beyond log and take, by what it must have asked for.
@@ -25,7 +28,9 @@ Kind = Literal["host", "read", "write", "secret"]
 
 
 class Wants(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Paths are relative to the workspace and stand for themselves and everything below; "." is all of it."""
+    """Paths are relative to the workspace and stand for themselves and everything below; "." is all
+    of it.
+    """
 
     hosts: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
@@ -81,12 +86,20 @@ class Permission(Struct, frozen=True, order=True):
     def words(self) -> str:
         match self.kind:
             case "effect":
-                says = {"pure": "changes nothing", "idempotent": "can be repeated", "once": "cannot be taken back"}
+                says = {
+                    "pure": "changes nothing",
+                    "idempotent": "can be repeated",
+                    "once": "cannot be taken back",
+                }
                 return f"{self.tool}: a tool that {says[self.value]} ({self.value})"
             case "host":
                 return f"{self.tool}: talk to {self.value}"
             case "read" | "write":
-                where = "every file of the workspace" if self.value == "." else f"{self.value} in the workspace"
+                where = (
+                    "every file of the workspace"
+                    if self.value == "."
+                    else f"{self.value} in the workspace"
+                )
                 return f"{self.tool}: {self.kind} {where}"
             case "secret":
                 return f"{self.tool}: be given the secret {self.value}"
@@ -125,12 +138,18 @@ def permissions(manifest: Manifest) -> tuple[Permission, ...]:
         asked += [Permission(tool.name, kind, value) for kind, values in kinds for value in values]
         usual = msgspec.structs.asdict(Bounds())
         more = msgspec.structs.asdict(tool.limits)
-        asked += [Permission(tool.name, "limit", f"{key}={more[key]}") for key in usual if more[key] > usual[key]]
+        asked += [
+            Permission(tool.name, "limit", f"{key}={more[key]}")
+            for key in usual
+            if more[key] > usual[key]
+        ]
     return tuple(sorted(asked))
 
 
 def added(granted: Iterable[Permission], asked: Iterable[Permission]) -> tuple[Permission, ...]:
-    """What is asked beyond what was granted. A smaller limit or a path below a granted one is not more."""
+    """What is asked beyond what was granted. A smaller limit or a path below a granted one is not
+    more.
+    """
     held = tuple(granted)
     return tuple(each for each in asked if not any(_covers(one, each) for one in held))
 
@@ -150,9 +169,6 @@ def covers_path(granted: str, relative: str) -> bool:
     return granted == "." or relative == granted or relative.startswith(granted + "/")
 
 
-# --- checking ---------------------------------------------------------------------------------------------------------
-
-
 def _check(tool: ToolEntry) -> None:
     def fail(what: str) -> InvalidInput:
         return InvalidInput(f"skill.toml: tool {tool.name[:40]!r}: {what}", tool=tool.name[:40])
@@ -163,8 +179,13 @@ def _check(tool: ToolEntry) -> None:
         raise fail("the description must be one line of at most 1024 characters")
     if not tool.module.endswith((".wasm", ".wat")):
         raise fail("module must name a .wasm or .wat file of the skill")
-    if tool.arguments.get("type", "object") != "object" or len(msgspec.json.encode(tool.arguments)) > _MOST_SCHEMA:
-        raise fail(f"arguments must be a JSON Schema of type object, at most {_MOST_SCHEMA >> 10} KiB")
+    if (
+        tool.arguments.get("type", "object") != "object"
+        or len(msgspec.json.encode(tool.arguments)) > _MOST_SCHEMA
+    ):
+        raise fail(
+            f"arguments must be a JSON Schema of type object, at most {_MOST_SCHEMA >> 10} KiB"
+        )
     if tool.effect == "pure" and tool.wants.write:
         raise fail("a tool that writes files is not pure: say idempotent or once")
     for host in tool.wants.hosts:
@@ -185,4 +206,9 @@ def _is_plain(path: str) -> bool:
     if path == ".":
         return True
     parts = path.split("/")
-    return path.isprintable() and "\\" not in path and len(path) <= 512 and all(part not in ("", ".", "..") for part in parts)
+    return (
+        path.isprintable()
+        and "\\" not in path
+        and len(path) <= 512
+        and all(part not in ("", ".", "..") for part in parts)
+    )

@@ -1,7 +1,8 @@
 """Compiled modules, kept on disk by the digest of what they were made from.
 
-The rule: compiled code is run as it is, so only a file that this daemon wrote, in a folder that only it can write, and that
-still has the digest it was written with, is loaded; anything else is compiled again.
+The rule: compiled code is run as it is, so only a file that this daemon wrote, in a folder that
+only it can write, and that still has the digest it was written with, is loaded; anything else is
+compiled again.
 """
 
 import os

@@ -1,7 +1,8 @@
 """The files of one skill, in memory and checked, before any of them touches the disk.
 
-The rule: names are relative, plain and unmistakable on every file system, and all sizes are limited while reading, so an archive
-or a folder cannot put a byte anywhere but below the folder that is made for it.
+The rule: names are relative, plain and unmistakable on every file system, and all sizes are limited
+while reading, so an archive or a folder cannot put a byte anywhere but below the folder that is
+made for it.
 """
 
 import os
@@ -30,7 +31,8 @@ MOST_FILE_BYTES = 8 << 20
 MOST_BYTES = 16 << 20
 MOST_ARCHIVE = 16 << 20
 _MOST_LISTED = 20_000
-# An honest text packs about 4:1, a table 20:1; a bomb packs 1000:1. Small files may pack as well as they like.
+# An honest text packs about 4:1, a table 20:1; a bomb packs 1000:1. Small files may pack as well as
+# they like.
 MOST_RATIO = 100
 _RATIO_FROM = 256 << 10
 _LONGEST = 240
@@ -63,7 +65,9 @@ class Package(Struct, frozen=True):
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """One digest of all paths and contents. Lengths are part of it, so no two sets of files spell the same bytes."""
+    """One digest of all paths and contents. Lengths are part of it, so no two sets of files spell
+    the same bytes.
+    """
     whole = sha256(b"palyra skill v1\n")
     for path in sorted(files):
         name = path.encode()
@@ -89,7 +93,9 @@ def read(source: Path) -> Package:
         raise InvalidInput(f"there is no folder or zip file {name}") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidInput(f"{name} cannot be read: {(why or type(error).__name__).lower()}") from None
+        raise InvalidInput(
+            f"{name} cannot be read: {(why or type(error).__name__).lower()}"
+        ) from None
 
 
 def of_archive(data: bytes) -> Package:
@@ -100,17 +106,18 @@ def of_archive(data: bytes) -> Package:
 def _package(files: dict[str, bytes]) -> Package:
     if "SKILL.md" not in files:
         raise InvalidInput("there is no SKILL.md in it")
-    return Package({path: data for path, data in files.items() if path != SIGNATURE}, files.get(SIGNATURE, b""))
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
+    return Package(
+        {path: data for path, data in files.items() if path != SIGNATURE}, files.get(SIGNATURE, b"")
+    )
 
 
 def check_path(path: str) -> str:
     """A path that means the same file on every system, or a refusal."""
 
     def refuse(why: str) -> InvalidInput:
-        return InvalidInput(f"{printable(path)[:120]!r} is refused: {why}", path=printable(path)[:120])
+        return InvalidInput(
+            f"{printable(path)[:120]!r} is refused: {why}", path=printable(path)[:120]
+        )
 
     if len(path.encode("utf-8", "surrogatepass")) > _LONGEST:
         raise refuse("the name is too long")
@@ -138,15 +145,23 @@ class _Names:
         check_path(path)
         key = _folded(path)
         if key in self._files or key in self._folders:
-            raise InvalidInput(f"{printable(path)!r} is there twice, or differs only in case", path=printable(path))
+            raise InvalidInput(
+                f"{printable(path)!r} is there twice, or differs only in case", path=printable(path)
+            )
         self._files.add(key)
         if len(self._files) > MOST_FILES:
             raise LimitExceeded(f"more than {MOST_FILES} files")
         parts = path.split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])
-            if _folded(folder) in self._files or self._folders.setdefault(_folded(folder), folder) != folder:
-                raise InvalidInput(f"{printable(folder)!r} is there twice, or differs only in case", path=printable(folder))
+            if (
+                _folded(folder) in self._files
+                or self._folders.setdefault(_folded(folder), folder) != folder
+            ):
+                raise InvalidInput(
+                    f"{printable(folder)!r} is there twice, or differs only in case",
+                    path=printable(folder),
+                )
 
 
 def _folded(path: str) -> str:
@@ -166,15 +181,16 @@ class _Budget:
             self._total += len(chunk)
             if len(data) > MOST_FILE_BYTES or self._total > MOST_BYTES:
                 raise LimitExceeded(
-                    f"it unpacks to more than {MOST_FILE_BYTES >> 20} MiB in a file or {MOST_BYTES >> 20} MiB in all",
+                    f"it unpacks to more than {MOST_FILE_BYTES >> 20} MiB in a file or"
+                    f" {MOST_BYTES >> 20} MiB in all",
                     path=printable(path),
                 )
             if packed is not None and len(data) > max(_RATIO_FROM, packed * MOST_RATIO):
-                raise LimitExceeded(f"{printable(path)!r} unpacks to more than {MOST_RATIO} times its size", path=printable(path))
+                raise LimitExceeded(
+                    f"{printable(path)!r} unpacks to more than {MOST_RATIO} times its size",
+                    path=printable(path),
+                )
         return bytes(data)
-
-
-# --- folders ----------------------------------------------------------------------------------------------------------
 
 
 def _from_folder(source: Path) -> dict[str, bytes]:
@@ -186,7 +202,9 @@ def _from_folder(source: Path) -> dict[str, bytes]:
             where = Path(above, name)
             path = where.relative_to(source).as_posix()
             if where.is_symlink():
-                raise InvalidInput(f"{printable(path)!r} is a link; a skill holds files only", path=printable(path))
+                raise InvalidInput(
+                    f"{printable(path)!r} is a link; a skill holds files only", path=printable(path)
+                )
         folders[:] = [name for name in folders if name not in (".git", "__pycache__")]
         for name in sorted(found):
             path = Path(above, name).relative_to(source).as_posix()
@@ -203,9 +221,15 @@ def _read_file(where: Path, path: str, budget: _Budget) -> bytes:
         return budget.read(file, path)
 
 
-# --- archives ---------------------------------------------------------------------------------------------------------
-
-_BROKEN = (zlib.error, EOFError, NotImplementedError, struct.error, ValueError, UnicodeError, OSError)
+_BROKEN = (
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    struct.error,
+    ValueError,
+    UnicodeError,
+    OSError,
+)
 
 
 def from_zip(data: bytes) -> dict[str, bytes]:
@@ -218,14 +242,18 @@ def from_zip(data: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             return _unwrapped(_unpack(archive))
     except (zipfile.BadZipFile, *_BROKEN) as error:
-        raise InvalidInput(f"the zip file cannot be read: {str(error)[:200] or type(error).__name__}") from None
+        raise InvalidInput(
+            f"the zip file cannot be read: {str(error)[:200] or type(error).__name__}"
+        ) from None
     except RuntimeError as error:
         # What zipfile raises for an encrypted entry whose flag was hidden.
         raise InvalidInput(f"the zip file cannot be read: {str(error)[:200]}") from None
 
 
 def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """The files of any archive whose names are wanted, under the same limits. The others are not unpacked."""
+    """The files of any archive whose names are wanted, under the same limits. The others are not
+    unpacked.
+    """
     import zipfile
 
     try:
@@ -238,10 +266,14 @@ def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
                     raise LimitExceeded(f"more than {MOST_FILES} files")
                 _check_kind(entry, entry.orig_filename)
                 with archive.open(entry) as file:
-                    files[entry.orig_filename] = budget.read(file, entry.orig_filename, entry.compress_size)  # type: ignore[arg-type]
+                    files[entry.orig_filename] = budget.read(
+                        file, entry.orig_filename, entry.compress_size
+                    )  # type: ignore[arg-type]
             return files
     except (zipfile.BadZipFile, RuntimeError, *_BROKEN) as error:
-        raise InvalidInput(f"the archive cannot be read: {str(error)[:200] or type(error).__name__}") from None
+        raise InvalidInput(
+            f"the archive cannot be read: {str(error)[:200] or type(error).__name__}"
+        ) from None
 
 
 def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
@@ -250,7 +282,8 @@ def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
         raise LimitExceeded(f"more than {MOST_FILES} files")
     names, budget, files = _Names(), _Budget(), {}
     for entry in entries:
-        # zipfile cuts a name at a NUL and turns this system's separators; the name as it was stored is what counts.
+        # zipfile cuts a name at a NUL and turns this system's separators; the name as it was stored
+        # is what counts.
         name = entry.orig_filename
         _check_kind(entry, name)
         if name.endswith("/"):
@@ -269,9 +302,14 @@ def _check_kind(entry: "zipfile.ZipInfo", name: str) -> None:
     if entry.flag_bits & 0x1:
         raise InvalidInput(f"{printable(name)!r} is encrypted", path=printable(name))
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise InvalidInput(f"{printable(name)!r} is a link or a device; a skill holds files only", path=printable(name))
+        raise InvalidInput(
+            f"{printable(name)!r} is a link or a device; a skill holds files only",
+            path=printable(name),
+        )
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InvalidInput(f"{printable(name)!r} is packed in a way that is not read here", path=printable(name))
+        raise InvalidInput(
+            f"{printable(name)!r} is packed in a way that is not read here", path=printable(name)
+        )
 
 
 def _unwrapped(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -283,7 +321,9 @@ def _unwrapped(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def to_zip(files: Mapping[str, bytes]) -> bytes:
-    """An archive of these files, without times or owners, so that the same files give the same bytes."""
+    """An archive of these files, without times or owners, so that the same files give the same
+    bytes.
+    """
     import zipfile
 
     made = BytesIO()

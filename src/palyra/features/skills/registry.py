@@ -1,7 +1,8 @@
-"""The skills of the running daemon: what is installed is offered, and every change of it is on the system tape.
+"""The skills of the running daemon: what is installed is offered, and every change of it is on the
+system tape.
 
-The rule: the files are the truth. After each change, and at each start, the catalogue and the index are made from them anew, and
-what changed while nobody could write it down is written down then.
+The rule: the files are the truth. After each change, and at each start, the catalogue and the index
+are made from them anew, and what changed while nobody could write it down is written down then.
 """
 
 import asyncio
@@ -36,7 +37,11 @@ _OTHER_BYTES = frozenset({"updated", "removed"})
 # How a skill is called in what is remembered of them.
 _SKILL = "skill "
 _MOST_SHOWN = 128 << 10
-_ACTIONS: dict[State, str] = {"quarantined": "quarantined", "enabled": "enabled", "trusted": "trusted"}
+_ACTIONS: dict[State, str] = {
+    "quarantined": "quarantined",
+    "enabled": "enabled",
+    "trusted": "trusted",
+}
 
 
 class ShownSkill(Struct, frozen=True, kw_only=True):
@@ -55,8 +60,10 @@ class Publisher(Struct, frozen=True):
     key: str
 
 
-class Shelf:
-    def __init__(self, db: Database, catalogue: Catalogue, redactor: Redactor, folder: Path, world: World) -> None:
+class SkillRegistry:
+    def __init__(
+        self, db: Database, catalogue: Catalogue, redactor: Redactor, folder: Path, world: World
+    ) -> None:
         self._db = db
         self._catalogue = catalogue
         self._redactor = redactor
@@ -86,8 +93,6 @@ class Shelf:
             self.notes = (f"no skills are offered: {error.message}",)
             log.error("no skills are offered: %s", error.message)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
-
     async def listing(self) -> list[Listed]:
         return await self._off(self._skills.all)
 
@@ -107,13 +112,14 @@ class Shelf:
         if listed.problem and not record.files:
             return ShownSkill(skill=listed, permissions=permissions)
         try:
-            told, tools = self._skills.instructions(record)[:_MOST_SHOWN], self._skills.entries(record)
+            told, tools = (
+                self._skills.instructions(record)[:_MOST_SHOWN],
+                self._skills.entries(record),
+            )
         except PalyraError:
             # `problem` says what is wrong with it.
             told, tools = "", ()
         return ShownSkill(skill=listed, permissions=permissions, tools=tools, instructions=told)
-
-    # --- changing -----------------------------------------------------------------------------------------------------
 
     async def look(self, source: Source, *, generated: bool = False) -> Proposal:
         """What installing this would mean. Changes nothing."""
@@ -122,14 +128,24 @@ class Shelf:
         return proposal
 
     def _check_name(self, name: str) -> None:
-        """Raise InvalidInput for a skill that is called like a tool: a model would take the one for the other."""
+        """Raise InvalidInput for a skill that is called like a tool: a model would take the one for
+        the other.
+        """
         for spec in self._catalogue.specs():
             own = not spec.name.startswith(("mcp:", "skill:"))
             if own and name in (spec.name.replace(".", "-"), spec.name.partition(".")[0]):
-                raise InvalidInput(f"a skill cannot be called {name}, like the agent's own tool {spec.name}: rename it", name=name)
+                raise InvalidInput(
+                    f"a skill cannot be called {name}, like the agent's own tool {spec.name}:"
+                    " rename it",
+                    name=name,
+                )
 
-    async def install(self, by: str, source: Source, confirm: str, *, generated: bool = False) -> ShownSkill:
-        """Install or update what was confirmed by its digest. What the daemon wrote itself is `generated`: nobody vouches."""
+    async def install(
+        self, by: str, source: Source, confirm: str, *, generated: bool = False
+    ) -> ShownSkill:
+        """Install or update what was confirmed by its digest. What the daemon wrote itself is
+        `generated`: nobody vouches.
+        """
         if not confirm:
             raise InvalidInput("say what is confirmed: the digest of the proposal")
         before = dict[str, Record]()
@@ -143,23 +159,36 @@ class Shelf:
 
         def told(made: Record) -> AdminChanged:
             old = before.get(made.name)
-            details: dict[str, Any] = {"digest": made.digest, "state": made.state, "granted": _words(made.granted)}
+            details: dict[str, Any] = {
+                "digest": made.digest,
+                "state": made.state,
+                "granted": _words(made.granted),
+            }
             if old is not None:
                 details |= {"before": old.digest}
             if made.signer:
                 details |= {"signer": made.signer}
-            return AdminChanged(what="skill", action="updated" if old else "installed", subject=made.name, details=details)
+            return AdminChanged(
+                what="skill",
+                action="updated" if old else "installed",
+                subject=made.name,
+                details=details,
+            )
 
         return await self.show((await self._change(by, install, told)).name)
 
     async def remove(self, by: str, name: str) -> None:
         await self._change(
-            by, lambda: self._skills.remove(name), lambda _: AdminChanged(what="skill", action="removed", subject=name)
+            by,
+            lambda: self._skills.remove(name),
+            lambda _: AdminChanged(what="skill", action="removed", subject=name),
         )
 
     async def set_state(self, by: str, name: str, state: State) -> ShownSkill:
         def told(made: Record) -> AdminChanged:
-            return AdminChanged(what="skill", action=_ACTIONS[state], subject=name, details={"digest": made.digest})
+            return AdminChanged(
+                what="skill", action=_ACTIONS[state], subject=name, details={"digest": made.digest}
+            )
 
         await self._change(by, lambda: self._skills.set_state(name, state), told)
         return await self.show(name)
@@ -167,33 +196,44 @@ class Shelf:
     async def add_publisher(self, by: str, publisher: Publisher) -> None:
         def told(_: None) -> AdminChanged:
             details = {"publisher": publisher.name, "key": publisher.key}
-            return AdminChanged(what="skill", action="publisher added", subject=publisher.name, details=details)
+            return AdminChanged(
+                what="skill", action="publisher added", subject=publisher.name, details=details
+            )
 
-        await self._change(by, lambda: self._skills.publishers.add(publisher.name, publisher.key), told)
+        await self._change(
+            by, lambda: self._skills.publishers.add(publisher.name, publisher.key), told
+        )
 
     async def remove_publisher(self, by: str, name: str) -> None:
         def remove() -> None:
             if not self._skills.publishers.remove(name):
                 raise NotFound(f"there is no publisher {name[:64]!r}")
 
-        await self._change(by, remove, lambda _: AdminChanged(what="skill", action="publisher removed", subject=name))
+        await self._change(
+            by,
+            remove,
+            lambda _: AdminChanged(what="skill", action="publisher removed", subject=name),
+        )
 
     async def _change(self, by: str, do: Callable[[], T], told: Callable[[T], AdminChanged]) -> T:
-        """One change after another, each to its end: a caller who leaves does not leave it half told."""
+        """One change after another, each to its end: a caller who leaves does not leave it half
+        told.
+        """
         return await asyncio.shield(asyncio.ensure_future(self._changed(by, do, told)))
 
     async def _changed(self, by: str, do: Callable[[], T], told: Callable[[T], AdminChanged]) -> T:
         async with self._turn:
-            # First what an earlier change could not tell: after this one nobody would know that it was never told.
+            # First what an earlier change could not tell: after this one nobody would know that it
+            # was never told.
             await self._tell_what_nobody_told()
             made = await self._off(do)
             event = told(made)
-            await self._tell(by, event, other_bytes=(event.subject,) if event.action in _OTHER_BYTES else ())
+            await self._tell(
+                by, event, other_bytes=(event.subject,) if event.action in _OTHER_BYTES else ()
+            )
             await self._off(self._remember)
             await self._renew()
         return made
-
-    # --- offering -----------------------------------------------------------------------------------------------------
 
     async def _renew(self) -> None:
         offered, tools = await self._off(self._offered)
@@ -216,10 +256,10 @@ class Shelf:
         read = (SkillRead(self._skills),) if offered else ()
         return offered, (*read, *(tool for tools in made.values() for tool in tools))
 
-    # --- telling ------------------------------------------------------------------------------------------------------
-
     async def _tell(self, by: str, event: AdminChanged, other_bytes: Collection[str]) -> None:
-        """Record a change. What was allowed for longer to tools of `other_bytes` was allowed to the bytes that were there."""
+        """Record a change. What was allowed for longer to tools of `other_bytes` was allowed to the
+        bytes that were there.
+        """
         clean = await self._redactor.redacted_json(event.details)
 
         def step(tx: Tx) -> None:
@@ -234,15 +274,26 @@ class Shelf:
         before, now = await self._off(lambda: (self._remembered(), self._as_it_is()))
         if before == now:
             return
-        details = {"was": {key: before.get(key, "") for key in now | before if before.get(key) != now.get(key)}}
+        details = {
+            "was": {
+                key: before.get(key, "") for key in now | before if before.get(key) != now.get(key)
+            }
+        }
         details["is"] = {key: now.get(key, "") for key in details["was"]}
         other = [key.removeprefix(_SKILL) for key in details["was"] if key.startswith(_SKILL)]
-        await self._tell(SYSTEM, AdminChanged(what="skill", action="found changed", details=details), other_bytes=other)
+        await self._tell(
+            SYSTEM,
+            AdminChanged(what="skill", action="found changed", details=details),
+            other_bytes=other,
+        )
         await self._off(self._remember)
 
     def _as_it_is(self) -> dict[str, str]:
         """Skills and publishers as one line each."""
-        found = {f"{_SKILL}{each.record.name}": f"{each.record.digest} {each.record.state}" for each in self._skills.all()}
+        found = {
+            f"{_SKILL}{each.record.name}": f"{each.record.digest} {each.record.state}"
+            for each in self._skills.all()
+        }
         return found | {f"publisher {name}": key for name, key in self._known().items()}
 
     def _known(self) -> dict[str, str]:
@@ -253,7 +304,9 @@ class Shelf:
 
     def _remembered(self) -> dict[str, str]:
         try:
-            return msgspec.json.decode((self._folder / "told.json").read_bytes(), type=dict[str, str])
+            return msgspec.json.decode(
+                (self._folder / "told.json").read_bytes(), type=dict[str, str]
+            )
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return {}
 

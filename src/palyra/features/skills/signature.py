@@ -1,6 +1,8 @@
-"""Who made a skill: an Ed25519 signature over the digest of all its files, and the keys an operator trusts.
+"""Who made a skill: an Ed25519 signature over the digest of all its files, and the keys an operator
+trusts.
 
-The rule: a signature says who, never what a skill may do; only a key from the operator's own list lifts the quarantine.
+The rule: a signature says who, never what a skill may do; only a key from the operator's own list
+lifts the quarantine.
 """
 
 import base64
@@ -35,12 +37,16 @@ def public_key(private_key: bytes) -> str:
 
 
 def make_key(file: Path) -> str:
-    """Write a new private key, in base64, to a file that only its owner can read; gives the public half."""
+    """Write a new private key, in base64, to a file that only its owner can read; gives the public
+    half.
+    """
     key = os.urandom(32)
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise Conflict(f"{file} is there already: name another file, keys are not replaced") from None
+        raise Conflict(
+            f"{file} is there already: name another file, keys are not replaced"
+        ) from None
     with os.fdopen(descriptor, "w") as opened:
         opened.write(_text(key) + "\n")
     return public_key(key)
@@ -50,25 +56,35 @@ def read_key(file: Path) -> bytes:
     try:
         return _bytes(file.read_text().strip(), 32)
     except FileNotFoundError:
-        raise InvalidInput(f"there is no key {str(file)!r}: `palyra skills keygen` makes one") from None
+        raise InvalidInput(
+            f"there is no key {str(file)!r}: `palyra skills keygen` makes one"
+        ) from None
     except (ValueError, OSError):
         raise InvalidInput(f"{str(file)!r} is not a key that `palyra skills keygen` made") from None
 
 
 def sign(folder: Path, private_key: bytes) -> Signature:
-    """Sign the skill in a folder with a raw Ed25519 key of 32 bytes; writes skill.sig beside SKILL.md."""
+    """Sign the skill in a folder with a raw Ed25519 key of 32 bytes; writes skill.sig beside
+    SKILL.md.
+    """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     if not folder.is_dir():
-        raise InvalidInput(f"{str(folder)!r} is not a folder: unpack the skill, sign it, pack it again")
-    signed = Ed25519PrivateKey.from_private_bytes(private_key).sign(_message(package.read(folder).digest))
+        raise InvalidInput(
+            f"{str(folder)!r} is not a folder: unpack the skill, sign it, pack it again"
+        )
+    signed = Ed25519PrivateKey.from_private_bytes(private_key).sign(
+        _message(package.read(folder).digest)
+    )
     made = Signature(public_key(private_key), _text(signed))
     (folder / package.SIGNATURE).write_bytes(msgspec.json.encode(made) + b"\n")
     return made
 
 
 def signer(skill: package.Package) -> str | None:
-    """The public key (base64) whose signature covers exactly these files; None for an unsigned skill. A wrong one is refused."""
+    """The public key (base64) whose signature covers exactly these files; None for an unsigned
+    skill. A wrong one is refused.
+    """
     if not skill.signature:
         return None
     from cryptography.exceptions import InvalidSignature
@@ -77,11 +93,16 @@ def signer(skill: package.Package) -> str | None:
     try:
         told = msgspec.json.decode(skill.signature, type=Signature)
         key = _bytes(told.key, 32)
-        Ed25519PublicKey.from_public_bytes(key).verify(_bytes(told.signature, 64), _message(skill.digest))
+        Ed25519PublicKey.from_public_bytes(key).verify(
+            _bytes(told.signature, 64), _message(skill.digest)
+        )
     except (msgspec.DecodeError, binascii.Error, ValueError):
         raise InvalidInput("skill.sig cannot be read: remove it, or get the skill again") from None
     except InvalidSignature:
-        raise InvalidInput("the signature does not fit the files: they were changed after signing; get the skill again") from None
+        raise InvalidInput(
+            "the signature does not fit the files: they were changed after signing; get the skill"
+            " again"
+        ) from None
     return _text(key)
 
 
@@ -101,7 +122,11 @@ class Publishers:
 
     def name_of(self, key: str | None) -> str:
         """The publisher with this key, or "" for none."""
-        return next((name for name, trusted in self.all().items() if trusted == key), "") if key else ""
+        return (
+            next((name for name, trusted in self.all().items() if trusted == key), "")
+            if key
+            else ""
+        )
 
     def add(self, name: str, key: str) -> None:
         self._write({**self.all(), **self._checked({name: key})})
@@ -116,7 +141,10 @@ class Publishers:
         text = "".join(f'"{name}" = "{key}"\n' for name, key in sorted(keys.items()))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._file.with_name(self._file.name + ".new")
-        temporary.write_text("# Publishers whose signed skills are trusted: name = public key (Ed25519, base64)\n" + text)
+        temporary.write_text(
+            "# Publishers whose signed skills are trusted: name = public key (Ed25519, base64)\n"
+            + text
+        )
         temporary.replace(self._file)
 
     def _checked(self, table: dict[str, object]) -> dict[str, str]:
@@ -126,7 +154,10 @@ class Publishers:
             except ValueError:
                 good = False
             if not good:
-                raise InvalidInput(f"{self._file.name}: {name[:64]!r} is not a name with an Ed25519 public key in base64")
+                raise InvalidInput(
+                    f"{self._file.name}: {name[:64]!r} is not a name with an Ed25519 public key in"
+                    " base64"
+                )
         return {name: str(key) for name, key in table.items()}
 
 

@@ -1,7 +1,8 @@
 """The skills of a daemon: installed, shown, kept apart until somebody vouches for them, removed.
 
-The rule: a record says which bytes were confirmed and what they may do. Files are read only while they still are those bytes, and
-the record is replaced in one rename, so an install has happened or it has not.
+The rule: a record says which bytes were confirmed and what they may do. Files are read only while
+they still are those bytes, and the record is replaced in one rename, so an install has happened or
+it has not.
 """
 
 import fcntl
@@ -34,7 +35,9 @@ Source = Path | bytes
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """One installed skill. `vouched` says who lifted the quarantine: a publisher's key, or the operator."""
+    """One installed skill. `vouched` says who lifted the quarantine: a publisher's key, or the
+    operator.
+    """
 
     name: str
     description: str
@@ -53,7 +56,9 @@ class Record(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """What installing would mean. To go ahead, install the same source with `confirm` set to `digest`."""
+    """What installing would mean. To go ahead, install the same source with `confirm` set to
+    `digest`.
+    """
 
     name: str
     description: str
@@ -75,11 +80,15 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return tuple(permission.words for permission in self.permissions) or ("nothing: it has instructions only",)
+        return tuple(permission.words for permission in self.permissions) or (
+            "nothing: it has instructions only",
+        )
 
 
 class Listed(Struct, frozen=True, kw_only=True):
-    """A skill as it is now. `problem` says why it is not offered although its state would allow it."""
+    """A skill as it is now. `problem` says why it is not offered although its state would allow
+    it.
+    """
 
     record: Record
     state: State
@@ -103,10 +112,16 @@ class _Checked(Struct, frozen=True):
 
 
 class Skills:
-    """Everything here blocks on files, and `look` and `install` compile: call it off the event loop."""
+    """Everything here blocks on files, and `look` and `install` compile: call it off the event
+    loop.
+    """
 
     def __init__(
-        self, folder: Path, *, cache: Path | None = None, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+        self,
+        folder: Path,
+        *,
+        cache: Path | None = None,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._folder = folder
         self._records = folder / "records"
@@ -115,19 +130,26 @@ class Skills:
         self.modules = Modules(cache or folder / "compiled")
         self.publishers = Publishers(folder / "publishers.toml")
 
-    # --- installing ---------------------------------------------------------------------------------------------------
-
     def look(self, source: Source, *, generated: bool = False) -> Proposal:
-        """Check a folder, a zip file or its bytes, and say what it asks for. Changes nothing but the cache of compiled modules."""
+        """Check a folder, a zip file or its bytes, and say what it asks for. Changes nothing but
+        the cache of compiled modules.
+        """
         return self._proposal(self._checked(source), generated=generated)
 
-    def install(self, source: Source, *, confirm: str = "", generated: bool = False) -> Record | Proposal:
-        """Install or update. What asks for something new comes back as a proposal until it is confirmed by its digest."""
+    def install(
+        self, source: Source, *, confirm: str = "", generated: bool = False
+    ) -> Record | Proposal:
+        """Install or update. What asks for something new comes back as a proposal until it is
+        confirmed by its digest.
+        """
         checked = self._checked(source)
         with self._locked():
             proposal = self._proposal(checked, generated=generated)
             if confirm and confirm != proposal.digest:
-                raise Conflict(f"{proposal.name} is not what was confirmed: look at it again", digest=proposal.digest)
+                raise Conflict(
+                    f"{proposal.name} is not what was confirmed: look at it again",
+                    digest=proposal.digest,
+                )
             if not confirm and (proposal.added or not proposal.updates or proposal.older_than):
                 return proposal
             return self._put(checked, proposal, generated=generated)
@@ -142,7 +164,9 @@ class Skills:
             _require_packages()
         for tool in wanted.tools:
             if tool.module not in skill.files:
-                raise InvalidInput(f"tool {tool.name!r}: there is no file {tool.module[:120]!r} in the skill")
+                raise InvalidInput(
+                    f"tool {tool.name!r}: there is no file {tool.module[:120]!r} in the skill"
+                )
             schema.checker(tool.name, tool.arguments)
             wasm.check(self.modules.load(new_engine(), skill.files[tool.module]), tool.wants)
         return _Checked(skill, head, wanted, signer)
@@ -169,7 +193,11 @@ class Skills:
             signer=checked.signer,
             publisher=publisher,
             state=state,
-            older_than=before.version if before is not None and _older(checked.head.version, before.version) else "",
+            older_than=(
+                before.version
+                if before is not None and _older(checked.head.version, before.version)
+                else ""
+            ),
         )
 
     def _put(self, checked: _Checked, proposal: Proposal, *, generated: bool) -> Record:
@@ -184,7 +212,9 @@ class Skills:
             files=checked.digests,
             granted=proposal.permissions,
             state=proposal.state,
-            vouched="publisher" if proposal.publisher else before.vouched if same and before else "",
+            vouched=(
+                "publisher" if proposal.publisher else before.vouched if same and before else ""
+            ),
             signer=proposal.signer,
             signature=checked.package.signature.decode() if proposal.signer else "",
             generated=generated,
@@ -215,7 +245,11 @@ class Skills:
     def _sweep(self) -> None:
         """Remove what updates, removals and crashes left behind."""
         kept = {record.folder for record in self._all()}
-        left = [folder for folder in self._installed.iterdir() if folder.name not in kept] if self._installed.is_dir() else []
+        left = (
+            [folder for folder in self._installed.iterdir() if folder.name not in kept]
+            if self._installed.is_dir()
+            else []
+        )
         if left:
             # It brings three packers along, which a start should not wait for.
             import shutil
@@ -223,16 +257,18 @@ class Skills:
             for folder in left:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    # --- vouching and removing ----------------------------------------------------------------------------------------
-
     def set_state(self, name: str, state: State) -> Record:
-        """The operator's word: `trusted` content counts as their own, `enabled` is offered and labelled, `quarantined` is not."""
+        """The operator's word: `trusted` content counts as their own, `enabled` is offered and
+        labelled, `quarantined` is not.
+        """
         with self._locked():
             record = self._existing(name)
             problem = self._damage(record)
             if problem and state != "quarantined":
                 raise Conflict(f"{name}: {problem}")
-            changed = msgspec.structs.replace(record, state=state, vouched="" if state == "quarantined" else "operator")
+            changed = msgspec.structs.replace(
+                record, state=state, vouched="" if state == "quarantined" else "operator"
+            )
             self._write(changed)
             return changed
 
@@ -242,8 +278,6 @@ class Skills:
             (self._records / f"{name}.json").unlink()
             _sync(self._records)
             self._sweep()
-
-    # --- looking ------------------------------------------------------------------------------------------------------
 
     def all(self) -> list[Listed]:
         """Every installed skill, by name, with the state it really has now."""
@@ -261,7 +295,12 @@ class Skills:
         problem, state = self._damage(record), record.state
         if record.vouched == "publisher" and not publisher:
             problem = problem or "its publisher is not trusted any more"
-        return Listed(record=record, state="quarantined" if problem else state, publisher=publisher, problem=problem)
+        return Listed(
+            record=record,
+            state="quarantined" if problem else state,
+            publisher=publisher,
+            problem=problem,
+        )
 
     def _damage(self, record: Record) -> str:
         """Why the files are not those that were confirmed, or "" if they are."""
@@ -278,15 +317,24 @@ class Skills:
         """A file of a skill, if it still is what was confirmed."""
         wanted = record.files.get(path)
         if wanted is None:
-            raise NotFound(f"the skill {record.name} has no file {path[:120]!r}; it has {', '.join(sorted(record.files))[:500]}")
+            raise NotFound(
+                f"the skill {record.name} has no file {path[:120]!r}; it has"
+                f" {', '.join(sorted(record.files))[:500]}"
+            )
         try:
-            descriptor = os.open(self._installed / record.folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(
+                self._installed / record.folder / path,
+                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+            )
             with os.fdopen(descriptor, "rb") as file:
                 data = file.read(package.MOST_FILE_BYTES + 1)
         except OSError:
             data = b""
         if sha256(data).hexdigest() != wanted:
-            raise Conflict(f"{path} of the skill {record.name} was changed after it was installed: install it again")
+            raise Conflict(
+                f"{path} of the skill {record.name} was changed after it was installed: install it"
+                " again"
+            )
         return data
 
     def export(self, record: Record) -> bytes:
@@ -297,7 +345,9 @@ class Skills:
         return package.to_zip(files)
 
     def check_current(self, record: Record) -> None:
-        """Refuse what a record said if the skill was updated, removed or judged anew since. One small file, for every call."""
+        """Refuse what a record said if the skill was updated, removed or judged anew since. One
+        small file, for every call.
+        """
         now = self._record(record.name)
         if now is None or (now.folder, now.state) != (record.folder, record.state):
             raise Conflict(f"the skill {record.name} was changed or removed meanwhile")
@@ -306,15 +356,17 @@ class Skills:
         return front_matter.read(self.read(record, "SKILL.md")).body
 
     def entries(self, record: Record) -> tuple[ToolEntry, ...]:
-        """The tools of a skill, as its manifest has them. More than was granted is nothing that was ever confirmed."""
+        """The tools of a skill, as its manifest has them. More than was granted is nothing that was
+        ever confirmed.
+        """
         if "skill.toml" not in record.files:
             return ()
         found = manifest.read(self.read(record, "skill.toml"))
         if manifest.added(record.granted, manifest.permissions(found)):
-            raise Conflict(f"the skill {record.name} asks for more than was granted: install it again")
+            raise Conflict(
+                f"the skill {record.name} asks for more than was granted: install it again"
+            )
         return found.tools
-
-    # --- records ------------------------------------------------------------------------------------------------------
 
     def _existing(self, name: str) -> Record:
         record = self._record(front_matter.check_name(name))
@@ -328,11 +380,16 @@ class Skills:
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            # Something is there that was never confirmed like this: it can be shown, removed and installed again, not used.
+            # Something is there that was never confirmed like this: it can be shown, removed and
+            # installed again, not used.
             return Record(name=name, description="", digest="", folder="", files={})
 
     def _all(self) -> list[Record]:
-        names = sorted(file.stem for file in self._records.glob("*.json")) if self._records.is_dir() else []
+        names = (
+            sorted(file.stem for file in self._records.glob("*.json"))
+            if self._records.is_dir()
+            else []
+        )
         return [record for name in names if (record := self._record(name)) is not None]
 
     def _write(self, record: Record) -> None:
@@ -354,7 +411,9 @@ class Skills:
 
 
 def _older(version: str, other: str) -> bool:
-    """Return whether a version comes before another. Numbers count part by part; what has none of them is not compared."""
+    """Return whether a version comes before another. Numbers count part by part; what has none of
+    them is not compared.
+    """
     one, two = _numbers(version), _numbers(other)
     return bool(one and two) and one < two
 
@@ -371,12 +430,18 @@ def _numbers(version: str) -> tuple[tuple[int, ...], int]:
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
-    found = {path: "changed" if path in before else "new" for path, digest in after.items() if before.get(path) != digest}
+    found = {
+        path: "changed" if path in before else "new"
+        for path, digest in after.items()
+        if before.get(path) != digest
+    }
     return dict(sorted({**found, **{path: "gone" for path in before if path not in after}}.items()))
 
 
 def _write_new(where: Path, data: bytes) -> None:
-    descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(
+        where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
@@ -392,9 +457,13 @@ def _sync(folder: Path) -> None:
 
 
 def _require_packages() -> None:
-    missing = [name for name, module in (("jsonschema-rs", "jsonschema_rs"), ("wasmtime", "wasmtime")) if find_spec(module) is None]
+    missing = [
+        name
+        for name, module in (("jsonschema-rs", "jsonschema_rs"), ("wasmtime", "wasmtime"))
+        if find_spec(module) is None
+    ]
     if missing:
         raise Unavailable(
-            f"this skill has tools, and they need packages that are missing ({', '.join(missing)}): "
-            "install palyra with the extra skills (palyra[skills]), and start the daemon again"
+            f"this skill has tools, and they need packages that are missing ({', '.join(missing)}):"
+            " install palyra with the extra skills (palyra[skills]), and start the daemon again"
         )

@@ -1,6 +1,8 @@
-"""Skills as a model meets them: `skill.read` for instructions, and one tool for each WASM tool of a skill.
+"""Skills as a model meets them: `skill.read` for instructions, and one tool for each WASM tool of a
+skill.
 
-The rule: a skill in quarantine is not offered, and what a skill says counts as untrusted until somebody trusts it.
+The rule: a skill in quarantine is not offered, and what a skill says counts as untrusted until
+somebody trusts it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.features.skills import index, schema, wasm
-from palyra.features.skills.host import Host, World
+from palyra.features.skills.host import SkillHost, World
 from palyra.features.skills.index import label_of
 from palyra.features.skills.manifest import ToolEntry
 from palyra.features.skills.schema import Check
@@ -31,19 +33,23 @@ _MOST_LISTED = 500
 
 
 def tools(skills: Skills, world: World) -> tuple[TypedTool, ...]:
-    """The tools of all skills that are offered, `skill.read` first. Blocks on files; build it again when skills change."""
+    """The tools of all skills that are offered, `skill.read` first. Blocks on files; build it again
+    when skills change.
+    """
     offered = [listed for listed in skills.all() if listed.state != "quarantined"]
     if not offered:
         return ()
-    return (SkillRead(skills), *(tool for listed in offered for tool in tools_of(skills, listed, world)))
+    return (
+        SkillRead(skills),
+        *(tool for listed in offered for tool in tools_of(skills, listed, world)),
+    )
 
 
 def tools_of(skills: Skills, listed: Listed, world: World) -> tuple["SkillTool", ...]:
-    """The WASM tools of one skill; for the operator this is also how to try one that is in quarantine."""
+    """The WASM tools of one skill; for the operator this is also how to try one that is in
+    quarantine.
+    """
     return tuple(SkillTool(skills, listed, entry, world) for entry in skills.entries(listed.record))
-
-
-# --- WASM tools -------------------------------------------------------------------------------------------------------
 
 
 class SkillArguments(Arguments, frozen=True, kw_only=True):
@@ -69,7 +75,9 @@ class SkillTool:
             parameters={"type": "object", **entry.arguments},
             effect=entry.effect,
             capabilities=entry.wants.capabilities,
-            limits=Limits(entry.limits.time_ms + _SLACK_MS, _INPUT_BYTES, entry.limits.output_bytes),
+            limits=Limits(
+                entry.limits.time_ms + _SLACK_MS, _INPUT_BYTES, entry.limits.output_bytes
+            ),
             tier="A",
             source=f"skill:{self._skill}",
             yields=label_of(listed),
@@ -84,7 +92,9 @@ class SkillTool:
         return SkillArguments(values=values), values
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Everything the tool was granted: a module is free to use any of it, whatever the arguments look like."""
+        """Everything the tool was granted: a module is free to use any of it, whatever the
+        arguments look like.
+        """
         wants, fence = self._entry.wants, self._world.fence
         reading = [fence.place(path, workspace) for path in wants.read]
         writing = [fence.place(path, workspace, writing=True) for path in wants.write]
@@ -104,18 +114,30 @@ class SkillTool:
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         given = msgspec.json.encode(_values(arguments))
         if len(given) > _INPUT_BYTES:
-            raise InvalidInput(f"{self.spec.name}: the arguments have {len(given):,} bytes, the limit is {_INPUT_BYTES:,}")
+            raise InvalidInput(
+                f"{self.spec.name}: the arguments have {len(given):,} bytes, the limit is"
+                f" {_INPUT_BYTES:,}"
+            )
         pure = self.spec.effect == "pure"
-        host = Host(self._world, self._entry.wants, context, skill=self._skill, tool=self.spec.name, pure=pure)
+        host = SkillHost(
+            self._world,
+            self._entry.wants,
+            context,
+            skill=self._skill,
+            tool=self.spec.name,
+            pure=pure,
+        )
         # The catalogue may be older than an operator's "not any more".
         first = partial(self._skills.check_current, self._record)
         output = await self._program.run(given, host, settle=not pure, first=first)
         return self._result(output, host)
 
-    def _result(self, output: wasm.Output, host: Host) -> ToolResult:
+    def _result(self, output: wasm.SkillOutput, host: SkillHost) -> ToolResult:
         data: dict[str, Any] = {"fuel": output.fuel}
         if host.changes:
-            data["changes"] = [{"path": path, "change": change} for path, change in host.changes.items()]
+            data["changes"] = [
+                {"path": path, "change": change} for path, change in host.changes.items()
+            ]
         if output.fault:
             late = host.stopped
             text = (
@@ -123,7 +145,9 @@ class SkillTool:
                 if late
                 else f"{self.spec.name}: {output.fault}"
             )
-            return ToolResult(outcome="timeout" if late else "error", text=text, data=data, label=host.label)
+            return ToolResult(
+                outcome="timeout" if late else "error", text=text, data=data, label=host.label
+            )
         try:
             value = msgspec.json.decode(output.data)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -135,7 +159,9 @@ class SkillTool:
             case str():
                 return ToolResult(outcome="ok", text=value, data=data, label=host.label)
             case _:
-                return ToolResult(outcome="ok", text=output.data.decode(), data=data, label=host.label)
+                return ToolResult(
+                    outcome="ok", text=output.data.decode(), data=data, label=host.label
+                )
 
 
 def _values(arguments: object) -> dict[str, Any]:
@@ -147,16 +173,15 @@ def _load(skills: Skills, listed: Listed, module: str, engine: Any) -> Any:
     return skills.modules.load(engine, skills.read(listed.record, module))
 
 
-# --- instructions -----------------------------------------------------------------------------------------------------
-
-
 class SkillReadArguments(Arguments, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="Of the skill; without it, the skills are listed")] = ""
     file: Annotated[str, Meta(description="Another text file of the skill")] = ""
 
 
 class SkillRead:
-    """`skill.read`: a body is loaded when it is asked for. What skills there are stands in the prompt."""
+    """`skill.read`: a body is loaded when it is asked for. What skills there are stands in the
+    prompt.
+    """
 
     argument_type = SkillReadArguments
 
@@ -190,12 +215,16 @@ class SkillRead:
         # Looked up anew, so that a skill that was put in quarantine a moment ago is not read.
         listed = self._skills.get(arguments.name)
         if listed.state == "quarantined":
-            raise NotFound(f"the skill {arguments.name} is in quarantine: its owner must enable it first")
+            raise NotFound(
+                f"the skill {arguments.name} is in quarantine: its owner must enable it first"
+            )
         record = listed.record
         if arguments.file:
             data = self._skills.read(record, arguments.file)
             if len(data) > _MOST_READ or b"\0" in data[:8192]:
-                raise InvalidInput(f"{arguments.file} is not a text of at most {_MOST_READ >> 10} KiB")
+                raise InvalidInput(
+                    f"{arguments.file} is not a text of at most {_MOST_READ >> 10} KiB"
+                )
             text = data.decode("utf-8", "replace")
         else:
             others = sorted(path for path in record.files if path not in ("SKILL.md", "skill.toml"))
@@ -204,6 +233,12 @@ class SkillRead:
         return ToolResult(outcome="ok", text=text, label=label_of(listed))
 
     def _list(self) -> ToolResult:
-        offered = [listed for listed in self._skills.all() if listed.state != "quarantined"][:_MOST_LISTED]
+        offered = [listed for listed in self._skills.all() if listed.state != "quarantined"][
+            :_MOST_LISTED
+        ]
         lines = [f"- {each.record.name}: {index.short(each)}" for each in offered]
-        return ToolResult(outcome="ok", text="\n".join(lines) or "there are no skills", label=labels.join(map(label_of, offered)))
+        return ToolResult(
+            outcome="ok",
+            text="\n".join(lines) or "there are no skills",
+            label=labels.join(map(label_of, offered)),
+        )

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.api.calls import Answer, Call, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.store import sessions, subagents
 from palyra.store.database import Tx
@@ -17,7 +17,7 @@ class Agents(Struct, frozen=True):
     agents: list[Agent]
 
 
-async def tree(call: Call[Nothing, Nothing]) -> Answer:
+async def tree(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     session_id = call.path["session_id"]
 
     def query(tx: Tx) -> list[Agent]:

@@ -1,8 +1,9 @@
-"""Subagents: a call that is done by a run of its own. The run that made the call waits, and costs nothing while it does.
+"""Subagents: a call that is done by a run of its own. The run that made the call waits, and costs
+nothing while it does.
 
-The rule: the call's start, the subagent's session and its run are one step, and its run id is the call's id; so a call has one
-subagent, whenever the daemon dies. Its result reaches the call in one step as well, and whoever waits is woken when there is
-something to do.
+The rule: the call's start, the subagent's session and its run are one step, and its run id is the
+call's id; so a call has one subagent, whenever the daemon dies. Its result reaches the call in one
+step as well, and whoever waits is woken when there is something to do.
 """
 
 import asyncio
@@ -14,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.agent.gateway import Submission, commissioned
-from palyra.agent.session_cache import LiveSessions
+from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import Settings
 from palyra.agent.tool_flow import LARGE_RESULT, summary
 from palyra.core import conversation, subagent_limits
-from palyra.core.conversation import CallProgress, RunProgress, Wait
+from palyra.core.conversation import CallProgress, RunProgress, WaitForPerson
 from palyra.core.errors import InvalidInput, PalyraError, Unavailable
 from palyra.core.events import (
     AgentSpawned,
@@ -43,7 +44,7 @@ from palyra.features.subagents.tools import SpawnArguments
 from palyra.models.routing import Models
 from palyra.store import artifacts, runs, session_rules, sessions, subagents, tape
 from palyra.store.database import Database, Tx
-from palyra.store.subagents import Child
+from palyra.store.subagents import Subagent
 from palyra.system.clock import Clock
 from palyra.tools.catalogue import Catalogue
 
@@ -55,7 +56,7 @@ _OUTCOMES: dict[str, Outcome] = {"done": "ok", "failed": "error", "cancelled": "
 class _Given(msgspec.Struct, frozen=True):
     """A task that is about to be given to a subagent."""
 
-    child: Child
+    child: Subagent
     task: str
     model: str
     budgets: Budgets
@@ -64,7 +65,13 @@ class _Given(msgspec.Struct, frozen=True):
 
 class Children:
     def __init__(
-        self, db: Database, lives: LiveSessions, catalogue: Catalogue, models: Models, clock: Clock, settings: Settings
+        self,
+        db: Database,
+        lives: SessionCache,
+        catalogue: Catalogue,
+        models: Models,
+        clock: Clock,
+        settings: Settings,
     ) -> None:
         self._db = db
         self._lives = lives
@@ -75,21 +82,28 @@ class Children:
         # Whether somebody works on a run now.
         self.works_on: Callable[[str], bool] = lambda run_id: False
         # Subagents whose result has not reached the call it belongs to, by their run.
-        self._awaited: dict[str, Child] = {}
+        self._awaited: dict[str, Subagent] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    # --- starting -----------------------------------------------------------------------------------------------------
-
-    async def spawn(self, run: Working, calls: Sequence[CallProgress], *, waiting: int) -> None:
-        """Start a subagent for each of these calls, all in one step; a call that cannot have one gets its result instead."""
+    async def spawn(self, run: ActiveRun, calls: Sequence[CallProgress], *, waiting: int) -> None:
+        """Start a subagent for each of these calls, all in one step; a call that cannot have one
+        gets its result instead.
+        """
         have, label = subagent_limits.left(run.progress), run.live.conversation.label
         given: list[_Given] = []
         refused: list[ToolFinished] = []
         for call in calls:
             try:
                 given.append(
-                    self._given(run, call, subagent_limits.share(have, len(calls) + waiting, self._asked(call).budgets), label)
+                    self._given(
+                        run,
+                        call,
+                        subagent_limits.share(
+                            have, len(calls) + waiting, self._asked(call).budgets
+                        ),
+                        label,
+                    )
                 )
             except PalyraError as error:
                 refused.append(_refusal(call, error.message))
@@ -109,11 +123,14 @@ class Children:
         assert isinstance(arguments, SpawnArguments)
         return arguments
 
-    def _given(self, run: Working, call: CallProgress, budgets: Budgets | None, label: Label) -> _Given:
+    def _given(
+        self, run: ActiveRun, call: CallProgress, budgets: Budgets | None, label: Label
+    ) -> _Given:
         asked, own = self._asked(call), run.progress.accepted.commission
         if budgets is None:
             raise InvalidInput(
-                "there is not enough left of this run's budget for a subagent: do it yourself, or answer with what you have"
+                "there is not enough left of this run's budget for a subagent: do it yourself, or"
+                " answer with what you have"
             )
         for name in asked.tools:
             self._catalogue.get(name)
@@ -123,7 +140,7 @@ class Children:
         if asked.model and serves is None:
             self._models.find(asked.model)
         session = SessionId(run.session_id)
-        child = Child(
+        child = Subagent(
             run_id=RunId(call.call.id),
             session_id=SessionId(self._clock.new_id()),
             parent_run_id=run.run_id,
@@ -144,15 +161,24 @@ class Children:
             label=label,
             serves=serves,
         )
-        # Who serves a class is for the rules to say, not for the model that the parent was begun with.
+        # Who serves a class is for the rules to say, not for the model that the parent was begun
+        # with.
         model = "" if serves is not None else asked.model or run.progress.accepted.model
         return _Given(child, asked.task, model, budgets, commission)
 
-    def _step(self, tx: Tx, run: Working, given: Sequence[_Given], refused: Sequence[ToolFinished]) -> None:
-        started: list[AnyEvent] = [ToolStarted(call_id=each.child.call_id, key=each.child.call_id, attempt=1) for each in given]
+    def _step(
+        self, tx: Tx, run: ActiveRun, given: Sequence[_Given], refused: Sequence[ToolFinished]
+    ) -> None:
+        started: list[AnyEvent] = [
+            ToolStarted(call_id=each.child.call_id, key=each.child.call_id, attempt=1)
+            for each in given
+        ]
         spawned = [
             AgentSpawned(
-                call_id=each.child.call_id, session_id=each.child.session_id, run_id=each.child.run_id, budgets=each.budgets
+                call_id=each.child.call_id,
+                session_id=each.child.session_id,
+                run_id=each.child.run_id,
+                budgets=each.budgets,
             )
             for each in given
         ]
@@ -174,15 +200,24 @@ class Children:
                 session_rules.add(tx, child.session_id, parent.owner, rule)
             subagents.add(tx, child)
             submission = Submission(text=each.task, run_id=child.run_id, model=each.model)
-            settings = Settings(each.budgets, self._settings.approval_times, self._settings.mailbox_depth)
+            settings = Settings(
+                each.budgets, self._settings.approval_times, self._settings.mailbox_depth
+            )
             paid_by = run.progress.accepted.schedule_id
-            commissioned(parent.owner, child.session_id, submission, settings, each.commission, schedule_id=paid_by)(tx)
-
-    # --- results ------------------------------------------------------------------------------------------------------
+            commissioned(
+                parent.owner,
+                child.session_id,
+                submission,
+                settings,
+                each.commission,
+                schedule_id=paid_by,
+            )(tx)
 
     async def remember(self) -> None:
         """Before runs are set to work again: know whose end is waited for."""
-        self._awaited = {child.run_id: child for child in await self._db.read(subagents.undelivered)}
+        self._awaited = {
+            child.run_id: child for child in await self._db.read(subagents.undelivered)
+        }
 
     async def go_on(self) -> None:
         """Deliver what ended when nobody was there to deliver it, and wake whom nobody woke."""
@@ -190,7 +225,7 @@ class Children:
         for child in (waited_for | self._awaited).values():
             self._begin(self._go_on(child))
 
-    async def _go_on(self, child: Child) -> None:
+    async def _go_on(self, child: Subagent) -> None:
         run = await self._db.read(lambda tx: runs.find(tx, child.run_id))
         if run is None or run.state in TERMINAL:
             self._awaited.pop(child.run_id, None)
@@ -212,8 +247,10 @@ class Children:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _deliver(self, child: Child) -> None:
-        """Bring a subagent's result to the call that it worked on, and wake the run that waits for it."""
+    async def _deliver(self, child: Subagent) -> None:
+        """Bring a subagent's result to the call that it worked on, and wake the run that waits for
+        it.
+        """
         while not self._closing:
             try:
                 live = await self._lives.hold(child.session_id)
@@ -230,21 +267,29 @@ class Children:
                 log.exception("the result of subagent %s could not be delivered", child.run_id)
                 await asyncio.sleep(_RETRY_S)
 
-    async def _wake(self, child: Child) -> None:
-        """Set the waiting run to work if there is something to do for it: all are back, or a place is free for the next."""
+    async def _wake(self, child: Subagent) -> None:
+        """Set the waiting run to work if there is something to do for it: all are back, or a place
+        is free for the next.
+        """
         session_id, run_id = child.parent_session_id, child.parent_run_id
         while True:
             live = await self._lives.hold(session_id)
             try:
                 progress, seq = live.conversation.runs.get(run_id), live.conversation.seq
-                idle = progress is None or self._at_work(progress) or isinstance(conversation.what_next(progress), Wait)
+                idle = (
+                    progress is None
+                    or self._at_work(progress)
+                    or isinstance(conversation.what_next(progress), WaitForPerson)
+                )
             finally:
                 self._lives.release(live)
             if idle or await self._db.write(partial(_resume, child=child, seq=seq)):
                 return
 
     def _at_work(self, run: RunProgress) -> bool:
-        """One whose next subagent was refused while others worked is in progress on the tape, and nobody works on it."""
+        """One whose next subagent was refused while others worked is in progress on the tape, and
+        nobody works on it.
+        """
         return run.state != "waiting" and self.works_on(run.run_id)
 
     async def close(self) -> None:
@@ -259,15 +304,21 @@ def _refusal(call: CallProgress, text: str) -> ToolFinished:
     return ToolFinished(call_id=call.call.id, outcome="error", text=text, size=len(text))
 
 
-def _resume(tx: Tx, child: Child, seq: int) -> bool:
+def _resume(tx: Tx, child: Subagent, seq: int) -> bool:
     """Only if nothing has happened on the tape since it was looked at."""
     if tape.head(tx, child.parent_session_id) != seq:
         return False
-    tape.append(tx, child.parent_session_id, child.principal, [RunResumed(after="child")], child.parent_run_id)
+    tape.append(
+        tx,
+        child.parent_session_id,
+        child.principal,
+        [RunResumed(after="child")],
+        child.parent_run_id,
+    )
     return True
 
 
-def _deliver(tx: Tx, child: Child, label: Label) -> None:
+def _deliver(tx: Tx, child: Subagent, label: Label) -> None:
     parent = runs.find(tx, child.parent_run_id)
     ending = subagents.ending(tx, child)
     if parent is None or ending is None or subagents.is_delivered(tx, child.run_id):
@@ -279,12 +330,18 @@ def _deliver(tx: Tx, child: Child, label: Label) -> None:
     tape.append(tx, child.parent_session_id, child.principal, [finished], child.parent_run_id)
 
 
-def _finished(tx: Tx, child: Child, ending: subagents.Ending, label: Label) -> ToolFinished:
-    """The call's result: the subagent's answer with where its tape ends. All of it was redacted when it came to that tape."""
+def _finished(
+    tx: Tx, child: Subagent, ending: subagents.SubagentResult, label: Label
+) -> ToolFinished:
+    """The call's result: the subagent's answer with where its tape ends. All of it was redacted
+    when it came to that tape.
+    """
     text = _words(ending)
     body, artifact = text.encode(), None
     if len(body) > LARGE_RESULT:
-        artifact = artifacts.keep_artifact(tx, child.parent_session_id, body, "text/plain; charset=utf-8")
+        artifact = artifacts.keep_artifact(
+            tx, child.parent_session_id, body, "text/plain; charset=utf-8"
+        )
         text = summary(text, len(body), artifact)
     run = runs.find(tx, child.run_id)
     assert run is not None
@@ -300,14 +357,16 @@ def _finished(tx: Tx, child: Child, ending: subagents.Ending, label: Label) -> T
             executor=f"agent:{child.session_id}",
             tier="none",
             policy_version="",
-            input_sha256=input_digest(tape.proposal(tx, child.parent_run_id, child.call_id).arguments),
+            input_sha256=input_digest(
+                tape.proposal(tx, child.parent_run_id, child.call_id).arguments
+            ),
             output_sha256=sha256(body).hexdigest(),
         ),
         agent=ending.end,
     )
 
 
-def _words(ending: subagents.Ending) -> str:
+def _words(ending: subagents.SubagentResult) -> str:
     match ending.event:
         case RunCompleted(text=text):
             return text or "(the subagent ended without a word)"

@@ -1,7 +1,8 @@
 """`agent.spawn`: gives a task to a subagent, a run of its own in a session of its own.
 
-The rule: starting one changes nothing by itself. Whatever it does is judged call by call, as its own. The call is idempotent: its
-id is the subagent's run id, so that starting it again finds the one that is there.
+The rule: starting one changes nothing by itself. Whatever it does is judged call by call, as its
+own. The call is idempotent: its id is the subagent's run id, so that starting it again finds the
+one that is there.
 """
 
 from typing import Annotated
@@ -34,22 +35,31 @@ class SpawnArguments(Arguments, frozen=True, kw_only=True):
 
 class AgentSpawn(Placeless):
     argument_type = SpawnArguments
-    # What it may take beside the task is named and not described: it is sent with every request, and rarely used.
+    # What it may take beside the task is named and not described: it is sent with every request,
+    # and rarely used.
     spec = replace(
         declare(
             SPAWN,
-            "Give a self-contained task to a subagent; also takes tools, model (a name, or summary, extraction, vision), turns, "
-            "calls, minutes.",
+            "Give a self-contained task to a subagent; also takes tools, model (a name, or summary,"
+            " extraction, vision), turns, calls, minutes.",
             SpawnArguments,
             effect="idempotent",
             limits=Limits(input_bytes=64 << 10),
         ),
-        parameters={"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]},
+        parameters={
+            "type": "object",
+            "properties": {"task": {"type": "string"}},
+            "required": ["task"],
+        },
     )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, SpawnArguments)
-        return Preview("text", f"a subagent with {', '.join(arguments.tools) or 'the same tools'}", arguments.task)
+        return Preview(
+            "text",
+            f"a subagent with {', '.join(arguments.tools) or 'the same tools'}",
+            arguments.task,
+        )
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         """Runs start subagents themselves, in the step that waits for them."""

@@ -6,7 +6,7 @@ from msgspec import Struct
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.store.tasks import KindCount, Task
 
 tasks = group("tasks", "Background work: list, show, retry, cancel, pause, resume.", default="list")
@@ -26,14 +26,18 @@ class _Kinds(Struct):
 @click.option("--kind", default="", help="Only of this kind.")
 @click.option("--state", "wanted", type=click.Choice(_STATES), help="Only in this state.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
-def list_(state: State, kind: str, wanted: str | None, limit: int) -> None:
+def list_(state: CliState, kind: str, wanted: str | None, limit: int) -> None:
     found = state.api.get("/v1/tasks", _Tasks, kind=kind, state=wanted or "", limit=limit).tasks
     kinds = state.api.get("/v1/tasks/kinds", _Kinds).kinds
     if state.out.as_json:
         state.out.json({"tasks": found, "kinds": kinds})
         return
     counted = [
-        [each.kind, *(str(each.states.get(name, 0)) for name in _STATES), "paused" if each.paused else ""]
+        [
+            each.kind,
+            *(str(each.states.get(name, 0)) for name in _STATES),
+            "paused" if each.paused else "",
+        ]
         for each in kinds
         if not kind or each.kind == kind
     ]
@@ -43,25 +47,40 @@ def list_(state: State, kind: str, wanted: str | None, limit: int) -> None:
         state.out.note("no task like that")
         return
     rows = [
-        [each.task_id, each.kind, each.state, str(each.attempts), formatting.when(each.created_ms), one_line(each.error, 60)]
+        [
+            each.task_id,
+            each.kind,
+            each.state,
+            str(each.attempts),
+            formatting.when(each.created_ms),
+            one_line(each.error, 60),
+        ]
         for each in found
     ]
-    state.out.table(["task", "kind", "state", "attempts", "made", "error"], rows, right=["attempts"])
+    state.out.table(
+        ["task", "kind", "state", "attempts", "made", "error"], rows, right=["attempts"]
+    )
 
 
-def _id(state: State, given: str) -> str:
-    return short_ids.task(given, lambda: (each.task_id for each in state.api.get("/v1/tasks", _Tasks, limit=500).tasks))
+def _id(state: CliState, given: str) -> str:
+    return short_ids.task(
+        given,
+        lambda: (each.task_id for each in state.api.get("/v1/tasks", _Tasks, limit=500).tasks),
+    )
 
 
 @verb(tasks, "show", help="Show one task.")
 @click.argument("task_id")
-def show(state: State, task_id: str) -> None:
+def show(state: CliState, task_id: str) -> None:
     task = state.api.get(f"/v1/tasks/{_id(state, task_id)}", Task)
     if state.out.as_json:
         state.out.json(task)
         return
     out = state.out
-    out.line(f"{out.style(task.task_id, 'bold')}  {clean(task.kind)}: {out.style(task.state, _COLORS.get(task.state, 'bold'))}")
+    out.line(
+        f"{out.style(task.task_id, 'bold')}  {clean(task.kind)}:"
+        f" {out.style(task.state, _COLORS.get(task.state, 'bold'))}"
+    )
     about = {
         "made": formatting.when(task.created_ms),
         "not before": formatting.when(task.ready_ms) if task.state in ("queued", "paused") else "",
@@ -81,38 +100,38 @@ def show(state: State, task_id: str) -> None:
             out.line(f"  {name:<10} {clean(value)}")
 
 
-def _change(state: State, task_id: str, what: str) -> None:
+def _change(state: CliState, task_id: str, what: str) -> None:
     task = state.api.post(f"/v1/tasks/{_id(state, task_id)}", Task, {"verb": what})
     state.out.result(task, f"task {task.task_id} ({clean(task.kind)}) is {task.state}")
 
 
 @verb(tasks, "retry", help="Begin a task that has ended again, with all its attempts.")
 @click.argument("task_id")
-def retry(state: State, task_id: str) -> None:
+def retry(state: CliState, task_id: str) -> None:
     _change(state, task_id, "retry")
 
 
 @verb(tasks, "cancel", help="End a task that waits or runs.")
 @click.argument("task_id")
-def cancel(state: State, task_id: str) -> None:
+def cancel(state: CliState, task_id: str) -> None:
     _change(state, task_id, "cancel")
 
 
 @verb(tasks, "pause", help="Hold a task, or with --kind all tasks of a kind. Those that run go on.")
 @click.argument("task_id", required=False)
 @click.option("--kind", default="")
-def pause(state: State, task_id: str | None, kind: str) -> None:
+def pause(state: CliState, task_id: str | None, kind: str) -> None:
     _hold(state, task_id, kind, paused=True)
 
 
 @verb(tasks, "resume", help="Let a paused task, or with --kind a paused kind, go on.")
 @click.argument("task_id", required=False)
 @click.option("--kind", default="")
-def resume(state: State, task_id: str | None, kind: str) -> None:
+def resume(state: CliState, task_id: str | None, kind: str) -> None:
     _hold(state, task_id, kind, paused=False)
 
 
-def _hold(state: State, task_id: str | None, kind: str, *, paused: bool) -> None:
+def _hold(state: CliState, task_id: str | None, kind: str, *, paused: bool) -> None:
     if bool(task_id) == bool(kind):
         raise click.UsageError("give either a task's id or --kind")
     if task_id:

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.api.routes import Gives, Route
 from palyra.store.tasks import KindCount, Task
 
 _Kind = Annotated[str, Meta(max_length=64)]
 
 
-class Listing(Input, frozen=True, kw_only=True):
+class TaskListQuery(Input, frozen=True, kw_only=True):
     kind: _Kind = ""
     state: Literal["", "queued", "running", "done", "failed", "expired", "cancelled", "paused"] = ""
     before: Ulid = ""
@@ -25,7 +25,7 @@ class TaskPage(Struct, frozen=True):
     next: str = ""
 
 
-class KindList(Struct, frozen=True):
+class TaskKindList(Struct, frozen=True):
     kinds: list[KindCount]
 
 
@@ -37,26 +37,34 @@ class ChangeKind(Input, frozen=True, kw_only=True):
     paused: bool
 
 
-async def listing(call: Call[Listing, Nothing]) -> Answer:
+async def listing(call: ApiCall[TaskListQuery, Nothing]) -> HttpResponse:
     query = call.query
-    found = await call.parts.task_verbs.listing(kind=query.kind, state=query.state, before=query.before, limit=query.limit)
+    found = await call.parts.task_verbs.listing(
+        kind=query.kind, state=query.state, before=query.before, limit=query.limit
+    )
     return ok(TaskPage(found, found[-1].task_id if len(found) == query.limit else ""))
 
 
-async def kinds(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(KindList(await call.parts.task_verbs.kinds()))
+async def kinds(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(TaskKindList(await call.parts.task_verbs.kinds()))
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
+async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.task_verbs.get(call.path["task_id"]))
 
 
-async def change(call: Call[Nothing, ChangeTask]) -> Answer:
-    return ok(await call.parts.task_verbs.change(call.principal, call.path["task_id"], call.body.verb))
+async def change(call: ApiCall[Nothing, ChangeTask]) -> HttpResponse:
+    return ok(
+        await call.parts.task_verbs.change(call.principal, call.path["task_id"], call.body.verb)
+    )
 
 
-async def change_kind(call: Call[Nothing, ChangeKind]) -> Answer:
-    return ok(await call.parts.task_verbs.pause_kind(call.principal, call.path["task_kind"], paused=call.body.paused))
+async def change_kind(call: ApiCall[Nothing, ChangeKind]) -> HttpResponse:
+    return ok(
+        await call.parts.task_verbs.pause_kind(
+            call.principal, call.path["task_kind"], paused=call.body.paused
+        )
+    )
 
 
 def _json(type_: Any) -> tuple[Gives, ...]:
@@ -64,13 +72,47 @@ def _json(type_: Any) -> tuple[Gives, ...]:
 
 
 TASKS: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/tasks", summary="background tasks, newest first", handler=listing, scope="owner", query=Listing,
-          gives=_json(TaskPage)),
-    Route(method="GET", path="/v1/tasks/kinds", summary="kinds of tasks, and how many are in which state", handler=kinds,
-          gives=_json(KindList)),
-    Route(method="POST", path="/v1/tasks/kinds/{task_kind}", summary="begin no more tasks of a kind, or begin them again",
-          handler=change_kind, scope="owner", body=ChangeKind, gives=_json(KindCount)),
-    Route(method="GET", path="/v1/tasks/{task_id}", summary="one task", handler=get, scope="owner", gives=_json(Task)),
-    Route(method="POST", path="/v1/tasks/{task_id}", summary="pause, resume, retry or cancel a task", handler=change,
-          scope="owner", body=ChangeTask, gives=_json(Task), errors=(409,)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/tasks",
+        summary="background tasks, newest first",
+        handler=listing,
+        scope="owner",
+        query=TaskListQuery,
+        gives=_json(TaskPage),
+    ),
+    Route(
+        method="GET",
+        path="/v1/tasks/kinds",
+        summary="kinds of tasks, and how many are in which state",
+        handler=kinds,
+        gives=_json(TaskKindList),
+    ),
+    Route(
+        method="POST",
+        path="/v1/tasks/kinds/{task_kind}",
+        summary="begin no more tasks of a kind, or begin them again",
+        handler=change_kind,
+        scope="owner",
+        body=ChangeKind,
+        gives=_json(KindCount),
+    ),
+    Route(
+        method="GET",
+        path="/v1/tasks/{task_id}",
+        summary="one task",
+        handler=get,
+        scope="owner",
+        gives=_json(Task),
+    ),
+    Route(
+        method="POST",
+        path="/v1/tasks/{task_id}",
+        summary="pause, resume, retry or cancel a task",
+        handler=change,
+        scope="owner",
+        body=ChangeTask,
+        gives=_json(Task),
+        errors=(409,),
+    ),
+)

@@ -1,9 +1,11 @@
-"""The worker: takes tasks from the journal's queue, runs the handler of their kind, and says how it ended.
+"""The worker: takes tasks from the journal's queue, runs the handler of their kind, and says how it
+ended.
 
-The rule: nothing is asked of the store without a reason. A commit that enqueued wakes it, the end of a task wakes it, and one
-timer stands for the next moment at which a row becomes due; a slow look now and then is only the net below.
-A kind promises `at_least_once` (its handler may run again, and does no harm by it) or `at_most_once` (a task that was begun and not
-finished has failed). What a handler returns as a step commits together with the end of its task: that happens exactly once.
+The rule: nothing is asked of the store without a reason. A commit that enqueued wakes it, the end
+of a task wakes it, and one timer stands for the next moment at which a row becomes due; a slow look
+now and then is only the net below. A kind promises `at_least_once` (its handler may run again, and
+does no harm by it) or `at_most_once` (a task that was begun and not finished has failed). What a
+handler returns as a step commits together with the end of its task: that happens exactly once.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from palyra.agent.idle_gate import Lull
+from palyra.agent.idle_gate import IdleGate
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.redaction import Redactor
 from palyra.store import tasks
@@ -30,7 +32,8 @@ Step = Callable[[Tx], object]
 Handler = Callable[[Task], Awaitable[Step | None]]
 
 LEASE_MS = 60_000
-# A wall clock may jump, and another machine may enqueue: so often the rows are looked at although nobody said anything.
+# A wall clock may jump, and another machine may enqueue: so often the rows are looked at although
+# nobody said anything.
 _NET_MS = 60_000
 _IDLE_NET_MS = 300_000
 _RETRY_MS = 1_000
@@ -42,7 +45,9 @@ KEEP_MS = 7 * 24 * 3_600_000
 
 
 class NotNow(Exception):
-    """Raised by a handler that did nothing: the task is queued again for later, and this was no attempt."""
+    """Raised by a handler that did nothing: the task is queued again for later, and this was no
+    attempt.
+    """
 
     def __init__(self, after_ms: int) -> None:
         super().__init__(f"not now, in {after_ms} ms")
@@ -50,12 +55,15 @@ class NotNow(Exception):
 
 
 class Hopeless(Exception):
-    """Raised by a handler that knows that trying again would not help. Its text is what a person reads."""
+    """Raised by a handler that knows that trying again would not help. Its text is what a person
+    reads.
+    """
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What is promised of a kind's tasks and how many of them run at once. `remember`: `done` is told on the system's tape too.
+class TaskKind:
+    """What is promised of a kind's tasks and how many of them run at once. `remember`: `done` is
+    told on the system's tape too.
 
     `unhurried`: each of its tasks waits for a lull before it begins.
     """
@@ -72,7 +80,7 @@ class Kind:
 
 
 @dataclass
-class Counts:
+class TaskCounts:
     """Since the process began, for the metrics."""
 
     wakes: int = 0
@@ -84,16 +92,22 @@ class Tasks:
     """One worker for one process. `owner` names it in the leases."""
 
     def __init__(
-        self, db: Database, redactor: Redactor, clock: Clock, lull: Lull | None = None, *, lease_ms: int = LEASE_MS
+        self,
+        db: Database,
+        redactor: Redactor,
+        clock: Clock,
+        lull: IdleGate | None = None,
+        *,
+        lease_ms: int = LEASE_MS,
     ) -> None:
         self._db = db
         self._redactor = redactor
         self._clock = clock
-        self._lull = lull or Lull()
+        self._lull = lull or IdleGate()
         self._lease_ms = lease_ms
         self.owner = clock.new_id()
-        self.kinds: dict[str, Kind] = {}
-        self.counts = Counts()
+        self.kinds: dict[str, TaskKind] = {}
+        self.counts = TaskCounts()
         self._working: dict[str, tuple[Task, asyncio.Task[None]]] = {}
         self._look_at: set[str] = set()
         self._wake = asyncio.Event()
@@ -102,7 +116,8 @@ class Tasks:
         self._heart: asyncio.Task[None] | None = None
         self._alarm: asyncio.Task[None] | None = None
         self._closing = False
-        # Told, with the milliseconds, when somebody has set the wall clock or the machine has slept.
+        # Told, with the milliseconds, when somebody has set the wall clock or the machine has
+        # slept.
         self.on_jump: list[Callable[[int], Awaitable[None]]] = []
         self._drift_ms = clock.now_ms() - clock.ticks_ms()
         # Whether what is running in the table can only be what a process left that is dead.
@@ -122,11 +137,15 @@ class Tasks:
         unhurried: bool = False,
     ) -> None:
         """Say who does the tasks of a kind. Tasks of a kind that nobody registered wait."""
-        self.kinds[kind] = Kind(kind, handler, limit, promise, max_attempts, backoff_ms, timeout_ms, remember, unhurried)
+        self.kinds[kind] = TaskKind(
+            kind, handler, limit, promise, max_attempts, backoff_ms, timeout_ms, remember, unhurried
+        )
         self.look([kind])
 
     def start(self, *, alone: bool = True) -> None:
-        """Begin to work. `alone`: no other process works on this database, so what is leased is left over and begins again now."""
+        """Begin to work. `alone`: no other process works on this database, so what is leased is
+        left over and begins again now.
+        """
         self._alone = alone
         self._db.on_signal = self.look
         self.look(self.kinds)
@@ -137,7 +156,8 @@ class Tasks:
         self._closing = True
         self._wake.set()
         if self._loop is not None:
-            # What it asks the store for is claimed, whether it hears of it or not: it is let hear of it, and puts it back.
+            # What it asks the store for is claimed, whether it hears of it or not: it is let hear
+            # of it, and puts it back.
             await asyncio.wait([self._loop], timeout=_GRACE_S)
         # A job that is cancelled before its first step never gets to say how it ended.
         await asyncio.sleep(0)
@@ -200,8 +220,6 @@ class Tasks:
         if held is not None:
             held[1].cancel()
 
-    # --- the loop -----------------------------------------------------------------------------------------------------
-
     async def _run(self) -> None:
         while True:
             await self._wake.wait()
@@ -219,7 +237,8 @@ class Tasks:
                 self._ring_in(_RETRY_MS)
                 continue
             except Exception:
-                # With this loop everything would end that is planned: whatever it is, it is tried again.
+                # With this loop everything would end that is planned: whatever it is, it is tried
+                # again.
                 log.exception("the queue could not be looked at")
                 self._look_at |= kinds
                 self._ring_in(10 * _RETRY_MS)
@@ -235,9 +254,12 @@ class Tasks:
             for task in claimed:
                 self._begin(task)
             return
-        # Claimed in the moment of closing, they were not begun: it is as if nobody had asked for them.
+        # Claimed in the moment of closing, they were not begun: it is as if nobody had asked for
+        # them.
         with suppress(Unavailable):  # The next start sees that nobody holds them.
-            await self._db.write(lambda tx: [tasks.put_back(tx, task, tx.now_ms, counts=False) for task in claimed])
+            await self._db.write(
+                lambda tx: [tasks.put_back(tx, task, tx.now_ms, counts=False) for task in claimed]
+            )
 
     async def _notice_jump(self) -> None:
         jumped = self._clock.now_ms() - self._clock.ticks_ms() - self._drift_ms
@@ -248,7 +270,9 @@ class Tasks:
             self._drift_ms += jumped
 
     async def _round(self, told: Collection[str]) -> tuple[list[Task], int]:
-        """Take what may begin. A round that nobody asked for writes only if there is something to write."""
+        """Take what may begin. A round that nobody asked for writes only if there is something to
+        write.
+        """
         if not told:
             full = self._full(Counter(task.kind for task, _ in self._working.values()))
             soonest = await self._db.read(lambda tx: tasks.next_moment(tx, self.kinds, full))
@@ -256,11 +280,15 @@ class Tasks:
                 return [], soonest
         self.counts.rounds += 1
         held = {task_id: task.kind for task_id, (task, _) in self._working.items()}
-        taken = await self._db.write(partial(self._take, kinds=tuple(told or self.kinds), held=held, alone=self._alone))
+        taken = await self._db.write(
+            partial(self._take, kinds=tuple(told or self.kinds), held=held, alone=self._alone)
+        )
         self._alone = False
         return taken
 
-    def _take(self, tx: Tx, kinds: Collection[str], held: dict[str, str], *, alone: bool) -> tuple[list[Task], int]:
+    def _take(
+        self, tx: Tx, kinds: Collection[str], held: dict[str, str], *, alone: bool
+    ) -> tuple[list[Task], int]:
         """On the writer's thread: `held` is what this worker had in hand when it asked."""
         running = Counter(held.values())
         claimed: list[Task] = []
@@ -269,21 +297,36 @@ class Tasks:
                 if left.task_id not in held:
                     self._recover(tx, kind, left)
                 else:
-                    # The machine has slept, or the clock was set: without this it would be looked at again and again.
+                    # The machine has slept, or the clock was set: without this it would be looked
+                    # at again and again.
                     tasks.beat(tx, self.owner, [left.task_id], self._lease_ms)
         tasks.expire(tx)
         tasks.forget(tx, tx.now_ms - KEEP_MS)
         for kind in (self.kinds[name] for name in kinds):
-            claimed += tasks.claim(tx, kind.name, self.owner, self._lease_ms, kind.limit - running[kind.name], kind.limit)
+            claimed += tasks.claim(
+                tx,
+                kind.name,
+                self.owner,
+                self._lease_ms,
+                kind.limit - running[kind.name],
+                kind.limit,
+            )
         running.update(task.kind for task in claimed)
         return claimed, tasks.next_moment(tx, self.kinds, self._full(running))
 
-    def _recover(self, tx: Tx, kind: Kind, left: Task) -> None:
+    def _recover(self, tx: Tx, kind: TaskKind, left: Task) -> None:
         """A worker died on it, or the machine slept: begin it again as its kind promises."""
         if kind.promise == "at_most_once":
-            tasks.end(tx, left, "failed", "its worker vanished: it may have happened, and it is not done twice")
+            tasks.end(
+                tx,
+                left,
+                "failed",
+                "its worker vanished: it may have happened, and it is not done twice",
+            )
         elif left.attempts >= (left.max_attempts or kind.max_attempts):
-            tasks.end(tx, left, "failed", f"its worker vanished, for the last of {left.attempts} attempts")
+            tasks.end(
+                tx, left, "failed", f"its worker vanished, for the last of {left.attempts} attempts"
+            )
         else:
             tasks.put_back(tx, left, tx.now_ms, "its worker vanished")
 
@@ -300,8 +343,6 @@ class Tasks:
         await self._clock.sleep(ms)
         self._rouse()
 
-    # --- one task -----------------------------------------------------------------------------------------------------
-
     def _begin(self, task: Task) -> None:
         job = asyncio.create_task(self._work(self.kinds[task.kind], task))
         # One that was asked for again may be here again before the job that ended it is quite over.
@@ -316,7 +357,7 @@ class Tasks:
         if not self._closing:
             self.look([task.kind])
 
-    async def _work(self, kind: Kind, task: Task) -> None:
+    async def _work(self, kind: TaskKind, task: Task) -> None:
         try:
             if kind.unhurried:
                 await self._lull.comes()
@@ -339,7 +380,7 @@ class Tasks:
                 self.counts.ended[kind.name, outcome] += 1
                 return
 
-    async def _attempt(self, kind: Kind, task: Task) -> Callable[[Tx], str]:
+    async def _attempt(self, kind: TaskKind, task: Task) -> Callable[[Tx], str]:
         """Run the handler; what comes back is the step that settles the task."""
         try:
             async with asyncio.timeout(kind.timeout_ms / 1000) as patience:
@@ -352,7 +393,7 @@ class Tasks:
             return partial(self._failed, kind=kind, task=task, error=error)
         return partial(self._done, kind=kind, task=task, step=step)
 
-    def _done(self, tx: Tx, kind: Kind, task: Task, step: Step | None) -> str:
+    def _done(self, tx: Tx, kind: TaskKind, task: Task, step: Step | None) -> str:
         if not tasks.owns(tx, task):
             return "lost"
         if step is not None:
@@ -363,13 +404,21 @@ class Tasks:
     def _later(self, tx: Tx, task: Task, after_ms: int) -> str:
         return "later" if tasks.put_back(tx, task, tx.now_ms + after_ms, counts=False) else "lost"
 
-    def _stopped(self, tx: Tx, kind: Kind, task: Task) -> str:
+    def _stopped(self, tx: Tx, kind: TaskKind, task: Task) -> str:
         if kind.promise == "at_most_once":
-            return "failed" if tasks.end(tx, task, "failed", "stopped while it ran: it may have happened in part") else "lost"
+            return (
+                "failed"
+                if tasks.end(
+                    tx, task, "failed", "stopped while it ran: it may have happened in part"
+                )
+                else "lost"
+            )
         return "later" if tasks.put_back(tx, task, tx.now_ms, counts=False) else "lost"
 
-    def _failed(self, tx: Tx, kind: Kind, task: Task, error: Exception) -> str:
-        said = error.message if isinstance(error, PalyraError) else str(error) or type(error).__name__
+    def _failed(self, tx: Tx, kind: TaskKind, task: Task, error: Exception) -> str:
+        said = (
+            error.message if isinstance(error, PalyraError) else str(error) or type(error).__name__
+        )
         text = self._redactor.redact_head(said, _LONGEST_ERROR)
         last = task.attempts >= (task.max_attempts or kind.max_attempts)
         if last or kind.promise == "at_most_once" or isinstance(error, Hopeless):
@@ -380,14 +429,14 @@ class Tasks:
         wait_ms = int(wait_ms * (0.5 + self._clock.chance() / 2))
         return "again" if tasks.put_back(tx, task, tx.now_ms + wait_ms, text) else "lost"
 
-    # --- leases -------------------------------------------------------------------------------------------------------
-
     async def _keep_beating(self) -> None:
         while self._working:
             await self._clock.sleep(self._lease_ms // 3)
             if not self._working:
                 return
-            held = partial(tasks.beat, owner=self.owner, task_ids=list(self._working), lease_ms=self._lease_ms)
+            held = partial(
+                tasks.beat, owner=self.owner, task_ids=list(self._working), lease_ms=self._lease_ms
+            )
             try:
                 lost = await self._db.write(held)
             except Unavailable:

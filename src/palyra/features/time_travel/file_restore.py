@@ -1,7 +1,8 @@
 """Putting files back, whole or not at all, while nobody works on them.
 
-The rule: what the files are before is durable before the first of them is touched, and the entry that tells of the change commits
-with its end. Whatever stops in between is taken back, by whoever notices first: the same call, a retry, or the next start.
+The rule: what the files are before is durable before the first of them is touched, and the entry
+that tells of the change commits with its end. Whatever stops in between is taken back, by whoever
+notices first: the same call, a retry, or the next start.
 """
 
 import asyncio
@@ -39,7 +40,9 @@ class Restoring:
         self._retries: set[asyncio.Task[None]] = set()
 
     async def alone(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do something that puts files back, with nobody else doing so. It is carried to its end whatever becomes of the caller."""
+        """Do something that puts files back, with nobody else doing so. It is carried to its end
+        whatever becomes of the caller.
+        """
 
         async def locked() -> T:
             async with self._lock:
@@ -51,11 +54,18 @@ class Restoring:
         return await asyncio.shield(task)
 
     async def carry_out(
-        self, session: Session, travel: Travel, aim: Aim, ready: Callable[[Tx], None], tell: Callable[[Tx], Appended]
+        self,
+        session: Session,
+        travel: Travel,
+        aim: Aim,
+        ready: Callable[[Tx], None],
+        tell: Callable[[Tx], Appended],
     ) -> Appended:
-        """Reach an aim, and tell of it. `ready` refuses, in the step that makes the intent durable, if it must not be now.
+        """Reach an aim, and tell of it. `ready` refuses, in the step that makes the intent durable,
+        if it must not be now.
 
-        That is exact: a run that works is seen there, and one that begins later waits until this is over.
+        That is exact: a run that works is seen there, and one that begins later waits until this is
+        over.
         """
         travel_id, session_id = self._clock.new_id(), session.session_id
 
@@ -76,7 +86,8 @@ class Restoring:
         try:
             if not await self._take_back(session_id):
                 raise Unavailable(
-                    "files of this session were put back in part and wait to be taken back: the daemon's log says why"
+                    "files of this session were put back in part and wait to be taken back: the"
+                    " daemon's log says why"
                 )
             if aim.idle:
                 return await self._db.write(at_once)
@@ -100,7 +111,9 @@ class Restoring:
         ready: Callable[[Tx], None],
         tell: Callable[[T, Tx], None],
     ) -> T:
-        """Have another machine put its files back, and tell of it. Asked again it answers the same: a crash needs no more care."""
+        """Have another machine put its files back, and tell of it. Asked again it answers the same:
+        a crash needs no more care.
+        """
         session_id = session.session_id
         self._runs.hold_back(session_id)
         try:
@@ -127,14 +140,20 @@ class Restoring:
             await asyncio.wait(self._tasks, timeout=_SHUTDOWN_GRACE_S)
 
     async def _take_back(self, session_id: str) -> bool:
-        """Whether nothing is left half-done. If something is, the session keeps still until that is over."""
+        """Whether nothing is left half-done. If something is, the session keeps still until that is
+        over.
+        """
         try:
             for each in await self._db.read(lambda tx: rewinds.pending(tx, session_id)):
                 await self._checkpoints.go_back(each.checkpoint, each.workspace, each.travel_id)
                 await self._db.write(partial(rewinds.forget, travel_id=each.travel_id))
             return True
         except PalyraError as error:
-            log.error("files of session %s were put back in part, and could not be taken back: %s", session_id, error.message)
+            log.error(
+                "files of session %s were put back in part, and could not be taken back: %s",
+                session_id,
+                error.message,
+            )
             self._try_later(session_id)
             return False
 

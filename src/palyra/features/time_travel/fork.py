@@ -1,6 +1,8 @@
-"""A run taken up again from one of its entries, live, in a branch of its session: with another model, or under other policies.
+"""A run taken up again from one of its entries, live, in a branch of its session: with another
+model, or under other policies.
 
-The rule: the recorded run stays as it is. The fork begins where a model is asked: a turn that was cut in two is asked for again.
+The rule: the recorded run stays as it is. The fork begins where a model is asked: a turn that was
+cut in two is asked for again.
 """
 
 from collections.abc import Callable
@@ -26,7 +28,9 @@ _ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
 class Fork(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`at` is an entry of the run, 0 for its beginning. `policy` is a folder of policies to be in force instead."""
+    """`at` is an entry of the run, 0 for its beginning. `policy` is a folder of policies to be in
+    force instead.
+    """
 
     at: int = 0
     model: str = ""
@@ -34,7 +38,9 @@ class Fork(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 
 class Forked(Struct, frozen=True, kw_only=True):
-    """`at` is the entry it was forked behind: the wanted one, or the one before it at which the model was asked."""
+    """`at` is the entry it was forked behind: the wanted one, or the one before it at which the
+    model was asked.
+    """
 
     run_id: str
     session_id: str
@@ -52,7 +58,9 @@ class OtherPolicies:
         self._loaded: dict[str, PolicyStore] = {}
 
     def load(self, named: str) -> str:
-        """Read a folder as it is now; its full path. InvalidInput or ConfigInvalid if it does not load."""
+        """Read a folder as it is now; its full path. InvalidInput or ConfigInvalid if it does not
+        load.
+        """
         path = Path(named).expanduser().resolve()
         if not path.is_dir():
             raise InvalidInput(f"{named} is not a folder of policies", policy=named)
@@ -64,7 +72,9 @@ class OtherPolicies:
 
 
 class Forking:
-    def __init__(self, db: Database, models: Models, clock: Clock, settings: Settings, others: OtherPolicies) -> None:
+    def __init__(
+        self, db: Database, models: Models, clock: Clock, settings: Settings, others: OtherPolicies
+    ) -> None:
         self._db = db
         self._models = models
         self._clock = clock
@@ -76,16 +86,24 @@ class Forking:
         ids.check(run_id, "run_id")
         if wanted.model:
             self._models.find(wanted.model)
-        policy = await thread_pool.everyday.do(self._others.load, wanted.policy) if wanted.policy else ""
+        policy = (
+            await thread_pool.everyday.do(self._others.load, wanted.policy) if wanted.policy else ""
+        )
         child_id, new_run = self._clock.new_id(), RunId(self._clock.new_id())
 
         def step(tx: Tx) -> Forked:
             run = runs.get(tx, run_id, principal)
             parent = sessions.get(tx, run.session_id, principal)
-            if policy and parent.workspace and f"{policy}/".startswith(f"{parent.workspace.rstrip('/')}/"):
-                # They are read again after a restart, and until then the run could have written its own.
+            if (
+                policy
+                and parent.workspace
+                and f"{policy}/".startswith(f"{parent.workspace.rstrip('/')}/")
+            ):
+                # They are read again after a restart, and until then the run could have written its
+                # own.
                 raise InvalidInput(
-                    "the policies lie in the session's workspace, where the run could change them: copy them elsewhere"
+                    "the policies lie in the session's workspace, where the run could change them:"
+                    " copy them elsewhere"
                 )
             at = _place(_entries(tx, run), wanted.at)
             before = runs.accepted(tx, run_id)
@@ -113,7 +131,8 @@ class Forking:
 
 def _entries(tx: Tx, run: RunRow) -> list[tuple[int, AnyEvent]]:
     rows = tx.all(
-        "SELECT seq, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND tape = :tape ORDER BY seq",
+        "SELECT seq, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND tape = :tape"
+        " ORDER BY seq",
         run_id=run.run_id,
         tape=run.session_id,
     )
@@ -121,13 +140,17 @@ def _entries(tx: Tx, run: RunRow) -> list[tuple[int, AnyEvent]]:
 
 
 def _place(entries: list[tuple[int, AnyEvent]], wanted: int) -> int:
-    """The last place up to the wanted one at which every call of every reply has its result, and the run had begun."""
+    """The last place up to the wanted one at which every call of every reply has its result, and
+    the run had begun.
+    """
     began = next((seq for seq, event in entries if isinstance(event, RunStarted)), 0)
     first, last = entries[0][0], entries[-1][0]
     if not began:
         raise InvalidInput("this run has not begun: there is nothing to fork")
     if wanted and not first <= wanted <= last:
-        raise InvalidInput(f"the run has the entries {first} to {last}, not {wanted}", first=first, last=last)
+        raise InvalidInput(
+            f"the run has the entries {first} to {last}, not {wanted}", first=first, last=last
+        )
     whole, open_calls = began, set[str]()
     for seq, event in entries:
         if seq > max(wanted, began) or events.kind_of(event) in _ENDS:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.features.time_travel.rewind import Rewind
 
 
@@ -14,10 +14,14 @@ class At(Input, frozen=True, kw_only=True):
     turns: Annotated[int, Meta(ge=1, le=1_000)] = 200
 
 
-async def at(call: Call[At, Nothing]) -> Answer:
+async def at(call: ApiCall[At, Nothing]) -> HttpResponse:
     path = call.path
-    return ok(await call.parts.moments.at(call.principal, path["session_id"], int(path["seq"]), call.query.turns))
+    return ok(
+        await call.parts.moments.at(
+            call.principal, path["session_id"], int(path["seq"]), call.query.turns
+        )
+    )
 
 
-async def rewind(call: Call[Nothing, Rewind]) -> Answer:
+async def rewind(call: ApiCall[Nothing, Rewind]) -> HttpResponse:
     return ok(await call.parts.rewinding.rewind(call.principal, call.path["session_id"], call.body))

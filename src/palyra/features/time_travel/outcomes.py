@@ -1,11 +1,22 @@
-"""What came of a run, in a few values that can be laid beside those of another: decisions, calls, answer, usage."""
+"""What came of a run, in a few values that can be laid beside those of another: decisions, calls,
+answer, usage.
+"""
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
 from palyra.core import events
-from palyra.core.events import Entry, ModelFailed, ModelReplied, RunCancelled, RunCompleted, RunFailed, ToolDecided, ToolFinished
+from palyra.core.events import (
+    Entry,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolDecided,
+    ToolFinished,
+)
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True, omit_defaults=True):

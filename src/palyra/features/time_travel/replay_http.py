@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import Forbidden
 from palyra.features.time_travel.fork import Fork
 
@@ -15,15 +15,15 @@ class Wait(Input, frozen=True, kw_only=True):
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0
 
 
-async def start(call: Call[Nothing, Nothing]) -> Answer:
+async def start(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.replays.start(call.principal, call.path["run_id"]), 202)
 
 
-async def get(call: Call[Wait, Nothing]) -> Answer:
+async def get(call: ApiCall[Wait, Nothing]) -> HttpResponse:
     return ok(await call.parts.replays.get(call.principal, call.path["run_id"], call.query.wait_ms))
 
 
-async def fork(call: Call[Nothing, Fork]) -> Answer:
+async def fork(call: ApiCall[Nothing, Fork]) -> HttpResponse:
     if call.body.policy and call.token.scope != "owner":
         # Otherwise whoever may talk to the agent could choose what it may do.
         raise Forbidden("only the owner may fork a run under other policies")

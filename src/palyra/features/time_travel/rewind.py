@@ -1,7 +1,9 @@
-"""Rewinding: a session's files and its conversation, together, as they were after an entry of its tape.
+"""Rewinding: a session's files and its conversation, together, as they were after an entry of its
+tape.
 
-The rule: the tape only grows. A rewind is an entry that says where to; going forward again is a rewind to before that entry.
-Nobody else's work is overwritten: a file that somebody changed stops it, or is left as it is and named.
+The rule: the tape only grows. A rewind is an entry that says where to; going forward again is a
+rewind to before that entry. Nobody else's work is overwritten: a file that somebody changed stops
+it, or is left as it is and named.
 """
 
 from functools import partial
@@ -22,14 +24,15 @@ from palyra.features.time_travel.rows import Lasting
 from palyra.store import artifacts, runs, session_rules, sessions, tape
 from palyra.store import rewinds as store_rewinds
 from palyra.store.database import Appended, Database, Tx
-from palyra.store.rewinds import Effect
+from palyra.store.rewinds import FileEffect
 from palyra.store.sessions import Session
 from palyra.tools.files import restore
 from palyra.tools.files.restore import Aim, Clash, Tracks
 
 
 class Rewind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Back to the entry `to`. `conflicts`: what becomes of a rewind that meets files somebody else has changed.
+    """Back to the entry `to`. `conflicts`: what becomes of a rewind that meets files somebody else
+    has changed.
 
     `stop` ends what runs or waits in the session first; without it, that is a conflict.
     """
@@ -43,9 +46,11 @@ class Rewind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 class Rewound(Struct, frozen=True, kw_only=True):
-    """What a rewind did, or would do. `seq` is the entry that tells of it; to go forward again, rewind to the one before it.
+    """What a rewind did, or would do. `seq` is the entry that tells of it; to go forward again,
+    rewind to the one before it.
 
-    `lasting` is what nothing takes back. `rules` come into force again. `running` has to be stopped first.
+    `lasting` is what nothing takes back. `rules` come into force again. `running` has to be stopped
+    first.
     """
 
     session_id: str
@@ -66,8 +71,8 @@ class Rewound(Struct, frozen=True, kw_only=True):
 
 class _Plan(Struct, frozen=True):
     session: Session
-    known: list[Effect]
-    behind: list[Effect]
+    known: list[FileEffect]
+    behind: list[FileEffect]
     lasting: tuple[Lasting, ...]
     rules: tuple[str, ...]
     running: tuple[str, ...]
@@ -76,7 +81,14 @@ class _Plan(Struct, frozen=True):
 
 
 class Rewinding:
-    def __init__(self, db: Database, runs_: Runs, checkpoints: Checkpoints, restoring: Restoring, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        db: Database,
+        runs_: Runs,
+        checkpoints: Checkpoints,
+        restoring: Restoring,
+        redactor: Redactor,
+    ) -> None:
         self._db = db
         self._runs = runs_
         self._checkpoints = checkpoints
@@ -101,7 +113,9 @@ class Rewinding:
             await self._runs.cancel(run, "the session was rewound")
 
     async def _rewind(self, principal: str, session_id: str, wanted: Rewind) -> Rewound:
-        plan = await self._db.read(lambda tx: _plan(tx, sessions.get(tx, session_id, principal), wanted))
+        plan = await self._db.read(
+            lambda tx: _plan(tx, sessions.get(tx, session_id, principal), wanted)
+        )
         aim = await self._aim(plan, wanted)
         redact = self._redactor.redact
         rewound = Rewound(
@@ -119,13 +133,23 @@ class Rewinding:
             turns_then=plan.turns_then,
         )
         if wanted.preview:
-            shown = await self._checkpoints.preview(aim, plan.session.workspace) if aim.changes else None
-            return structs.replace(rewound, diff=await self._redactor.redacted(shown.body) if shown else "")
+            shown = (
+                await self._checkpoints.preview(aim, plan.session.workspace)
+                if aim.changes
+                else None
+            )
+            return structs.replace(
+                rewound, diff=await self._redactor.redacted(shown.body) if shown else ""
+            )
         if aim.clashes and wanted.conflicts == "abort":
             paths = tuple(clash.path for clash in rewound.conflicts)
-            raise Conflict(f"nobody's work is overwritten: {restore.named(rewound.conflicts)}", files=paths)
+            raise Conflict(
+                f"nobody's work is overwritten: {restore.named(rewound.conflicts)}", files=paths
+            )
         tell = partial(_tell, plan, wanted, rewound)
-        told = await self._restoring.carry_out(plan.session, "@rewind", aim, partial(_still_so, plan.session), tell)
+        told = await self._restoring.carry_out(
+            plan.session, "@rewind", aim, partial(_still_so, plan.session), tell
+        )
         return structs.replace(rewound, seq=told.seq)
 
     async def _aim(self, plan: _Plan, wanted: Rewind) -> Aim:
@@ -139,11 +163,17 @@ class Rewinding:
 def _plan(tx: Tx, session: Session, wanted: Rewind) -> _Plan:
     session_snapshot.check(session, wanted.to)
     if wanted.to == session.head_seq:
-        raise InvalidInput(f"entry {wanted.to} is the last one: there is nothing behind it", last=session.head_seq)
+        raise InvalidInput(
+            f"entry {wanted.to} is the last one: there is nothing behind it", last=session.head_seq
+        )
     session_id = session.session_id
     known = store_rewinds.effects(tx, session_id)
     in_force = {rule.words for rule in session_rules.of_session(tx, session_id)}
-    returning = [rule.words for rule in session_rules.as_of(tx, session_id, wanted.to) if rule.words not in in_force]
+    returning = [
+        rule.words
+        for rule in session_rules.as_of(tx, session_id, wanted.to)
+        if rule.words not in in_force
+    ]
     return _Plan(
         session,
         known,
@@ -160,13 +190,17 @@ def _still_so(session: Session, tx: Tx) -> None:
     """Nothing works, and nothing has happened since the plan was made."""
     _nothing_runs(session, tx)
     if tape.head(tx, session.session_id) != session.head_seq:
-        raise Conflict("something happened in this session in the meantime: look again, and try again")
+        raise Conflict(
+            "something happened in this session in the meantime: look again, and try again"
+        )
 
 
 def _nothing_runs(session: Session, tx: Tx) -> None:
     """A run must not find itself in a conversation that it is no longer part of."""
     if runs.unfinished_of_session(tx, session.session_id):
-        raise Conflict("a run works or waits in this session: wait for it, or rewind with stop (--stop)")
+        raise Conflict(
+            "a run works or waits in this session: wait for it, or rewind with stop (--stop)"
+        )
 
 
 def _tell(plan: _Plan, wanted: Rewind, rewound: Rewound, tx: Tx) -> Appended:
@@ -182,7 +216,11 @@ def _tell(plan: _Plan, wanted: Rewind, rewound: Rewound, tx: Tx) -> Appended:
     (told,) = tape.append(tx, session.session_id, session.owner, [event])
     if wanted.files:
         taken_back = {effect.call_id for effect in plan.behind}
-        store_rewinds.mark(tx, plan.known, store_rewinds.in_force(tx, session.session_id, plan.known, to) - taken_back)
+        store_rewinds.mark(
+            tx,
+            plan.known,
+            store_rewinds.in_force(tx, session.session_id, plan.known, to) - taken_back,
+        )
     if wanted.conversation:
         sessions.fold_anew(tx, session.session_id)
         store_rewinds.drop_grants(tx, session.session_id, to)

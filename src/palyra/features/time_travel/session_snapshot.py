@@ -1,6 +1,8 @@
-"""A session as it was after any entry of its tape: what had been said, by which rules, how far its runs were, and what came since.
+"""A session as it was after any entry of its tape: what had been said, by which rules, how far its
+runs were, and what came since.
 
-The rule: looking changes nothing, and what is shown is folded from the tape by the code that folds it for a model.
+The rule: looking changes nothing, and what is shown is folded from the tape by the code that folds
+it for a model.
 """
 
 from typing import Any, Literal
@@ -44,7 +46,9 @@ class ShownTurn(Struct, frozen=True, omit_defaults=True):
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    """`unread` was said and had not reached the model; `changed` and `lasting` came after this entry."""
+    """`unread` was said and had not reached the model; `changed` and `lasting` came after this
+    entry.
+    """
 
     session_id: str
     seq: int
@@ -68,12 +72,16 @@ class Moments:
     async def at(self, principal: str, session_id: str, seq: int, most_turns: int) -> Moment:
         """The newest turns of the conversation as it was after an entry, and what belongs to it."""
         ids.check(session_id, "session_id")
-        return await self._db.read(lambda tx: _moment(tx, sessions.get(tx, session_id, principal), seq, most_turns))
+        return await self._db.read(
+            lambda tx: _moment(tx, sessions.get(tx, session_id, principal), seq, most_turns)
+        )
 
 
 def check(session: Session, seq: int) -> None:
     if not 1 <= seq <= session.head_seq:
-        raise InvalidInput(f"the tape has entries 1 to {session.head_seq}, not {seq}", last=session.head_seq)
+        raise InvalidInput(
+            f"the tape has entries 1 to {session.head_seq}, not {seq}", last=session.head_seq
+        )
 
 
 def _moment(tx: Tx, session: Session, seq: int, most_turns: int) -> Moment:

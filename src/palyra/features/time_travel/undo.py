@@ -1,7 +1,8 @@
-"""Taking effects back: one call, or all of a run, newest first, with a look at what would change before.
+"""Taking effects back: one call, or all of a run, newest first, with a look at what would change
+before.
 
-What calls changed here is put back whole or not at all. What they changed at a worker is put back there, if it can be reached;
-what is left over is named.
+What calls changed here is put back whole or not at all. What they changed at a worker is put back
+there, if it can be reached; what is left over is named.
 """
 
 from functools import partial
@@ -15,7 +16,7 @@ from palyra.core.events import FileChange, ToolUndone
 from palyra.core.redaction import Redactor
 from palyra.features.time_travel import undo_at_workers
 from palyra.features.time_travel.file_restore import Restoring
-from palyra.features.time_travel.undo_at_workers import NotUndone, There, Workers
+from palyra.features.time_travel.undo_at_workers import NotUndone, There, WorkerUndoPort
 from palyra.features.workers import rows as workers_rows
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.artifacts import EffectRow
@@ -26,7 +27,8 @@ from palyra.tools.files.restore import Aim, Clash, Tracks
 
 
 class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What to take back: one call, all of a run, or (neither given) the newest effect of the session.
+    """What to take back: one call, all of a run, or (neither given) the newest effect of the
+    session.
 
     `force` overwrites files that were changed since by someone else.
     """
@@ -38,7 +40,8 @@ class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 
 class Undone(Struct, frozen=True, kw_only=True):
-    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody else has changed.
+    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody
+    else has changed.
 
     `left` are calls at workers whose changes could not be put back.
     """
@@ -52,7 +55,9 @@ class Undone(Struct, frozen=True, kw_only=True):
 
 
 class _Chosen(Struct, frozen=True):
-    """Effects to take back, newest first, the paths that each touched, and what is to be done about it, here and elsewhere."""
+    """Effects to take back, newest first, the paths that each touched, and what is to be done about
+    it, here and elsewhere.
+    """
 
     effects: list[EffectRow]
     paths: dict[str, tuple[str, ...]]
@@ -61,11 +66,22 @@ class _Chosen(Struct, frozen=True):
 
     @property
     def something(self) -> bool:
-        return bool(self.aim.changes or self.aim.clashes or any(each.changes or each.clashes or each.left for each in self.there))
+        return bool(
+            self.aim.changes
+            or self.aim.clashes
+            or any(each.changes or each.clashes or each.left for each in self.there)
+        )
 
 
 class Undoing:
-    def __init__(self, db: Database, checkpoints: Checkpoints, restoring: Restoring, redactor: Redactor, workers_: Workers) -> None:
+    def __init__(
+        self,
+        db: Database,
+        checkpoints: Checkpoints,
+        restoring: Restoring,
+        redactor: Redactor,
+        workers_: WorkerUndoPort,
+    ) -> None:
         self._db = db
         self._workers = workers_
         self._redactor = redactor
@@ -81,7 +97,9 @@ class Undoing:
         return await self._restoring.alone(lambda: self._undo(principal, session_id, wanted))
 
     async def _undo(self, principal: str, session_id: str, wanted: Undo) -> Undone:
-        session, effects = await self._db.read(lambda tx: _open_effects(tx, principal, session_id, wanted))
+        session, effects = await self._db.read(
+            lambda tx: _open_effects(tx, principal, session_id, wanted)
+        )
         if wanted.call_id or wanted.run_id:
             chosen = await self._choose(session, effects, wanted)
         else:
@@ -89,62 +107,126 @@ class Undoing:
         aim = chosen.aim
         undone = self._undone(chosen, wanted)
         if undone.left and not undone.calls:
-            raise Unavailable(f"{undone.left[0].why}: nothing was undone; another change can be named by its call")
+            raise Unavailable(
+                f"{undone.left[0].why}: nothing was undone; another change can be named by its call"
+            )
         if wanted.dry_run:
-            shown = (await self._checkpoints.preview(aim, session.workspace)).body if chosen.effects else ""
+            shown = (
+                (await self._checkpoints.preview(aim, session.workspace)).body
+                if chosen.effects
+                else ""
+            )
             diff = "\n".join(filter(None, (shown, *(each.diff for each in chosen.there))))
             return structs.replace(undone, diff=await self._redactor.redacted(diff))
         if undone.conflicts and not wanted.force:
-            clashes = (*aim.clashes, *(Clash(path, "changed there since") for each in chosen.there for path in each.clashes))
-            raise Conflict(f"not as the call left it: {self._redactor.redact(restore.named(clashes))}", files=undone.conflicts)
+            clashes = (
+                *aim.clashes,
+                *(
+                    Clash(path, "changed there since")
+                    for each in chosen.there
+                    for path in each.clashes
+                ),
+            )
+            raise Conflict(
+                f"not as the call left it: {self._redactor.redact(restore.named(clashes))}",
+                files=undone.conflicts,
+            )
         if aim.changes:
             await self._restoring.carry_out(
-                session, "@undo", aim, partial(_nobody_works, session), partial(self._tell, session, chosen)
+                session,
+                "@undo",
+                aim,
+                partial(_nobody_works, session),
+                partial(self._tell, session, chosen),
             )
-        there = [each if each.left else await self._take_back(session, each, wanted) for each in chosen.there]
+        there = [
+            each if each.left else await self._take_back(session, each, wanted)
+            for each in chosen.there
+        ]
         return self._undone(structs.replace(chosen, there=there), wanted)
 
     def _undone(self, chosen: _Chosen, wanted: Undo) -> Undone:
         redact = self._redactor.redact
-        changes = (*chosen.aim.changes, *(change for each in chosen.there for change in each.changes))
-        done = [*chosen.effects, *(effect for each in chosen.there if not each.left for effect in each.effects)]
+        changes = (
+            *chosen.aim.changes,
+            *(change for each in chosen.there for change in each.changes),
+        )
+        done = [
+            *chosen.effects,
+            *(effect for each in chosen.there if not each.left for effect in each.effects),
+        ]
         return Undone(
-            calls=tuple(effect.call_id for effect in sorted(done, key=lambda effect: -effect.position)),
+            calls=tuple(
+                effect.call_id for effect in sorted(done, key=lambda effect: -effect.position)
+            ),
             changes=tuple(FileChange(redact(each.path), each.change) for each in changes),
             dry_run=wanted.dry_run,
-            conflicts=tuple(redact(path) for path in (*(clash.path for clash in chosen.aim.clashes), *_clashes(chosen))),
-            left=tuple(structs.replace(left, why=redact(left.why)) for each in chosen.there for left in each.left),
+            conflicts=tuple(
+                redact(path)
+                for path in (*(clash.path for clash in chosen.aim.clashes), *_clashes(chosen))
+            ),
+            left=tuple(
+                structs.replace(left, why=redact(left.why))
+                for each in chosen.there
+                for left in each.left
+            ),
         )
 
     async def _take_back(self, session: Session, there: There, wanted: Undo) -> There:
         if not there.changes:
             return there
-        act = partial(undo_at_workers.ask, self._workers, session.session_id, there, look=False, force=wanted.force)
+        act = partial(
+            undo_at_workers.ask,
+            self._workers,
+            session.session_id,
+            there,
+            look=False,
+            force=wanted.force,
+        )
         ready = partial(_nobody_works, session)
-        return await self._restoring.elsewhere(session, act, ready, partial(self._tell_there, session))
+        return await self._restoring.elsewhere(
+            session, act, ready, partial(self._tell_there, session)
+        )
 
     def _tell_there(self, session: Session, there: There, tx: Tx) -> None:
         for effect in there.effects if not there.left else ():
-            changes = tuple(FileChange(self._redactor.redact(each.path), each.change) for each in there.taken[effect.call_id])
+            changes = tuple(
+                FileChange(self._redactor.redact(each.path), each.change)
+                for each in there.taken[effect.call_id]
+            )
             if changes:
-                undone = ToolUndone(call_id=ids.CallId(effect.call_id), changes=changes, tool=effect.tool)
+                undone = ToolUndone(
+                    call_id=ids.CallId(effect.call_id), changes=changes, tool=effect.tool
+                )
                 tape.append(tx, session.session_id, session.owner, [undone], effect.run_id)
                 artifacts.mark_undone(tx, effect.call_id)
 
     async def _choose(self, session: Session, effects: list[EffectRow], wanted: Undo) -> _Chosen:
         tracks, touched = Tracks(), {}
         here = [effect for effect in effects if not artifacts.elsewhere(effect)]
-        groups = undo_at_workers.grouped(effect for effect in effects if artifacts.elsewhere(effect))
+        groups = undo_at_workers.grouped(
+            effect for effect in effects if artifacts.elsewhere(effect)
+        )
         there = [
-            await undo_at_workers.ask(self._workers, session.session_id, each, look=True, force=wanted.force) for each in groups
+            await undo_at_workers.ask(
+                self._workers, session.session_id, each, look=True, force=wanted.force
+            )
+            for each in groups
         ]
         for effect in reversed(here):
             sealed = await self._db.read(partial(artifacts.checkpoint, call_id=effect.call_id))
             touched[effect.call_id] = await self._checkpoints.follow(tracks, sealed, effect.call_id)
-        return _Chosen(here, touched, await self._checkpoints.aim(tracks, session.workspace, force=wanted.force), there)
+        return _Chosen(
+            here,
+            touched,
+            await self._checkpoints.aim(tracks, session.workspace, force=wanted.force),
+            there,
+        )
 
     async def _newest(self, session: Session, effects: list[EffectRow], wanted: Undo) -> _Chosen:
-        """A call that was cancelled before it did anything is nothing to undo: then the one before is meant."""
+        """A call that was cancelled before it did anything is nothing to undo: then the one before
+        is meant.
+        """
         for effect in effects:
             chosen = await self._choose(session, [effect], wanted)
             if chosen.something:
@@ -154,11 +236,17 @@ class Undoing:
     def _tell(self, session: Session, chosen: _Chosen, tx: Tx) -> Appended:
         told: list[Appended] = []
         for effect in chosen.effects:
-            mine = [each for each in chosen.aim.changes if each.path in chosen.paths[effect.call_id]]
+            mine = [
+                each for each in chosen.aim.changes if each.path in chosen.paths[effect.call_id]
+            ]
             if not mine:
                 continue
-            changes = tuple(FileChange(self._redactor.redact(each.path), each.change) for each in mine)
-            undone = ToolUndone(call_id=ids.CallId(effect.call_id), changes=changes, tool=effect.tool)
+            changes = tuple(
+                FileChange(self._redactor.redact(each.path), each.change) for each in mine
+            )
+            undone = ToolUndone(
+                call_id=ids.CallId(effect.call_id), changes=changes, tool=effect.tool
+            )
             told += tape.append(tx, session.session_id, session.owner, [undone], effect.run_id)
             artifacts.mark_undone(tx, effect.call_id)
         return told[0]
@@ -169,11 +257,15 @@ def _clashes(chosen: _Chosen) -> list[str]:
 
 
 def _nobody_works(session: Session, tx: Tx) -> None:
-    if any(run.state == "in_progress" for run in runs.unfinished_of_session(tx, session.session_id)):
+    if any(
+        run.state == "in_progress" for run in runs.unfinished_of_session(tx, session.session_id)
+    ):
         raise Conflict("a run is working in this session: stop it, or wait for it, before undoing")
 
 
-def _open_effects(tx: Tx, principal: str, session_id: str, wanted: Undo) -> tuple[Session, list[EffectRow]]:
+def _open_effects(
+    tx: Tx, principal: str, session_id: str, wanted: Undo
+) -> tuple[Session, list[EffectRow]]:
     session = sessions.get(tx, session_id, principal)
     _nobody_works(session, tx)
     if wanted.call_id:
@@ -183,7 +275,11 @@ def _open_effects(tx: Tx, principal: str, session_id: str, wanted: Undo) -> tupl
     else:
         effects = artifacts.effects_of_session(tx, session_id)
     # What never got to its worker changed nothing there.
-    effects = [each for each in effects if not artifacts.elsewhere(each) or workers_rows.find_lease(tx, each.call_id)]
+    effects = [
+        each
+        for each in effects
+        if not artifacts.elsewhere(each) or workers_rows.find_lease(tx, each.call_id)
+    ]
     if not effects:
         raise NotFound("nothing was changed here that could be undone")
     left = [effect for effect in effects if not effect.undone_ms]

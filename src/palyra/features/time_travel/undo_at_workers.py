@@ -1,4 +1,6 @@
-"""Taking back what calls changed at workers: a worker keeps how its files were, is asked to put them back, says what it did."""
+"""Taking back what calls changed at workers: a worker keeps how its files were, is asked to put
+them back, says what it did.
+"""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -21,7 +23,9 @@ class NotUndone(Struct, frozen=True, kw_only=True):
 
 
 class There(Struct, frozen=True, kw_only=True):
-    """The calls of one worker, newest first, with what taking each back changes there, or why it cannot be."""
+    """The calls of one worker, newest first, with what taking each back changes there, or why it
+    cannot be.
+    """
 
     worker: str
     effects: tuple[EffectRow, ...]
@@ -32,7 +36,11 @@ class There(Struct, frozen=True, kw_only=True):
 
     @property
     def left(self) -> tuple[NotUndone, ...]:
-        return tuple(NotUndone(call_id=each.call_id, tool=each.tool, why=self.why_not) for each in self.effects if self.why_not)
+        return tuple(
+            NotUndone(call_id=each.call_id, tool=each.tool, why=self.why_not)
+            for each in self.effects
+            if self.why_not
+        )
 
     @property
     def changes(self) -> tuple[FileChange, ...]:
@@ -40,10 +48,12 @@ class There(Struct, frozen=True, kw_only=True):
         return tuple(found.values())
 
 
-class Workers(Protocol):
+class WorkerUndoPort(Protocol):
     """Whoever reaches them; see `palyra.runtime.workers`."""
 
-    async def take_back(self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool) -> TookBack: ...
+    async def take_back(
+        self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool
+    ) -> TookBack: ...
 
 
 def grouped(effects: Iterable[EffectRow]) -> list[There]:
@@ -53,7 +63,9 @@ def grouped(effects: Iterable[EffectRow]) -> list[There]:
     return [There(worker=worker, effects=tuple(found)) for worker, found in by_worker.items()]
 
 
-async def ask(workers: Workers, session_id: str, there: There, *, look: bool, force: bool) -> There:
+async def ask(
+    workers: WorkerUndoPort, session_id: str, there: There, *, look: bool, force: bool
+) -> There:
     """What a worker did, or would do. That it cannot is an answer too."""
     calls = tuple(effect.call_id for effect in reversed(there.effects))
     try:
@@ -64,13 +76,19 @@ async def ask(workers: Workers, session_id: str, there: There, *, look: bool, fo
     if took.missing:
         why_not = f"the worker {there.worker} has not kept how its files were before"
     elif took.clashes and not force and not look:
-        why_not = f"changed by somebody else on {there.worker} in the meantime: {', '.join(took.clashes[:20])}"
+        why_not = (
+            f"changed by somebody else on {there.worker} in the meantime:"
+            f" {', '.join(took.clashes[:20])}"
+        )
     mine = {each.call_id: each.changes for each in took.taken}
     return There(
         worker=there.worker,
         effects=there.effects,
         taken={
-            call: tuple(FileChange(_path(there, each.path), each.change) for each in mine.get(call, ())) for call in reversed(calls)
+            call: tuple(
+                FileChange(_path(there, each.path), each.change) for each in mine.get(call, ())
+            )
+            for call in reversed(calls)
         },
         clashes=tuple(_path(there, path) for path in took.clashes),
         why_not=why_not,

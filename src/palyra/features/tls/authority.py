@@ -1,7 +1,8 @@
-"""Certificates as such: a local authority, and what it signs. Pure: bytes in, bytes out; where they are kept is not known here.
+"""Certificates as such: a local authority, and what it signs. Pure: bytes in, bytes out; where they
+are kept is not known here.
 
-Keys are ECDSA P-256, which every TLS library of the last ten years takes. This module loads an X.509 library, so it is imported
-where a certificate is needed and not before.
+Keys are ECDSA P-256, which every TLS library of the last ten years takes. This module loads an
+X.509 library, so it is imported where a certificate is needed and not before.
 """
 
 import ipaddress
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from palyra.core.errors import ConfigInvalid, InvalidInput
-from palyra.features.tls.key_pair import Facts, Pair
+from palyra.features.tls.key_pair import CertificateFacts, Pair
 
 _AUTHORITY = timedelta(days=3_650)
 _SERVER = timedelta(days=90)
@@ -46,13 +47,19 @@ def new_authority(label: str, now_ms: int) -> Pair:
 def issue_server(authority: Pair, names: Sequence[str], now_ms: int) -> Pair:
     """A certificate for a server that is called by these names and addresses."""
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = _issued(authority, names[0], key.public_key(), now_ms, _SERVER, ExtendedKeyUsageOID.SERVER_AUTH)
-    builder = builder.add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
+    builder = _issued(
+        authority, names[0], key.public_key(), now_ms, _SERVER, ExtendedKeyUsageOID.SERVER_AUTH
+    )
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([_general(name) for name in names]), critical=False
+    )
     return Pair(_pem(_signed(authority, builder)) + authority.certificate, _key_pem(key))
 
 
 def issue_client(authority: Pair, name: str, now_ms: int, request: bytes = b"") -> Pair:
-    """A certificate for a client of this name. With a signing request, its key never leaves the machine that made it."""
+    """A certificate for a client of this name. With a signing request, its key never leaves the
+    machine that made it.
+    """
     key = None if request else ec.generate_private_key(ec.SECP256R1())
     public = key.public_key() if key is not None else _requested(request)
     builder = _issued(authority, name, public, now_ms, _CLIENT, ExtendedKeyUsageOID.CLIENT_AUTH)
@@ -68,13 +75,13 @@ def new_request(name: str) -> Pair:
     return Pair(request.public_bytes(serialization.Encoding.PEM), _key_pem(key))
 
 
-def facts(certificate: bytes) -> Facts:
+def facts(certificate: bytes) -> CertificateFacts:
     found = _read(certificate)
     try:
         general = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         general = x509.SubjectAlternativeName([])
-    return Facts(
+    return CertificateFacts(
         fingerprint=found.fingerprint(hashes.SHA256()).hex(),
         subject=found.subject.rfc4514_string(),
         issuer=found.issuer.rfc4514_string(),
@@ -97,24 +104,31 @@ def belongs(pair: Pair) -> bool:
     return _private(pair.key).public_key() == _read(pair.certificate).public_key()
 
 
-# --- building ---------------------------------------------------------------------------------------------------------
-
-
 def _issued(
-    authority: Pair, name: str, public: ec.EllipticCurvePublicKey, now_ms: int, lasts: timedelta, use: x509.ObjectIdentifier
+    authority: Pair,
+    name: str,
+    public: ec.EllipticCurvePublicKey,
+    now_ms: int,
+    lasts: timedelta,
+    use: x509.ObjectIdentifier,
 ) -> x509.CertificateBuilder:
     above, begins = _read(authority.certificate), _time(now_ms)
     # What is signed cannot be good for longer than who signed it.
     ends = min(begins + lasts, above.not_valid_after_utc)
     return (
-        x509.CertificateBuilder(above.subject, _name(name[:64]), public, x509.random_serial_number())
+        x509.CertificateBuilder(
+            above.subject, _name(name[:64]), public, x509.random_serial_number()
+        )
         .not_valid_before(max(begins - _BEHIND, above.not_valid_before_utc))
         .not_valid_after(ends)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(_elliptic(above.public_key())), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(_elliptic(above.public_key())),
+            critical=False,
+        )
     )
 
 
@@ -123,7 +137,9 @@ def _signed(authority: Pair, builder: x509.CertificateBuilder) -> x509.Certifica
 
 
 def _requested(request: bytes) -> ec.EllipticCurvePublicKey:
-    refusal = InvalidInput("this is no signing request for a P-256 key, as PEM: let the worker make it anew")
+    refusal = InvalidInput(
+        "this is no signing request for a P-256 key, as PEM: let the worker make it anew"
+    )
     if len(request) > _LONGEST_REQUEST:
         raise refusal
     try:
@@ -131,7 +147,11 @@ def _requested(request: bytes) -> ec.EllipticCurvePublicKey:
     except ValueError:
         raise refusal from None
     public = found.public_key()
-    if not found.is_signature_valid or not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp256r1":
+    if (
+        not found.is_signature_valid
+        or not isinstance(public, ec.EllipticCurvePublicKey)
+        or public.curve.name != "secp256r1"
+    ):
         raise refusal
     return public
 
@@ -158,7 +178,9 @@ def _general(name: str) -> x509.GeneralName:
     try:
         return x509.DNSName(name)
     except ValueError:
-        raise ConfigInvalid(f"{name!r} cannot stand in a certificate: names are ASCII, such as palyra.example.org") from None
+        raise ConfigInvalid(
+            f"{name!r} cannot stand in a certificate: names are ASCII, such as palyra.example.org"
+        ) from None
 
 
 def _name(text: str) -> x509.Name:
@@ -167,9 +189,6 @@ def _name(text: str) -> x509.Name:
 
 def _time(now_ms: int) -> datetime:
     return datetime.fromtimestamp(now_ms // 1000, UTC)
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _read(certificate: bytes) -> x509.Certificate:
@@ -195,4 +214,6 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _key_pem(key: _Key) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

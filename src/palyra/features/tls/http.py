@@ -1,10 +1,12 @@
-"""Where the daemon listens and with which certificates, over HTTP. What is public about a certificate may be seen; keys never."""
+"""Where the daemon listens and with which certificates, over HTTP. What is public about a
+certificate may be seen; keys never.
+"""
 
 from typing import Any
 
 from msgspec import Struct
 
-from palyra.api.calls import Answer, Call, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Nothing, ok
 from palyra.api.exposure import Exposure, Listener
 from palyra.api.routes import Gives, Route
 from palyra.features.tls.rows import Certificate
@@ -14,7 +16,9 @@ _PEM = b"application/x-pem-file"
 
 
 class Listening(Struct, frozen=True):
-    """`served` is what is shown to who connects; `authority` is our own, once it was needed; `workers` have one each."""
+    """`served` is what is shown to who connects; `authority` is our own, once it was needed;
+    `workers` have one each.
+    """
 
     exposure: Exposure
     listeners: list[Listener]
@@ -23,33 +27,59 @@ class Listening(Struct, frozen=True):
     workers: list[Certificate]
 
 
-async def look(call: Call[Nothing, Nothing]) -> Answer:
+async def look(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     parts = call.parts
     served, authority = await parts.certificates.shown()
-    return ok(Listening(parts.exposure, parts.listeners, served, authority, parts.certificates.workers()))
+    return ok(
+        Listening(parts.exposure, parts.listeners, served, authority, parts.certificates.workers())
+    )
 
 
-async def renew(call: Call[Nothing, Nothing]) -> Answer:
+async def renew(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     await call.parts.certificates.renew(call.principal)
     served, _ = await call.parts.certificates.shown()
     return ok(served)
 
 
-async def authority(call: Call[Nothing, Nothing]) -> Answer:
-    return Answer(200, await call.parts.certificates.trust(), _PEM)
+async def authority(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return HttpResponse(200, await call.parts.certificates.trust(), _PEM)
 
 
-async def revoke(call: Call[Nothing, Nothing]) -> Answer:
+async def revoke(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.certificates.revoke_worker(call.principal, call.path["fingerprint"]))
 
 
 TLS: tuple[Route[Any, Any], ...] = (
-    Route(method="GET", path="/v1/tls", summary="where the daemon listens, and its certificates", handler=look, scope="owner",
-          gives=(Gives(200, Listening),)),
-    Route(method="POST", path="/v1/tls/renew", summary="a new certificate, or your own files read again", handler=renew,
-          scope="owner", body=Nothing, gives=(Gives(200, Shown),)),
-    Route(method="GET", path="/v1/tls/authority", summary="the certificate of the daemon's own authority, for others to trust",
-          handler=authority, gives=(Gives(200, media=_PEM),)),
-    Route(method="DELETE", path="/v1/tls/workers/{fingerprint}", summary="revoke a worker's certificate, at once",
-          handler=revoke, scope="owner", gives=(Gives(200, Certificate),)),
-)  # fmt: skip
+    Route(
+        method="GET",
+        path="/v1/tls",
+        summary="where the daemon listens, and its certificates",
+        handler=look,
+        scope="owner",
+        gives=(Gives(200, Listening),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/tls/renew",
+        summary="a new certificate, or your own files read again",
+        handler=renew,
+        scope="owner",
+        body=Nothing,
+        gives=(Gives(200, Shown),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/tls/authority",
+        summary="the certificate of the daemon's own authority, for others to trust",
+        handler=authority,
+        gives=(Gives(200, media=_PEM),),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/tls/workers/{fingerprint}",
+        summary="revoke a worker's certificate, at once",
+        handler=revoke,
+        scope="owner",
+        gives=(Gives(200, Certificate),),
+    ),
+)

@@ -1,4 +1,6 @@
-"""Certificates with their keys, as files have them. Loads no X.509 library: a daemon whose certificate is good starts without."""
+"""Certificates with their keys, as files have them. Loads no X.509 library: a daemon whose
+certificate is good starts without.
+"""
 
 import ssl
 from hashlib import sha256
@@ -11,7 +13,9 @@ _END = b"-----END CERTIFICATE-----"
 
 
 class Pair(Struct, frozen=True):
-    """A certificate (with those that lead to the authority) and its private key, both PEM. The key is empty if others keep it."""
+    """A certificate (with those that lead to the authority) and its private key, both PEM. The key
+    is empty if others keep it.
+    """
 
     certificate: bytes
     key: bytes = b""
@@ -22,8 +26,10 @@ class Pair(Struct, frozen=True):
         return self.key + self.certificate
 
 
-class Facts(Struct, frozen=True, kw_only=True):
-    """What a certificate says. `fingerprint` is the SHA-256 of its DER form, by which everybody can compare it."""
+class CertificateFacts(Struct, frozen=True, kw_only=True):
+    """What a certificate says. `fingerprint` is the SHA-256 of its DER form, by which everybody can
+    compare it.
+    """
 
     fingerprint: str
     subject: str
@@ -34,7 +40,9 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 
 def split(path: Path) -> Pair | None:
-    """A key and its certificates from one file, or None if there is none that can be read as that."""
+    """A key and its certificates from one file, or None if there is none that can be read as
+    that.
+    """
     try:
         text = path.read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""Showing that one has the key of a certificate, where a connection does not show it: something fresh is signed."""
+"""Showing that one has the key of a certificate, where a connection does not show it: something
+fresh is signed.
+"""
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature

@@ -1,4 +1,6 @@
-"""Certificates that were made or put into use here, by the SHA-256 of each. A worker's is good while its row says so."""
+"""Certificates that were made or put into use here, by the SHA-256 of each. A worker's is good
+while its row says so.
+"""
 
 from typing import Literal
 
@@ -23,7 +25,10 @@ class Certificate(Struct, frozen=True, omit_defaults=True):
 
 def add(tx: Tx, certificate: Certificate) -> bool:
     """Whether it is new."""
-    if tx.one("SELECT 1 FROM certificates WHERE fingerprint = :fingerprint", fingerprint=certificate.fingerprint):
+    if tx.one(
+        "SELECT 1 FROM certificates WHERE fingerprint = :fingerprint",
+        fingerprint=certificate.fingerprint,
+    ):
         return False
     tx.run(
         """INSERT INTO certificates (fingerprint, purpose, name, issued_ms, expires_ms)
@@ -38,14 +43,18 @@ def add(tx: Tx, certificate: Certificate) -> bool:
 
 
 def find(tx: Tx, fingerprint: str) -> Certificate | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM certificates WHERE fingerprint = :fingerprint", fingerprint=fingerprint)
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM certificates WHERE fingerprint = :fingerprint",
+        fingerprint=fingerprint,
+    )
     return Certificate(*row) if row else None
 
 
 def workers(tx: Tx) -> list[Certificate]:
     """Workers' certificates that have not expired, also revoked ones."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM certificates WHERE purpose = 'worker' AND expires_ms > :now ORDER BY issued_ms, fingerprint",
+        f"SELECT {_COLUMNS} FROM certificates WHERE purpose = 'worker' AND expires_ms > :now ORDER"
+        " BY issued_ms, fingerprint",
         now=tx.now_ms,
     )
     return [Certificate(*row) for row in rows]
@@ -55,8 +64,15 @@ def revoke(tx: Tx, fingerprint: str) -> tuple[Certificate, bool]:
     """The certificate, and whether it was good until now."""
     found = find(tx, fingerprint)
     if found is None or found.purpose != "worker":
-        raise NotFound(f"no worker has a certificate {fingerprint[:64]}: see `palyra tls`", fingerprint=fingerprint[:64])
+        raise NotFound(
+            f"no worker has a certificate {fingerprint[:64]}: see `palyra tls`",
+            fingerprint=fingerprint[:64],
+        )
     if found.revoked_ms:
         return found, False
-    tx.run("UPDATE certificates SET revoked_ms = :now WHERE fingerprint = :fingerprint", now=tx.now_ms, fingerprint=fingerprint)
+    tx.run(
+        "UPDATE certificates SET revoked_ms = :now WHERE fingerprint = :fingerprint",
+        now=tx.now_ms,
+        fingerprint=fingerprint,
+    )
     return msgspec.structs.replace(found, revoked_ms=tx.now_ms), True

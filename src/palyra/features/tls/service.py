@@ -1,7 +1,9 @@
-"""The daemon's certificates: its own authority, made when it is first needed; what it is served with; what workers get.
+"""The daemon's certificates: its own authority, made when it is first needed; what it is served
+with; what workers get.
 
-Keys lie in files that only the daemon's user can read; which certificates there are, and which were revoked, is in the journal.
-A server's certificate is renewed before it runs out. The operator's own files take the place of ours where they are named.
+Keys lie in files that only the daemon's user can read; which certificates there are, and which were
+revoked, is in the journal. A server's certificate is renewed before it runs out. The operator's own
+files take the place of ours where they are named.
 """
 
 import asyncio
@@ -17,9 +19,9 @@ from msgspec import Struct
 from palyra.core.errors import ConfigInvalid, InvalidInput, PalyraError, Unauthenticated
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE, check_principal
-from palyra.features.health.doctor import Check
+from palyra.features.health.doctor import DoctorCheck
 from palyra.features.tls import rows
-from palyra.features.tls.key_pair import Facts, Pair, fingerprint_of, first, split
+from palyra.features.tls.key_pair import CertificateFacts, Pair, fingerprint_of, first, split
 from palyra.features.tls.rows import Certificate, Purpose
 from palyra.features.workers import rows as workers_rows
 from palyra.store import tape
@@ -52,7 +54,9 @@ class Issued(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """`own`: signed by the daemon's own authority, which other machines have to be told to trust."""
+    """`own`: signed by the daemon's own authority, which other machines have to be told to
+    trust.
+    """
 
     fingerprint: str
     subject: str
@@ -65,7 +69,14 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 class Certificates:
     def __init__(
-        self, db: Database, clock: Clock, folder: Path, keep: Callable[[Path, bytes], None], *, own: OwnFiles | None, label: str
+        self,
+        db: Database,
+        clock: Clock,
+        folder: Path,
+        keep: Callable[[Path, bytes], None],
+        *,
+        own: OwnFiles | None,
+        label: str,
     ) -> None:
         self._db = db
         self._clock = clock
@@ -103,10 +114,10 @@ class Certificates:
 
     @property
     def served_file(self) -> Path:
-        """The certificate that is served, alone: programs on this machine trust exactly this one."""
+        """The certificate that is served, alone: programs on this machine trust exactly this
+        one.
+        """
         return self._folder / "served.pem"
-
-    # --- the server's -------------------------------------------------------------------------------------------------
 
     async def serve(self, names: Sequence[str]) -> Pair:
         """What to serve with under these names, from now on kept fresh."""
@@ -120,7 +131,9 @@ class Certificates:
     async def renew(self, by: str) -> Pair:
         """A new certificate of our own, or the operator's files as they are now."""
         if self._serving is None:
-            raise InvalidInput("the daemon serves without TLS: set server.tls.enabled and restart it")
+            raise InvalidInput(
+                "the daemon serves without TLS: set server.tls.enabled and restart it"
+            )
         return await self._refresh(by, anew=True)
 
     def context(self, pair: Pair) -> ssl.SSLContext:
@@ -133,26 +146,38 @@ class Certificates:
         return context
 
     async def shown(self) -> tuple[Shown | None, Shown | None]:
-        """What is served now, and the authority if there is one. The operator's certificate has another one above it."""
+        """What is served now, and the authority if there is one. The operator's certificate has
+        another one above it.
+        """
         authority = await everyday.do(self._read_authority)
         above = _shown(_facts(authority), own=True) if authority else None
         served = _shown(_facts(self._serving), own=not self.brought) if self._serving else None
         return served, above
 
-    def checks(self) -> list[Check]:
-        """For the doctor, while there is a certificate in use: ours is renewed long before it ends, the operator's by them."""
+    def checks(self) -> list[DoctorCheck]:
+        """For the doctor, while there is a certificate in use: ours is renewed long before it ends,
+        the operator's by them.
+        """
         if self._serving is None:
             return []
         days = (_facts(self._serving).expires_ms - self._clock.now_ms()) // DAY_MS
         detail = f"good for {days} more days"
         if days >= _SOON_DAYS:
-            return [Check(id="certificate", title="certificate", state="ok", detail=detail)]
+            return [DoctorCheck(id="certificate", title="certificate", state="ok", detail=detail)]
         fix = (
             "put a new one in server.tls.cert, then `palyra tls renew`"
             if self.brought
             else "`palyra tls renew`, and look at the log"
         )
-        return [Check(id="certificate", title="certificate", state="warn" if days >= 0 else "fail", detail=detail, fix=fix)]
+        return [
+            DoctorCheck(
+                id="certificate",
+                title="certificate",
+                state="warn" if days >= 0 else "fail",
+                detail=detail,
+                fix=fix,
+            )
+        ]
 
     async def _refresh(self, by: str, *, anew: bool = False) -> Pair:
         async with self._one_at_a_time:
@@ -169,11 +194,22 @@ class Certificates:
                     told(pair)
             return pair
 
-    async def _record(self, by: str, purpose: Purpose, found: Facts) -> None:
-        """On the tape, once for each certificate, whatever became of the daemon when it was made."""
-        row = Certificate(found.fingerprint, purpose, found.subject, self._clock.now_ms(), found.expires_ms)
-        details = {"purpose": purpose, "subject": found.subject, "names": list(found.names), "expires_ms": found.expires_ms}
-        event = AdminChanged(what="certificate", action="used", subject=found.fingerprint, details=details)
+    async def _record(self, by: str, purpose: Purpose, found: CertificateFacts) -> None:
+        """On the tape, once for each certificate, whatever became of the daemon when it was
+        made.
+        """
+        row = Certificate(
+            found.fingerprint, purpose, found.subject, self._clock.now_ms(), found.expires_ms
+        )
+        details = {
+            "purpose": purpose,
+            "subject": found.subject,
+            "names": list(found.names),
+            "expires_ms": found.expires_ms,
+        }
+        event = AdminChanged(
+            what="certificate", action="used", subject=found.fingerprint, details=details
+        )
 
         def step(tx: Tx) -> None:
             if rows.add(tx, row):
@@ -190,8 +226,6 @@ class Certificates:
                 # What is served now is still good for a while: said every day until somebody looks.
                 log.exception("the certificate could not be renewed")
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
     @property
     def _file(self) -> Path:
         """What is served: the key and its certificate in one file, written whole."""
@@ -203,9 +237,13 @@ class Certificates:
         self._keep(self._folder / "served.json", msgspec.json.encode(_facts(pair)))
 
     def _remembered(self) -> Pair | None:
-        """What was in use when the daemon last ran, if it still is what is wanted: that needs no X.509."""
+        """What was in use when the daemon last ran, if it still is what is wanted: that needs no
+        X.509.
+        """
         try:
-            facts = msgspec.json.decode((self._folder / "served.json").read_bytes(), type=Facts)
+            facts = msgspec.json.decode(
+                (self._folder / "served.json").read_bytes(), type=CertificateFacts
+            )
         except (OSError, msgspec.DecodeError):
             return None
         pair = split(self._file)
@@ -215,13 +253,21 @@ class Certificates:
         if self._own is not None:
             return pair if left_ms > 0 and self._read_own() == pair else None
         above = split(self._folder / "ca.key")
-        # The chain ends with the authority: another one by now would leave those who trust it outside.
+        # The chain ends with the authority: another one by now would leave those who trust it
+        # outside.
         same = above is not None and pair.certificate.endswith(above.certificate)
-        return pair if same and left_ms > RENEW_BEFORE_MS and set(self._names) <= set(facts.names) else None
+        return (
+            pair
+            if same and left_ms > RENEW_BEFORE_MS and set(self._names) <= set(facts.names)
+            else None
+        )
 
     def _read_own(self) -> Pair:
         assert self._own is not None
-        return Pair(_contents(self._own.certificate, "server.tls.cert"), _contents(self._own.key, "server.tls.key"))
+        return Pair(
+            _contents(self._own.certificate, "server.tls.cert"),
+            _contents(self._own.key, "server.tls.key"),
+        )
 
     def _brought(self, anew: bool) -> Pair:
         from palyra.features.tls import authority
@@ -231,14 +277,20 @@ class Certificates:
             fits = authority.belongs(pair)
         except (ValueError, TypeError, PalyraError):
             raise ConfigInvalid(
-                "server.tls.cert and server.tls.key must be a certificate and its key without a passphrase, both as PEM",
+                "server.tls.cert and server.tls.key must be a certificate and its key without a"
+                " passphrase, both as PEM",
                 key="server.tls.cert",
             ) from None
         if not fits:
-            raise ConfigInvalid("server.tls.key is not the key of server.tls.cert: name the pair", key="server.tls.key")
+            raise ConfigInvalid(
+                "server.tls.key is not the key of server.tls.cert: name the pair",
+                key="server.tls.key",
+            )
         found = authority.facts(pair.certificate)
         if found.expires_ms <= self._clock.now_ms():
-            raise ConfigInvalid("server.tls.cert has expired: put a new certificate there", key="server.tls.cert")
+            raise ConfigInvalid(
+                "server.tls.cert has expired: put a new certificate there", key="server.tls.cert"
+            )
         self._keep(self._file, pair.together)
         return pair
 
@@ -258,7 +310,9 @@ class Certificates:
 
         try:
             found = authority.facts(pair.certificate)
-            fits = authority.belongs(pair) and authority.signed_by(pair.certificate, above.certificate)
+            fits = authority.belongs(pair) and authority.signed_by(
+                pair.certificate, above.certificate
+            )
         except (ValueError, TypeError, PalyraError):
             return False
         fresh = found.expires_ms - self._clock.now_ms() > RENEW_BEFORE_MS
@@ -271,7 +325,11 @@ class Certificates:
         from palyra.features.tls import authority
 
         pair = self._read_authority()
-        if pair is None or authority.facts(pair.certificate).expires_ms - self._clock.now_ms() <= RENEW_BEFORE_MS:
+        if (
+            pair is None
+            or authority.facts(pair.certificate).expires_ms - self._clock.now_ms()
+            <= RENEW_BEFORE_MS
+        ):
             pair = authority.new_authority(self._label, self._clock.now_ms())
             self._keep(self._folder / "ca.key", pair.together)
         if not self.authority_file.exists() or self.authority_file.read_bytes() != pair.certificate:
@@ -282,13 +340,16 @@ class Certificates:
         path = self._folder / "ca.key"
         pair = split(path)
         if pair is None and path.exists():
-            raise ConfigInvalid(f"{path} is damaged: restore it from a backup, or remove it, and every worker enrols anew")
+            raise ConfigInvalid(
+                f"{path} is damaged: restore it from a backup, or remove it, and every worker"
+                " enrols anew"
+            )
         return pair
 
-    # --- workers' -----------------------------------------------------------------------------------------------------
-
     async def for_workers(self, name: str) -> Path:
-        """The file with what the daemon shows to workers, who know it by this name and by its authority, not by an address."""
+        """The file with what the daemon shows to workers, who know it by this name and by its
+        authority, not by an address.
+        """
         async with self._one_at_a_time:
             above = await self._authority()
             await self._record(SYSTEM, "authority", _facts(above))
@@ -308,11 +369,18 @@ class Certificates:
         return pair
 
     async def issue_worker(
-        self, by: str, name: str, request: str = "", *, also: Callable[[Tx, Issued], None] = lambda tx, issued: None
+        self,
+        by: str,
+        name: str,
+        request: str = "",
+        *,
+        also: Callable[[Tx, Issued], None] = lambda tx, issued: None,
     ) -> Issued:
-        """A certificate by which a worker is known as `worker:name`. With a signing request, the key is the worker's own.
+        """A certificate by which a worker is known as `worker:name`. With a signing request, the
+        key is the worker's own.
 
-        `also` is done in the step that records it; what it raises is raised, and there is no certificate.
+        `also` is done in the step that records it; what it raises is raised, and there is no
+        certificate.
         """
         from palyra.features.tls import authority
 
@@ -320,12 +388,20 @@ class Certificates:
         async with self._one_at_a_time:
             above = await self._authority()
             await self._record(by, "authority", _facts(above))
-        made = await everyday.do(authority.issue_client, above, name, self._clock.now_ms(), request.encode())
+        made = await everyday.do(
+            authority.issue_client, above, name, self._clock.now_ms(), request.encode()
+        )
         found = authority.facts(made.certificate)
-        info = Certificate(found.fingerprint, "worker", name, self._clock.now_ms(), found.expires_ms)
+        info = Certificate(
+            found.fingerprint, "worker", name, self._clock.now_ms(), found.expires_ms
+        )
         details = {"purpose": "worker", "name": name, "expires_ms": found.expires_ms}
-        event = AdminChanged(what="certificate", action="issued", subject=found.fingerprint, details=details)
-        issued = Issued(info, made.certificate.decode(), made.key.decode(), above.certificate.decode())
+        event = AdminChanged(
+            what="certificate", action="issued", subject=found.fingerprint, details=details
+        )
+        issued = Issued(
+            info, made.certificate.decode(), made.key.decode(), above.certificate.decode()
+        )
 
         def step(tx: Tx) -> None:
             also(tx, issued)
@@ -337,14 +413,23 @@ class Certificates:
         return issued
 
     def worker(self, certificate: bytes) -> Certificate:
-        """Whose certificate this is (PEM or DER), or Unauthenticated. That it was signed by us, TLS has checked before."""
+        """Whose certificate this is (PEM or DER), or Unauthenticated. That it was signed by us, TLS
+        has checked before.
+        """
         info = self._workers.get(fingerprint_of(certificate))
         if info is None:
-            raise Unauthenticated("this certificate is no worker's of this daemon: enrol the worker anew")
+            raise Unauthenticated(
+                "this certificate is no worker's of this daemon: enrol the worker anew"
+            )
         if info.revoked_ms:
-            raise Unauthenticated(f"the certificate of worker {info.name} was revoked: enrol it anew, if it is still yours")
+            raise Unauthenticated(
+                f"the certificate of worker {info.name} was revoked: enrol it anew, if it is still"
+                " yours"
+            )
         if info.expires_ms <= self._clock.now_ms():
-            raise Unauthenticated(f"the certificate of worker {info.name} has expired: enrol it anew")
+            raise Unauthenticated(
+                f"the certificate of worker {info.name} has expired: enrol it anew"
+            )
         return info
 
     def find_worker(self, fingerprint: str) -> Certificate | None:
@@ -354,14 +439,21 @@ class Certificates:
         return list(self._workers.values())
 
     async def revoke_worker(self, by: str, fingerprint: str) -> Certificate:
-        """It is no longer good, and neither is the one that was asked for with it, or that it was asked for with."""
+        """It is no longer good, and neither is the one that was asked for with it, or that it was
+        asked for with.
+        """
 
         def step(tx: Tx) -> list[Certificate]:
             revoked = []
             for each in workers_rows.certificates_of(tx, fingerprint):
                 found, was_good = rows.revoke(tx, each)
                 if was_good:
-                    tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="certificate", action="revoked", subject=each)])
+                    tape.append(
+                        tx,
+                        SYSTEM_TAPE,
+                        by,
+                        [AdminChanged(what="certificate", action="revoked", subject=each)],
+                    )
                 revoked.append(found)
             return revoked
 
@@ -376,18 +468,20 @@ class Certificates:
         self._workers.update((each.fingerprint, each) for each in revoked)
 
     async def trust(self) -> bytes:
-        """The authority's certificate, PEM: what workers' certificates are checked against, and what others import."""
+        """The authority's certificate, PEM: what workers' certificates are checked against, and
+        what others import.
+        """
         async with self._one_at_a_time:
             return (await self._authority()).certificate
 
 
-def _facts(pair: Pair) -> Facts:
+def _facts(pair: Pair) -> CertificateFacts:
     from palyra.features.tls import authority
 
     return authority.facts(pair.certificate)
 
 
-def _shown(found: Facts, *, own: bool) -> Shown:
+def _shown(found: CertificateFacts, *, own: bool) -> Shown:
     return Shown(
         fingerprint=found.fingerprint,
         subject=found.subject,
@@ -403,4 +497,6 @@ def _contents(path: str, key: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ConfigInvalid(f"{key}: {path} cannot be read: {(error.strerror or '').lower()}", key=key) from error
+        raise ConfigInvalid(
+            f"{key}: {path} cannot be read: {(error.strerror or '').lower()}", key=key
+        ) from error

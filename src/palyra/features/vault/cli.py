@@ -1,4 +1,6 @@
-"""`palyra vault`: secrets for tools, by name. A value is typed unseen or piped in, never an argument, and never printed."""
+"""`palyra vault`: secrets for tools, by name. A value is typed unseen or piped in, never an
+argument, and never printed.
+"""
 
 import sys
 from typing import Any
@@ -9,7 +11,7 @@ from msgspec import Struct
 from palyra.cli import formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.http import Api
 from palyra.core.errors import InvalidInput
 from palyra.features.vault.rows import Secret
@@ -19,7 +21,7 @@ _MOST_BYTES = 1 << 20
 vault = group("vault", "Secrets for tools: list, set, rotate, remove.", default="list")
 
 
-class Stored(Struct):
+class ShownVault(Struct):
     """What the daemon says of its vault."""
 
     state: str
@@ -42,8 +44,8 @@ def _scope(function: Any) -> Any:
 
 
 @verb(vault, "list", help="List secrets. Their values are shown nowhere.")
-def list_(state: State) -> None:
-    stored = state.api.get("/v1/vault", Stored)
+def list_(state: CliState) -> None:
+    stored = state.api.get("/v1/vault", ShownVault)
     if state.out.as_json:
         state.out.json(stored)
         return
@@ -64,23 +66,48 @@ def list_(state: State) -> None:
         state.out.note(f"the vault is {stored.state}: {clean(stored.why)}")
 
 
-@verb(vault, "set", help="Store a secret. Its value is asked for without being shown, or read from a pipe.")
+@verb(
+    vault,
+    "set",
+    help="Store a secret. Its value is asked for without being shown, or read from a pipe.",
+)
 @click.argument("name")
 @_scope
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="It may be sent here only; may be given more than once.")
-@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="It is for this tool only; may be given more than once.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="It may be sent here only; may be given more than once.",
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="TOOL",
+    help="It is for this tool only; may be given more than once.",
+)
 @click.option("--anywhere", is_flag=True, help="Lift the hosts and tools it was restricted to.")
-def set_(state: State, name: str, scope: str, hosts: tuple[str, ...], tools: tuple[str, ...], anywhere: bool) -> None:
+def set_(
+    state: CliState,
+    name: str,
+    scope: str,
+    hosts: tuple[str, ...],
+    tools: tuple[str, ...],
+    anywhere: bool,
+) -> None:
     body: dict[str, Any] = {"hosts": [], "tools": []} if anywhere else {}
     body |= {key: given for key, given in (("hosts", hosts), ("tools", tools)) if given}
     stored = put(state.api, name, value_of(name), scope=scope, **body)
-    state.out.result(stored, f"{clean(stored.label)} is stored: tools are given vault:{clean(name)}")
+    state.out.result(
+        stored, f"{clean(stored.label)} is stored: tools are given vault:{clean(name)}"
+    )
 
 
 @verb(vault, "rotate", help="Give a secret another value; where it may be used stays as it is.")
 @click.argument("name")
 @_scope
-def rotate(state: State, name: str, scope: str) -> None:
+def rotate(state: CliState, name: str, scope: str) -> None:
     body = {"name": name, "scope": scope, "value": value_of(name)}
     stored = state.api.post("/v1/vault/rotate", Secret, body)
     state.out.result(stored, f"{clean(stored.label)} has its new value")
@@ -89,15 +116,19 @@ def rotate(state: State, name: str, scope: str) -> None:
 @verb(vault, "remove", help="Remove a secret.")
 @click.argument("name")
 @_scope
-def remove(state: State, name: str, scope: str) -> None:
+def remove(state: CliState, name: str, scope: str) -> None:
     from urllib.parse import urlencode
 
     state.api.delete("/v1/vault?" + urlencode({"name": name, "scope": scope}))
     state.out.result({"removed": name, "scope": scope}, f"{clean(name)} is removed")
 
 
-@verb(vault, "rotate-key", help="Seal every secret anew under a new master key. Backups from before keep the old one.")
-def rotate_key(state: State) -> None:
+@verb(
+    vault,
+    "rotate-key",
+    help="Seal every secret anew under a new master key. Backups from before keep the old one.",
+)
+def rotate_key(state: CliState) -> None:
     rotated = state.api.post("/v1/vault/rotate-key", _KeyRotated, timeout_s=600)
     state.out.result(rotated, f"{rotated.secrets} secrets are sealed under a new key")
 
@@ -107,14 +138,18 @@ def put(api: Api, name: str, value: str, **more: Any) -> Secret:
 
 
 def value_of(name: str) -> str:
-    """The value, typed unseen at a terminal or read from a pipe. The line end that `echo` adds is not part of it."""
+    """The value, typed unseen at a terminal or read from a pipe. The line end that `echo` adds is
+    not part of it.
+    """
     if sys.stdin.isatty():
         return ask(name)
     raw = sys.stdin.buffer.read(_MOST_BYTES)
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        raise InvalidInput("a secret must be text in UTF-8; encode it, as base64 for example") from None
+        raise InvalidInput(
+            "a secret must be text in UTF-8; encode it, as base64 for example"
+        ) from None
     return text.removesuffix("\n").removesuffix("\r")
 
 

@@ -1,8 +1,10 @@
-"""The vault over HTTP, for the owner only. A value comes in here and never goes out again, not even in a refusal."""
+"""The vault over HTTP, for the owner only. A value comes in here and never goes out again, not even
+in a refusal.
+"""
 
 from msgspec import Struct
 
-from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.features.vault.rules import InScope, Named, NewSecret, Value
 
 
@@ -26,23 +28,23 @@ class KeyRotated(Struct, frozen=True):
     secrets: int
 
 
-async def look(call: Call[Nothing, Nothing]) -> Answer:
+async def look(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.parts.vault.look(call.principal))
 
 
-async def put(call: Call[Nothing, NewSecret]) -> Answer:
+async def put(call: ApiCall[Nothing, NewSecret]) -> HttpResponse:
     return ok(await call.parts.vault.put(call.principal, call.body))
 
 
-async def rotate(call: Call[Nothing, NewValue]) -> Answer:
+async def rotate(call: ApiCall[Nothing, NewValue]) -> HttpResponse:
     body = call.body
     return ok(await call.parts.vault.rotate(call.principal, body.scope, body.name, body.value))
 
 
-async def remove(call: Call[Which, Nothing]) -> Answer:
+async def remove(call: ApiCall[Which, Nothing]) -> HttpResponse:
     await call.parts.vault.remove(call.principal, call.query.scope, call.query.name)
-    return Answer(204)
+    return HttpResponse(204)
 
 
-async def rotate_key(call: Call[Nothing, Nothing]) -> Answer:
+async def rotate_key(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(KeyRotated(await call.parts.vault.rotate_key(call.principal)))

@@ -1,7 +1,9 @@
-"""The vault's keys: where the master key lies, and sealing with it. Which of two key files is right, the journal decides.
+"""The vault's keys: where the master key lies, and sealing with it. Which of two key files is
+right, the journal decides.
 
-The master key and the journal cannot change in one transaction. So a new key is first written beside the old one, then the
-journal commits what is sealed with it, then it takes the old one's place. Whenever that stops, exactly one key opens the vault.
+The master key and the journal cannot change in one transaction. So a new key is first written
+beside the old one, then the journal commits what is sealed with it, then it takes the old one's
+place. Whenever that stops, exactly one key opens the vault.
 """
 
 import logging
@@ -26,7 +28,9 @@ class KeySource(Protocol):
     """Where the master key is kept. Whatever fails is a PalyraError that says what to do."""
 
     def candidates(self) -> list[bytes]:
-        """The keys that are there, the settled one first; a second one is there only after a rotation that was cut short."""
+        """The keys that are there, the settled one first; a second one is there only after a
+        rotation that was cut short.
+        """
         ...
 
     def stage(self) -> bytes:
@@ -57,7 +61,11 @@ class KeyFile:
         key = os.urandom(KEY_BYTES)
         try:
             self._next.unlink(missing_ok=True)
-            descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(
+                self._next,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                0o600,
+            )
             try:
                 os.write(descriptor, key)
                 os.fsync(descriptor)
@@ -75,7 +83,9 @@ class KeyFile:
             elif self._read(self._next) == key:
                 os.replace(self._next, self._path)
             else:
-                raise Unavailable(f"{self.describe()} was changed while the daemon ran: put the right one back")
+                raise Unavailable(
+                    f"{self.describe()} was changed while the daemon ran: put the right one back"
+                )
             self._sync_folder()
         except OSError as error:
             raise self._failed("replaced", error) from error
@@ -99,7 +109,11 @@ class KeyFile:
 
     def _keep_private(self, path: Path, descriptor: int) -> None:
         if os.fstat(descriptor).st_mode & 0o077:
-            log.warning("%s could be read by others and is private again; `palyra vault rotate-key` makes a new one", path)
+            log.warning(
+                "%s could be read by others and is private again; `palyra vault rotate-key` makes a"
+                " new one",
+                path,
+            )
             os.fchmod(descriptor, 0o600)
 
     def _sync_folder(self) -> None:
@@ -111,7 +125,9 @@ class KeyFile:
 
     def _failed(self, what: str, error: OSError) -> PalyraError:
         why = (error.strerror or str(error)).lower()
-        return Unavailable(f"{self.describe()} cannot be {what} ({why}): check the folder and its permissions")
+        return Unavailable(
+            f"{self.describe()} cannot be {what} ({why}): check the folder and its permissions"
+        )
 
 
 class Sealing:

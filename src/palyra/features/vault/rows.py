@@ -1,4 +1,6 @@
-"""Secrets at rest: what may be said about them, and their sealed values. Nothing in this file can open one."""
+"""Secrets at rest: what may be said about them, and their sealed values. Nothing in this file can
+open one.
+"""
 
 import re
 from typing import Literal
@@ -26,7 +28,8 @@ _COLUMNS = "scope, name, size, hosts, tools, created_ms, updated_ms, used_ms"
 
 
 class Secret(Struct, frozen=True, omit_defaults=True):
-    """What a listing shows. `size` is a class, not a length: short below 16 characters, medium below 64, long.
+    """What a listing shows. `size` is a class, not a length: short below 16 characters, medium
+    below 64, long.
 
     No `hosts` or `tools`: any. Not `readable`: its row was damaged, or the vault is locked.
     """
@@ -47,12 +50,16 @@ class Secret(Struct, frozen=True, omit_defaults=True):
 
     @property
     def bound(self) -> bytes:
-        """What the seal covers beside the value: a value cannot be moved to another name, or let out to another host."""
+        """What the seal covers beside the value: a value cannot be moved to another name, or let
+        out to another host.
+        """
         return msgspec.json.encode(["palyra secret", self.scope, self.name, self.hosts, self.tools])
 
 
-class Reference(Struct, frozen=True):
-    """`vault:NAME` or `vault:SCOPE/NAME`. No scope: whichever of the asker's scopes has it, the narrowest first."""
+class SecretReference(Struct, frozen=True):
+    """`vault:NAME` or `vault:SCOPE/NAME`. No scope: whichever of the asker's scopes has it, the
+    narrowest first.
+    """
 
     name: str
     scope: str = ""
@@ -62,17 +69,26 @@ def is_reference(text: str) -> bool:
     return text.startswith(PREFIX)
 
 
-def parse(reference: str) -> Reference:
+def parse(reference: str) -> SecretReference:
     scope, slash, name = reference.removeprefix(PREFIX).rpartition("/")
-    if not is_reference(reference) or not _NAME.fullmatch(name) or (slash and not _SCOPE.fullmatch(scope)):
+    if (
+        not is_reference(reference)
+        or not _NAME.fullmatch(name)
+        or (slash and not _SCOPE.fullmatch(scope))
+    ):
         # What was written here may be a secret put in the wrong place: it is not repeated.
-        raise InvalidInput("a reference to a secret is vault:NAME or vault:SCOPE/NAME; `palyra vault list` shows them")
-    return Reference(name, scope)
+        raise InvalidInput(
+            "a reference to a secret is vault:NAME or vault:SCOPE/NAME; `palyra vault list` shows"
+            " them"
+        )
+    return SecretReference(name, scope)
 
 
 def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise InvalidInput("the name of a secret has 1 to 64 letters, digits, dots, dashes and underscores")
+        raise InvalidInput(
+            "the name of a secret has 1 to 64 letters, digits, dots, dashes and underscores"
+        )
     return name
 
 
@@ -80,9 +96,6 @@ def check_scope(scope: str) -> str:
     if not _SCOPE.fullmatch(scope):
         raise InvalidInput("the scope of a secret is global, principal, channel:NAME or skill:NAME")
     return scope
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def wrapped_key(tx: Tx) -> bytes | None:
@@ -93,7 +106,8 @@ def wrapped_key(tx: Tx) -> bytes | None:
 def put_wrapped_key(tx: Tx, wrapped: bytes) -> None:
     tx.run(
         """INSERT INTO vault_key (id, wrapped, created_ms) VALUES (1, :wrapped, :now)
-        ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, created_ms = excluded.created_ms""",
+        ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, created_ms =
+        excluded.created_ms""",
         wrapped=wrapped,
         now=tx.now_ms,
     )
@@ -104,7 +118,8 @@ def put(tx: Tx, secret: Secret, sealed: bytes) -> None:
     tx.run(
         f"""INSERT INTO secrets ({_COLUMNS}, sealed)
         VALUES (:scope, :name, :size, :hosts, :tools, :created_ms, :updated_ms, :used_ms, :sealed)
-        ON CONFLICT (scope, name) DO UPDATE SET size = excluded.size, hosts = excluded.hosts, tools = excluded.tools,
+        ON CONFLICT (scope, name) DO UPDATE SET size = excluded.size, hosts = excluded.hosts, tools
+        = excluded.tools,
             updated_ms = excluded.updated_ms, sealed = excluded.sealed""",
         scope=secret.scope,
         name=secret.name,
@@ -119,7 +134,11 @@ def put(tx: Tx, secret: Secret, sealed: bytes) -> None:
 
 
 def reseal(tx: Tx, secret: Secret, sealed: bytes) -> None:
-    tx.run("UPDATE secrets SET sealed = :sealed WHERE scope = :scope AND name = :name", sealed=sealed, **_at(secret))
+    tx.run(
+        "UPDATE secrets SET sealed = :sealed WHERE scope = :scope AND name = :name",
+        sealed=sealed,
+        **_at(secret),
+    )
 
 
 def stored(tx: Tx) -> list[tuple[Secret, bytes]]:
@@ -128,7 +147,9 @@ def stored(tx: Tx) -> list[tuple[Secret, bytes]]:
 
 
 def remove(tx: Tx, secret: Secret) -> None:
-    """Remove a secret; with the last one goes the key, so that a vault whose master key is lost can be begun anew."""
+    """Remove a secret; with the last one goes the key, so that a vault whose master key is lost can
+    be begun anew.
+    """
     if tx.one("SELECT 1 FROM secrets WHERE scope = :scope AND name = :name", **_at(secret)) is None:
         raise NotFound(f"there is no secret {secret.label}")
     tx.run("DELETE FROM secrets WHERE scope = :scope AND name = :name", **_at(secret))
@@ -137,7 +158,11 @@ def remove(tx: Tx, secret: Secret) -> None:
 
 
 def used(tx: Tx, secret: Secret) -> None:
-    tx.run("UPDATE secrets SET used_ms = :now WHERE scope = :scope AND name = :name", now=tx.now_ms, **_at(secret))
+    tx.run(
+        "UPDATE secrets SET used_ms = :now WHERE scope = :scope AND name = :name",
+        now=tx.now_ms,
+        **_at(secret),
+    )
 
 
 def _at(secret: Secret) -> dict[str, str]:

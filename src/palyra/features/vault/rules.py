@@ -1,4 +1,6 @@
-"""What may be a secret, and who may use it where. All refusals are here; none of them repeats a value."""
+"""What may be a secret, and who may use it where. All refusals are here; none of them repeats a
+value.
+"""
 
 import ipaddress
 import re
@@ -22,7 +24,9 @@ Few = Annotated[tuple[Annotated[str, Meta(max_length=253)], ...], Meta(max_lengt
 
 
 class NewSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`hosts` and `tools` say where it may be used, all of them if empty; left out, they stay as they were."""
+    """`hosts` and `tools` say where it may be used, all of them if empty; left out, they stay as
+    they were.
+    """
 
     name: Named
     value: Value
@@ -37,15 +41,22 @@ class NewSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def reach(principal: str, channel: str, skill: str) -> dict[str, str]:
     """The scopes that a call may take secrets from, the narrowest first."""
     named = {"skill": skill, "channel": channel, "principal": principal}
-    return {**{kind: f"{kind}:{whose}" for kind, whose in named.items() if whose}, "global": "global"}
+    return {
+        **{kind: f"{kind}:{whose}" for kind, whose in named.items() if whose},
+        "global": "global",
+    }
 
 
 def check_use(secret: Secret, tool: str, host: str | None) -> None:
     if secret.tools and tool not in secret.tools:
-        raise Forbidden(f"the secret {secret.label} is for {', '.join(secret.tools)} only, not for {tool or 'this'}")
+        raise Forbidden(
+            f"the secret {secret.label} is for {', '.join(secret.tools)} only, not for"
+            f" {tool or 'this'}"
+        )
     if secret.hosts and (host is None or canonical(host) not in secret.hosts):
         raise Forbidden(
-            f"the secret {secret.label} may only be sent to {', '.join(secret.hosts)}, not to {host or 'anything else'}"
+            f"the secret {secret.label} may only be sent to {', '.join(secret.hosts)}, not to"
+            f" {host or 'anything else'}"
         )
 
 
@@ -53,16 +64,23 @@ def check_value(value: str, shown: Iterable[str]) -> None:
     """`shown` is what everybody may read beside it."""
     if len(value.strip()) < SHORTEST:
         raise InvalidInput(
-            f"a secret needs at least {SHORTEST} characters: a shorter one is found in ordinary text, so it could not be redacted"
+            f"a secret needs at least {SHORTEST} characters: a shorter one is found in ordinary"
+            " text, so it could not be redacted"
         )
     try:
         length = len(value.encode())
     except UnicodeEncodeError:
         raise InvalidInput("a secret must be text: this one has half a character in it") from None
     if length > LONGEST_BYTES:
-        raise InvalidInput(f"a secret may have {LONGEST_BYTES} bytes: a longer one could not be redacted while it is streamed")
+        raise InvalidInput(
+            f"a secret may have {LONGEST_BYTES} bytes: a longer one could not be redacted while it"
+            " is streamed"
+        )
     if any(value.strip() in text for text in shown):
-        raise InvalidInput("the value stands in the secret's own name, scope, hosts or tools, which are shown: choose others")
+        raise InvalidInput(
+            "the value stands in the secret's own name, scope, hosts or tools, which are shown:"
+            " choose others"
+        )
 
 
 def size(value: str) -> Size:
@@ -80,7 +98,9 @@ def host(host: str) -> str:
     try:
         return str(ipaddress.IPv6Address(plain))
     except ValueError:
-        raise InvalidInput("a host is a name such as api.example.org, or an address, without scheme, port or path") from None
+        raise InvalidInput(
+            "a host is a name such as api.example.org, or an address, without scheme, port or path"
+        ) from None
 
 
 def tool(name: str) -> str:

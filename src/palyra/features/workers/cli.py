@@ -1,4 +1,6 @@
-"""`palyra workers`: machines that run tools for the daemon. Here, on the daemon's side; `palyra worker` is the other side."""
+"""`palyra workers`: machines that run tools for the daemon. Here, on the daemon's side; `palyra
+worker` is the other side.
+"""
 
 import socket
 
@@ -10,10 +12,12 @@ from palyra.cli import formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.features.workers.enrolment import Enrolment, WorkerDetail, WorkerShown
 
-workers = group("workers", "Machines that run tools: list, enrol, show, drain, revoke.", default="list")
+workers = group(
+    "workers", "Machines that run tools: list, enrol, show, drain, revoke.", default="list"
+)
 _COLORS = {"connected": "green", "away": "yellow", "draining": "yellow", "revoked": "dim"}
 
 
@@ -23,7 +27,7 @@ class _Workers(Struct):
 
 
 @verb(workers, "list", help="List the workers, with what runs there now.")
-def list_(state: State) -> None:
+def list_(state: CliState) -> None:
     found = state.api.get("/v1/workers", _Workers)
     if state.out.as_json:
         state.out.json({"workers": found.workers, "port": found.port})
@@ -43,27 +47,47 @@ def list_(state: State) -> None:
             ]
             for each in found.workers
         ]
-        state.out.table(["name", "state", "tier", "busy", "seen", "good until", "machine"], rows, right=["busy"])
+        state.out.table(
+            ["name", "state", "tier", "busy", "seen", "good until", "machine"], rows, right=["busy"]
+        )
     if not found.port:
-        state.out.note("nothing listens for workers: `palyra config set workers.listen 0.0.0.0:7445`, then restart the daemon")
+        state.out.note(
+            "nothing listens for workers: `palyra config set workers.listen 0.0.0.0:7445`, then"
+            " restart the daemon"
+        )
 
 
-@verb(workers, "enrol", help="Make a one-time code, good for a quarter of an hour, by which a machine becomes a worker.")
+@verb(
+    workers,
+    "enrol",
+    help=(
+        "Make a one-time code, good for a quarter of an hour, by which a machine becomes a worker."
+    ),
+)
 @click.argument("name")
-def enrol(state: State, name: str) -> None:
+def enrol(state: CliState, name: str) -> None:
     made = state.api.post("/v1/workers", Enrolment, {"name": name})
     if state.out.as_json:
         state.out.json(made)
         return
     state.out.line("on the other machine, with this machine's name as it is known there:")
-    state.out.line(f"  palyra worker enrol {socket.gethostname()}:{made.port} {made.code} --authority {made.authority}")
+    state.out.line(
+        f"  palyra worker enrol {socket.gethostname()}:{made.port} {made.code} --authority"
+        f" {made.authority}"
+    )
     state.out.line("  palyra worker run")
-    state.out.note(f"the code is good once, until {formatting.when(made.expires_ms)}; nobody sees it again")
+    state.out.note(
+        f"the code is good once, until {formatting.when(made.expires_ms)}; nobody sees it again"
+    )
 
 
-@verb(workers, "show", help="Show one worker: what it offers, what runs there, what it was given last.")
+@verb(
+    workers,
+    "show",
+    help="Show one worker: what it offers, what runs there, what it was given last.",
+)
 @click.argument("name")
-def show(state: State, name: str) -> None:
+def show(state: CliState, name: str) -> None:
     found = state.api.get(f"/v1/workers/{name}", WorkerDetail)
     if state.out.as_json:
         state.out.json(found)
@@ -87,9 +111,19 @@ def show(state: State, name: str) -> None:
             out.line(f"  {key:<12} {clean(value)}")
     for call in each.running:
         out.line(
-            f"  runs         {clean(call.tool)} since {formatting.when(call.since_ms)} (call {call.call_id}, session {call.session_id})"
+            f"  runs         {clean(call.tool)} since {formatting.when(call.since_ms)} (call"
+            f" {call.call_id}, session {call.session_id})"
         )
-    rows = [[lease.call_id, lease.tool, lease.state, str(lease.attempt), formatting.when(lease.since_ms)] for lease in found.recent]
+    rows = [
+        [
+            lease.call_id,
+            lease.tool,
+            lease.state,
+            str(lease.attempt),
+            formatting.when(lease.since_ms),
+        ]
+        for lease in found.recent
+    ]
     if rows:
         out.table(["call", "tool", "state", "attempt", "given"], rows, right=["attempt"])
 
@@ -97,23 +131,32 @@ def show(state: State, name: str) -> None:
 @verb(workers, "drain", help="Give a worker nothing new; what runs there ends by itself.")
 @click.argument("name")
 @click.option("--undo", is_flag=True, help="Use it again.")
-def drain(state: State, name: str, undo: bool) -> None:
+def drain(state: CliState, name: str, undo: bool) -> None:
     found = state.api.post(f"/v1/workers/{name}/drain", WorkerShown, {"on": not undo})
     if state.out.as_json:
         state.out.json(found)
     elif undo:
         state.out.line(f"{clean(name)} is used again")
     else:
-        state.out.line(f"{clean(name)} gets nothing new; {len(found.running)} calls still run there")
+        state.out.line(
+            f"{clean(name)} gets nothing new; {len(found.running)} calls still run there"
+        )
 
 
-@verb(workers, "revoke", help="Make a worker's certificate worthless, at once. What runs there is in doubt.")
+@verb(
+    workers,
+    "revoke",
+    help="Make a worker's certificate worthless, at once. What runs there is in doubt.",
+)
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def revoke(state: State, name: str, yes: bool) -> None:
+def revoke(state: CliState, name: str, yes: bool) -> None:
     found = state.api.get(f"/v1/workers/{name}", WorkerDetail).worker
     if not yes and found.running and not state.out.as_json:
-        confirm(f"{len(found.running)} calls run on {clean(name)}; nobody will know what came of them. Revoke it?")
+        confirm(
+            f"{len(found.running)} calls run on {clean(name)}; nobody will know what came of them."
+            " Revoke it?"
+        )
     revoked = msgspec.json.decode(state.api.delete(f"/v1/workers/{name}"), type=WorkerShown)
     if state.out.as_json:
         state.out.json(revoked)

@@ -1,13 +1,23 @@
-"""One worker as the daemon sees it: its link, if there is one, what it offers, and the calls that it holds."""
+"""One worker as the daemon sees it: its link, if there is one, what it offers, and the calls that
+it holds.
+"""
 
 import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from palyra.features.workers.protocol import Assign, Down, Finished, Hello, Piece, RolledBack, TookBack
+from palyra.features.workers.protocol import (
+    Assign,
+    Down,
+    Finished,
+    Hello,
+    Piece,
+    RolledBack,
+    TookBack,
+)
 
 
-class Link(Protocol):
+class WorkerLink(Protocol):
     """A connection that carries messages, whatever it is made of."""
 
     @property
@@ -24,7 +34,7 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
-class Held:
+class RemoteCall:
     """A call at a worker. `done` gets what came of it, or InDoubt."""
 
     def __init__(self, call_id: str, attempt: int, run_id: str, session_id: str, tool: str) -> None:
@@ -53,7 +63,9 @@ class Fetching:
         self.done: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
     def add(self, piece: Piece) -> None:
-        """Put a part where it belongs. What does not follow the part before is passed over: it is asked for again."""
+        """Put a part where it belongs. What does not follow the part before is passed over: it is
+        asked for again.
+        """
         if self.done.done():
             return
         if piece.gone:
@@ -73,11 +85,13 @@ class Fetching:
 
 
 class Station:
-    """`present` since it joined until its leases ran out or it said goodbye: a link that is cut for a moment changes nothing."""
+    """`present` since it joined until its leases ran out or it said goodbye: a link that is cut for
+    a moment changes nothing.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.link: Link | None = None
+        self.link: WorkerLink | None = None
         # Whether it was greeted on that link: before that nothing else is said there.
         self.welcomed = False
         self.hello: Hello | None = None
@@ -89,7 +103,7 @@ class Station:
         self.heard_ms = 0
         # When it may connect as often as ever again.
         self.settled_at = 0
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, RemoteCall] = {}
         self.fetching: dict[str, Fetching] = {}
         self.rolling: dict[str, asyncio.Future[RolledBack]] = {}
         self.taking: dict[str, asyncio.Future[TookBack]] = {}
@@ -114,8 +128,13 @@ class Station:
         if self.link is not None and self.welcomed:
             self.link.post(message)
 
-    def assign(self, held: Held) -> None:
+    def assign(self, held: RemoteCall) -> None:
         """Send a call, if it is known what and to whom; else it is sent as soon as both are."""
-        if held.assign is not None and self.link is not None and self.welcomed and held.call_id in self.held:
+        if (
+            held.assign is not None
+            and self.link is not None
+            and self.welcomed
+            and held.call_id in self.held
+        ):
             held.absent = False
             self.link.post(held.assign)

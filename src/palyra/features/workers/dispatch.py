@@ -1,8 +1,9 @@
 """Giving calls to workers and taking what comes of them.
 
-The rule: no effect is lost and none is doubled. A call is leased before it is sent, and a worker writes down that it begins before
-it does. So what a worker does not have was never begun and may be sent again; what it has is waited for; and what it lost while it
-ran, or brings after its lease, is in doubt.
+The rule: no effect is lost and none is doubled. A call is leased before it is sent, and a worker
+writes down that it begins before it does. So what a worker does not have was never begun and may be
+sent again; what it has is waited for; and what it lost while it ran, or brings after its lease, is
+in doubt.
 """
 
 import asyncio
@@ -13,16 +14,16 @@ from palyra.core.errors import Conflict, Forbidden, InvalidInput, Unavailable
 from palyra.core.events import FileChange, ToolFinished
 from palyra.core.ports import CallContext, InDoubt
 from palyra.features.workers import rows
-from palyra.features.workers.connection import Fetching, Held, Station
+from palyra.features.workers.connection import Fetching, RemoteCall, Station
 from palyra.features.workers.file_transfer import digest
 from palyra.features.workers.presence import Presence
 from palyra.features.workers.protocol import (
     Assign,
-    Cancel,
+    CallSettled,
+    CancelCall,
     Finished,
     RollBack,
     RolledBack,
-    Settled,
     Shipped,
     TakeBack,
     TookBack,
@@ -38,7 +39,8 @@ from palyra.tools.sandbox.command import STRENGTH
 # How long a call waits for a worker that is not there.
 _WAIT_S = 10.0
 _ROLL_BACK_S = 60.0
-# What a call may take beyond the time that was shown: to say what came of it, to pack what it made, to send a file.
+# What a call may take beyond the time that was shown: to say what came of it, to pack what it made,
+# to send a file.
 _GRACE_MS = 5_000
 _PACK_MS = 10_000
 _SENT_MS = 10_000
@@ -46,21 +48,25 @@ _SENT_MS = 10_000
 _BYTES_PER_MS = 256
 
 
-class Crew:
-    def __init__(self, db: Database, clock: Clock, presence: Presence, *, wait_s: float = _WAIT_S) -> None:
+class Dispatcher:
+    def __init__(
+        self, db: Database, clock: Clock, presence: Presence, *, wait_s: float = _WAIT_S
+    ) -> None:
         self._db = db
         self._clock = clock
         self._presence = presence
         self._wait_s = wait_s
 
-    # --- calls --------------------------------------------------------------------------------------------------------
-
-    async def perform(self, worker: str, errand: Errand, context: CallContext, *, resume: bool) -> Finished:
+    async def perform(
+        self, worker: str, errand: Errand, context: CallContext, *, resume: bool
+    ) -> Finished:
         station = self._presence.station(worker)
         held = station.held.get(context.call_id)
         if held is None:
             before = await self._db.read(lambda tx: rows.find_lease(tx, context.call_id))
-            if before is not None and (before.state == "held" or (resume and before.attempt >= context.attempt)):
+            if before is not None and (
+                before.state == "held" or (resume and before.attempt >= context.attempt)
+            ):
                 raise InDoubt
             await self._ready(station, errand)
             held = await self._claim(station, errand, context)
@@ -80,11 +86,15 @@ class Crew:
             raise
 
     async def _ready(self, station: Station, errand: Errand) -> None:
-        """Wait until the worker is there and has a free place; a clear error if it cannot do this at all."""
+        """Wait until the worker is there and has a free place; a clear error if it cannot do this
+        at all.
+        """
         while True:
             await self._connected(station)
             if station.draining or station.leaving or self._presence.halting:
-                raise Unavailable(f"the worker {station.name} takes nothing new: it is being drained, or ends")
+                raise Unavailable(
+                    f"the worker {station.name} takes nothing new: it is being drained, or ends"
+                )
             if station.free:
                 break
             await station.changed.wait()
@@ -94,7 +104,8 @@ class Crew:
             raise Unavailable(f"the worker {station.name} does not offer {errand.tool} any more")
         if STRENGTH.index(hello.tier) < STRENGTH.index(errand.tier):
             raise Forbidden(
-                f"{errand.tool} needs sandbox tier {errand.tier}, and the worker {station.name} gives tier {hello.tier}"
+                f"{errand.tool} needs sandbox tier {errand.tier}, and the worker {station.name}"
+                f" gives tier {hello.tier}"
             )
 
     async def _connected(self, station: Station) -> None:
@@ -106,13 +117,26 @@ class Crew:
                     await station.changed.wait()
         except TimeoutError:
             raise Unavailable(
-                f"the worker {station.name} is not connected: start `palyra worker run` there, or use another tool"
+                f"the worker {station.name} is not connected: start `palyra worker run` there, or"
+                " use another tool"
             ) from None
 
-    async def _claim(self, station: Station, errand: Errand, context: CallContext) -> Held:
-        held = Held(context.call_id, context.attempt, context.run_id, context.session_id, errand.tool)
+    async def _claim(self, station: Station, errand: Errand, context: CallContext) -> RemoteCall:
+        held = RemoteCall(
+            context.call_id, context.attempt, context.run_id, context.session_id, errand.tool
+        )
         held.since_ms = self._clock.now_ms()
-        lease = Lease(held.call_id, station.name, held.attempt, held.session_id, held.run_id, held.tool, "held", held.since_ms, 0)
+        lease = Lease(
+            held.call_id,
+            station.name,
+            held.attempt,
+            held.session_id,
+            held.run_id,
+            held.tool,
+            "held",
+            held.since_ms,
+            0,
+        )
         # In its place before it is durable, so that two do not take the last free one.
         station.held[held.call_id] = held
         try:
@@ -129,15 +153,13 @@ class Crew:
         held.absent = True
         return held
 
-    def _give_up(self, station: Station, held: Held) -> None:
+    def _give_up(self, station: Station, held: RemoteCall) -> None:
         """Nobody waits for it any more: the worker is told to stop, at once or when it is back."""
         if station.held.pop(held.call_id, None) is None:
             return
-        station.post(Cancel(call_id=held.call_id, attempt=held.attempt))
+        station.post(CancelCall(call_id=held.call_id, attempt=held.attempt))
         self._db.write(lambda tx: rows.end_lease(tx, held.call_id, held.attempt, "cancelled"))
         station.tell()
-
-    # --- its end ------------------------------------------------------------------------------------------------------
 
     def settled(self, tx: Tx, call_id: str) -> None:
         """In the step that puts a call's result on the tape: its lease is over with it."""
@@ -156,18 +178,18 @@ class Crew:
                     if held is not None:
                         self._forget(station, held)
 
-    def _forget(self, station: Station, held: Held) -> None:
+    def _forget(self, station: Station, held: RemoteCall) -> None:
         if not held.done.done():
             # Its run was ended by somebody, and not by what came of the call.
             self._give_up(station, held)
             return
         station.held.pop(held.call_id, None)
-        station.post(Settled(call_id=held.call_id, attempt=held.attempt))
+        station.post(CallSettled(call_id=held.call_id, attempt=held.attempt))
         station.tell()
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
-    async def fetch(self, worker: str, context: CallContext, files: tuple[Shipped, ...]) -> dict[str, bytes]:
+    async def fetch(
+        self, worker: str, context: CallContext, files: tuple[Shipped, ...]
+    ) -> dict[str, bytes]:
         """Contents that a worker has made, checked against the digests it named."""
         station = self._presence.station(worker)
         found: dict[str, bytes] = {}
@@ -180,8 +202,15 @@ class Crew:
                 content = await self._arrived(station, context.call_id, fetching)
             finally:
                 station.fetching.pop(each.sha256, None)
-            if content is None or len(content) != each.size or await everyday.do(digest, content) != each.sha256:
-                raise InvalidInput(f"the worker {worker} named {each.path[:200]!r} and did not send it whole; nothing was written")
+            if (
+                content is None
+                or len(content) != each.size
+                or await everyday.do(digest, content) != each.sha256
+            ):
+                raise InvalidInput(
+                    f"the worker {worker} named {each.path[:200]!r} and did not send it whole;"
+                    " nothing was written"
+                )
             found[each.sha256] = content
         return found
 
@@ -192,11 +221,14 @@ class Crew:
         await self._in_time(station, held, fetching.done, _SENT_MS + _on_the_way_ms(fetching.size))
         return fetching.done.result()
 
-    async def _in_time(self, station: Station, held: Held, awaited: "asyncio.Future[Any]", limit_ms: int) -> None:
-        """Wait for something that a worker owes us for a call. Raises InDoubt if the call was lost, or if it took too long.
+    async def _in_time(
+        self, station: Station, held: RemoteCall, awaited: "asyncio.Future[Any]", limit_ms: int
+    ) -> None:
+        """Wait for something that a worker owes us for a call. Raises InDoubt if the call was lost,
+        or if it took too long.
 
-        The daemon keeps the time by itself: a worker that does not is treated as one whose lease is over. A link that is cut for a
-        moment is forgiven, for a lease's time in all.
+        The daemon keeps the time by itself: a worker that does not is treated as one whose lease is
+        over. A link that is cut for a moment is forgiven, for a lease's time in all.
         """
         begun = self._clock.ticks_ms()
         due, forgiven = begun + limit_ms, begun + limit_ms + self._presence.lease_ms
@@ -219,12 +251,14 @@ class Crew:
                 changed.cancel()
                 passed.cancel()
 
-    async def _overdue(self, station: Station, held: Held) -> None:
-        station.post(Cancel(call_id=held.call_id, attempt=held.attempt))
+    async def _overdue(self, station: Station, held: RemoteCall) -> None:
+        station.post(CancelCall(call_id=held.call_id, attempt=held.attempt))
         await self._presence.lose(station, [held], "lost")
 
     async def roll_back(self, worker: str, context: CallContext) -> tuple[FileChange, ...]:
-        """Have a worker put back what a call changed there. Raises a PalyraError if that is not certain."""
+        """Have a worker put back what a call changed there. Raises a PalyraError if that is not
+        certain.
+        """
         station = self._presence.station(worker)
         await self._connected(station)
         rolling: asyncio.Future[RolledBack] = asyncio.get_running_loop().create_future()
@@ -234,29 +268,42 @@ class Crew:
             async with asyncio.timeout(_ROLL_BACK_S):
                 said = await rolling
         except TimeoutError:
-            raise Unavailable(f"the worker {worker} did not say that it has put back what it changed") from None
+            raise Unavailable(
+                f"the worker {worker} did not say that it has put back what it changed"
+            ) from None
         finally:
             station.rolling.pop(context.call_id, None)
         if said.conflict:
             raise Conflict(said.conflict)
         return said.changes
 
-    async def take_back(self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool) -> TookBack:
-        """Have a worker put back what calls changed there that are over. Raises a PalyraError if it cannot be asked."""
+    async def take_back(
+        self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool
+    ) -> TookBack:
+        """Have a worker put back what calls changed there that are over. Raises a PalyraError if it
+        cannot be asked.
+        """
         station = self._presence.station(worker)
         if not station.there or station.hello is None:
             raise Unavailable(f"the worker {worker} is not connected")
         if not station.hello.undoes:
-            raise Unavailable(f"the worker {worker} keeps nothing to undo with: install the same palyra there")
+            raise Unavailable(
+                f"the worker {worker} keeps nothing to undo with: install the same palyra there"
+            )
         ask_id = self._clock.new_id()
         taking: asyncio.Future[TookBack] = asyncio.get_running_loop().create_future()
         station.taking[ask_id] = taking
-        station.post(TakeBack(ask_id=ask_id, session_id=session_id, calls=calls, look=look, force=force))
+        station.post(
+            TakeBack(ask_id=ask_id, session_id=session_id, calls=calls, look=look, force=force)
+        )
         try:
             async with asyncio.timeout(_ROLL_BACK_S):
                 return await taking
         except TimeoutError:
-            raise Unavailable(f"the worker {worker} did not say whether it has put back what it changed: try again") from None
+            raise Unavailable(
+                f"the worker {worker} did not say whether it has put back what it changed: try"
+                " again"
+            ) from None
         finally:
             station.taking.pop(ask_id, None)
 
@@ -271,7 +318,7 @@ def _limit_ms(errand: Errand) -> int:
     return errand.time_ms + _GRACE_MS + (_PACK_MS if errand.results else 0) + _on_the_way_ms(files)
 
 
-def _prepare(held: Held, errand: Errand) -> None:
+def _prepare(held: RemoteCall, errand: Errand) -> None:
     held.assign = Assign(
         call_id=held.call_id,
         attempt=held.attempt,

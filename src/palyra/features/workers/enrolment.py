@@ -1,4 +1,5 @@
-"""Who is a worker of this daemon: the owner gives a one-time code, a machine redeems it for a certificate, the owner takes it back.
+"""Who is a worker of this daemon: the owner gives a one-time code, a machine redeems it for a
+certificate, the owner takes it back.
 
 Codes are kept as digests, are good once and for a while; whoever tries wrong ones is locked out.
 """
@@ -19,7 +20,7 @@ from palyra.features.tls.service import Certificates
 from palyra.features.workers import rows
 from palyra.features.workers.presence import Presence
 from palyra.features.workers.protocol import NAME_PATTERN
-from palyra.features.workers.refusal_log import Refusals
+from palyra.features.workers.refusal_log import WorkerRefusalLog
 from palyra.features.workers.renewals import Renewals
 from palyra.features.workers.rows import Lease, WorkerRow
 from palyra.store import tape
@@ -39,7 +40,9 @@ _LOOKALIKES = str.maketrans({"O": "0", "I": "1", "L": "1", "-": "", " ": ""})
 
 
 class Enrolment(Struct, frozen=True, kw_only=True):
-    """What the owner carries to the other machine. `authority` is how it knows that it talks to this daemon."""
+    """What the owner carries to the other machine. `authority` is how it knows that it talks to
+    this daemon.
+    """
 
     name: str
     code: str
@@ -87,14 +90,14 @@ class Redeemed(Struct, frozen=True):
     certificate: str
 
 
-class Desk:
+class EnrolmentService:
     def __init__(
         self,
         db: Database,
         clock: Clock,
         certificates: Certificates,
         presence: Presence,
-        refusals: Refusals,
+        refusals: WorkerRefusalLog,
         renewals: Renewals,
     ) -> None:
         self._db = db
@@ -109,16 +112,17 @@ class Desk:
         # Told of a worker that was admitted or is none any more.
         self.on_change: Callable[[WorkerRow], None] = lambda row: None
 
-    # --- the owner's verbs --------------------------------------------------------------------------------------------
-
     async def enrol(self, by: str, name: str) -> Enrolment:
         """A code by which one machine becomes the worker of this name."""
         if not _NAME.match(name):
-            raise InvalidInput("a worker's name has 1 to 32 small letters, digits and dashes, such as attic or build-2")
+            raise InvalidInput(
+                "a worker's name has 1 to 32 small letters, digits and dashes, such as attic or"
+                " build-2"
+            )
         if not self.port:
             raise Conflict(
-                "no worker can connect, because nothing listens for them: `palyra config set workers.listen 0.0.0.0:7445`, "
-                "then restart the daemon"
+                "no worker can connect, because nothing listens for them: `palyra config set"
+                " workers.listen 0.0.0.0:7445`, then restart the daemon"
             )
         code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
         expires_ms = self._clock.now_ms() + LIFE_MS
@@ -126,16 +130,24 @@ class Desk:
         def step(tx: Tx) -> None:
             known = rows.find(tx, name)
             if known is not None and known.state != "revoked":
-                raise Conflict(f"there is a worker {name} already: revoke it first, or choose another name")
+                raise Conflict(
+                    f"there is a worker {name} already: revoke it first, or choose another name"
+                )
             if rows.codes(tx) >= MOST_CODES:
-                raise LimitExceeded(f"{MOST_CODES} codes wait to be used: use one, or wait a quarter of an hour")
+                raise LimitExceeded(
+                    f"{MOST_CODES} codes wait to be used: use one, or wait a quarter of an hour"
+                )
             rows.add_code(tx, _digest(code), name, expires_ms)
-            tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="worker", action="invited", subject=name)])
+            tape.append(
+                tx, SYSTEM_TAPE, by, [AdminChanged(what="worker", action="invited", subject=name)]
+            )
 
         await self._db.write(step)
         authority = fingerprint_of(await self._certificates.trust())
         shown = "-".join(code[at : at + 4] for at in range(0, LENGTH, 4))
-        return Enrolment(name=name, code=shown, expires_ms=expires_ms, authority=authority, port=self.port)
+        return Enrolment(
+            name=name, code=shown, expires_ms=expires_ms, authority=authority, port=self.port
+        )
 
     async def drain(self, by: str, name: str, *, on: bool) -> WorkerShown:
         """Give it nothing new; what runs there ends by itself. Or use it again."""
@@ -145,7 +157,12 @@ class Desk:
             wanted = "draining" if on else "enrolled"
             if row.state != wanted:
                 rows.set_state(tx, name, "draining" if on else "enrolled")
-                tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="worker", action="drained" if on else "used", subject=name)])
+                tape.append(
+                    tx,
+                    SYSTEM_TAPE,
+                    by,
+                    [AdminChanged(what="worker", action="drained" if on else "used", subject=name)],
+                )
             return rows.get(tx, name)
 
         row = await self._db.write(step)
@@ -153,14 +170,21 @@ class Desk:
         return self._shown(row)
 
     async def revoke(self, by: str, name: str) -> WorkerShown:
-        """It is no worker of ours any more: its certificate is not good, its link is cut, what it held is in doubt."""
+        """It is no worker of ours any more: its certificate is not good, its link is cut, what it
+        held is in doubt.
+        """
 
         def step(tx: Tx) -> WorkerRow:
             row = rows.get(tx, name)
             if row.state != "revoked":
                 rows.set_state(tx, name, "revoked")
                 rows.drop_codes(tx, name)
-                tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="worker", action="revoked", subject=name)])
+                tape.append(
+                    tx,
+                    SYSTEM_TAPE,
+                    by,
+                    [AdminChanged(what="worker", action="revoked", subject=name)],
+                )
             return rows.get(tx, name)
 
         row = await self._db.write(step)
@@ -173,10 +197,10 @@ class Desk:
         return [self._shown(row) for row in await self._db.read(rows.listing)]
 
     async def one(self, name: str) -> WorkerDetail:
-        row, recent = await self._db.read(lambda tx: (rows.get(tx, name), rows.recent(tx, name, _RECENT)))
+        row, recent = await self._db.read(
+            lambda tx: (rows.get(tx, name), rows.recent(tx, name, _RECENT))
+        )
         return WorkerDetail(self._shown(row), tuple(recent))
-
-    # --- a machine's --------------------------------------------------------------------------------------------------
 
     async def redeem(self, code: str, request: str, address: str) -> Redeemed:
         """A certificate for a code, which is then used up."""
@@ -187,7 +211,9 @@ class Desk:
             raise self._wrong_code(address, error.message) from None
         name = await self._db.write(lambda tx: rows.use_code(tx, digest))
         if not name:
-            raise self._wrong_code(address, "this code is not good: it may be mistyped, used already or too old")
+            raise self._wrong_code(
+                address, "this code is not good: it may be mistyped, used already or too old"
+            )
         self._wrong.pop(address, None)
         issued = await self._certificates.issue_worker(f"worker:{name}", name, request)
 
@@ -207,18 +233,30 @@ class Desk:
             info = self._certificates.worker(certificate)
         except Unauthenticated as error:
             revoked = "revoked" in error.message
-            self._refusals.note("revoked" if revoked else "certificate", address=address, detail=error.message)
+            self._refusals.note(
+                "revoked" if revoked else "certificate", address=address, detail=error.message
+            )
             raise
         row = await self._db.read(lambda tx: rows.by_fingerprint(tx, info.fingerprint))
         if row is None or row.state == "revoked":
             self._refusals.note("revoked", worker=info.name, address=address)
-            raise Unauthenticated(f"{info.name} is no worker of this daemon any more: enrol it anew, if it is still yours")
-        return row if row.fingerprint == info.fingerprint else await self._renewals.confirm(info.fingerprint)
+            raise Unauthenticated(
+                f"{info.name} is no worker of this daemon any more: enrol it anew, if it is still"
+                " yours"
+            )
+        return (
+            row
+            if row.fingerprint == info.fingerprint
+            else await self._renewals.confirm(info.fingerprint)
+        )
 
     def _locked(self, address: str) -> None:
         count, until = self._wrong.get(address, (0, 0))
         if count >= MOST_WRONG and until > self._clock.elapsed_ms():
-            raise LimitExceeded("too many wrong codes from this address: try again in a quarter of an hour, with a new one")
+            raise LimitExceeded(
+                "too many wrong codes from this address: try again in a quarter of an hour, with a"
+                " new one"
+            )
 
     def _wrong_code(self, address: str, message: str) -> Unauthenticated:
         now = self._clock.elapsed_ms()
@@ -227,7 +265,9 @@ class Desk:
         count, until = self._wrong.get(address, (0, 0))
         self._wrong[address] = (count + 1 if until > now else 1, now + LOCK_MS)
         self._refusals.note("code", address=address)
-        return Unauthenticated(f"{message}; `palyra workers enrol NAME` on the daemon's machine makes a new one")
+        return Unauthenticated(
+            f"{message}; `palyra workers enrol NAME` on the daemon's machine makes a new one"
+        )
 
     def _usable(self, tx: Tx, name: str) -> WorkerRow:
         row = rows.get(tx, name)
@@ -251,7 +291,15 @@ class Desk:
             tools=row.tools,
             slots=row.slots,
             running=tuple(
-                RunningCall(each.call_id, each.attempt, each.tool, each.session_id, each.run_id, each.since_ms) for each in held
+                RunningCall(
+                    each.call_id,
+                    each.attempt,
+                    each.tool,
+                    each.session_id,
+                    each.run_id,
+                    each.since_ms,
+                )
+                for each in held
             ),
             enrolled_ms=row.enrolled_ms,
             seen_ms=self._clock.now_ms() if link else row.seen_ms,

@@ -1,11 +1,13 @@
-"""What the watchdog sees of remote workers: one that was there, did not say goodbye and does not come back.
+"""What the watchdog sees of remote workers: one that was there, did not say goodbye and does not
+come back.
 
-What it held is in doubt by itself when its lease is over. There is no remedy from here: its machine is somebody else's to start.
+What it held is in doubt by itself when its lease is over. There is no remedy from here: its machine
+is somebody else's to start.
 """
 
 from collections.abc import Sequence
 
-from palyra.features.health.watchdog import Finding, Moment, Watchdog
+from palyra.features.health.watchdog import HealthFinding, LookTime, Watchdog
 from palyra.features.workers.service import Workers
 
 
@@ -15,12 +17,18 @@ class WorkersWatched:
         self._watchdog = watchdog
         self._away_ms: dict[str, int] = {}
 
-    async def look(self, moment: Moment) -> Sequence[Finding]:
-        silent = [each for each in self._workers.presence.stations.values() if each.link is None and not each.leaving]
+    async def look(self, moment: LookTime) -> Sequence[HealthFinding]:
+        silent = [
+            each
+            for each in self._workers.presence.stations.values()
+            if each.link is None and not each.leaving
+        ]
         before, self._away_ms = self._away_ms, {}
         if not silent:
             return []
-        wanted = {each.name for each in await self._workers.desk.listing() if each.state == "enrolled"}
+        wanted = {
+            each.name for each in await self._workers.desk.listing() if each.state == "enrolled"
+        }
         found = []
         for station in silent:
             name = station.name
@@ -28,12 +36,15 @@ class WorkersWatched:
                 continue
             self._away_ms[name] = before[name] + moment.passed_ms if name in before else 0
             # Of one that was not here since the daemon began, nobody knows how it went.
-            vanished = station.hello is not None and self._away_ms[name] >= self._watchdog.settings.helper_ms
+            vanished = (
+                station.hello is not None
+                and self._away_ms[name] >= self._watchdog.settings.helper_ms
+            )
             found.append(self._lost(name, certain=vanished))
         return found
 
-    def _lost(self, name: str, *, certain: bool) -> Finding:
-        return Finding(
+    def _lost(self, name: str, *, certain: bool) -> HealthFinding:
+        return HealthFinding(
             key=f"worker:{name}",
             domain="worker",
             summary=f"the worker {name} has vanished: calls for it fail until it is back",

@@ -1,7 +1,8 @@
 """Which workers are there, and for how long: links come and go, leases run out.
 
-A link that is cut for a moment changes nothing. A worker of which nothing was heard for a lease's time is lost: the calls that it
-held are in doubt from then on, and that is on the tape before anybody acts on it.
+A link that is cut for a moment changes nothing. A worker of which nothing was heard for a lease's
+time is lost: the calls that it held are in doubt from then on, and that is on the tape before
+anybody acts on it.
 """
 
 import asyncio
@@ -14,9 +15,18 @@ from palyra.core.events import LeftBecause, WorkerJoined, WorkerLeft
 from palyra.core.ids import SYSTEM_TAPE, CallId
 from palyra.core.ports import InDoubt
 from palyra.features.workers import rows as workers_rows
-from palyra.features.workers.connection import Held, Link, Station
-from palyra.features.workers.protocol import PROTOCOL, Cancel, Drain, Hello, Kept, Settled, Want, Welcome
-from palyra.features.workers.refusal_log import Refusals
+from palyra.features.workers.connection import RemoteCall, Station, WorkerLink
+from palyra.features.workers.protocol import (
+    PROTOCOL,
+    CallSettled,
+    CancelCall,
+    Drain,
+    HeldCall,
+    Hello,
+    Want,
+    Welcome,
+)
+from palyra.features.workers.refusal_log import WorkerRefusalLog
 from palyra.features.workers.rows import WorkerRow
 from palyra.store import tape
 from palyra.store.database import Database, Tx
@@ -30,7 +40,9 @@ _JOIN_EVERY_MS = 3_000
 
 
 class Presence:
-    def __init__(self, db: Database, clock: Clock, refusals: Refusals, *, lease_ms: int) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, refusals: WorkerRefusalLog, *, lease_ms: int
+    ) -> None:
         self._db = db
         self._clock = clock
         self._refusals = refusals
@@ -45,11 +57,13 @@ class Presence:
         self.halting = False
         self.lost = 0
 
-    # --- the daemon's life --------------------------------------------------------------------------------------------
-
     async def start(self) -> None:
-        """Remember who there is and what they hold. Who held something before gets a whole lease to come back with it."""
-        rows, leases = await self._db.read(lambda tx: (workers_rows.listing(tx), workers_rows.held(tx)))
+        """Remember who there is and what they hold. Who held something before gets a whole lease to
+        come back with it.
+        """
+        rows, leases = await self._db.read(
+            lambda tx: (workers_rows.listing(tx), workers_rows.held(tx))
+        )
         if leases:
             await self._db.write(workers_rows.let_go)
             leases = await self._db.read(workers_rows.held)
@@ -59,13 +73,17 @@ class Presence:
                 self.on_offer(row)
         for lease in leases:
             station = self.station(lease.worker)
-            held = Held(lease.call_id, lease.attempt, lease.run_id, lease.session_id, lease.tool)
+            held = RemoteCall(
+                lease.call_id, lease.attempt, lease.run_id, lease.session_id, lease.tool
+            )
             held.since_ms = lease.since_ms
             station.held[lease.call_id] = held
             self.watch(station)
 
     def halt(self) -> None:
-        """The daemon ends. What workers do goes on without it; the next start takes it up where it then is."""
+        """The daemon ends. What workers do goes on without it; the next start takes it up where it
+        then is.
+        """
         self.halting = True
         for station in self.stations.values():
             for held in station.held.values():
@@ -88,9 +106,7 @@ class Presence:
             found = self.stations[name] = Station(name)
         return found
 
-    # --- a worker comes and goes --------------------------------------------------------------------------------------
-
-    async def join(self, row: WorkerRow, link: Link, hello: Hello) -> Station:
+    async def join(self, row: WorkerRow, link: WorkerLink, hello: Hello) -> Station:
         """A worker is there. Raises a PalyraError, which it is told, if it cannot be used."""
         station = self.station(row.name)
         self._check(station, link, hello)
@@ -105,7 +121,9 @@ class Presence:
             self.leave(station, link)
             raise
 
-    async def _greet(self, station: Station, row: WorkerRow, link: Link, hello: Hello) -> Station:
+    async def _greet(
+        self, station: Station, row: WorkerRow, link: WorkerLink, hello: Hello
+    ) -> Station:
         if row.instance and row.instance != hello.instance:
             # Another folder, or a new one: it knows nothing of what the first was given.
             await self.lose(station, list(station.held.values()), "replaced")
@@ -121,7 +139,13 @@ class Presence:
             tools=hello.tools,
             slots=hello.slots,
         )
-        joined = WorkerJoined(worker=row.name, version=hello.version, platform=hello.platform, tier=hello.tier, tools=hello.tools)
+        joined = WorkerJoined(
+            worker=row.name,
+            version=hello.version,
+            platform=hello.platform,
+            tier=hello.tier,
+            tools=hello.tools,
+        )
 
         def step(tx: Tx) -> WorkerRow:
             workers_rows.seen(tx, row.name, offer)
@@ -137,7 +161,14 @@ class Presence:
         if station.link is not link:
             raise Unavailable("another connection of this worker came meanwhile")
         renew_in_ms = self.renew_in_ms(row)
-        link.post(Welcome(name=row.name, lease_ms=self.lease_ms, draining=station.draining, renew_in_ms=renew_in_ms))
+        link.post(
+            Welcome(
+                name=row.name,
+                lease_ms=self.lease_ms,
+                draining=station.draining,
+                renew_in_ms=renew_in_ms,
+            )
+        )
         station.welcomed = True
         self.on_offer(now)
         await self._compare(station, hello.calls)
@@ -145,34 +176,41 @@ class Presence:
         station.tell()
         return station
 
-    def _check(self, station: Station, link: Link, hello: Hello) -> None:
+    def _check(self, station: Station, link: WorkerLink, hello: Hello) -> None:
         if hello.protocol != PROTOCOL:
             detail = f"it speaks {hello.protocol}, we speak {PROTOCOL}"
             self._refusals.note("version", worker=station.name, address=link.address, detail=detail)
             raise Conflict(
-                f"the worker speaks version {hello.protocol} of the link (palyra {hello.version}), the daemon version {PROTOCOL}: "
-                "install the same palyra on both"
+                f"the worker speaks version {hello.protocol} of the link (palyra {hello.version}),"
+                f" the daemon version {PROTOCOL}: install the same palyra on both"
             )
         other = station.hello is not None and station.hello.instance != hello.instance
-        if other and station.link is not None and self._clock.ticks_ms() - station.heard_ms < self.lease_ms:
+        if (
+            other
+            and station.link is not None
+            and self._clock.ticks_ms() - station.heard_ms < self.lease_ms
+        ):
             self._refusals.note("double", worker=station.name, address=link.address)
             raise Conflict(
-                f"{station.name} is connected already, from another folder or machine: stop that one, "
-                "or enrol this one by a name of its own"
+                f"{station.name} is connected already, from another folder or machine: stop that"
+                " one, or enrol this one by a name of its own"
             )
 
     def _check_flapping(self, station: Station) -> None:
-        """Each coming and going is on the tape and in the table of workers: one that does nothing else is told to wait."""
+        """Each coming and going is on the tape and in the table of workers: one that does nothing
+        else is told to wait.
+        """
         now = self._clock.ticks_ms()
         settled_at = max(station.settled_at, now) + _JOIN_EVERY_MS
         wait_ms = settled_at - now - _JOINS_AT_ONCE * _JOIN_EVERY_MS
         if wait_ms > 0:
             raise LimitExceeded(
-                f"{station.name} connects too often: it may come back in {wait_ms / 1000:.0f} s", retry_after_ms=wait_ms
+                f"{station.name} connects too often: it may come back in {wait_ms / 1000:.0f} s",
+                retry_after_ms=wait_ms,
             )
         station.settled_at = settled_at
 
-    async def _compare(self, station: Station, kept: Sequence[Kept]) -> None:
+    async def _compare(self, station: Station, kept: Sequence[HeldCall]) -> None:
         """What the worker has, against what it was given."""
         has = {(each.call_id, each.attempt): each.state for each in kept}
         lost = []
@@ -192,14 +230,14 @@ class Presence:
         for (call_id, attempt), state in has.items():
             if state == "running":
                 # Nobody waits for it any more. What comes of that is answered when it is told.
-                station.post(Cancel(call_id=call_id, attempt=attempt))
+                station.post(CancelCall(call_id=call_id, attempt=attempt))
             elif state == "lost":
-                station.post(Settled(call_id=call_id, attempt=attempt))
+                station.post(CallSettled(call_id=call_id, attempt=attempt))
         if lost:
             for held in lost:
-                station.post(Settled(call_id=held.call_id, attempt=held.attempt))
+                station.post(CallSettled(call_id=held.call_id, attempt=held.attempt))
 
-    def leave(self, station: Station, link: Link) -> None:
+    def leave(self, station: Station, link: WorkerLink) -> None:
         """A link is gone. Its worker has until the end of its lease to come back."""
         if station.link is not link:
             return
@@ -209,7 +247,9 @@ class Presence:
         if station.leaving and not station.held and station.present and not self.halting:
             station.present = False
             left = WorkerLeft(worker=station.name, why="closed")
-            self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, f"worker:{station.name}", [left]))
+            self._db.write(
+                lambda tx: tape.append(tx, SYSTEM_TAPE, f"worker:{station.name}", [left])
+            )
 
     async def drop(self, name: str) -> None:
         """A worker is no longer one of ours."""
@@ -226,8 +266,6 @@ class Presence:
         station.draining = on
         station.post(Drain(on=on))
         station.tell()
-
-    # --- leases -------------------------------------------------------------------------------------------------------
 
     def watch(self, station: Station) -> None:
         """See to it that somebody notices when nothing is heard of it any more."""
@@ -246,8 +284,10 @@ class Presence:
             _answers_nothing(station)
         await self.lose(station, list(station.held.values()), "lost")
 
-    async def lose(self, station: Station, calls: Sequence[Held], why: LeftBecause) -> None:
-        """These calls are in doubt from now on: what the worker still says of them comes too late."""
+    async def lose(self, station: Station, calls: Sequence[RemoteCall], why: LeftBecause) -> None:
+        """These calls are in doubt from now on: what the worker still says of them comes too
+        late.
+        """
         for held in calls:
             station.held.pop(held.call_id, None)
         was_there = station.present
@@ -256,7 +296,9 @@ class Presence:
         if not calls and (station.present or not was_there):
             return
         self.lost += len(calls)
-        left = WorkerLeft(worker=station.name, why=why, calls=tuple(CallId(held.call_id) for held in calls))
+        left = WorkerLeft(
+            worker=station.name, why=why, calls=tuple(CallId(held.call_id) for held in calls)
+        )
 
         def step(tx: Tx) -> None:
             for held in calls:

@@ -1,7 +1,9 @@
-"""What a daemon and a worker on another machine say to each other, whatever carries it: messages and their frames.
+"""What a daemon and a worker on another machine say to each other, whatever carries it: messages
+and their frames.
 
-The rule: a call is assigned under a lease, and one attempt of one call has one holder. The worker keeps what came of a call until
-the daemon says that it is settled; a worker that hears nothing for a lease's time stops what it does for it.
+The rule: a call is assigned under a lease, and one attempt of one call has one holder. The worker
+keeps what came of a call until the daemon says that it is settled; a worker that hears nothing for
+a lease's time stops what it does for it.
 """
 
 from functools import cache
@@ -15,9 +17,11 @@ from palyra.core.events import FileChange
 from palyra.core.input_checks import DEEPEST, too_deep
 from palyra.core.tools import Outcome, Tier
 
-# Raised with every change that an older peer would misread; a daemon and its workers speak the same one.
+# Raised with every change that an older peer would misread; a daemon and its workers speak the same
+# one.
 PROTOCOL = 1
-# The name in the certificate that the daemon shows to workers: they know it by this and by its authority, not by an address.
+# The name in the certificate that the daemon shows to workers: they know it by this and by its
+# authority, not by an address.
 DAEMON_NAME = "workers.palyra.internal"
 NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$"
 
@@ -43,12 +47,14 @@ Text = Annotated[str, Meta(max_length=MOST_TEXT)]
 Attempt = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
+class WorkerMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
     """Base of everything that is said. What an older peer does not know, it passes over."""
 
 
 class Shipped(Struct, frozen=True, omit_defaults=True):
-    """A file of a call, by the digest of its content. `path` is relative to where the call works."""
+    """A file of a call, by the digest of its content. `path` is relative to where the call
+    works.
+    """
 
     path: Annotated[str, Meta(max_length=4_096)]
     sha256: Digest
@@ -56,7 +62,7 @@ class Shipped(Struct, frozen=True, omit_defaults=True):
     executable: bool = False
 
 
-class Kept(Struct, frozen=True):
+class HeldCall(Struct, frozen=True):
     """A call that a worker still has. `lost`: the worker was killed while it ran."""
 
     call_id: Id
@@ -64,30 +70,29 @@ class Kept(Struct, frozen=True):
     state: CallState
 
 
-# --- from a worker ----------------------------------------------------------------------------------------------------
+class AskAuthority(WorkerMessage, frozen=True, kw_only=True, tag="ask_authority"):
+    """Who signs your certificates? Asked before anything is trusted, and checked against what the
+    owner said.
+    """
 
 
-class AskAuthority(Message, frozen=True, kw_only=True, tag="ask_authority"):
-    """Who signs your certificates? Asked before anything is trusted, and checked against what the owner said."""
-
-
-class Enrol(Message, frozen=True, kw_only=True, tag="enrol"):
+class Enrol(WorkerMessage, frozen=True, kw_only=True, tag="enrol"):
     code: Annotated[str, Meta(max_length=64)]
     request: Annotated[str, Meta(max_length=16_384)]
 
 
-class AskChallenge(Message, frozen=True, kw_only=True, tag="ask_challenge"):
+class AskChallenge(WorkerMessage, frozen=True, kw_only=True, tag="ask_challenge"):
     """Where the carrier does not show certificates: something to sign, please."""
 
 
-class Prove(Message, frozen=True, kw_only=True, tag="prove"):
+class Prove(WorkerMessage, frozen=True, kw_only=True, tag="prove"):
     """A certificate, and the challenge signed with its key."""
 
     certificate: Annotated[str, Meta(max_length=16_384)]
     signature: Annotated[bytes, Meta(max_length=512)]
 
 
-class Hello(Message, frozen=True, kw_only=True, tag="hello"):
+class Hello(WorkerMessage, frozen=True, kw_only=True, tag="hello"):
     """`instance` names the worker's folder: another one knows nothing of the calls of the first."""
 
     protocol: int
@@ -99,14 +104,14 @@ class Hello(Message, frozen=True, kw_only=True, tag="hello"):
     slots: Annotated[int, Meta(ge=1, le=256)] = 1
     # It keeps what takes its calls back, and can be asked to.
     undoes: bool = False
-    calls: Annotated[tuple[Kept, ...], Meta(max_length=4_096)] = ()
+    calls: Annotated[tuple[HeldCall, ...], Meta(max_length=4_096)] = ()
 
 
-class Beat(Message, frozen=True, kw_only=True, tag="beat"):
+class Beat(WorkerMessage, frozen=True, kw_only=True, tag="beat"):
     number: int
 
 
-class Need(Message, frozen=True, kw_only=True, tag="need"):
+class NeedContents(WorkerMessage, frozen=True, kw_only=True, tag="need"):
     """Contents that a call needs and the worker does not have."""
 
     call_id: Id
@@ -114,13 +119,13 @@ class Need(Message, frozen=True, kw_only=True, tag="need"):
     digests: Annotated[tuple[Digest, ...], Meta(max_length=MOST_FILES)]
 
 
-class Progress(Message, frozen=True, kw_only=True, tag="progress"):
+class CallProgress(WorkerMessage, frozen=True, kw_only=True, tag="progress"):
     call_id: Id
     attempt: Attempt
     text: Text
 
 
-class Finished(Message, frozen=True, kw_only=True, tag="finished"):
+class Finished(WorkerMessage, frozen=True, kw_only=True, tag="finished"):
     """What came of an attempt. Said again after every reconnection, until it is settled."""
 
     call_id: Id
@@ -131,7 +136,7 @@ class Finished(Message, frozen=True, kw_only=True, tag="finished"):
     files: Annotated[tuple[Shipped, ...], Meta(max_length=MOST_FILES)] = ()
 
 
-class RolledBack(Message, frozen=True, kw_only=True, tag="rolled_back"):
+class RolledBack(WorkerMessage, frozen=True, kw_only=True, tag="rolled_back"):
     """`conflict`: nothing was put back, because somebody else has changed a file since."""
 
     call_id: Id
@@ -139,75 +144,79 @@ class RolledBack(Message, frozen=True, kw_only=True, tag="rolled_back"):
     conflict: Short = ""
 
 
-class Taken(Struct, frozen=True):
+class TakenBack(Struct, frozen=True):
     """What taking one call back changed."""
 
     call_id: Id
     changes: Annotated[tuple[FileChange, ...], Meta(max_length=MOST_FILES)]
 
 
-class TookBack(Message, frozen=True, kw_only=True, tag="took_back"):
-    """The answer to a TakeBack. `clashes` are files that somebody else has changed; `missing` calls that are not known any more."""
+class TookBack(WorkerMessage, frozen=True, kw_only=True, tag="took_back"):
+    """The answer to a TakeBack. `clashes` are files that somebody else has changed; `missing` calls
+    that are not known any more.
+    """
 
     ask_id: Id
-    taken: Annotated[tuple[Taken, ...], Meta(max_length=MOST_UNDONE)] = ()
+    taken: Annotated[tuple[TakenBack, ...], Meta(max_length=MOST_UNDONE)] = ()
     clashes: Annotated[tuple[str, ...], Meta(max_length=MOST_UNDONE_FILES)] = ()
     missing: Annotated[tuple[Id, ...], Meta(max_length=MOST_UNDONE)] = ()
     diff: Text = ""
     failed: Short = ""
 
 
-class Renew(Message, frozen=True, kw_only=True, tag="renew"):
-    """A certificate for a new key, please: the one that this link was opened with ends. Said again, it is answered the same."""
+class Renew(WorkerMessage, frozen=True, kw_only=True, tag="renew"):
+    """A certificate for a new key, please: the one that this link was opened with ends. Said again,
+    it is answered the same.
+    """
 
     request: Annotated[str, Meta(max_length=16_384)]
 
 
-class Leaving(Message, frozen=True, kw_only=True, tag="leaving"):
+class Leaving(WorkerMessage, frozen=True, kw_only=True, tag="leaving"):
     """The worker ends when what it does is done; it takes nothing new."""
 
 
-# --- from the daemon --------------------------------------------------------------------------------------------------
-
-
-class Authority(Message, frozen=True, kw_only=True, tag="authority"):
+class Authority(WorkerMessage, frozen=True, kw_only=True, tag="authority"):
     certificate: Annotated[str, Meta(max_length=16_384)]
 
 
-class Challenge(Message, frozen=True, kw_only=True, tag="challenge"):
+class Challenge(WorkerMessage, frozen=True, kw_only=True, tag="challenge"):
     nonce: Annotated[bytes, Meta(min_length=32, max_length=64)]
 
 
-class Enrolled(Message, frozen=True, kw_only=True, tag="enrolled"):
+class Enrolled(WorkerMessage, frozen=True, kw_only=True, tag="enrolled"):
     name: Name
     certificate: Annotated[str, Meta(max_length=16_384)]
 
 
-class Welcome(Message, frozen=True, kw_only=True, tag="welcome"):
+class Welcome(WorkerMessage, frozen=True, kw_only=True, tag="welcome"):
     name: Name
     lease_ms: Annotated[int, Meta(ge=200, le=3_600_000)]
     draining: bool = False
-    # When to ask for a new certificate, by the clock that it ends by; None of a daemon that makes none.
+    # When to ask for a new certificate, by the clock that it ends by; None of a daemon that makes
+    # none.
     renew_in_ms: Annotated[int, Meta(ge=0)] | None = None
 
 
-class Renewed(Message, frozen=True, kw_only=True, tag="renewed"):
-    """A certificate for the new key; the old one is good until somebody comes with this. `refused`: why there is none now."""
+class Renewed(WorkerMessage, frozen=True, kw_only=True, tag="renewed"):
+    """A certificate for the new key; the old one is good until somebody comes with this. `refused`:
+    why there is none now.
+    """
 
     certificate: Annotated[str, Meta(max_length=16_384)] = ""
     refused: Annotated[str, Meta(max_length=2_000)] = ""
 
 
-class Refused(Message, frozen=True, kw_only=True, tag="refused"):
+class CallRefused(WorkerMessage, frozen=True, kw_only=True, tag="refused"):
     code: Short
     message: Annotated[str, Meta(max_length=2_000)]
 
 
-class Heard(Message, frozen=True, kw_only=True, tag="heard"):
+class Acknowledged(WorkerMessage, frozen=True, kw_only=True, tag="heard"):
     number: int
 
 
-class Assign(Message, frozen=True, kw_only=True, tag="assign"):
+class Assign(WorkerMessage, frozen=True, kw_only=True, tag="assign"):
     call_id: Id
     attempt: Attempt
     session_id: Id
@@ -218,25 +227,27 @@ class Assign(Message, frozen=True, kw_only=True, tag="assign"):
     results: Annotated[tuple[str, ...], Meta(max_length=MOST_FILES)] = ()
 
 
-class Cancel(Message, frozen=True, kw_only=True, tag="cancel"):
+class CancelCall(WorkerMessage, frozen=True, kw_only=True, tag="cancel"):
     call_id: Id
     attempt: Attempt
 
 
-class Settled(Message, frozen=True, kw_only=True, tag="settled"):
+class CallSettled(WorkerMessage, frozen=True, kw_only=True, tag="settled"):
     """The result is on the tape, or will never be: the worker may forget the call."""
 
     call_id: Id
     attempt: Attempt
 
 
-class RollBack(Message, frozen=True, kw_only=True, tag="roll_back"):
+class RollBack(WorkerMessage, frozen=True, kw_only=True, tag="roll_back"):
     call_id: Id
     session_id: Id
 
 
-class TakeBack(Message, frozen=True, kw_only=True, tag="take_back"):
-    """Put back what these calls changed, oldest first; all of it or nothing. `look`: only say what that would be."""
+class TakeBack(WorkerMessage, frozen=True, kw_only=True, tag="take_back"):
+    """Put back what these calls changed, oldest first; all of it or nothing. `look`: only say what
+    that would be.
+    """
 
     ask_id: Id
     session_id: Id
@@ -245,18 +256,15 @@ class TakeBack(Message, frozen=True, kw_only=True, tag="take_back"):
     force: bool = False
 
 
-class Want(Message, frozen=True, kw_only=True, tag="want"):
+class Want(WorkerMessage, frozen=True, kw_only=True, tag="want"):
     digest: Digest
 
 
-class Drain(Message, frozen=True, kw_only=True, tag="drain"):
+class Drain(WorkerMessage, frozen=True, kw_only=True, tag="drain"):
     on: bool = True
 
 
-# --- from either ------------------------------------------------------------------------------------------------------
-
-
-class Piece(Message, frozen=True, kw_only=True, tag="piece"):
+class Piece(WorkerMessage, frozen=True, kw_only=True, tag="piece"):
     """A part of a content. `gone`: there is no such content any more."""
 
     digest: Digest
@@ -273,8 +281,8 @@ Up = (
     | Prove
     | Hello
     | Beat
-    | Need
-    | Progress
+    | NeedContents
+    | CallProgress
     | Finished
     | RolledBack
     | TookBack
@@ -288,11 +296,11 @@ Down = (
     | Enrolled
     | Welcome
     | Renewed
-    | Refused
-    | Heard
+    | CallRefused
+    | Acknowledged
     | Assign
-    | Cancel
-    | Settled
+    | CancelCall
+    | CallSettled
     | RollBack
     | TakeBack
     | Want
@@ -313,7 +321,10 @@ def from_worker(body: bytes) -> Up:
     """A worker's message. Data that is nested too deeply is left out of a result, which says so."""
     said: Up = _read(_decoder(Up), body)
     if isinstance(said, Finished) and too_deep(said.data):
-        text = f"{said.text[: MOST_TEXT - 200]}\n[the worker's data was left out: it is nested deeper than {DEEPEST} levels]"
+        text = (
+            f"{said.text[: MOST_TEXT - 200]}\n[the worker's data was left out: it is nested deeper"
+            f" than {DEEPEST} levels]"
+        )
         return msgspec.structs.replace(said, data=None, text=text)
     return said
 
@@ -335,10 +346,7 @@ def challenge(nonce: bytes) -> bytes:
     return b"palyra worker link\0" + nonce
 
 
-# --- frames -----------------------------------------------------------------------------------------------------------
-
-
-def frame(message: Message) -> bytes:
+def frame(message: WorkerMessage) -> bytes:
     body = encode(message)
     if len(body) > MOST_FRAME:
         raise InvalidInput(f"a message has {len(body):,} bytes; at most {MOST_FRAME:,} can be sent")
@@ -346,7 +354,9 @@ def frame(message: Message) -> bytes:
 
 
 class Frames:
-    """Bytes as they come, cut into messages: each has its length in front. Raises InvalidInput for one that is too long."""
+    """Bytes as they come, cut into messages: each has its length in front. Raises InvalidInput for
+    one that is too long.
+    """
 
     def __init__(self, most: int = MOST_FRAME) -> None:
         self.most = most
@@ -359,7 +369,9 @@ class Frames:
         while len(self._buffer) - start >= 4:
             size = int.from_bytes(self._buffer[start : start + 4], "big")
             if size > self.most:
-                raise InvalidInput(f"a message of {size:,} bytes was announced; at most {self.most:,} are taken")
+                raise InvalidInput(
+                    f"a message of {size:,} bytes was announced; at most {self.most:,} are taken"
+                )
             if len(self._buffer) - start - 4 < size:
                 break
             found.append(bytes(self._buffer[start + 4 : start + 4 + size]))
@@ -372,5 +384,11 @@ def pieces(digest: str, content: bytes) -> list[Piece]:
     """A content in parts that fit into frames; an empty one is one empty part."""
     starts = range(0, max(1, len(content)), PIECE_BYTES)
     return [
-        Piece(digest=digest, offset=at, data=content[at : at + PIECE_BYTES], last=at + PIECE_BYTES >= len(content)) for at in starts
+        Piece(
+            digest=digest,
+            offset=at,
+            data=content[at : at + PIECE_BYTES],
+            last=at + PIECE_BYTES >= len(content),
+        )
+        for at in starts
     ]

@@ -1,4 +1,6 @@
-"""Recording who was turned away at the workers' door. Anybody can knock: what is said again and again is counted, not repeated."""
+"""Recording who was turned away at the workers' door. Anybody can knock: what is said again and
+again is counted, not repeated.
+"""
 
 from msgspec import Struct
 
@@ -17,18 +19,27 @@ class _Told(Struct):
     unsaid: int = 0
 
 
-class Refusals:
+class WorkerRefusalLog:
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
         self._told: dict[tuple[str, str, str], _Told] = {}
         self.total = 0
 
-    def note(self, why: RefusedWorker, *, worker: str = "", address: str = "", call_id: str = "", detail: str = "") -> None:
+    def note(
+        self,
+        why: RefusedWorker,
+        *,
+        worker: str = "",
+        address: str = "",
+        call_id: str = "",
+        detail: str = "",
+    ) -> None:
         """Put it on the system tape, unless the same was said within the last minute."""
         self.total += 1
         now = self._clock.elapsed_ms()
-        # Who only knocks is told apart by address; a worker is known by its name, wherever it comes from.
+        # Who only knocks is told apart by address; a worker is known by its name, wherever it comes
+        # from.
         about = (why, worker or address, call_id)
         known = self._told.get(about)
         if known is not None and known.until_ms > now:

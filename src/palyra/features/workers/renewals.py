@@ -1,7 +1,9 @@
-"""The next certificate of a worker, by the link that it has: it asks with a new key, is answered, and comes with it.
+"""The next certificate of a worker, by the link that it has: it asks with a new key, is answered,
+and comes with it.
 
-The rule: there is no moment at which a worker has nothing that opens the door. The next certificate is durable here before it is
-sent, and with the worker before it is used; the one before is good until somebody has come with the next.
+The rule: there is no moment at which a worker has nothing that opens the door. The next certificate
+is durable here before it is sent, and with the worker before it is used; the one before is good
+until somebody has come with the next.
 """
 
 from hashlib import sha256
@@ -36,39 +38,58 @@ class Renewals:
         return max(0, _due_ms(info) - self._clock.now_ms()) if info is not None else None
 
     async def sign(self, name: str, fingerprint: str, request: str) -> str:
-        """The next certificate for a worker that came with this one. The same request gets the same answer."""
+        """The next certificate for a worker that came with this one. The same request gets the same
+        answer.
+        """
         digest = sha256(request.encode()).hexdigest()
         now = self._clock.now_ms()
         before = await self._db.read(lambda tx: rows.find_renewal(tx, name))
         if before is not None and before.request == digest:
             return before.certificate
         if before is not None and before.asked_ms <= now < before.asked_ms + _BETWEEN_MS:
-            raise LimitExceeded("a certificate was asked for by another request a moment ago: ask again in ten minutes")
+            raise LimitExceeded(
+                "a certificate was asked for by another request a moment ago: ask again in ten"
+                " minutes"
+            )
         info = self._certificates.find_worker(fingerprint)
         if info is None or _due_ms(info) - _EARLY_MS > now:
-            raise Conflict("this certificate is good for a long time yet: it is renewed when a third of its life is left")
+            raise Conflict(
+                "this certificate is good for a long time yet: it is renewed when a third of its"
+                " life is left"
+            )
         superseded: list[Certificate] = []
 
         def step(tx: Tx, issued: Issued) -> None:
             row, used = rows.get(tx, name), tls_rows.find(tx, fingerprint)
-            if row.state == "revoked" or row.fingerprint != fingerprint or used is None or used.revoked_ms:
+            if (
+                row.state == "revoked"
+                or row.fingerprint != fingerprint
+                or used is None
+                or used.revoked_ms
+            ):
                 raise Forbidden(f"{name} is not known by this certificate any more")
             other = rows.find_renewal(tx, name)
             if other is not None:
                 superseded.append(tls_rows.revoke(tx, other.fingerprint)[0])
-            rows.keep_renewal(tx, Renewal(name, issued.info.fingerprint, digest, issued.certificate, now))
+            rows.keep_renewal(
+                tx, Renewal(name, issued.info.fingerprint, digest, issued.certificate, now)
+            )
 
         issued = await self._certificates.issue_worker(f"worker:{name}", name, request, also=step)
         self._certificates.retire(*superseded)
         return issued.certificate
 
     async def confirm(self, fingerprint: str) -> WorkerRow:
-        """A worker has come with its next certificate: from now on it is known by that, and by no other."""
+        """A worker has come with its next certificate: from now on it is known by that, and by no
+        other.
+        """
 
         def step(tx: Tx) -> tuple[WorkerRow, list[Certificate]]:
             row = rows.by_fingerprint(tx, fingerprint)
             if row is None or row.state == "revoked":
-                raise Unauthenticated("this certificate is no worker's of this daemon any more: enrol the worker anew")
+                raise Unauthenticated(
+                    "this certificate is no worker's of this daemon any more: enrol the worker anew"
+                )
             if row.fingerprint == fingerprint:
                 return row, []
             old, _ = tls_rows.revoke(tx, row.fingerprint)

@@ -1,7 +1,8 @@
-"""Workers on other machines, the one-time codes they are enrolled with, their next certificates, and who holds which call.
+"""Workers on other machines, the one-time codes they are enrolled with, their next certificates,
+and who holds which call.
 
-The rule of a lease: it is taken by compare-and-set, and a call is held by one worker at a time. Its end is written in the step that
-puts the call's result on the tape, or not at all.
+The rule of a lease: it is taken by compare-and-set, and a call is held by one worker at a time. Its
+end is written in the step that puts the call's result on the tape, or not at all.
 """
 
 from collections.abc import Sequence
@@ -16,14 +17,20 @@ from palyra.store.database import Tx
 
 WorkerState = Literal["enrolled", "draining", "revoked"]
 LeaseState = Literal["held", "done", "lost", "cancelled"]
-_COLUMNS = "name, state, fingerprint, instance, version, platform, tier, tools, slots, enrolled_ms, seen_ms, revoked_ms"
+_COLUMNS = (
+    "name, state, fingerprint, instance, version, platform, tier, tools, slots, enrolled_ms,"
+    " seen_ms, revoked_ms"
+)
 _LEASE = "call_id, worker, attempt, session_id, run_id, tool, state, since_ms, ended_ms"
-# How long it is remembered what became of a lease: a worker that was away longer is told that its result is unknown.
+# How long it is remembered what became of a lease: a worker that was away longer is told that its
+# result is unknown.
 _REMEMBERED_MS = 30 * 86_400_000
 
 
 class WorkerRow(Struct, frozen=True):
-    """One worker. `fingerprint` is the digest of the certificate that it is let in with; a next one may be on its way."""
+    """One worker. `fingerprint` is the digest of the certificate that it is let in with; a next one
+    may be on its way.
+    """
 
     name: str
     state: WorkerState
@@ -51,9 +58,6 @@ class Lease(Struct, frozen=True):
     ended_ms: int
 
 
-# --- workers ----------------------------------------------------------------------------------------------------------
-
-
 def _row(values: Sequence[object]) -> WorkerRow:
     named = dict(zip(_COLUMNS.split(", "), values, strict=True))
     return msgspec.convert({**named, "tools": msgspec.json.decode(str(named["tools"]))}, WorkerRow)
@@ -71,7 +75,10 @@ def find(tx: Tx, name: str) -> WorkerRow | None:
 def get(tx: Tx, name: str) -> WorkerRow:
     found = find(tx, name)
     if found is None:
-        raise NotFound(f"there is no worker {name!r}: `palyra workers list` names them, `palyra workers enrol` makes one")
+        raise NotFound(
+            f"there is no worker {name!r}: `palyra workers list` names them, `palyra workers enrol`"
+            " makes one"
+        )
     return found
 
 
@@ -88,8 +95,10 @@ def by_fingerprint(tx: Tx, fingerprint: str) -> WorkerRow | None:
 def admit(tx: Tx, name: str, fingerprint: str) -> None:
     """A worker with a new certificate. Whoever had the name before has nothing any more."""
     tx.run(
-        """INSERT INTO workers (name, state, fingerprint, enrolled_ms) VALUES (:name, 'enrolled', :fingerprint, :now)
-        ON CONFLICT (name) DO UPDATE SET state = 'enrolled', fingerprint = :fingerprint, instance = '', enrolled_ms = :now,
+        """INSERT INTO workers (name, state, fingerprint, enrolled_ms) VALUES (:name, 'enrolled',
+        :fingerprint, :now)
+        ON CONFLICT (name) DO UPDATE SET state = 'enrolled', fingerprint = :fingerprint, instance =
+        '', enrolled_ms = :now,
             revoked_ms = 0, tools = '[]'""",
         name=name,
         fingerprint=fingerprint,
@@ -111,7 +120,8 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 def seen(tx: Tx, name: str, offer: Offer) -> None:
     tx.run(
-        """UPDATE workers SET instance = :instance, version = :version, platform = :platform, tier = :tier, tools = :tools,
+        """UPDATE workers SET instance = :instance, version = :version, platform = :platform, tier =
+        :tier, tools = :tools,
             slots = :slots, seen_ms = :now WHERE name = :name""",
         **{**msgspec.structs.asdict(offer), "tools": msgspec.json.encode(offer.tools).decode()},
         now=tx.now_ms,
@@ -128,11 +138,10 @@ def set_state(tx: Tx, name: str, state: WorkerState) -> None:
     )
 
 
-# --- next certificates ------------------------------------------------------------------------------------------------
-
-
 class Renewal(Struct, frozen=True):
-    """A certificate that a worker was given and has not come with yet. `request` is the digest of what it asked with."""
+    """A certificate that a worker was given and has not come with yet. `request` is the digest of
+    what it asked with.
+    """
 
     name: str
     fingerprint: str
@@ -142,7 +151,11 @@ class Renewal(Struct, frozen=True):
 
 
 def find_renewal(tx: Tx, name: str) -> Renewal | None:
-    row = tx.one("SELECT name, fingerprint, request, certificate, asked_ms FROM worker_renewals WHERE name = :name", name=name)
+    row = tx.one(
+        "SELECT name, fingerprint, request, certificate, asked_ms FROM worker_renewals WHERE name ="
+        " :name",
+        name=name,
+    )
     return Renewal(*row) if row else None
 
 
@@ -157,26 +170,37 @@ def keep_renewal(tx: Tx, renewal: Renewal) -> None:
 
 def renewed(tx: Tx, name: str, fingerprint: str) -> None:
     """From now on it is known by its next certificate."""
-    tx.run("UPDATE workers SET fingerprint = :fingerprint WHERE name = :name", fingerprint=fingerprint, name=name)
+    tx.run(
+        "UPDATE workers SET fingerprint = :fingerprint WHERE name = :name",
+        fingerprint=fingerprint,
+        name=name,
+    )
     tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
 def certificates_of(tx: Tx, fingerprint: str) -> tuple[str, ...]:
     """Both certificates of the worker that one of them is of; the one that was given first."""
     row = tx.one(
-        """SELECT workers.fingerprint, worker_renewals.fingerprint FROM workers JOIN worker_renewals USING (name)
-            WHERE workers.fingerprint = :fingerprint OR worker_renewals.fingerprint = :fingerprint""",
+        """SELECT workers.fingerprint, worker_renewals.fingerprint FROM workers JOIN worker_renewals
+        USING (name)
+            WHERE workers.fingerprint = :fingerprint OR worker_renewals.fingerprint =
+            :fingerprint""",
         fingerprint=fingerprint,
     )
-    return (fingerprint, *(str(each) for each in row if each != fingerprint)) if row else (fingerprint,)
-
-
-# --- codes ------------------------------------------------------------------------------------------------------------
+    return (
+        (fingerprint, *(str(each) for each in row if each != fingerprint))
+        if row
+        else (fingerprint,)
+    )
 
 
 def add_code(tx: Tx, digest: bytes, name: str, expires_ms: int) -> None:
     """A code for a name; an older one for the same name is no longer good."""
-    tx.run("DELETE FROM worker_codes WHERE name = :name OR expires_ms <= :now", name=name, now=tx.now_ms)
+    tx.run(
+        "DELETE FROM worker_codes WHERE name = :name OR expires_ms <= :now",
+        name=name,
+        now=tx.now_ms,
+    )
     tx.run(
         "INSERT INTO worker_codes (digest, name, expires_ms) VALUES (:digest, :name, :expires)",
         digest=digest,
@@ -191,7 +215,9 @@ def codes(tx: Tx) -> int:
 
 
 def use_code(tx: Tx, digest: bytes) -> str:
-    """The name that a code is for, which is then used up; empty if there is no such code, or not any more."""
+    """The name that a code is for, which is then used up; empty if there is no such code, or not
+    any more.
+    """
     row = tx.one("SELECT name, expires_ms FROM worker_codes WHERE digest = :digest", digest=digest)
     tx.run("DELETE FROM worker_codes WHERE digest = :digest", digest=digest)
     return str(row[0]) if row and row[1] > tx.now_ms else ""
@@ -201,18 +227,17 @@ def drop_codes(tx: Tx, name: str) -> None:
     tx.run("DELETE FROM worker_codes WHERE name = :name", name=name)
 
 
-# --- leases -----------------------------------------------------------------------------------------------------------
-
-
 def claim(tx: Tx, lease: Lease) -> bool:
     """Give a call to a worker; False, and nothing changes, if somebody holds it."""
     before = find_lease(tx, lease.call_id)
     if before is not None and (before.state == "held" or before.attempt >= lease.attempt):
         return False
     tx.run(
-        """INSERT INTO worker_leases (call_id, worker, attempt, session_id, run_id, tool, state, since_ms)
+        """INSERT INTO worker_leases (call_id, worker, attempt, session_id, run_id, tool, state,
+        since_ms)
         VALUES (:call_id, :worker, :attempt, :session_id, :run_id, :tool, 'held', :now)
-        ON CONFLICT (call_id) DO UPDATE SET worker = :worker, attempt = :attempt, state = 'held', since_ms = :now, ended_ms = 0""",
+        ON CONFLICT (call_id) DO UPDATE SET worker = :worker, attempt = :attempt, state = 'held',
+        since_ms = :now, ended_ms = 0""",
         call_id=lease.call_id,
         worker=lease.worker,
         attempt=lease.attempt,
@@ -221,7 +246,10 @@ def claim(tx: Tx, lease: Lease) -> bool:
         tool=lease.tool,
         now=tx.now_ms,
     )
-    tx.run("DELETE FROM worker_leases WHERE state <> 'held' AND ended_ms < :old", old=tx.now_ms - _REMEMBERED_MS)
+    tx.run(
+        "DELETE FROM worker_leases WHERE state <> 'held' AND ended_ms < :old",
+        old=tx.now_ms - _REMEMBERED_MS,
+    )
     return True
 
 
@@ -235,18 +263,29 @@ def end_lease(tx: Tx, call_id: str, attempt: int, state: LeaseState) -> bool:
     found = find_lease(tx, call_id)
     if found is None or found.state != "held" or found.attempt != attempt:
         return False
-    tx.run("UPDATE worker_leases SET state = :state, ended_ms = :now WHERE call_id = :id", state=state, now=tx.now_ms, id=call_id)
+    tx.run(
+        "UPDATE worker_leases SET state = :state, ended_ms = :now WHERE call_id = :id",
+        state=state,
+        now=tx.now_ms,
+        id=call_id,
+    )
     return True
 
 
 def held(tx: Tx) -> list[Lease]:
-    return [Lease(*row) for row in tx.all(f"SELECT {_LEASE} FROM worker_leases WHERE state = 'held' ORDER BY call_id")]
+    return [
+        Lease(*row)
+        for row in tx.all(
+            f"SELECT {_LEASE} FROM worker_leases WHERE state = 'held' ORDER BY call_id"
+        )
+    ]
 
 
 def let_go(tx: Tx) -> None:
     """After a start: nobody waits any more for what was leased for runs that have ended."""
     tx.run(
-        """UPDATE worker_leases SET state = 'cancelled', ended_ms = :now WHERE state = 'held' AND run_id IN
+        """UPDATE worker_leases SET state = 'cancelled', ended_ms = :now WHERE state = 'held' AND
+        run_id IN
             (SELECT run_id FROM runs WHERE state IN ('done', 'failed', 'cancelled'))""",
         now=tx.now_ms,
     )
@@ -254,7 +293,8 @@ def let_go(tx: Tx) -> None:
 
 def recent(tx: Tx, name: str, limit: int) -> list[Lease]:
     rows = tx.all(
-        f"SELECT {_LEASE} FROM worker_leases WHERE worker = :name ORDER BY since_ms DESC, call_id DESC LIMIT :limit",
+        f"SELECT {_LEASE} FROM worker_leases WHERE worker = :name ORDER BY since_ms DESC, call_id"
+        " DESC LIMIT :limit",
         name=name,
         limit=limit,
     )

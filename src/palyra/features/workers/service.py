@@ -1,23 +1,25 @@
-"""The workers of this daemon in one piece: who they are, who is there, what they are given, and what they offer."""
+"""The workers of this daemon in one piece: who they are, who is there, what they are given, and
+what they offer.
+"""
 
 from collections.abc import Callable, Iterator
 
 from palyra.core.tools import Tier
-from palyra.features.health.doctor import Check
+from palyra.features.health.doctor import DoctorCheck
 from palyra.features.tls.rows import Certificate
 from palyra.features.tls.service import Certificates
 from palyra.features.workers import tools as workers_tools
-from palyra.features.workers.dispatch import Crew
-from palyra.features.workers.enrolment import Desk, WorkerShown
+from palyra.features.workers.dispatch import Dispatcher
+from palyra.features.workers.enrolment import EnrolmentService, WorkerShown
 from palyra.features.workers.message_handler import Hearing
 from palyra.features.workers.presence import Presence
-from palyra.features.workers.refusal_log import Refusals
+from palyra.features.workers.refusal_log import WorkerRefusalLog
 from palyra.features.workers.renewals import Renewals
 from palyra.features.workers.rows import WorkerRow
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 from palyra.tools.catalogue import Catalogue, TypedTool
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
 _DAY_MS = 86_400_000
 _EXPIRES_SOON_MS = 30 * _DAY_MS
@@ -25,21 +27,32 @@ _EXPIRES_SOON_MS = 30 * _DAY_MS
 
 class Workers:
     def __init__(
-        self, db: Database, clock: Clock, certificates: Certificates, catalogue: Catalogue, fence: Fence, *, lease_ms: int
+        self,
+        db: Database,
+        clock: Clock,
+        certificates: Certificates,
+        catalogue: Catalogue,
+        fence: PathGuard,
+        *,
+        lease_ms: int,
     ) -> None:
         self._clock = clock
         self._catalogue = catalogue
         self._fence = fence
         # Our own tools, which say what a worker's are: taken before any worker offers one.
-        self._own: dict[str, TypedTool] = {spec.name: catalogue.get(spec.name) for spec in catalogue.specs()}
+        self._own: dict[str, TypedTool] = {
+            spec.name: catalogue.get(spec.name) for spec in catalogue.specs()
+        }
         self._offered: dict[str, tuple[tuple[str, ...], Tier]] = {}
-        self.refusals = Refusals(db, clock)
+        self.refusals = WorkerRefusalLog(db, clock)
         self.presence = Presence(db, clock, self.refusals, lease_ms=lease_ms)
-        self.crew = Crew(db, clock, self.presence)
+        self.crew = Dispatcher(db, clock, self.presence)
         renewals = Renewals(db, clock, certificates)
         self.presence.renew_in_ms = renewals.due_in_ms
         self.hearing = Hearing(db, clock, self.presence, self.refusals, renewals)
-        self.desk = Desk(db, clock, certificates, self.presence, self.refusals, renewals)
+        self.desk = EnrolmentService(
+            db, clock, certificates, self.presence, self.refusals, renewals
+        )
         self.presence.on_offer = self.desk.on_change = self._offer
         certificates.on_revoked.append(self._revoked)
 
@@ -59,7 +72,9 @@ class Workers:
             station.link.close()
 
     def _offer(self, row: WorkerRow) -> None:
-        """What a worker has is on offer, also while it is away: a call waits for it for a moment."""
+        """What a worker has is on offer, also while it is away: a call waits for it for a
+        moment.
+        """
         offered = row.tools if row.state != "revoked" else ()
         if self._offered.get(row.name, ((), "none")) == (offered, row.tier):
             return  # A link that comes and goes is no new offer.
@@ -76,26 +91,44 @@ class Workers:
     def held(self) -> int:
         return sum(len(station.held) for station in self.presence.stations.values())
 
-    async def checks(self) -> list[Check]:
+    async def checks(self) -> list[DoctorCheck]:
         return [each for shown in await self.desk.listing() for each in self._checked(shown)]
 
-    def _checked(self, shown: WorkerShown) -> Iterator[Check]:
+    def _checked(self, shown: WorkerShown) -> Iterator[DoctorCheck]:
         about, title = f"worker:{shown.name}", f"worker {shown.name}"
         if shown.state == "revoked":
             return
         left_ms = shown.certificate_expires_ms - self._clock.now_ms()
-        ends = f"its certificate ends in {left_ms // _DAY_MS} days" if left_ms < _EXPIRES_SOON_MS else ""
+        ends = (
+            f"its certificate ends in {left_ms // _DAY_MS} days"
+            if left_ms < _EXPIRES_SOON_MS
+            else ""
+        )
         if left_ms <= 0:
             fix = f"palyra workers revoke {shown.name}, then enrol it anew"
-            yield Check(id=about, title=title, state="warn", detail="its certificate has expired", fix=fix)
+            yield DoctorCheck(
+                id=about, title=title, state="warn", detail="its certificate has expired", fix=fix
+            )
         elif not shown.connected:
             fix = "start `palyra worker run` on its machine, or `palyra workers revoke` it"
-            detail = f"not connected, and {ends}; it gets its next one when it connects" if ends else "not connected"
-            yield Check(id=about, title=title, state="warn", detail=detail, fix=fix)
+            detail = (
+                f"not connected, and {ends}; it gets its next one when it connects"
+                if ends
+                else "not connected"
+            )
+            yield DoctorCheck(id=about, title=title, state="warn", detail=detail, fix=fix)
         elif ends:
-            fix = f"look at its worker.log and install the same palyra there; or revoke {shown.name} and enrol it anew"
-            yield Check(id=about, title=title, state="warn", detail=f"{ends} and was not renewed", fix=fix)
+            fix = (
+                f"look at its worker.log and install the same palyra there; or revoke {shown.name}"
+                " and enrol it anew"
+            )
+            yield DoctorCheck(
+                id=about, title=title, state="warn", detail=f"{ends} and was not renewed", fix=fix
+            )
         else:
             how = ", being drained" if shown.state == "draining" else ""
-            detail = f"connected, tier {shown.tier}, {len(shown.running)} of {shown.slots} places busy{how}"
-            yield Check(id=about, title=title, state="ok", detail=detail)
+            detail = (
+                f"connected, tier {shown.tier}, {len(shown.running)} of {shown.slots} places"
+                f" busy{how}"
+            )
+            yield DoctorCheck(id=about, title=title, state="ok", detail=detail)

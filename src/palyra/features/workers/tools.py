@@ -1,7 +1,9 @@
-"""A tool on another machine as a tool of its own: `worker:attic/shell.run`. Same catalogue, same policy, same tape.
+"""A tool on another machine as a tool of its own: `worker:attic/shell.run`. Same catalogue, same
+policy, same tape.
 
-The daemon declares it, by its own tool of that name; a worker only says which of them it has. So a worker can neither describe
-itself to a model nor call an effect harmless. A yes to a tool here is none to the same tool there.
+The daemon declares it, by its own tool of that name; a worker only says which of them it has. So a
+worker can neither describe itself to a model nor call an effect harmless. A yes to a tool here is
+none to the same tool there.
 """
 
 import functools
@@ -23,7 +25,7 @@ from palyra.features.workers.file_transfer import Parcel
 from palyra.features.workers.protocol import MOST_FILES, Finished, Shipped
 from palyra.system.thread_pool import everyday
 from palyra.tools.catalogue import Arguments, TypedTool, schema_of
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.command import STRENGTH
 from palyra.tools.shell import runner
 from palyra.tools.shell.parse import parse
@@ -33,9 +35,12 @@ if TYPE_CHECKING:
     from palyra.store.database import Tx
 
 PREFIX = "worker:"
-# What a worker can be asked for. Others are about this daemon's own things: its memory, its browser, its schedules.
+# What a worker can be asked for. Others are about this daemon's own things: its memory, its
+# browser, its schedules.
 REMOTE = frozenset({"shell.run", "fs.read", "fs.list", "fs.search", "fs.write", "fs.patch"})
-REHEARSED = frozenset({"test.pure", "test.sleep", "test.idempotent", "test.once", "test.reversible"})
+REHEARSED = frozenset(
+    {"test.pure", "test.sleep", "test.idempotent", "test.once", "test.reversible"}
+)
 # A worker may be away for a moment, and files have to get there and back.
 _GRACE_MS = 120_000
 # For the sandbox to start and to end, beyond the time that a command has.
@@ -56,14 +61,20 @@ class Errand(Struct, frozen=True, kw_only=True):
     results: tuple[str, ...] = ()
 
 
-class Crew(Protocol):
+class CallDispatcher(Protocol):
     """Whoever gives errands to workers; see `palyra.runtime.workers`."""
 
-    async def perform(self, worker: str, errand: Errand, context: CallContext, *, resume: bool) -> Finished:
-        """Raises InDoubt if it cannot be known what came of it. With `resume`, a call that was lost is not begun again."""
+    async def perform(
+        self, worker: str, errand: Errand, context: CallContext, *, resume: bool
+    ) -> Finished:
+        """Raises InDoubt if it cannot be known what came of it. With `resume`, a call that was lost
+        is not begun again.
+        """
         ...
 
-    async def fetch(self, worker: str, context: CallContext, files: tuple[Shipped, ...]) -> dict[str, bytes]: ...
+    async def fetch(
+        self, worker: str, context: CallContext, files: tuple[Shipped, ...]
+    ) -> dict[str, bytes]: ...
 
     async def roll_back(self, worker: str, context: CallContext) -> tuple[FileChange, ...]: ...
 
@@ -71,13 +82,17 @@ class Crew(Protocol):
 
 
 class RemoteTool:
-    """One of our own tools, at a worker. Its files are the worker's: a folder there for each session."""
+    """One of our own tools, at a worker. Its files are the worker's: a folder there for each
+    session.
+    """
 
-    def __init__(self, base: TypedTool, worker: str, crew: Crew) -> None:
+    def __init__(self, base: TypedTool, worker: str, crew: CallDispatcher) -> None:
         spec = base.spec
         self._base, self._worker, self._crew = base, worker, crew
         self.executor = f"{PREFIX}{worker}"
-        limits = Limits(spec.limits.time_ms + _GRACE_MS, spec.limits.input_bytes, spec.limits.output_bytes)
+        limits = Limits(
+            spec.limits.time_ms + _GRACE_MS, spec.limits.input_bytes, spec.limits.output_bytes
+        )
         self.spec = msgspec.structs.replace(
             spec,
             name=f"{self.executor}/{spec.name}",
@@ -93,21 +108,32 @@ class RemoteTool:
         return self._base.argument_type
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Its paths are below `/worker:NAME`, which stands for the folder there: the worker keeps them inside it."""
+        """Its paths are below `/worker:NAME`, which stands for the folder there: the worker keeps
+        them inside it.
+        """
         return self._base.scope(arguments, f"/{self.executor}")
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return tuple(msgspec.structs.replace(each, tool=self.spec.name) for each in self._base.subjects(scope))
+        return tuple(
+            msgspec.structs.replace(each, tool=self.spec.name)
+            for each in self._base.subjects(scope)
+        )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         body = msgspec.json.format(msgspec.json.encode(arguments)).decode()
-        return Preview("text", f"{self._base.spec.name} on the worker {self._worker}", f"{body}\nworker: {self._worker}")
+        return Preview(
+            "text",
+            f"{self._base.spec.name} on the worker {self._worker}",
+            f"{body}\nworker: {self._worker}",
+        )
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         return await self._perform(arguments, context, resume=False)
 
     async def resume(self, arguments: object, context: CallContext) -> ToolResult | None:
-        """Take up a call that was begun before, where the worker still has it, or never got it. None: it is in doubt."""
+        """Take up a call that was begun before, where the worker still has it, or never got it.
+        None: it is in doubt.
+        """
         try:
             return await self._perform(arguments, context, resume=True)
         except InDoubt:
@@ -121,9 +147,14 @@ class RemoteTool:
         """In the step that puts the result on the tape."""
         self._crew.settled(tx, call_id)
 
-    async def _perform(self, arguments: object, context: CallContext, *, resume: bool) -> ToolResult:
+    async def _perform(
+        self, arguments: object, context: CallContext, *, resume: bool
+    ) -> ToolResult:
         if context.attempt > _MOST_ATTEMPTS:
-            text = f"the worker {self._worker} was lost {_MOST_ATTEMPTS} times while it did this; what came of it is unknown"
+            text = (
+                f"the worker {self._worker} was lost {_MOST_ATTEMPTS} times while it did this; what"
+                " came of it is unknown"
+            )
             return ToolResult(outcome="unknown", text=text)
         errand = await self.errand(arguments, context)
         finished = await self._crew.perform(self._worker, errand, context, resume=resume)
@@ -132,10 +163,15 @@ class RemoteTool:
     async def errand(self, arguments: object, context: CallContext) -> Errand:
         spec = self._base.spec
         return Errand(
-            tool=spec.name, arguments=msgspec.to_builtins(arguments), time_ms=spec.limits.time_ms, tier=self._base.spec.tier
+            tool=spec.name,
+            arguments=msgspec.to_builtins(arguments),
+            time_ms=spec.limits.time_ms,
+            tier=self._base.spec.tier,
         )
 
-    async def result(self, finished: Finished, arguments: object, context: CallContext) -> ToolResult:
+    async def result(
+        self, finished: Finished, arguments: object, context: CallContext
+    ) -> ToolResult:
         return ToolResult(outcome=finished.outcome, text=finished.text, data=_plain(finished.data))
 
 
@@ -143,20 +179,34 @@ class RemoteRunArguments(Arguments, frozen=True, kw_only=True):
     command: Annotated[str, Meta(min_length=1, max_length=32 << 10, description="For bash")]
     cwd: Annotated[str, Meta(description="Folder in the session's folder there")] = "."
     timeout_s: Annotated[int, Meta(ge=1, le=LONGEST_S)] = 120
-    hosts: Annotated[tuple[str, ...], Meta(max_length=16, description="Hosts it needs; there is no network without")] = ()
-    files: Annotated[tuple[str, ...], Meta(max_length=MOST_FILES, description="From the workspace here, copied there first")] = ()
-    results: Annotated[tuple[str, ...], Meta(max_length=MOST_FILES, description="Copied back into the workspace here")] = ()
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(max_length=16, description="Hosts it needs; there is no network without"),
+    ] = ()
+    files: Annotated[
+        tuple[str, ...],
+        Meta(max_length=MOST_FILES, description="From the workspace here, copied there first"),
+    ] = ()
+    results: Annotated[
+        tuple[str, ...],
+        Meta(max_length=MOST_FILES, description="Copied back into the workspace here"),
+    ] = ()
 
 
 class RemoteRun(RemoteTool):
     """`shell.run` at a worker: files of the workspace go there, named ones come back."""
 
-    def __init__(self, base: TypedTool, worker: str, crew: Crew, fence: Fence) -> None:
+    def __init__(
+        self, base: TypedTool, worker: str, crew: CallDispatcher, fence: PathGuard
+    ) -> None:
         super().__init__(base, worker, crew)
         self._fence = fence
         self.spec = msgspec.structs.replace(
             self.spec,
-            description=f"Run a command on the machine {worker}, in a sandbox. It has a folder there for this session.",
+            description=(
+                f"Run a command on the machine {worker}, in a sandbox. It has a folder there for"
+                " this session."
+            ),
             parameters=schema_of(RemoteRunArguments),
         )
 
@@ -203,13 +253,19 @@ class RemoteRun(RemoteTool):
             about.append(f"sent there: {', '.join(arguments.files)}")
         if arguments.results:
             about.append(f"written here: {', '.join(arguments.results)}")
-        return Preview("command", f"{arguments.command} (on {self._worker})", "\n".join([arguments.command, "", *about]))
+        return Preview(
+            "command",
+            f"{arguments.command} (on {self._worker})",
+            "\n".join([arguments.command, "", *about]),
+        )
 
     async def errand(self, arguments: object, context: CallContext) -> Errand:
         assert isinstance(arguments, RemoteRunArguments)
         parcels: tuple[Parcel, ...] = ()
         if arguments.files:
-            parcels = await everyday.do(file_transfer.pack, self._fence, context.workspace, arguments.files)
+            parcels = await everyday.do(
+                file_transfer.pack, self._fence, context.workspace, arguments.files
+            )
         for name in arguments.results:
             # Refused before anything runs, not when it is too late.
             self._fence.place(name, context.workspace, writing=True)
@@ -222,7 +278,9 @@ class RemoteRun(RemoteTool):
             results=arguments.results,
         )
 
-    async def result(self, finished: Finished, arguments: object, context: CallContext) -> ToolResult:
+    async def result(
+        self, finished: Finished, arguments: object, context: CallContext
+    ) -> ToolResult:
         assert isinstance(arguments, RemoteRunArguments)
         data = _plain(finished.data)
         text = finished.text
@@ -231,10 +289,17 @@ class RemoteRun(RemoteTool):
             files, notes = _without_obeyed(finished.files, arguments.results)
             changes = await self._bring(files, context)
             data["changes"] = msgspec.to_builtins(changes)
-            text += f"\nbrought back: {', '.join(each.path for each in changes) or 'nothing that is new'}"
+            text += (
+                "\nbrought back:"
+                f" {', '.join(each.path for each in changes) or 'nothing that is new'}"
+            )
             text += "".join(f"\nnote: {note}" for note in notes)
         missing = set(arguments.results) - {each.path for each in finished.files}
-        gone = [name for name in missing if not any(each.path.startswith(f"{_normal(name)}/") for each in finished.files)]
+        gone = [
+            name
+            for name in missing
+            if not any(each.path.startswith(f"{_normal(name)}/") for each in finished.files)
+        ]
         if gone:
             text += f"\nnot there: {', '.join(sorted(gone))}"
         label: Label = runner.label(arguments.command, arguments.hosts)
@@ -244,14 +309,20 @@ class RemoteRun(RemoteTool):
         """A worker does not choose what is changed here."""
         wanted = [_normal(name) for name in arguments.results]
         for each in finished.files:
-            inside = any(each.path == name or name == "." or each.path.startswith(f"{name}/") for name in wanted)
+            inside = any(
+                each.path == name or name == "." or each.path.startswith(f"{name}/")
+                for name in wanted
+            )
             if not inside or _normal(each.path) != each.path:
                 raise InvalidInput(
-                    f"the worker {self._worker} sent {each.path[:200]!r}, which was not asked for; nothing was written"
+                    f"the worker {self._worker} sent {each.path[:200]!r}, which was not asked for;"
+                    " nothing was written"
                 )
         file_transfer.check(self._worker, finished.files)
 
-    async def _bring(self, files: tuple[Shipped, ...], context: CallContext) -> tuple[FileChange, ...]:
+    async def _bring(
+        self, files: tuple[Shipped, ...], context: CallContext
+    ) -> tuple[FileChange, ...]:
         known = await everyday.do(file_transfer.known, self._fence, context.workspace, files)
         missing = tuple(each for each in files if each.sha256 not in known)
         contents = known | await self._crew.fetch(self._worker, context, missing)
@@ -260,40 +331,63 @@ class RemoteRun(RemoteTool):
 
     @staticmethod
     def _there(arguments: RemoteRunArguments) -> RunArguments:
-        return RunArguments(command=arguments.command, cwd=arguments.cwd, timeout_s=arguments.timeout_s, hosts=arguments.hosts)
+        return RunArguments(
+            command=arguments.command,
+            cwd=arguments.cwd,
+            timeout_s=arguments.timeout_s,
+            hosts=arguments.hosts,
+        )
 
 
 def tools(
-    worker: str, offered: tuple[str, ...], tier: Tier, own: Callable[[str], TypedTool | None], crew: Crew, fence: Fence
+    worker: str,
+    offered: tuple[str, ...],
+    tier: Tier,
+    own: Callable[[str], TypedTool | None],
+    crew: CallDispatcher,
+    fence: PathGuard,
 ) -> list[TypedTool]:
     """The tools of one worker: those of ours that it has, and holds tightly enough."""
     found: list[TypedTool] = []
     for name in dict.fromkeys(offered):
         base = own(name) if name in REMOTE | REHEARSED else None
         if base is not None and STRENGTH.index(base.spec.tier) <= STRENGTH.index(tier):
-            found.append(RemoteRun(base, worker, crew, fence) if name == "shell.run" else RemoteTool(base, worker, crew))
+            found.append(
+                RemoteRun(base, worker, crew, fence)
+                if name == "shell.run"
+                else RemoteTool(base, worker, crew)
+            )
     return found
 
 
-def _without_obeyed(files: tuple[Shipped, ...], results: tuple[str, ...]) -> tuple[tuple[Shipped, ...], list[str]]:
-    """Leave out what other programs would obey, unless it was named by itself: a person has been asked about those.
+def _without_obeyed(
+    files: tuple[Shipped, ...], results: tuple[str, ...]
+) -> tuple[tuple[Shipped, ...], list[str]]:
+    """Leave out what other programs would obey, unless it was named by itself: a person has been
+    asked about those.
 
     Also return what is to be said about it.
     """
     named = {_normal(name) for name in results}
-    held = {each.path: row for each in files if each.path not in named and (row := obeyed(each.path)) is not None}
+    held = {
+        each.path: row
+        for each in files
+        if each.path not in named and (row := obeyed(each.path)) is not None
+    }
     kept = tuple(each for each in files if each.path not in held)
     notes = []
     if held:
         listed = ", ".join(f"{path} ({row.who})" for path, row in list(held.items())[:_MOST_NAMED])
         more = f" and {len(held) - _MOST_NAMED} more" if len(held) > _MOST_NAMED else ""
         notes.append(
-            f"held back, because other programs would obey them: {listed}{more}. To get one, name the file itself in results: "
-            "a person is asked then"
+            f"held back, because other programs would obey them: {listed}{more}. To get one, name"
+            " the file itself in results: a person is asked then"
         )
     runnable = [each.path for each in kept if each.executable]
     if runnable:
-        notes.append(f"no file became executable; made to be run: {', '.join(runnable[:_MOST_NAMED])}")
+        notes.append(
+            f"no file became executable; made to be run: {', '.join(runnable[:_MOST_NAMED])}"
+        )
     return kept, notes
 
 
@@ -302,7 +396,9 @@ def _normal(path: str) -> str:
 
 
 def _plain(data: Any) -> dict[str, Any]:
-    """What the result says of itself. Changes of files there are none of files here, where they could be taken back."""
+    """What the result says of itself. Changes of files there are none of files here, where they
+    could be taken back.
+    """
     if not isinstance(data, dict) or len(msgspec.json.encode(data)) > _MOST_DATA:
         return {}
     return {key: value for key, value in data.items() if key != "changes"}

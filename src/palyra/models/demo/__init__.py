@@ -1,4 +1,6 @@
-"""The built-in demo model: rule based, offline, clearly labelled, so that a newcomer without a key sees the product work."""
+"""The built-in demo model: rule based, offline, clearly labelled, so that a newcomer without a key
+sees the product work.
+"""
 
 from palyra.models.demo.provider import MODEL, NAME, DemoModel
 

@@ -1,10 +1,12 @@
-"""A summary made of a text's own words: headings, first sentences, names and counts. It never says what is not there."""
+"""A summary made of a text's own words: headings, first sentences, names and counts. It never says
+what is not there.
+"""
 
 import re
 from collections.abc import Iterator
 
 from palyra.models.demo import formatting
-from palyra.models.demo.results import Page
+from palyra.models.demo.results import FilePage
 
 _MOST_HEADINGS = 12
 _MOST_SENTENCES = 4
@@ -13,14 +15,16 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
 _CODE = {
     "py": re.compile(r"^(?:async\s+)?(def|class)\s+(\w+)", re.MULTILINE),
-    "js": re.compile(r"^(?:export\s+)?(?:default\s+)?(?:async\s+)?(function|class)\s+(\w+)", re.MULTILINE),
+    "js": re.compile(
+        r"^(?:export\s+)?(?:default\s+)?(?:async\s+)?(function|class)\s+(\w+)", re.MULTILINE
+    ),
     "rs": re.compile(r"^(?:pub(?:\([^)]*\))?\s+)?(fn|struct|enum|trait)\s+(\w+)", re.MULTILINE),
     "go": re.compile(r"^(func|type)\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE),
 }
 _CODE["ts"] = _CODE["tsx"] = _CODE["jsx"] = _CODE["js"]
 
 
-def summary(page: Page) -> str:
+def summary(page: FilePage) -> str:
     """The digest of what is on the page, and how much of the file that is."""
     ending = page.path.rpartition(".")[2].lower()
     if not page.body.strip():
@@ -33,19 +37,31 @@ def summary(page: Page) -> str:
         parts = _data(page)
     else:
         parts = _prose(page)
-    return "\n\n".join([f"**Summary of {formatting.code(page.path)}** ({measure(page)})", *parts, *_part(page)])
+    return "\n\n".join(
+        [f"**Summary of {formatting.code(page.path)}** ({measure(page)})", *parts, *_part(page)]
+    )
 
 
-def measure(page: Page) -> str:
-    lines = formatting.plural(page.total, "line") if page.exact else f"more than {formatting.plural(page.total, 'line')}"
+def measure(page: FilePage) -> str:
+    lines = (
+        formatting.plural(page.total, "line")
+        if page.exact
+        else f"more than {formatting.plural(page.total, 'line')}"
+    )
     if not page.complete:
         return f"{lines}, {formatting.size(page.size)}"
-    return f"{lines}, {formatting.plural(len(page.body.split()), 'word')}, {formatting.size(page.size)}"
+    return (
+        f"{lines}, {formatting.plural(len(page.body.split()), 'word')},"
+        f" {formatting.size(page.size)}"
+    )
 
 
-def _part(page: Page) -> Iterator[str]:
+def _part(page: FilePage) -> Iterator[str]:
     if not page.complete:
-        yield f"I looked at lines {page.first:,} to {page.first + len(page.lines) - 1:,} only; the file is long."
+        yield (
+            f"I looked at lines {page.first:,} to {page.first + len(page.lines) - 1:,} only; the"
+            " file is long."
+        )
 
 
 def headings(lines: list[str]) -> list[tuple[int, int, str]]:
@@ -63,7 +79,7 @@ def headings(lines: list[str]) -> list[tuple[int, int, str]]:
     return found
 
 
-def _prose(page: Page) -> list[str]:
+def _prose(page: FilePage) -> list[str]:
     lines = page.lines
     found = headings(lines)
     parts = []
@@ -71,10 +87,18 @@ def _prose(page: Page) -> list[str]:
     if sentences:
         parts.append("\n>\n".join(f"> {sentence}" for sentence in sentences[:_MOST_SENTENCES]))
     top = min((level for _, level, _ in found), default=0)
-    titles = [f"{'  ' * min(level - top, 2)}- {formatting.clip(title, 80)}" for _, level, title in found]
+    titles = [
+        f"{'  ' * min(level - top, 2)}- {formatting.clip(title, 80)}" for _, level, title in found
+    ]
     if titles:
-        more = f"\n- … and {len(titles) - _MOST_HEADINGS} more" if len(titles) > _MOST_HEADINGS else ""
-        parts.append(f"It has {formatting.plural(len(titles), 'heading')}:\n\n" + "\n".join(titles[:_MOST_HEADINGS]) + more)
+        more = (
+            f"\n- … and {len(titles) - _MOST_HEADINGS} more" if len(titles) > _MOST_HEADINGS else ""
+        )
+        parts.append(
+            f"It has {formatting.plural(len(titles), 'heading')}:\n\n"
+            + "\n".join(titles[:_MOST_HEADINGS])
+            + more
+        )
     counts = [
         formatting.plural(count, noun)
         for noun, count in (
@@ -87,7 +111,8 @@ def _prose(page: Page) -> list[str]:
     ]
     if counts:
         parts.append(
-            f"There {'is' if counts[0].startswith('1 ') and len(counts) == 1 else 'are'} also {formatting.listed(counts)}."
+            f"There {'is' if counts[0].startswith('1 ') and len(counts) == 1 else 'are'} also"
+            f" {formatting.listed(counts)}."
         )
     return parts
 
@@ -110,9 +135,13 @@ def _first_sentences(lines: list[str], skip: set[int]) -> Iterator[str]:
             yield formatting.clip(sentence[1] if sentence else whole, 240)
 
 
-def _code(page: Page, names: re.Pattern[str]) -> list[str]:
+def _code(page: FilePage, names: re.Pattern[str]) -> list[str]:
     parts = []
-    opening = re.match(r"(?:#!.*\n|#.*\n|\s)*(?:\"\"\"|'''|/\*\*?|//+!?)\s*(.+?)(?:\"\"\"|'''|\*/|\n)", page.body, re.DOTALL)
+    opening = re.match(
+        r"(?:#!.*\n|#.*\n|\s)*(?:\"\"\"|'''|/\*\*?|//+!?)\s*(.+?)(?:\"\"\"|'''|\*/|\n)",
+        page.body,
+        re.DOTALL,
+    )
     if opening:
         parts.append(f"> {formatting.clip(' '.join(opening[1].split()), 240)}")
     found = [(kind, name) for kind, name in names.findall(page.body)]
@@ -124,16 +153,23 @@ def _code(page: Page, names: re.Pattern[str]) -> list[str]:
     return parts
 
 
-def _table(page: Page, separator: str) -> list[str]:
+def _table(page: FilePage, separator: str) -> list[str]:
     columns = [column.strip(' "') for column in page.lines[0].split(separator)]
     return [
-        f"A table with {formatting.plural(len(columns), 'column')} and {formatting.plural(max(page.total - 1, 0), 'row')}:",
+        (
+            f"A table with {formatting.plural(len(columns), 'column')} and"
+            f" {formatting.plural(max(page.total - 1, 0), 'row')}:"
+        ),
         formatting.bullets([formatting.code(column) for column in columns], 15),
     ]
 
 
-def _data(page: Page) -> list[str]:
-    keys = re.findall(r"^(?:\s{0,2}\"([^\"]+)\"\s*:|\[+([^\]]+)\]+|([A-Za-z_][\w.-]*)\s*[:=])", page.body, re.MULTILINE)
+def _data(page: FilePage) -> list[str]:
+    keys = re.findall(
+        r"^(?:\s{0,2}\"([^\"]+)\"\s*:|\[+([^\]]+)\]+|([A-Za-z_][\w.-]*)\s*[:=])",
+        page.body,
+        re.MULTILINE,
+    )
     named = list(dict.fromkeys(next(filter(None, key)) for key in keys))
     return (
         [

@@ -1,8 +1,17 @@
-"""The rules for requests that change files. They keep the user's own words as they are, to the last character."""
+"""The rules for requests that change files. They keep the user's own words as they are, to the last
+character.
+"""
 
 import re
 
-from palyra.models.demo.intents import Append, Create, Intent, RenameHeading, Replace, Which
+from palyra.models.demo.intents import (
+    Append,
+    Create,
+    Intent,
+    QuestionIntent,
+    RenameHeading,
+    Replace,
+)
 from palyra.models.demo.phrases import Phrase, paths_in, unquoted
 
 _FILE = "[the|a|an|my|new|empty|text|markdown]* [file|document|note] [called|named] <path>"
@@ -18,14 +27,21 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _ALL_OF = re.compile(
-    r"^(?:(?:all|every|each|the|any)\s+)*(?:(?:words?|texts?|strings?|phrases?|(?:occurrences?|instances?) of)\s+)?", re.IGNORECASE
+    r"^(?:(?:all|every|each|the|any)\s+)*(?:(?:words?|texts?|strings?|phrases?|(?:occurrences?|instances?)"
+    r" of)\s+)?",
+    re.IGNORECASE,
 )
 
 
 def create(phrase: Phrase) -> Intent | None:
     """create hello.txt with the text hi · write hi to hello.txt · overwrite hello.txt with hi"""
-    for verbs, overwrite in (("(create|make|new|touch|start|generate)", False), ("(overwrite|write|fill)", True)):
-        said = phrase.says(f"{verbs} {_FILE} {_SAYING} [<rest>]", f"{verbs} {_FILE} : [<rest>]", raw=True)
+    for verbs, overwrite in (
+        ("(create|make|new|touch|start|generate)", False),
+        ("(overwrite|write|fill)", True),
+    ):
+        said = phrase.says(
+            f"{verbs} {_FILE} {_SAYING} [<rest>]", f"{verbs} {_FILE} : [<rest>]", raw=True
+        )
         if said and (path := phrase.path(said["path"])):
             return Create(path=path, content=_lines(said["rest"]), overwrite=overwrite)
     said = phrase.says(f"(write|put|save|store) <text> (to|into|in|as|inside) {_FILE}")
@@ -34,9 +50,15 @@ def create(phrase: Phrase) -> Intent | None:
     said = phrase.says(f"(create|make|new|touch|start) {_FILE}")
     if said and (path := phrase.path(said["path"])) and not path.endswith("/"):
         return Create(path=path)
-    if phrase.says("(create|make|write|start) [me] (a|an|some|another) [new|text|markdown]* (file|document|note)"):
-        return Which(
-            question="What should the file be called, and what should be in it? For example: `create hello.txt with the text hi`."
+    if phrase.says(
+        "(create|make|write|start) [me] (a|an|some|another) [new|text|markdown]*"
+        " (file|document|note)"
+    ):
+        return QuestionIntent(
+            question=(
+                "What should the file be called, and what should be in it? For example: `create"
+                " hello.txt with the text hi`."
+            )
         )
     return None
 
@@ -44,30 +66,49 @@ def create(phrase: Phrase) -> Intent | None:
 def append(phrase: Phrase) -> Intent | None:
     """append a line to notes.md: buy milk · add "buy milk" to notes.md"""
     begins = f"(append|add|insert) <text> (to|at|in|into|on) [the|very|end|bottom|of|to]* {_FILE}"
-    said = phrase.says(f"{begins} {_SAYING} <rest>", f"{begins} : <rest>", raw=True) or phrase.says(begins)
+    said = phrase.says(f"{begins} {_SAYING} <rest>", f"{begins} : <rest>", raw=True) or phrase.says(
+        begins
+    )
     if not said or not (path := phrase.path(said["path"])):
         return None
     text = _lines(said.get("rest", "")) or _lines(_ABOUT.sub("", said["text"]))
     if not text:
-        return Which(question=f"What should I append to `{path}`? For example: `append a line to {path}: buy milk`.")
+        return QuestionIntent(
+            question=(
+                f"What should I append to `{path}`? For example: `append a line to {path}: buy"
+                " milk`."
+            )
+        )
     return Append(path=path, text=text)
 
 
 def replace(phrase: Phrase) -> Intent | None:
     """replace A with B in FILE · in FILE, change A to B · replace A with B in *.py"""
     change = "(replace|change|substitute|swap|turn|correct|fix) <text1> (with|by|to|into) <text2>"
-    said = phrase.says(f"{change} (in|inside|within|across|throughout) <rest>", f"in <path> {change}", f"{change} everywhere")
+    said = phrase.says(
+        f"{change} (in|inside|within|across|throughout) <rest>",
+        f"in <path> {change}",
+        f"{change} everywhere",
+    )
     if not said:
         return None
     old, new = unquoted(_ALL_OF.sub("", said["text1"])), unquoted(said["text2"])
     if not old:
-        return Which(question="Which text should I replace?")
+        return QuestionIntent(question="Which text should I replace?")
     where = (said.get("rest") or said.get("path") or "everywhere").strip(" `'\"")
     if "*" in where:
         return Replace(old=old, new=new, glob=where)
-    if re.fullmatch(r"(?:all|every|the|any)?\s*(?:the\s+)?files?|everywhere|here|this folder|the project", where, re.IGNORECASE):
+    if re.fullmatch(
+        r"(?:all|every|the|any)?\s*(?:the\s+)?files?|everywhere|here|this folder|the project",
+        where,
+        re.IGNORECASE,
+    ):
         return Replace(old=old, new=new, glob="*")
-    path = next(iter(paths_in(where)), "") or phrase.path(where) or (phrase.last_path if "file" in where else "")
+    path = (
+        next(iter(paths_in(where)), "")
+        or phrase.path(where)
+        or (phrase.last_path if "file" in where else "")
+    )
     return Replace(old=old, new=new, path=path or where) if path or " " not in where else None
 
 
@@ -76,17 +117,31 @@ def rename_heading(phrase: Phrase) -> Intent | None:
     begins = f"(rename|change|update|edit|fix|improve|replace|set|rewrite) {_HEADING}"
     place = "(in|of|from|inside) [the] [file] <path>"
     ends = "[(to|into|as|with|by) [be] <rest>|: <rest2>]"
-    said = phrase.says(f"{begins} {place} {ends}", f"{begins} <text> {place} {ends}", f"{begins} {ends}")
+    said = phrase.says(
+        f"{begins} {place} {ends}", f"{begins} <text> {place} {ends}", f"{begins} {ends}"
+    )
     if said:
         path = phrase.path(said["path"]) if said.get("path") else phrase.last_path
         if not path:
-            return Which(question="In which file? For example: `rename the heading in notes.md to My notes`.")
-        return RenameHeading(path=path, new=unquoted(said["rest"] or said["rest2"]), old=unquoted(said.get("text", "")))
-    said = phrase.says(f"(give|retitle) <path> [a|an] [new|better|nicer|different]* [heading|title] {ends}")
+            return QuestionIntent(
+                question="In which file? For example: `rename the heading in notes.md to My notes`."
+            )
+        return RenameHeading(
+            path=path,
+            new=unquoted(said["rest"] or said["rest2"]),
+            old=unquoted(said.get("text", "")),
+        )
+    said = phrase.says(
+        f"(give|retitle) <path> [a|an] [new|better|nicer|different]* [heading|title] {ends}"
+    )
     if said and (path := phrase.path(said["path"])):
         return RenameHeading(path=path, new=unquoted(said["rest"] or said["rest2"]))
     said = phrase.says("(call|name|title) it <rest>")
-    return RenameHeading(path=phrase.last_path, new=unquoted(said["rest"])) if said and phrase.last_path else None
+    return (
+        RenameHeading(path=phrase.last_path, new=unquoted(said["rest"]))
+        if said and phrase.last_path
+        else None
+    )
 
 
 def _lines(text: str) -> str:

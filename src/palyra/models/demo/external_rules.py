@@ -1,4 +1,5 @@
-"""The rules for requests that need more than files: a command, a page, memory. Each is one call of the tool that does it.
+"""The rules for requests that need more than files: a command, a page, memory. Each is one call of
+the tool that does it.
 
 What is behind the verb is the user's own text and goes to the tool as it was typed.
 """
@@ -7,7 +8,7 @@ import re
 
 import msgspec
 
-from palyra.models.demo.intents import Delegate, Intent, UseTool, Which
+from palyra.models.demo.intents import Delegate, Intent, QuestionIntent, UseTool
 from palyra.models.demo.phrases import Phrase, unquoted
 
 _HELPER = re.compile(
@@ -15,7 +16,10 @@ _HELPER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>`\"']+[^\s<>`\"'.,;:!?)]")
-_REMEMBER = re.compile(r"(?:remember|memori[sz]e|keep in mind)(?:\s+that|\s+this\s*:|\s*:)?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_REMEMBER = re.compile(
+    r"(?:remember|memori[sz]e|keep in mind)(?:\s+that|\s+this\s*:|\s*:)?\s+(\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _LATER = re.compile(
     r"((?:(?:every|each)\s+(?:\d|day|week|hour|minute|morning|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
     r"|daily\s+at|weekdays\s+at|in\s+\d+\s*[a-z])(?:[^,:\n]|:\d\d){0,60}?)\s*[,:]\s+(\S.*)",
@@ -35,10 +39,12 @@ def command(phrase: Phrase) -> Intent | None:
     """run wc -l README.md · git log -3"""
     said = phrase.says("(run|execute) [the] [shell] [command] <rest>", raw=True)
     if said is None:
-        return _use("shell.run", command=phrase.raw) if phrase.says("git <rest>", raw=True) else None
+        return (
+            _use("shell.run", command=phrase.raw) if phrase.says("git <rest>", raw=True) else None
+        )
     line = unquoted(said["rest"])
     if not line or _NO_COMMAND.match(line):
-        return Which(question="Which command? For example: `run wc -l README.md`.")
+        return QuestionIntent(question="Which command? For example: `run wc -l README.md`.")
     return _use("shell.run", command=line)
 
 
@@ -48,11 +54,16 @@ def address(phrase: Phrase) -> Intent | None:
     if not found:
         return None
     asked = found[0] == unquoted(phrase.text) or phrase.says(
-        "(fetch|get|read|open|load|download|visit|browse|show|show me|go to|look at|summarise|summarize|curl) <rest>",
+        "(fetch|get|read|open|load|download|visit|browse|show|show me|go to|look"
+        " at|summarise|summarize|curl) <rest>",
         "(what is|what's) (at|on|in) <rest>",
         "what does <rest> say",
     )
-    return _use("http.fetch", url=found[0]) if asked else Which(question=f"Should I read that page? Say `fetch {found[0]}`.")
+    return (
+        _use("http.fetch", url=found[0])
+        if asked
+        else QuestionIntent(question=f"Should I read that page? Say `fetch {found[0]}`.")
+    )
 
 
 def remember(phrase: Phrase) -> Intent | None:
@@ -77,7 +88,12 @@ def recall(phrase: Phrase) -> Intent | None:
     if said:
         return _use("memory.search", query=said["rest"])
     if phrase.says("what do you (remember|recall)"):
-        return Which(question="About what? For example: `what do you remember about tea?` `palyra memory list` shows everything.")
+        return QuestionIntent(
+            question=(
+                "About what? For example: `what do you remember about tea?` `palyra memory list`"
+                " shows everything."
+            )
+        )
     return None
 
 

@@ -1,4 +1,6 @@
-"""How the demo model writes: counts, sizes, lists and code, as markdown that no file content can break out of."""
+"""How the demo model writes: counts, sizes, lists and code, as markdown that no file content can
+break out of.
+"""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +30,13 @@ def size(count: int) -> str:
 
 def listed(words: Sequence[str]) -> str:
     """a, b and c"""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "nothing"
+    return (
+        words[0]
+        if len(words) == 1
+        else f"{', '.join(words[:-1])} and {words[-1]}"
+        if words
+        else "nothing"
+    )
 
 
 def bullets(lines: Sequence[str], most: int = 40) -> str:

@@ -1,4 +1,6 @@
-"""What the demo model can be asked for. Each kind of request is one type; `rule` is how the reasoning names it."""
+"""What the demo model can be asked for. Each kind of request is one type; `rule` is how the
+reasoning names it.
+"""
 
 from typing import ClassVar, Literal
 
@@ -9,7 +11,9 @@ Measure = Literal["lines", "words", "characters", "bytes", "all"]
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """Base of all requests. `changes` says that the files may be different afterwards, so what follows has to wait."""
+    """Base of all requests. `changes` says that the files may be different afterwards, so what
+    follows has to wait.
+    """
 
     rule: ClassVar[str]
     changes: ClassVar[bool] = False
@@ -31,7 +35,7 @@ class Overview(Intent, frozen=True, kw_only=True):
     path: str = "."
 
 
-class Read(Intent, frozen=True, kw_only=True):
+class ReadIntent(Intent, frozen=True, kw_only=True):
     """`first` and `last` are lines; a negative `first` counts from the end."""
 
     rule = "show files"
@@ -64,7 +68,7 @@ class CountFiles(Intent, frozen=True, kw_only=True):
     path: str = "."
 
 
-class Search(Intent, frozen=True, kw_only=True):
+class SearchIntent(Intent, frozen=True, kw_only=True):
     rule = "search in files"
     words: str
     path: str = "."
@@ -130,7 +134,7 @@ class WhatChanged(Intent, frozen=True, kw_only=True):
     rule = "look back on what was changed"
 
 
-class Undo(Intent, frozen=True, kw_only=True):
+class UndoIntent(Intent, frozen=True, kw_only=True):
     rule = "explain how to undo"
 
 
@@ -147,7 +151,7 @@ class NoTool(Intent, frozen=True, kw_only=True):
     instead: str = ""
 
 
-class Which(Intent, frozen=True, kw_only=True):
+class QuestionIntent(Intent, frozen=True, kw_only=True):
     """Understood, but something is missing: `question` asks for it."""
 
     rule = "ask for what is missing"

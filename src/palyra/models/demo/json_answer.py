@@ -1,4 +1,6 @@
-"""An answer in the form of a JSON Schema: what is said stands in the first text that the schema asks for, the rest is empty."""
+"""An answer in the form of a JSON Schema: what is said stands in the first text that the schema
+asks for, the rest is empty.
+"""
 
 from typing import Any
 
@@ -7,7 +9,9 @@ _EMPTY: dict[str, Any] = {"integer": 0, "number": 0, "boolean": False, "null": N
 
 
 def fitting(schema: dict[str, Any], text: str) -> Any:
-    """A value that fits most schemas. One with rules about what is in a text is beyond it, and its answer is refused."""
+    """A value that fits most schemas. One with rules about what is in a text is beyond it, and its
+    answer is refused.
+    """
     return _Shaper(schema, text).value(schema, 0)
 
 
@@ -38,9 +42,17 @@ class _Shaper:
             wanted = schema.get("minItems", 0)
             return [self.value(schema.get("items"), depth + 1)] if wanted else []
         if kind in _EMPTY:
-            return max(_EMPTY[kind], schema.get("minimum", 0)) if kind in ("integer", "number") else _EMPTY[kind]
+            return (
+                max(_EMPTY[kind], schema.get("minimum", 0))
+                if kind in ("integer", "number")
+                else _EMPTY[kind]
+            )
         inside = schema.get("properties")
-        return {name: self.value(each, depth + 1) for name, each in inside.items()} if isinstance(inside, dict) else {}
+        return (
+            {name: self.value(each, depth + 1) for name, each in inside.items()}
+            if isinstance(inside, dict)
+            else {}
+        )
 
     def _named(self, name: str) -> Any:
         """What a reference inside of the schema leads to."""

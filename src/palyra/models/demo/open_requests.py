@@ -1,7 +1,9 @@
-"""What lies before the demo model: the requests that are open, and the results of the calls it has made for them.
+"""What lies before the demo model: the requests that are open, and the results of the calls it has
+made for them.
 
-It keeps nothing. Every turn works the requests out again from the beginning; a call whose result is already in the
-conversation gives that result, the first one that has none ends the turn. So a crash between two turns costs nothing.
+It keeps nothing. Every turn works the requests out again from the beginning; a call whose result is
+already in the conversation gives that result, the first one that has none ends the turn. So a crash
+between two turns costs nothing.
 """
 
 import re
@@ -10,8 +12,15 @@ from typing import Any
 
 import msgspec
 
-from palyra.core.messages import AssistantMessage, Message, ModelRequest, Text, ToolMessage, UserMessage
-from palyra.models.demo.results import Result
+from palyra.core.messages import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    Text,
+    ToolMessage,
+    UserMessage,
+)
+from palyra.models.demo.results import ReadResult
 
 Wanted = tuple[str, dict[str, Any]]
 
@@ -46,8 +55,10 @@ class NoSuchTool(Exception):
         self.name = name
 
 
-class Desk:
-    """One request with the results of the calls made for it. `asks` is what the person said, input by input."""
+class OpenRequest:
+    """One request with the results of the calls made for it. `asks` is what the person said, input
+    by input.
+    """
 
     def __init__(self, request: ModelRequest, begin: int, end: int) -> None:
         self._schemas = {tool.name: tool.parameters for tool in request.tools}
@@ -56,7 +67,9 @@ class Desk:
         self.asks = _said(request.messages[begin]) if begin < end else [""]
         self.attached = _attached(request.messages[begin]) if begin < end else ""
         self.earlier = list(results(request.messages[:begin]))
-        self.turns = sum(isinstance(message, AssistantMessage) for message in request.messages[begin:end])
+        self.turns = sum(
+            isinstance(message, AssistantMessage) for message in request.messages[begin:end]
+        )
         self.went_well = bool(self._results) and not any(result.failed for result in self._results)
 
     @property
@@ -66,7 +79,14 @@ class Desk:
     @property
     def last_path(self) -> str:
         """What "it" may mean: the file that was last dealt with, before the open requests."""
-        return next((result.subject for result in reversed(self.earlier) if result.subject not in ("", ".")), "")
+        return next(
+            (
+                result.subject
+                for result in reversed(self.earlier)
+                if result.subject not in ("", ".")
+            ),
+            "",
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -78,15 +98,19 @@ class Desk:
             for part in message.parts
             if isinstance(part, Text)
         )
-        return [text.removeprefix(_FROM_THE_DAEMON[0]).strip() for text in said if text.startswith(_FROM_THE_DAEMON[0])]
+        return [
+            text.removeprefix(_FROM_THE_DAEMON[0]).strip()
+            for text in said
+            if text.startswith(_FROM_THE_DAEMON[0])
+        ]
 
-    def call(self, tool: str, **arguments: Any) -> Result:
+    def call(self, tool: str, **arguments: Any) -> ReadResult:
         """The result of this call, or NotYet."""
         return self.calls([(tool, arguments)])[0]
 
-    def calls(self, wanted: Sequence[Wanted]) -> list[Result]:
+    def calls(self, wanted: Sequence[Wanted]) -> list[ReadResult]:
         """The results of calls that can be made together."""
-        found, missing = list[Result](), list[Wanted]()
+        found, missing = list[ReadResult](), list[Wanted]()
         for tool, arguments in wanted:
             call = (tool, self._fitted(tool, arguments))
             result = self._take(call)
@@ -105,14 +129,14 @@ class Desk:
         known = self._schemas[tool].get("properties", arguments)
         return {name: value for name, value in arguments.items() if name in known}
 
-    def _take(self, call: Wanted) -> Result | None:
+    def _take(self, call: Wanted) -> ReadResult | None:
         for at, result in enumerate(self._results):
             if (result.tool, result.arguments) == call:
                 return self._results.pop(at)
         return None
 
 
-def results(messages: Sequence[Message]) -> Iterator[Result]:
+def results(messages: Sequence[Message]) -> Iterator[ReadResult]:
     """Every call with its result, oldest first. Ids are only unique within a turn."""
     for at, message in enumerate(messages):
         if not isinstance(message, AssistantMessage):
@@ -130,11 +154,15 @@ def results(messages: Sequence[Message]) -> Iterator[Result]:
                 arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
             except msgspec.DecodeError:
                 continue
-            yield Result(tool=call.name, arguments=arguments, text=answer.text, failed=answer.is_error)
+            yield ReadResult(
+                tool=call.name, arguments=arguments, text=answer.text, failed=answer.is_error
+            )
 
 
-def open_desks(request: ModelRequest) -> list[Desk]:
-    """Every request that has had no final answer, oldest first; the last one is the one to work on."""
+def open_desks(request: ModelRequest) -> list[OpenRequest]:
+    """Every request that has had no final answer, oldest first; the last one is the one to work
+    on.
+    """
     messages = request.messages
     begins: list[int] = []
     for at in range(len(messages) - 1, -1, -1):
@@ -144,8 +172,8 @@ def open_desks(request: ModelRequest) -> list[Desk]:
         if _said(message):
             begins.insert(0, at)
     ends = [*begins[1:], len(messages)]
-    return [Desk(request, begin, end) for begin, end in zip(begins, ends, strict=True)] or [
-        Desk(request, len(messages), len(messages))
+    return [OpenRequest(request, begin, end) for begin, end in zip(begins, ends, strict=True)] or [
+        OpenRequest(request, len(messages), len(messages))
     ]
 
 
@@ -154,11 +182,17 @@ def _said(message: Message) -> list[str]:
     if not isinstance(message, UserMessage):
         return []
     texts = [part.text.strip() for part in message.parts if isinstance(part, Text)]
-    return [_NAMED.sub("", text) for text in texts if text and not text.startswith(_FROM_THE_DAEMON)]
+    return [
+        _NAMED.sub("", text) for text in texts if text and not text.startswith(_FROM_THE_DAEMON)
+    ]
 
 
 def _attached(message: Message) -> str:
     """What the files say that a person attached."""
     parts = message.parts if isinstance(message, UserMessage) else ()
-    blocks = [part.text for part in parts if isinstance(part, Text) and part.text.startswith(_FROM_THE_DAEMON)]
+    blocks = [
+        part.text
+        for part in parts
+        if isinstance(part, Text) and part.text.startswith(_FROM_THE_DAEMON)
+    ]
     return "\n".join(found[2] for block in blocks for found in _ATTACHED.finditer(block))

@@ -1,4 +1,6 @@
-"""From plain English to intents, by rules that are tried in order. What no rule fits is Unknown, never a guess."""
+"""From plain English to intents, by rules that are tried in order. What no rule fits is Unknown,
+never a guess.
+"""
 
 import re
 from collections.abc import Callable
@@ -12,16 +14,16 @@ from palyra.models.demo.intents import (
     Intent,
     NoTool,
     Pasted,
-    Read,
-    Search,
+    QuestionIntent,
+    ReadIntent,
+    SearchIntent,
     SmallTalk,
     Summarise,
     Talk,
-    Undo,
+    UndoIntent,
     Unknown,
     UseTool,
     WhatChanged,
-    Which,
 )
 from palyra.models.demo.phrases import Phrase, clauses
 
@@ -50,8 +52,9 @@ Rule = Callable[[Phrase], Intent | None]
 
 
 def understand(text: str, last_path: str = "", attached: str = "") -> tuple[Intent, ...]:
-    """Every request in a message, in its order. `last_path` is what "it" means if the message itself does not say; before that, it
-    is the text in a fence behind the request, or the one that is `attached`.
+    """Every request in a message, in its order. `last_path` is what "it" means if the message
+    itself does not say; before that, it is the text in a fence behind the request, or the one that
+    is `attached`.
     """
     request, given = _parts(text)
     if given := given or attached:
@@ -60,14 +63,19 @@ def understand(text: str, last_path: str = "", attached: str = "") -> tuple[Inte
         if isinstance(about, Summarise | Count) and not about.paths:
             return (Pasted(text=given, what=about.what if isinstance(about, Count) else ""),)
         if not any(intent.changes and not isinstance(intent, UseTool) for intent in asked):
-            # The text is for reading: what it says are no requests. Only what is written into a file may hold it.
+            # The text is for reading: what it says are no requests. Only what is written into a
+            # file may hold it.
             return understand(request, last_path)
     if len(text) > MOST_CHARACTERS:
         return (Unknown(text=text[:200]),)
     found: list[Intent] = []
     for clause in clauses(text):
         if len(found) == _MOST_REQUESTS:
-            found.append(Which(question=f"I take {_MOST_REQUESTS} requests at a time and left the others out."))
+            found.append(
+                QuestionIntent(
+                    question=f"I take {_MOST_REQUESTS} requests at a time and left the others out."
+                )
+            )
             break
         phrase = Phrase(clause, last_path)
         intent = _first(phrase)
@@ -75,14 +83,20 @@ def understand(text: str, last_path: str = "", attached: str = "") -> tuple[Inte
             found[-1] = joined
             continue
         if isinstance(intent, Summarise | Count) and not intent.paths:
-            intent = Which(question="Which file do you mean? Say its name, for example `README.md`.")
+            intent = QuestionIntent(
+                question="Which file do you mean? Say its name, for example `README.md`."
+            )
         if isinstance(intent, Unknown) and any(isinstance(each, Unknown) for each in found):
             # Said once, not for each line of a long text.
             continue
         found.append(intent)
         last_path = _subject(intent) or last_path
     # A greeting beside a request is politeness.
-    return tuple(intent for intent in found if not isinstance(intent, Talk)) or tuple(found[:1]) or (Talk(about="greeting"),)
+    return (
+        tuple(intent for intent in found if not isinstance(intent, Talk))
+        or tuple(found[:1])
+        or (Talk(about="greeting"),)
+    )
 
 
 def _parts(text: str) -> tuple[str, str]:
@@ -92,10 +106,16 @@ def _parts(text: str) -> tuple[str, str]:
 
 
 def _join(before: Intent, intent: Intent, phrase: Phrase) -> Intent | None:
-    """Two clauses that are one wish: "read README.md and summarise it", "find every TODO and count them"."""
-    if isinstance(before, Read) and isinstance(intent, Summarise | Count) and (phrase.pronoun or not intent.paths):
+    """Two clauses that are one wish: "read README.md and summarise it", "find every TODO and count
+    them".
+    """
+    if (
+        isinstance(before, ReadIntent)
+        and isinstance(intent, Summarise | Count)
+        and (phrase.pronoun or not intent.paths)
+    ):
         return msgspec.structs.replace(intent, paths=before.paths)
-    if isinstance(before, Search) and phrase.says("count (them|these|those|it)"):
+    if isinstance(before, SearchIntent) and phrase.says("count (them|these|those|it)"):
         return msgspec.structs.replace(before, only_count=True)
     return None
 
@@ -126,7 +146,10 @@ _TALK: tuple[tuple[SmallTalk, tuple[str, ...]], ...] = (
         "thanks",
         (
             "[many] (thanks|thank you|thx|cheers) [a lot|so much|very much|palyra]",
-            "(great|perfect|nice|cool|awesome|good|ok|okay|well done|good job|nice work) [thanks|then|job|work]",
+            (
+                "(great|perfect|nice|cool|awesome|good|ok|okay|well done|good job|nice work)"
+                " [thanks|then|job|work]"
+            ),
             "(bye|goodbye|see you|good night) [later|then]",
         ),
     ),
@@ -136,7 +159,10 @@ _TALK: tuple[tuple[SmallTalk, tuple[str, ...]], ...] = (
             "(who|what) are you [exactly]",
             "(who is|what is|what's) (palyra|this)",
             "(what|which) (model|ai|llm) (are you|is this|do you use|am i talking to)",
-            "are you [a|an|real|language|human]* [person|model|ai|bot|robot|llm|human|chatgpt|gpt|claude]",
+            (
+                "are you [a|an|real|language|human]*"
+                " [person|model|ai|bot|robot|llm|human|chatgpt|gpt|claude]"
+            ),
             "(introduce yourself|tell me about yourself)",
         ),
     ),
@@ -153,7 +179,13 @@ _TALK: tuple[tuple[SmallTalk, tuple[str, ...]], ...] = (
 
 
 def _undo(phrase: Phrase) -> Intent | None:
-    return Undo() if phrase.says("(undo|/undo|revert|rollback|roll back|take back|take it back|take that back) [<rest>]") else None
+    return (
+        UndoIntent()
+        if phrase.says(
+            "(undo|/undo|revert|rollback|roll back|take back|take it back|take that back) [<rest>]"
+        )
+        else None
+    )
 
 
 def _what_changed(phrase: Phrase) -> Intent | None:
@@ -176,15 +208,26 @@ def _use_tool(phrase: Phrase) -> Intent | None:
 
 
 def _arithmetic(phrase: Phrase) -> Intent | None:
-    said = phrase.says("(what is|what's|how much is|calculate|compute|work out|solve) <rest>", "<rest>")
+    said = phrase.says(
+        "(what is|what's|how much is|calculate|compute|work out|solve) <rest>", "<rest>"
+    )
     sum_ = said["rest"].rstrip("= ") if said else ""
-    if re.fullmatch(r"[-+*/%^().\d\s×÷]{3,200}", sum_) and re.search(r"[\d)]\s*[-+*/%^×÷]+\s*[-(.\d]", sum_):
+    if re.fullmatch(r"[-+*/%^().\d\s×÷]{3,200}", sum_) and re.search(
+        r"[\d)]\s*[-+*/%^×÷]+\s*[-(.\d]", sum_
+    ):
         return Arithmetic(expression=sum_)
     return None
 
 
 def _impossible(phrase: Phrase) -> Intent | None:
-    return next((NoTool(wish=wish, instead=instead) for wish, instead, sentences in _IMPOSSIBLE if phrase.says(*sentences)), None)
+    return next(
+        (
+            NoTool(wish=wish, instead=instead)
+            for wish, instead, sentences in _IMPOSSIBLE
+            if phrase.says(*sentences)
+        ),
+        None,
+    )
 
 
 _FILES_ONLY = "I work with the files of this folder."
@@ -196,8 +239,14 @@ _IMPOSSIBLE = (
     ),
     (
         "make empty folders",
-        "Write a file into it and the folder is made too: `create notes/first.md with the text hello`.",
-        ("(create|make|add|mkdir) [a|an|the|new|empty]* (folder|directory) [<rest>]", "mkdir <rest>"),
+        (
+            "Write a file into it and the folder is made too: `create notes/first.md with the text"
+            " hello`."
+        ),
+        (
+            "(create|make|add|mkdir) [a|an|the|new|empty]* (folder|directory) [<rest>]",
+            "mkdir <rest>",
+        ),
     ),
     (
         "move, copy or rename files",
@@ -207,12 +256,22 @@ _IMPOSSIBLE = (
     (
         "tell which command that is",
         "Say the command itself: `run wc -l README.md`.",
-        ("(run|execute|start|launch|install|build|compile|test|deploy|pip|npm|git|python|bash|sudo) [<rest>]",),
+        (
+            (
+                "(run|execute|start|launch|install|build|compile|test|deploy|pip|npm|git|python|bash|sudo)"
+                " [<rest>]"
+            ),
+        ),
     ),
     (
         "search the web",
         "I can read a page whose address you give: `fetch https://example.org/`.",
-        ("(fetch|download|visit|google|look up|go to|search the web|search online|browse the web) [<rest>]",),
+        (
+            (
+                "(fetch|download|visit|google|look up|go to|search the web|search online|browse the"
+                " web) [<rest>]"
+            ),
+        ),
     ),
     (
         "send messages",

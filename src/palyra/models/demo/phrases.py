@@ -46,12 +46,19 @@ _POLITE = re.compile(
     | i(?:'d|\ would)\ like\ (?:you\ )?to | i\ (?:want|need)\ (?:you\ )?to | you\ should)\b[\s,:!]+)+""",
     re.IGNORECASE | re.VERBOSE,
 )
-_POLITE_END = re.compile(r"(?<![\s,])[\s,]+(?:please|pls|for me|thanks|thank you|if you can|right now)$", re.IGNORECASE)
+_POLITE_END = re.compile(
+    r"(?<![\s,])[\s,]+(?:please|pls|for me|thanks|thank you|if you can|right now)$", re.IGNORECASE
+)
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)")
-_PRONOUN = re.compile(r"\b(?:it|its|this|that|them|(?:the|that|this) (?:file|document|text|page|result)s?)\b", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"\b(?:it|its|this|that|them|(?:the|that|this) (?:file|document|text|page|result)s?)\b",
+    re.IGNORECASE,
+)
 _ENDING = r"[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}"
 _KNOWN = r"(?:README|LICEN[SC]E|Makefile|Dockerfile|CHANGELOG|CONTRIBUTING|NOTICE|AUTHORS)\b"
-_PATH = re.compile(rf"(?<![\w/.@+~-])(?:\.{{0,2}}/?(?:[\w.@+~-]+/)+[\w.@+~-]*|{_ENDING}|\.[\w-]+|{_KNOWN})")
+_PATH = re.compile(
+    rf"(?<![\w/.@+~-])(?:\.{{0,2}}/?(?:[\w.@+~-]+/)+[\w.@+~-]*|{_ENDING}|\.[\w-]+|{_KNOWN})"
+)
 _FILE_NAME = re.compile(rf"(?:.*/)?(?:{_ENDING}|\.[\w-]+|{_KNOWN})")
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "a.m", "p.m"})
 
@@ -71,7 +78,11 @@ def clauses(text: str) -> Iterator[str]:
     while rest:
         own = _OWN_TEXT.match(rest)
         quoted = [found.span() for found in _QUOTED.finditer(rest)]
-        cuts = (each for each in _NEXT.finditer(rest) if not any(a < each.start() < b for a, b in quoted))
+        cuts = (
+            each
+            for each in _NEXT.finditer(rest)
+            if not any(a < each.start() < b for a, b in quoted)
+        )
         cut = next((each for each in cuts if not _IN_A_FILE.fullmatch(rest[: each.start()])), None)
         if cut is None or cut.start() == 0 or (own and own.end() <= cut.start() + 1):
             yield rest
@@ -81,7 +92,9 @@ def clauses(text: str) -> Iterator[str]:
 
 
 class Phrase:
-    """One clause. `raw` is as typed but for leading politeness; `text` is trimmed at its end too."""
+    """One clause. `raw` is as typed but for leading politeness; `text` is trimmed at its end
+    too.
+    """
 
     def __init__(self, clause: str, last_path: str = "") -> None:
         self.raw = _POLITE.sub("", clause.strip().replace("’", "'")).strip()
@@ -112,9 +125,11 @@ class Phrase:
         return next((path for path in paths_in(word) if path == word), "")
 
     def says(self, *templates: str, raw: bool = False) -> dict[str, str] | None:
-        """What the first pattern that fits the whole clause captured, with the clause itself as `all`; see `pattern`.
+        """What the first pattern that fits the whole clause captured, with the clause itself as
+        `all`; see `pattern`.
 
-        With `raw`, the pattern must end in `<rest>`, and what that captures is kept as it was typed, however long it is.
+        With `raw`, the pattern must end in `<rest>`, and what that captures is kept as it was
+        typed, however long it is.
         """
         head, tail = (self.raw[:_HEAD], self.raw[_HEAD:]) if raw else (self.text, "")
         if len(head) > _MOST_CHARACTERS:
@@ -141,8 +156,8 @@ def _trimmed(text: str) -> str:
 def pattern(template: str) -> re.Pattern[str]:
     """A sentence as a regular expression.
 
-    `(a|b)` is one of them, `[a|b]` one of them or none, `[a|b]*` any number of them, `<name>` what is captured, `:` a colon.
-    A name may end in digits; what comes before says what it captures.
+    `(a|b)` is one of them, `[a|b]` one of them or none, `[a|b]*` any number of them, `<name>` what
+    is captured, `:` a colon. A name may end in digits; what comes before says what it captures.
     """
     compiled, end = _sequence(template, 0)
     assert end == len(template), template
@@ -183,7 +198,9 @@ def _sequence(template: str, at: int) -> tuple[str, int]:
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """What looks like a path: a quoted name, or a bare one with a slash, an ending or a well-known name."""
+    """What looks like a path: a quoted name, or a bare one with a slash, an ending or a well-known
+    name.
+    """
     places: dict[int, str] = {}
     bare = text
     for found in _QUOTED.finditer(text):

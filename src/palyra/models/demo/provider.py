@@ -1,11 +1,13 @@
-"""The demo model as a provider: it streams word by word, like a real one, and says that it is not one."""
+"""The demo model as a provider: it streams word by word, like a real one, and says that it is not
+one.
+"""
 
 import asyncio
 import re
 
 import msgspec
 
-from palyra.core.messages import Channel, Emit, ModelRequest, Reply
+from palyra.core.messages import Channel, Emit, ModelReply, ModelRequest
 from palyra.models import usage_estimate
 from palyra.models.demo import json_answer
 from palyra.models.demo.responder import think
@@ -27,24 +29,28 @@ class DemoModel:
     def name(self) -> str:
         return NAME
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         thought = think(request)
         text = thought.text
         if request.json_mode and not thought.calls:
             text = msgspec.json.encode({"answer": text}).decode()
         elif request.json_schema is not None and not thought.calls:
-            text = msgspec.json.encode(json_answer.fitting(request.json_schema.schema, text)).decode()
+            text = msgspec.json.encode(
+                json_answer.fitting(request.json_schema.schema, text)
+            ).decode()
         await self._say("reasoning", thought.reasoning, emit)
         await self._say("text", text, emit)
         for call in thought.calls:
             emit("call", call.name)
         arguments = "".join(call.arguments for call in thought.calls)
-        return Reply(
+        return ModelReply(
             text=text,
             reasoning=thought.reasoning,
             calls=thought.calls,
             stop="tool_calls" if thought.calls else "end",
-            usage=usage_estimate.usage(request, text=text, reasoning=thought.reasoning, arguments=arguments),
+            usage=usage_estimate.usage(
+                request, text=text, reasoning=thought.reasoning, arguments=arguments
+            ),
             model=MODEL,
         )
 

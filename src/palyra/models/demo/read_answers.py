@@ -4,9 +4,19 @@ import re
 from fnmatch import fnmatchcase
 
 from palyra.models.demo import digest, formatting, results
-from palyra.models.demo.intents import Count, CountFiles, FindFiles, ListFolder, Overview, Pasted, Read, Search, Summarise
-from palyra.models.demo.open_requests import Desk
-from palyra.models.demo.results import Listing, Page, Result
+from palyra.models.demo.intents import (
+    Count,
+    CountFiles,
+    FindFiles,
+    ListFolder,
+    Overview,
+    Pasted,
+    ReadIntent,
+    SearchIntent,
+    Summarise,
+)
+from palyra.models.demo.open_requests import OpenRequest
+from palyra.models.demo.results import FilePage, Listing, ReadResult
 
 _SHOWN_LINES = 40
 _SHOWN_CHARACTERS = 4_000
@@ -16,8 +26,10 @@ _MOST_ENTRIES = 1_000
 _META = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 
-def list_folder(asked: ListFolder, desk: Desk) -> str:
-    arguments = {"path": asked.path, "depth": asked.depth} if asked.depth > 1 else {"path": asked.path}
+def list_folder(asked: ListFolder, desk: OpenRequest) -> str:
+    arguments = (
+        {"path": asked.path, "depth": asked.depth} if asked.depth > 1 else {"path": asked.path}
+    )
     result = desk.call("fs.list", **arguments)
     if result.failed:
         return failure(result, desk)
@@ -32,47 +44,63 @@ def _folder(path: str, listing: Listing) -> str:
     counts = [formatting.plural(len(listing.folders), "folder")] if listing.folders else []
     if listing.files:
         counts.append(f"{formatting.plural(len(listing.files), 'file')} ({formatting.size(total)})")
-    lines = [formatting.code(item.name) + (f" {item.note}" if item.note else "") for item in listing.folders]
+    lines = [
+        formatting.code(item.name) + (f" {item.note}" if item.note else "")
+        for item in listing.folders
+    ]
     lines += [
         formatting.code(item.name)
         + (f": {formatting.size(item.size)}" if item.size is not None else "")
         + (f" {item.note}" if item.note else "")
         for item in listing.files
     ]
-    return f"{name} has {formatting.listed(counts)}:\n\n{formatting.bullets(lines)}" + _remarks(listing.notes)
+    return f"{name} has {formatting.listed(counts)}:\n\n{formatting.bullets(lines)}" + _remarks(
+        listing.notes
+    )
 
 
 def _remarks(notes: list[str]) -> str:
     return f"\n\nNote: {'; '.join(notes)}." if notes else ""
 
 
-def overview(asked: Overview, desk: Desk) -> str:
+def overview(asked: Overview, desk: OpenRequest) -> str:
     result = desk.call("fs.list", path=asked.path)
     if result.failed:
         return failure(result, desk)
     listing = results.listing(result)
     about = next(
-        (item.name for item in listing.files if item.name.lower() in ("readme.md", "readme", "readme.txt", "readme.rst")), ""
+        (
+            item.name
+            for item in listing.files
+            if item.name.lower() in ("readme.md", "readme", "readme.txt", "readme.rst")
+        ),
+        "",
     )
     if not about:
-        return f"{_folder(asked.path, listing)}\n\nThere is no README, so this list is all I can say about it."
+        return (
+            f"{_folder(asked.path, listing)}\n\nThere is no README, so this list is all I can say"
+            " about it."
+        )
     prefix = "" if asked.path == "." else f"{asked.path}/"
     readme = desk.call("fs.read", path=prefix + about)
     told = failure(readme, desk) if readme.failed else digest.summary(results.page(readme))
     return f"{told}\n\n{_folder(asked.path, listing)}"
 
 
-def read(asked: Read, desk: Desk) -> str:
+def read(asked: ReadIntent, desk: OpenRequest) -> str:
     if asked.first < 0:
         return "\n\n".join(_tail(path, -asked.first, desk) for path in asked.paths)
     window: dict[str, int] = {}
     if asked.first:
         window = {"offset": asked.first, "limit": max(asked.last - asked.first + 1, 1)}
     pages = desk.calls([("fs.read", {"path": path, **window}) for path in asked.paths])
-    return "\n\n".join(failure(each, desk) if each.failed else _shown(results.page(each), whole=bool(window)) for each in pages)
+    return "\n\n".join(
+        failure(each, desk) if each.failed else _shown(results.page(each), whole=bool(window))
+        for each in pages
+    )
 
 
-def _tail(path: str, count: int, desk: Desk) -> str:
+def _tail(path: str, count: int, desk: OpenRequest) -> str:
     start = desk.call("fs.read", path=path, limit=1)
     if start.failed:
         return failure(start, desk)
@@ -81,7 +109,7 @@ def _tail(path: str, count: int, desk: Desk) -> str:
     return failure(end, desk) if end.failed else _shown(results.page(end), whole=True)
 
 
-def _shown(page: Page, *, whole: bool) -> str:
+def _shown(page: FilePage, *, whole: bool) -> str:
     """A page in a fence, cut where it gets long."""
     if not page.body:
         return f"{formatting.code(page.path)} is empty."
@@ -94,28 +122,38 @@ def _shown(page: Page, *, whole: bool) -> str:
         head += f", lines {page.first:,} to {last:,}"
     more = ""
     if last < page.total and not whole:
-        more = f"\n\nThere is more: say `show me lines {last + 1}-{min(last + _SHOWN_LINES, page.total)} of {page.path}`."
+        more = (
+            "\n\nThere is more: say `show me lines"
+            f" {last + 1}-{min(last + _SHOWN_LINES, page.total)} of {page.path}`."
+        )
     return f"{head}:\n\n{formatting.fence(text, page.path)}{more}"
 
 
-def summarise(asked: Summarise, desk: Desk) -> str:
+def summarise(asked: Summarise, desk: OpenRequest) -> str:
     pages = desk.calls([("fs.read", {"path": path}) for path in asked.paths])
-    return "\n\n".join(failure(each, desk) if each.failed else digest.summary(results.page(each)) for each in pages)
+    return "\n\n".join(
+        failure(each, desk) if each.failed else digest.summary(results.page(each)) for each in pages
+    )
 
 
-def pasted(asked: Pasted, desk: Desk) -> str:
+def pasted(asked: Pasted, desk: OpenRequest) -> str:
     """A text that came with the request, treated as a file that has been read."""
     lines, size = asked.text.count("\n") + 1, len(asked.text.encode())
-    page = Page(path="your text", body=asked.text, first=1, total=lines, size=size, complete=True)
+    page = FilePage(
+        path="your text", body=asked.text, first=1, total=lines, size=size, complete=True
+    )
     return _counted(page, Count(paths=(), what=asked.what)) if asked.what else digest.summary(page)
 
 
-def count(asked: Count, desk: Desk) -> str:
+def count(asked: Count, desk: OpenRequest) -> str:
     pages = desk.calls([("fs.read", {"path": path}) for path in asked.paths])
-    return "\n".join(failure(each, desk) if each.failed else _counted(results.page(each), asked) for each in pages)
+    return "\n".join(
+        failure(each, desk) if each.failed else _counted(results.page(each), asked)
+        for each in pages
+    )
 
 
-def _counted(page: Page, asked: Count) -> str:
+def _counted(page: FilePage, asked: Count) -> str:
     name = formatting.code(page.path)
     if asked.what == "bytes":
         return f"{name} has **{formatting.plural(page.size, 'byte')}**."
@@ -129,60 +167,92 @@ def _counted(page: Page, asked: Count) -> str:
     return f"{name} has **{least}{formatting.plural(page.total, 'line')}**."
 
 
-def count_files(asked: CountFiles, desk: Desk) -> str:
+def count_files(asked: CountFiles, desk: OpenRequest) -> str:
     result = desk.call("fs.list", path=asked.path, depth=_DEEPEST, limit=_MOST_ENTRIES)
     if result.failed:
         return failure(result, desk)
     listing = results.listing(result)
     name = "This folder" if asked.path == "." else formatting.code(asked.path)
-    files, folders = formatting.plural(len(listing.files), "file"), formatting.plural(len(listing.folders), "folder")
-    return f"{name} has **{files}** and {folders}, counted through all levels." + _remarks(listing.notes)
+    files, folders = (
+        formatting.plural(len(listing.files), "file"),
+        formatting.plural(len(listing.folders), "folder"),
+    )
+    return f"{name} has **{files}** and {folders}, counted through all levels." + _remarks(
+        listing.notes
+    )
 
 
-def find_files(asked: FindFiles, desk: Desk) -> str:
+def find_files(asked: FindFiles, desk: OpenRequest) -> str:
     result = desk.call("fs.list", path=asked.path, depth=_DEEPEST, limit=_MOST_ENTRIES)
     if result.failed:
         return failure(result, desk)
     listing = results.listing(result)
     wanted = asked.name.lower() if "*" in asked.name else f"*{asked.name.lower()}*"
     found = [
-        item for item in listing.files if fnmatchcase(item.name.lower(), wanted) or fnmatchcase(item.name.lower(), f"*/{wanted}")
+        item
+        for item in listing.files
+        if fnmatchcase(item.name.lower(), wanted) or fnmatchcase(item.name.lower(), f"*/{wanted}")
     ]
     if not found:
         return f"No file here matches {formatting.code(asked.name)}." + _remarks(listing.notes)
-    lines = [formatting.code(item.name) + (f": {formatting.size(item.size)}" if item.size is not None else "") for item in found]
+    lines = [
+        formatting.code(item.name)
+        + (f": {formatting.size(item.size)}" if item.size is not None else "")
+        for item in found
+    ]
     return (
-        f"{formatting.plural(len(found), 'file matches', 'files match')} {formatting.code(asked.name)}:\n\n{formatting.bullets(lines)}"
-        + _remarks(listing.notes)
+        f"{formatting.plural(len(found), 'file matches', 'files match')}"
+        f" {formatting.code(asked.name)}:\n\n{formatting.bullets(lines)}" + _remarks(listing.notes)
     )
 
 
-def search(asked: Search, desk: Desk) -> str:
+def search(asked: SearchIntent, desk: OpenRequest) -> str:
     result = search_call(desk, asked.words, path=asked.path, glob=asked.glob, regex=asked.regex)
     if result.failed:
         return failure(result, desk)
     found = results.matches(result)
-    where = f" in {formatting.code(asked.glob or asked.path)}" if asked.glob or asked.path != "." else ""
+    where = (
+        f" in {formatting.code(asked.glob or asked.path)}"
+        if asked.glob or asked.path != "."
+        else ""
+    )
     if not found.total:
         return f"I found no {formatting.code(asked.words)}{where}." + _remarks(found.notes)
     files = dict.fromkeys(match.path for match in found.matches)
-    head = f"I found {formatting.code(asked.words)} on **{formatting.plural(found.total, 'line')}** in {formatting.plural(len(files), 'file')}{where}"
+    head = (
+        f"I found {formatting.code(asked.words)} on **{formatting.plural(found.total, 'line')}** in"
+        f" {formatting.plural(len(files), 'file')}{where}"
+    )
     if asked.only_count:
         return f"{head}." + _remarks(found.notes)
     parts = [f"{head}:"]
     for path in files:
         lines = [
-            f"line {match.line}: {formatting.code(match.text)}" for match in found.matches[:_MOST_MATCHES] if match.path == path
+            f"line {match.line}: {formatting.code(match.text)}"
+            for match in found.matches[:_MOST_MATCHES]
+            if match.path == path
         ]
         if lines:
             parts.append(f"{formatting.code(path)}\n{formatting.bullets(lines)}")
     if found.total > _MOST_MATCHES:
-        parts.append(f"… and {formatting.plural(found.total - _MOST_MATCHES, 'more line', 'more lines')}.")
+        parts.append(
+            f"… and {formatting.plural(found.total - _MOST_MATCHES, 'more line', 'more lines')}."
+        )
     return "\n\n".join(parts) + _remarks(found.notes)
 
 
-def search_call(desk: Desk, text: str, *, path: str = ".", glob: str = "", regex: bool = False, case: bool = False) -> Result:
-    """Search for a text as it stands, or for a pattern. Small letters match capitals too, unless `case` matters."""
+def search_call(
+    desk: OpenRequest,
+    text: str,
+    *,
+    path: str = ".",
+    glob: str = "",
+    regex: bool = False,
+    case: bool = False,
+) -> ReadResult:
+    """Search for a text as it stands, or for a pattern. Small letters match capitals too, unless
+    `case` matters.
+    """
     pattern = text if regex else _META.sub(r"\\\1", text)
     if not regex and re.fullmatch(r"[A-Z]{3,}", text):
         # TODO is a word of its own, not the middle of another.
@@ -197,17 +267,22 @@ def search_call(desk: Desk, text: str, *, path: str = ".", glob: str = "", regex
     return desk.call("fs.search", **arguments)
 
 
-def failure(result: Result, desk: Desk) -> str:
+def failure(result: ReadResult, desk: OpenRequest) -> str:
     """What went wrong with a call, and what would help."""
     about = f" for {formatting.code(result.subject)}" if result.subject not in ("", ".") else ""
     if result.denied:
-        return f"My call of `{result.tool}`{about} was **denied**: {result.reason}. I did not try to get around it."
+        return (
+            f"My call of `{result.tool}`{about} was **denied**: {result.reason}. I did not try to"
+            " get around it."
+        )
     if result.missing and result.subject:
-        return f"There is no {formatting.code(result.subject)} here.{_similar(result.subject, desk)}"
+        return (
+            f"There is no {formatting.code(result.subject)} here.{_similar(result.subject, desk)}"
+        )
     return f"`{result.tool}` did not work{about}: {result.reason}."
 
 
-def _similar(path: str, desk: Desk) -> str:
+def _similar(path: str, desk: OpenRequest) -> str:
     """Names in the same folder that look like the one that is missing."""
     from difflib import get_close_matches
 
@@ -220,5 +295,8 @@ def _similar(path: str, desk: Desk) -> str:
     names = {item.name.rstrip("/").lower(): item.name for item in results.listing(result).items}
     close = [names[each] for each in get_close_matches(name.lower(), list(names), n=2, cutoff=0.65)]
     if close:
-        return f" Did you mean {' or '.join(formatting.code(f'{folder}/{each}' if folder else each) for each in close)}?"
+        return (
+            " Did you mean"
+            f" {' or '.join(formatting.code(f'{folder}/{each}' if folder else each) for each in close)}?"
+        )
     return " Say `what is in this folder?` to see what there is."

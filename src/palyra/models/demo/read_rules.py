@@ -10,11 +10,11 @@ from palyra.models.demo.intents import (
     ListFolder,
     Measure,
     Overview,
-    Read,
-    Search,
+    QuestionIntent,
+    ReadIntent,
+    SearchIntent,
     Summarise,
     UseTool,
-    Which,
 )
 from palyra.models.demo.phrases import Phrase, is_file_name, unquoted
 
@@ -64,14 +64,17 @@ def list_folder(phrase: Phrase) -> Intent | None:
         "(ls|dir|tree) [<path>]",
         "(list|look around|browse|explore) [everything|recursively]",
         f"(list|browse|explore) {_FILLER} <path> {_ENDING}",
-        f"{_SHOW} {_ALL} (files|folders|contents|content|everything|what is|what's) {_FILLER} [{_IN}] [<path>] {_ENDING}",
+        f"{_SHOW} {_ALL} (files|folders|contents|content|everything|what is|what's) {_FILLER}"
+        f" [{_IN}] [<path>] {_ENDING}",
         f"{_SHOW} {_ALL} (folder|directory) <path>",
         f"{_SHOW} {_ALL} <path> (folder|directory)",
         f"look {_IN} {_FILLER} <path> {_ENDING}",
-        f"(what is|what's|what are|what do you see|what do we have) {_FILLER} {_IN} {_FILLER} <path> {_ENDING}",
+        f"(what is|what's|what are|what do you see|what do we have) {_FILLER} {_IN} {_FILLER}"
+        f" <path> {_ENDING}",
         f"(what is|what's|what are) [the] (content|contents) of {_FILLER} <path> {_ENDING}",
         "(what is|what's|what do you see|what do we have) [in] (here|there)",
-        f"(what|which) (files|folders) [are|do|there|here|we have|you see|you have|exist]* [{_IN} {_FILLER} <path>] {_ENDING}",
+        f"(what|which) (files|folders) [are|do|there|here|we have|you see|you have|exist]* [{_IN}"
+        f" {_FILLER} <path>] {_ENDING}",
     )
     if said is None:
         return None
@@ -80,7 +83,11 @@ def list_folder(phrase: Phrase) -> Intent | None:
         return search_for(name, "")
     if "*" in name:
         return FindFiles(name=name)
-    deep = re.search(r"\b(?:recursive(?:ly)?|tree|all (?:the )?files|everything|whole|subfolders)\b", phrase.text, re.IGNORECASE)
+    deep = re.search(
+        r"\b(?:recursive(?:ly)?|tree|all (?:the )?files|everything|whole|subfolders)\b",
+        phrase.text,
+        re.IGNORECASE,
+    )
     return ListFolder(path=folder(name), depth=3 if deep else 1)
 
 
@@ -90,7 +97,8 @@ def overview(phrase: Phrase) -> Intent | None:
     if phrase.says(
         f"(what is|what's|what does) {place} [about|for|do]",
         f"(summarise|summarize|give me an overview of|overview of) {place}",
-        f"[explain|describe|summarise|summarize|tell me|show me|explain to me] what {place} (does|is) [all] [about|for]",
+        f"[explain|describe|summarise|summarize|tell me|show me|explain to me] what {place}"
+        " (does|is) [all] [about|for]",
         f"(explain|describe|tell me about|explain to me|introduce me to) {place}",
         "(what is|what's) this [all] about",
     ):
@@ -102,7 +110,9 @@ def count(phrase: Phrase) -> Intent | None:
     """count the lines in X · how long is X? · how many TODOs are there?"""
     many = "(count|how many|number of)"
     there = "[are there|are|is there|is|there|do we have|do you see|does|exist]*"
-    if said := phrase.says(f"{many} {_ALL} (files|folders|entries) {there} [{_IN}|of] {_FILLER} [<path>] {_ENDING}"):
+    if said := phrase.says(
+        f"{many} {_ALL} (files|folders|entries) {there} [{_IN}|of] {_FILLER} [<path>] {_ENDING}"
+    ):
         return CountFiles(path=folder(unquoted(said["path"])))
     if said := phrase.says(f"{many} {_ALL} <word> [<rest>]"):
         measure = _MEASURES.get(said["word"].lower())
@@ -116,7 +126,8 @@ def count(phrase: Phrase) -> Intent | None:
     if phrase.targets and phrase.says(*sizes):
         return Count(paths=phrase.targets)
     if said := phrase.says(
-        f"{many} [times] <text> {there} [{_IN} <rest>]", f"{many} times (does|is) <text> (occur|appear|used) [{_IN} <rest>]"
+        f"{many} [times] <text> {there} [{_IN} <rest>]",
+        f"{many} times (does|is) <text> (occur|appear|used) [{_IN} <rest>]",
     ):
         return search_for(said["text"], said["rest"], only_count=True)
     return None
@@ -126,10 +137,13 @@ def summary(phrase: Phrase) -> Intent | None:
     """summarise README.md · what does README.md say? · what is notes.md about?"""
     asked = phrase.says(
         "(summarise|summarize|sum up|condense|tldr|tl;dr) [<rest>]",
-        "[give me|write|show me] [a|an|the] [short|brief|quick]* (summary|overview|gist|digest) [of] [<rest>]",
+        "[give me|write|show me] [a|an|the] [short|brief|quick]* (summary|overview|gist|digest)"
+        " [of] [<rest>]",
     )
     about = phrase.targets and phrase.says(
-        "(explain|describe) <rest>", "(what is|what's|what are) <text> [about]", "what (does|do) <text> (say|contain|do|tell us)"
+        "(explain|describe) <rest>",
+        "(what is|what's|what are) <text> [about]",
+        "what (does|do) <text> (say|contain|do|tell us)",
     )
     return Summarise(paths=phrase.targets) if asked or about else None
 
@@ -139,9 +153,10 @@ def read(phrase: Phrase) -> Intent | None:
     if said := phrase.says("[show|show me|read] artifact <word>"):
         return UseTool(tool="artifact.read", arguments=f'{{"id": "{said["word"]}"}}')
     if phrase.says("(read|open|cat|view) [a|the|some|that] [file]") and not phrase.targets:
-        return Which(question="Which file should I read?")
+        return QuestionIntent(question="Which file should I read?")
     asked = phrase.says(
-        "(read|reread|show|show me|open|cat|print|display|view|see|look at|check|get|head|tail|give me|lines|line) <rest>",
+        "(read|reread|show|show me|open|cat|print|display|view|see|look at|check|get|head|tail|give"
+        " me|lines|line) <rest>",
         "(what is|what's|what are) [written] in <rest>",
         "[the] (content of|contents of|first|last) <rest>",
     )
@@ -150,15 +165,19 @@ def read(phrase: Phrase) -> Intent | None:
     if not is_file_name(phrase.targets[0]) and phrase.targets[0].endswith("/"):
         return ListFolder(path=folder(phrase.targets[0]))
     first, last = _lines(phrase.text)
-    return Read(paths=phrase.targets, first=first, last=last)
+    return ReadIntent(paths=phrase.targets, first=first, last=last)
 
 
 def _lines(text: str) -> tuple[int, int]:
     """The lines asked for; a negative first line counts from the end, and 0 is all of them."""
-    if found := re.search(r"\blines?\s+(\d{1,7})(?:\s*(?:-|–|to|through|until|and)\s*(\d{1,7}))?", text, re.IGNORECASE):
+    if found := re.search(
+        r"\blines?\s+(\d{1,7})(?:\s*(?:-|–|to|through|until|and)\s*(\d{1,7}))?", text, re.IGNORECASE
+    ):
         return int(found[1]), int(found[2] or found[1])
     found = re.search(
-        r"\b(first|top|last|bottom)\s+(\d{1,5}|few|lines?)\b|^(head|tail)\b(?:\s+-n?\s*(\d{1,5}))?", text, re.IGNORECASE
+        r"\b(first|top|last|bottom)\s+(\d{1,5}|few|lines?)\b|^(head|tail)\b(?:\s+-n?\s*(\d{1,5}))?",
+        text,
+        re.IGNORECASE,
     )
     if not found:
         return 0, 0
@@ -169,23 +188,47 @@ def _lines(text: str) -> tuple[int, int]:
 
 def find(phrase: Phrase) -> Intent | None:
     """find every TODO · search for 'foo' in *.py · find all python files · where is foo defined?"""
-    files = f"(find|list|show|show me|search for|locate|which|what|where are) {_ALL} [<word>] (files|file)"
-    said = phrase.says(f"{files} [(named|called|matching|like|ending in|ending with) <path>] [are there|are|there]* [{_IN} <rest>]")
+    files = (
+        f"(find|list|show|show me|search for|locate|which|what|where are) {_ALL} [<word>]"
+        " (files|file)"
+    )
+    said = phrase.says(
+        f"{files} [(named|called|matching|like|ending in|ending with) <path>] [are"
+        f" there|are|there]* [{_IN} <rest>]"
+    )
     if said and (said["path"] or said["word"].lower() in _KINDS):
-        return FindFiles(name=unquoted(said["path"]) or _KINDS[said["word"].lower()], path=_place(said["rest"])[0])
-    said = phrase.says(f"(find|list|locate|where is|where's) {_ALL} [file|files] <path> [file|files] [{_IN} <rest>]")
-    if said and said["path"] == unquoted(said["path"]) and ("*" in said["path"] or is_file_name(said["path"])):
+        return FindFiles(
+            name=unquoted(said["path"]) or _KINDS[said["word"].lower()],
+            path=_place(said["rest"])[0],
+        )
+    said = phrase.says(
+        f"(find|list|locate|where is|where's) {_ALL} [file|files] <path> [file|files] [{_IN}"
+        " <rest>]"
+    )
+    if (
+        said
+        and said["path"] == unquoted(said["path"])
+        and ("*" in said["path"] or is_file_name(said["path"]))
+    ):
         return FindFiles(name=said["path"], path=_place(said["rest"])[0])
     verbs = (
-        "(find|search for|search|grep for|grep|look for|scan for|locate|where is|where are|where's|where do we"
-        "|is there [a|an|any]|are there [any])"
+        "(find|search for|search|grep for|grep|look for|scan for|locate|where is|where"
+        " are|where's|where do we|is there [a|an|any]|are there [any])"
     )
-    which = "(which|what) (file|files) [do|does]* (mention|mentions|contain|contains|use|uses|have|has|include|includes)"
-    said = phrase.says(f"search {_IN} <path> for <text>", "(search|scan|look) through <path> for <text>")
+    which = (
+        "(which|what) (file|files) [do|does]*"
+        " (mention|mentions|contain|contains|use|uses|have|has|include|includes)"
+    )
+    said = phrase.says(
+        f"search {_IN} <path> for <text>", "(search|scan|look) through <path> for <text>"
+    )
     if said:
         return search_for(said["text"], said["path"])
     said = phrase.says(
-        f"{verbs} [me] <text> {_IN} <rest>", f"{which} <text> {_IN} <rest>", f"{verbs} [me] <text>", f"{which} <text>"
+        f"{verbs} [me] <text> {_IN} <rest>",
+        f"{which} <text> {_IN} <rest>",
+        f"{verbs} [me] <text>",
+        f"{which} <text>",
     )
     return search_for(said["text"], said.get("rest", "")) if said else None
 
@@ -198,9 +241,9 @@ def search_for(words: str, where: str, *, only_count: bool = False) -> Intent:
         words = mark[1].upper()
     words = regex[1] if regex else unquoted(words)
     if not words:
-        return Which(question="What should I search for?")
+        return QuestionIntent(question="What should I search for?")
     path, glob = _place(where)
-    return Search(words=words, path=path, glob=glob, regex=bool(regex), only_count=only_count)
+    return SearchIntent(words=words, path=path, glob=glob, regex=bool(regex), only_count=only_count)
 
 
 _BEFORE = re.compile(
@@ -209,19 +252,29 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\s+(?:is |are )?(?:used|defined|mentioned|called|imported|declared|comments?|markers?|there|left)$", re.IGNORECASE
+    r"\s+(?:is |are"
+    r" )?(?:used|defined|mentioned|called|imported|declared|comments?|markers?|there|left)$",
+    re.IGNORECASE,
 )
 
 
 def folder(name: str) -> str:
     """The folder that a word names; "here" in all its forms is the workspace."""
     name = name.strip(" ?,")
-    return "." if not name or name.startswith("-") or _HERE.fullmatch(name) else name.rstrip("/") or "/"
+    return (
+        "."
+        if not name or name.startswith("-") or _HERE.fullmatch(name)
+        else name.rstrip("/") or "/"
+    )
 
 
 def _place(where: str) -> tuple[str, str]:
     """The folder or file, and the glob, that these words mean."""
-    words = [word for word in unquoted(where).split() if word.lower() not in ("the", "this", "all", "every", "any", "my", "of")]
+    words = [
+        word
+        for word in unquoted(where).split()
+        if word.lower() not in ("the", "this", "all", "every", "any", "my", "of")
+    ]
     if len(words) == 2 and words[1].lower() in ("file", "files") and words[0].lower() in _KINDS:
         return ".", _KINDS[words[0].lower()]
     words = [word for word in words if not _HERE.fullmatch(word)]

@@ -1,4 +1,6 @@
-"""From a request to a reply: understand what is asked, answer what can be answered, ask for the calls that are missing."""
+"""From a request to a reply: understand what is asked, answer what can be answered, ask for the
+calls that are missing.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,34 +23,34 @@ from palyra.models.demo.intents import (
     NoTool,
     Overview,
     Pasted,
-    Read,
+    QuestionIntent,
+    ReadIntent,
     RenameHeading,
     Replace,
-    Search,
+    SearchIntent,
     Summarise,
     Talk,
-    Undo,
+    UndoIntent,
     Unknown,
     UseTool,
     WhatChanged,
-    Which,
 )
-from palyra.models.demo.open_requests import Desk, NoSuchTool, NotYet, Wanted, open_desks
+from palyra.models.demo.open_requests import NoSuchTool, NotYet, OpenRequest, Wanted, open_desks
 from palyra.models.demo.parser import understand
 
 _MOST_TURNS = 12
 _CHANGING = frozenset({"fs.write", "fs.patch"})
 
-_ANSWERS: dict[type[Intent], Callable[[Any, Desk], str]] = {
+_ANSWERS: dict[type[Intent], Callable[[Any, OpenRequest], str]] = {
     Talk: talk.talk,
     ListFolder: read_answers.list_folder,
     Overview: read_answers.overview,
-    Read: read_answers.read,
+    ReadIntent: read_answers.read,
     Summarise: read_answers.summarise,
     Count: read_answers.count,
     Pasted: read_answers.pasted,
     CountFiles: read_answers.count_files,
-    Search: read_answers.search,
+    SearchIntent: read_answers.search,
     FindFiles: read_answers.find_files,
     Create: edit_answers.create,
     Append: edit_answers.append,
@@ -57,10 +59,10 @@ _ANSWERS: dict[type[Intent], Callable[[Any, Desk], str]] = {
     UseTool: talk.use_tool,
     Delegate: talk.delegate,
     WhatChanged: lambda intent, desk: talk.what_changed(desk),
-    Undo: lambda intent, desk: talk.undo(desk),
+    UndoIntent: lambda intent, desk: talk.undo(desk),
     Arithmetic: talk.arithmetic,
     NoTool: talk.no_tool,
-    Which: lambda intent, desk: intent.question,
+    QuestionIntent: lambda intent, desk: intent.question,
     Unknown: talk.unknown,
 }
 
@@ -74,12 +76,15 @@ class Thought(Struct, frozen=True, kw_only=True):
 def think(request: ModelRequest) -> Thought:
     """The whole reply, worked out from the request alone."""
     *overtaken, desk = open_desks(request)
-    answers = [answer for each in overtaken if each.went_well and (answer := _answered_already(each))]
+    answers = [
+        answer for each in overtaken if each.went_well and (answer := _answered_already(each))
+    ]
     intents = _intents(desk)
     rules = formatting.listed(list(dict.fromkeys(f"“{intent.rule}”" for intent in intents)))
     if desk.turns >= _MOST_TURNS:
         return Thought(
-            reasoning="This takes too many steps.", text="I stopped: this took more steps than I should take for one request."
+            reasoning="This takes too many steps.",
+            text="I stopped: this took more steps than I should take for one request.",
         )
     missing: list[Wanted] = []
     for intent in intents:
@@ -91,7 +96,9 @@ def think(request: ModelRequest) -> Thought:
                 # What comes after must see what this one did.
                 break
         except NoSuchTool as absent:
-            answers.append(f"That needs the tool `{absent.name}`, which is not available in this session.")
+            answers.append(
+                f"That needs the tool `{absent.name}`, which is not available in this session."
+            )
     if missing:
         tools = formatting.listed(list(dict.fromkeys(tool for tool, _ in missing)))
         return Thought(
@@ -100,15 +107,22 @@ def think(request: ModelRequest) -> Thought:
             calls=_calls(request, missing),
         )
     looked = " and the results are here" if desk.turns else ""
-    return Thought(reasoning=f"The request fits the rule {rules}{looked}, so I can answer.", text="\n\n".join(answers))
+    return Thought(
+        reasoning=f"The request fits the rule {rules}{looked}, so I can answer.",
+        text="\n\n".join(answers),
+    )
 
 
-def _intents(desk: Desk) -> list[Intent]:
-    return [intent for text in desk.asks for intent in understand(text, desk.last_path, desk.attached)]
+def _intents(desk: OpenRequest) -> list[Intent]:
+    return [
+        intent for text in desk.asks for intent in understand(text, desk.last_path, desk.attached)
+    ]
 
 
-def _answered_already(desk: Desk) -> str:
-    """The answer to a request that another one overtook, if its results are all there. It never starts anything again."""
+def _answered_already(desk: OpenRequest) -> str:
+    """The answer to a request that another one overtook, if its results are all there. It never
+    starts anything again.
+    """
     try:
         return "\n\n".join(_ANSWERS[type(intent)](intent, desk) for intent in _intents(desk))
     except (NotYet, NoSuchTool):
@@ -118,7 +132,9 @@ def _answered_already(desk: Desk) -> str:
 def _calls(request: ModelRequest, wanted: list[Wanted]) -> tuple[ModelCall, ...]:
     turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
     return tuple(
-        ModelCall(id=f"demo_{turn}_{at}", name=tool, arguments=msgspec.json.encode(arguments).decode())
+        ModelCall(
+            id=f"demo_{turn}_{at}", name=tool, arguments=msgspec.json.encode(arguments).decode()
+        )
         for at, (tool, arguments) in enumerate(wanted)
     )
 
@@ -126,7 +142,9 @@ def _calls(request: ModelRequest, wanted: list[Wanted]) -> tuple[ModelCall, ...]
 def _announced(wanted: list[Wanted]) -> str:
     """What it is about to do, in a sentence."""
     phrases = list(dict.fromkeys(_doing(tool, arguments) for tool, arguments in wanted))
-    permission = " You may be asked to allow it." if any(tool in _CHANGING for tool, _ in wanted) else ""
+    permission = (
+        " You may be asked to allow it." if any(tool in _CHANGING for tool, _ in wanted) else ""
+    )
     return f"Let me {formatting.listed(phrases)}.{permission}"
 
 
@@ -136,14 +154,25 @@ def _doing(tool: str, arguments: dict[str, Any]) -> str:
         case "fs.read":
             return f"read {formatting.code(str(path))}"
         case "fs.list":
-            return "look at this folder" if path == "." else f"look into {formatting.code(str(path))}"
+            return (
+                "look at this folder" if path == "." else f"look into {formatting.code(str(path))}"
+            )
         case "fs.search":
             return "search the files"
         case "fs.write":
             return f"write {formatting.code(str(path))}"
         case "fs.patch":
-            files = list(dict.fromkeys(str(edit["path"]) for edit in arguments.get("edits", ()) if isinstance(edit, dict)))
-            return f"change {formatting.listed([formatting.code(file) for file in files]) if len(files) < 4 else f'{len(files)} files'}"
+            files = list(
+                dict.fromkeys(
+                    str(edit["path"])
+                    for edit in arguments.get("edits", ())
+                    if isinstance(edit, dict)
+                )
+            )
+            return (
+                "change"
+                f" {formatting.listed([formatting.code(file) for file in files]) if len(files) < 4 else f'{len(files)} files'}"
+            )
         case "agent.spawn":
             return "give that to a helper, who works in a session of its own"
         case _:

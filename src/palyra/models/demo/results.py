@@ -1,4 +1,6 @@
-"""What tools answered, read back from the text that a model gets. A text in another form is taken as it is, never refused."""
+"""What tools answered, read back from the text that a model gets. A text in another form is taken
+as it is, never refused.
+"""
 
 import re
 from typing import Any
@@ -6,14 +8,21 @@ from typing import Any
 from msgspec import Struct
 
 _READ = re.compile(
-    r"(?P<path>.*): (?:lines (?P<first>\d+)-(?P<last>\d+) of (?P<least>more than )?(?P<total>\d+)|empty), (?P<size>[\d,]+) bytes"
+    r"(?P<path>.*): (?:lines (?P<first>\d+)-(?P<last>\d+) of (?P<least>more than"
+    r" )?(?P<total>\d+)|empty), (?P<size>[\d,]+) bytes"
 )
-_CUT = re.compile(r"\n… \[(?P<size>\d+) bytes, \d+ lines in all; read the rest with artifact\.read, id (?P<id>\S+)\]\s*\Z")
-_DENIED = re.compile(r"denied(?P<by> by [^:]{1,40})?: ?(?P<reason>.*)|.{1,300} is refused: .*", re.IGNORECASE | re.DOTALL)
+_CUT = re.compile(
+    r"\n… \[(?P<size>\d+) bytes, \d+ lines in all; read the rest with artifact\.read, id"
+    r" (?P<id>\S+)\]\s*\Z"
+)
+_DENIED = re.compile(
+    r"denied(?P<by> by [^:]{1,40})?: ?(?P<reason>.*)|.{1,300} is refused: .*",
+    re.IGNORECASE | re.DOTALL,
+)
 _MISSING = re.compile(r"no such file|does not exist|not found", re.IGNORECASE)
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ReadResult(Struct, frozen=True, kw_only=True):
     """The answer to one call."""
 
     tool: str
@@ -47,7 +56,7 @@ class Result(Struct, frozen=True, kw_only=True):
         return str(self.arguments.get("path", ""))
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class FilePage(Struct, frozen=True, kw_only=True):
     """Part of a file. `complete` if nothing of it is missing here."""
 
     path: str
@@ -64,7 +73,7 @@ class Page(Struct, frozen=True, kw_only=True):
         return self.body.splitlines()
 
 
-def page(result: Result) -> Page:
+def page(result: ReadResult) -> FilePage:
     """What `fs.read` returned."""
     cut = _CUT.search(result.text)
     text = result.text[: cut.start()] if cut else result.text
@@ -72,9 +81,16 @@ def page(result: Result) -> Page:
     found = _READ.match(header)
     if not found:
         count = text.count("\n") + (not text.endswith("\n"))
-        return Page(path=result.subject, body=text, first=1, total=count, size=len(text.encode()), complete=cut is None)
+        return FilePage(
+            path=result.subject,
+            body=text,
+            first=1,
+            total=count,
+            size=len(text.encode()),
+            complete=cut is None,
+        )
     first, last, total = (int(found[name] or 0) for name in ("first", "last", "total"))
-    return Page(
+    return FilePage(
         path=found["path"],
         body=body,
         first=first or 1,
@@ -86,7 +102,7 @@ def page(result: Result) -> Page:
     )
 
 
-class Item(Struct, frozen=True):
+class ListedItem(Struct, frozen=True):
     """One line of a listing; `size` is None for what is not a file."""
 
     name: str
@@ -95,22 +111,22 @@ class Item(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    items: list[Item]
+    items: list[ListedItem]
     notes: list[str]
 
     @property
-    def folders(self) -> list[Item]:
+    def folders(self) -> list[ListedItem]:
         return [item for item in self.items if item.name.endswith("/")]
 
     @property
-    def files(self) -> list[Item]:
+    def files(self) -> list[ListedItem]:
         return [item for item in self.items if not item.name.endswith("/")]
 
 
 _ITEM = re.compile(r"(?P<name>.+?)(?:  (?P<size>[\d,]+))?(?P<note>  \(.*\)| -> .*)?")
 
 
-def listing(result: Result) -> Listing:
+def listing(result: ReadResult) -> Listing:
     """What `fs.list` returned."""
     cut = _CUT.search(result.text)
     header, *lines = (result.text[: cut.start()] if cut else result.text).split("\n")
@@ -122,7 +138,7 @@ def listing(result: Result) -> Listing:
         found = _ITEM.fullmatch(line)
         if found:
             size = int(found["size"].replace(",", "")) if found["size"] else None
-            items.append(Item(found["name"], size, (found["note"] or "").strip()))
+            items.append(ListedItem(found["name"], size, (found["note"] or "").strip()))
     return Listing(items=items, notes=notes)
 
 
@@ -138,7 +154,7 @@ class Matches(Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def matches(result: Result) -> Matches:
+def matches(result: ReadResult) -> Matches:
     """What `fs.search` returned."""
     cut = _CUT.search(result.text)
     header, *lines = (result.text[: cut.start()] if cut else result.text).split("\n")

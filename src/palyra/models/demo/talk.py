@@ -1,4 +1,6 @@
-"""What the demo model says without looking at any file: who it is, what it can do, what it cannot."""
+"""What the demo model says without looking at any file: who it is, what it can do, what it
+cannot.
+"""
 
 import ast
 import operator
@@ -9,17 +11,18 @@ import msgspec
 
 from palyra.models.demo import formatting
 from palyra.models.demo.intents import Arithmetic, Delegate, NoTool, Talk, Unknown, UseTool
-from palyra.models.demo.open_requests import Desk
+from palyra.models.demo.open_requests import OpenRequest
 from palyra.models.demo.parser import EXAMPLES
 from palyra.models.demo.read_answers import failure
 
 _ME = (
-    "I am the **demo model** built into Palyra: a set of rules that works offline and costs nothing. I am not a language model. "
-    "The tools, the approvals and the history around me are real."
+    "I am the **demo model** built into Palyra: a set of rules that works offline and costs"
+    " nothing. I am not a language model. The tools, the approvals and the history around me are"
+    " real."
 )
 _REAL = (
-    "For a real model, set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` and restart the daemon, start Ollama, or add a "
-    "`[providers.NAME]` section to `config.toml`."
+    "For a real model, set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` and restart the daemon, start"
+    " Ollama, or add a `[providers.NAME]` section to `config.toml`."
 )
 _MOST_DIGITS = 10**12
 _MOST_POWER = 64
@@ -35,38 +38,50 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 
 
-def talk(asked: Talk, desk: Desk) -> str:
+def talk(asked: Talk, desk: OpenRequest) -> str:
     match asked.about:
         case "greeting":
             return f"Hello! {_ME}\n\n{_try()}\n\n{_REAL}"
         case "who":
             return f"{_ME}\n\n{_REAL}"
         case "help":
-            tools = formatting.listed([f"`{name}`" for name in desk.tools]) if desk.tools else "no tools here"
-            return f'{_ME}\n\n{_try()}\n\nI can call {tools}; to call one directly, type `use fs.list {{"path": "."}}`.\n\n{_REAL}'
+            tools = (
+                formatting.listed([f"`{name}`" for name in desk.tools])
+                if desk.tools
+                else "no tools here"
+            )
+            return (
+                f"{_ME}\n\n{_try()}\n\nI can call {tools}; to call one directly, type `use fs.list"
+                f' {{"path": "."}}`.\n\n{_REAL}'
+            )
         case "thanks":
             return "You are welcome."
 
 
-def unknown(asked: Unknown, desk: Desk) -> str:
+def unknown(asked: Unknown, desk: OpenRequest) -> str:
     said = formatting.code(formatting.clip(asked.text, 80)) if asked.text.strip() else "that"
     return f"I do not understand {said}. {_ME}\n\n{_try()}\n\n{_REAL}"
 
 
-def no_tool(asked: NoTool, desk: Desk) -> str:
+def no_tool(asked: NoTool, desk: OpenRequest) -> str:
     return f"I cannot {asked.wish}: the demo model has no rule for it. {asked.instead}".strip()
 
 
-def undo(desk: Desk) -> str:
+def undo(desk: OpenRequest) -> str:
     made = changes(desk)
     last = (
-        f" The last change was: {formatting.clip(made[-1], 160)}." if made else " In this conversation I have changed nothing yet."
+        f" The last change was: {formatting.clip(made[-1], 160)}."
+        if made
+        else " In this conversation I have changed nothing yet."
     )
-    how = "type `/undo`, or `palyra undo` in a shell, and the daemon puts the files back as they were before my last change."
+    how = (
+        "type `/undo`, or `palyra undo` in a shell, and the daemon puts the files back as they were"
+        " before my last change."
+    )
     return f"I cannot undo, but you can: {how}{last}"
 
 
-def what_changed(desk: Desk) -> str:
+def what_changed(desk: OpenRequest) -> str:
     made = changes(desk)
     undone = [note for note in desk.notes if "undid" in note]
     if not made:
@@ -77,14 +92,26 @@ def what_changed(desk: Desk) -> str:
     return f"{text}\n\n`/undo`, or `palyra undo` in a shell, takes the last one back."
 
 
-def changes(desk: Desk) -> list[str]:
+def changes(desk: OpenRequest) -> list[str]:
     """What the calls that change files reported, oldest first."""
-    made = [result for result in desk.earlier if result.tool in ("fs.write", "fs.patch") and not result.failed]
-    lines = [line for result in made for line in result.text.splitlines() if line.strip() and not line.startswith("note:")]
-    return [line if (times := lines.count(line)) == 1 else f"{line} ({times} times)" for line in dict.fromkeys(lines)]
+    made = [
+        result
+        for result in desk.earlier
+        if result.tool in ("fs.write", "fs.patch") and not result.failed
+    ]
+    lines = [
+        line
+        for result in made
+        for line in result.text.splitlines()
+        if line.strip() and not line.startswith("note:")
+    ]
+    return [
+        line if (times := lines.count(line)) == 1 else f"{line} ({times} times)"
+        for line in dict.fromkeys(lines)
+    ]
 
 
-def use_tool(asked: UseTool, desk: Desk) -> str:
+def use_tool(asked: UseTool, desk: OpenRequest) -> str:
     try:
         arguments = msgspec.json.decode(asked.arguments, type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -95,16 +122,17 @@ def use_tool(asked: UseTool, desk: Desk) -> str:
     return f"`{asked.tool}` answered:\n\n{formatting.fence(formatting.clip(result.text, 4_000))}"
 
 
-def delegate(asked: Delegate, desk: Desk) -> str:
+def delegate(asked: Delegate, desk: OpenRequest) -> str:
     result = desk.call("agent.spawn", task=asked.task)
     if result.failed:
         return failure(result, desk)
     return (
-        f"A helper worked on {formatting.code(formatting.clip(asked.task, 80))} in a session of its own, and says:\n\n{result.text}"
+        f"A helper worked on {formatting.code(formatting.clip(asked.task, 80))} in a session of its"
+        f" own, and says:\n\n{result.text}"
     )
 
 
-def arithmetic(asked: Arithmetic, desk: Desk) -> str:
+def arithmetic(asked: Arithmetic, desk: OpenRequest) -> str:
     written = asked.expression.replace("×", "*").replace("÷", "/").replace("^", "**")
     try:
         value = _value(ast.parse(written.strip(), mode="eval").body)

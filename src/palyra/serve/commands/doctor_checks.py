@@ -1,4 +1,6 @@
-"""What doctor looks at where no daemon answers, and what only the command line can see: the daemon from outside."""
+"""What doctor looks at where no daemon answers, and what only the command line can see: the daemon
+from outside.
+"""
 
 import asyncio
 import socket
@@ -8,70 +10,86 @@ from pathlib import Path
 
 import palyra
 from palyra.cli import admin_client
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import ConfigInvalid, PalyraError
 from palyra.features.health import home_checks
-from palyra.features.health.doctor import Check
+from palyra.features.health.doctor import DoctorCheck
 from palyra.serve import config
 
-Looks = Callable[[State], Iterator[Check]]
+Looks = Callable[[CliState], Iterator[DoctorCheck]]
 
 
-def installation(state: State) -> Iterator[Check]:
+def installation(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.installation()
 
 
-def sqlite(state: State) -> Iterator[Check]:
+def sqlite(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.sqlite()
 
 
-def home_folder(state: State) -> Iterator[Check]:
+def home_folder(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.home_folder(state.home)
 
 
-def disk(state: State) -> Iterator[Check]:
+def disk(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.disk(state.home)
 
 
-def settings(state: State) -> Iterator[Check]:
+def settings(state: CliState) -> Iterator[DoctorCheck]:
     from palyra.serve.wiring import health
 
     yield from health.settings(state.home, state.env)
 
 
-def providers(state: State) -> Iterator[Check]:
+def providers(state: CliState) -> Iterator[DoctorCheck]:
     if config.check(state.home, state.env):
         return
     try:
-        chosen = config.choose(config.load(state.home, state.env).config, config.detect(state.env, None))
+        chosen = config.choose(
+            config.load(state.home, state.env).config, config.detect(state.env, None)
+        )
     except ConfigInvalid as error:
         fix = "set models.default to a provider that is there"
-        yield Check(id="model", title="model", state="fail", detail=error.message, fix=fix)
+        yield DoctorCheck(id="model", title="model", state="fail", detail=error.message, fix=fix)
         return
     is_demo = chosen.default == config.DEMO
-    yield Check(
+    yield DoctorCheck(
         id="model",
         title="model",
         state="warn" if is_demo else "ok",
-        detail=f"{chosen.default} is the default" + (", which only knows a few phrases" if is_demo else ""),
-        fix="set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section" if is_demo else "",
+        detail=f"{chosen.default} is the default"
+        + (", which only knows a few phrases" if is_demo else ""),
+        fix=(
+            "set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME]"
+            " section"
+            if is_demo
+            else ""
+        ),
     )
     for name, provider in chosen.providers.items():
         if provider.api_key:
             yield _key(name, provider.api_key, state.env)
 
 
-def _key(name: str, reference: str, env: dict[str, str]) -> Check:
+def _key(name: str, reference: str, env: dict[str, str]) -> DoctorCheck:
     known, title = f"key:{name}", f"key of {name}"
     try:
         config.secret(reference, env)
     except ConfigInvalid as error:
-        return Check(id=known, title=title, state="fail", detail=error.message, fix="set it, or remove the provider")
-    return Check(id=known, title=title, state="ok", detail=f"there, from {reference.partition(':')[0]}")
+        return DoctorCheck(
+            id=known,
+            title=title,
+            state="fail",
+            detail=error.message,
+            fix="set it, or remove the provider",
+        )
+    return DoctorCheck(
+        id=known, title=title, state="ok", detail=f"there, from {reference.partition(':')[0]}"
+    )
 
 
-def policies(state: State) -> Iterator[Check]:
+def policies(state: CliState) -> Iterator[DoctorCheck]:
     from palyra.policy import store
 
     if config.check(state.home, state.env):
@@ -81,40 +99,60 @@ def policies(state: State) -> Iterator[Check]:
     problems = store.check(folder if folder.exists() else None, given.preset)
     fix = "mend the file; until then the last good set is in force"
     for at, problem in enumerate(problems):
-        yield Check(id=f"policy:{at}", title="policy", state="fail", detail=str(problem), fix=fix)
+        yield DoctorCheck(
+            id=f"policy:{at}", title="policy", state="fail", detail=str(problem), fix=fix
+        )
     if not problems:
-        yield Check(id="policy", title="policy", state="ok", detail=f"preset {given.preset}, files in {folder} load")
+        yield DoctorCheck(
+            id="policy",
+            title="policy",
+            state="ok",
+            detail=f"preset {given.preset}, files in {folder} load",
+        )
 
 
-def sandbox(state: State) -> Iterator[Check]:
+def sandbox(state: CliState) -> Iterator[DoctorCheck]:
     from palyra.tools.sandbox.sandbox import Sandbox
 
     yield home_checks.sandbox(asyncio.run(Sandbox().probe()))
 
 
-def browser(state: State) -> Iterator[Check]:
+def browser(state: CliState) -> Iterator[DoctorCheck]:
     from palyra.serve.wiring import health
 
     if not config.check(state.home, state.env):
         yield from health.browser(config.load(state.home, state.env).config, state.env)
 
 
-def memory(state: State) -> Iterator[Check]:
+def memory(state: CliState) -> Iterator[DoctorCheck]:
     from palyra.features.memory import cli as remembered
 
     if config.check(state.home, state.env):
         return
     why = remembered.words_only(state)
     if why is None:
-        yield Check(id="memory", title="memory", state="ok", detail="searched by words only, as the config says")
+        yield DoctorCheck(
+            id="memory",
+            title="memory",
+            state="ok",
+            detail="searched by words only, as the config says",
+        )
     elif why:
         fix = "see logs/daemon.log in the home folder, or set memory.embeddings to false"
-        yield Check(id="memory", title="memory", state="warn", detail=f"searched by words only: {why}", fix=fix)
+        yield DoctorCheck(
+            id="memory",
+            title="memory",
+            state="warn",
+            detail=f"searched by words only: {why}",
+            fix=fix,
+        )
     else:
-        yield Check(id="memory", title="memory", state="ok", detail="searched by words and by meaning")
+        yield DoctorCheck(
+            id="memory", title="memory", state="ok", detail="searched by words and by meaning"
+        )
 
 
-def port(state: State) -> Iterator[Check]:
+def port(state: CliState) -> Iterator[DoctorCheck]:
     if discovery.running(state.home) is not None or config.check(state.home, state.env):
         return
     server = config.load(state.home, state.env).config.server
@@ -125,24 +163,26 @@ def port(state: State) -> Iterator[Check]:
         except OSError as error:
             fix = "end whoever has it, or `palyra config set server.http_port 0` for a free one"
             detail = f"{server.http_port}: {(error.strerror or '').lower()}"
-            yield Check(id="port", title="port", state="fail", detail=detail, fix=fix)
+            yield DoctorCheck(id="port", title="port", state="fail", detail=detail, fix=fix)
         else:
-            yield Check(id="port", title="port", state="ok", detail=f"{server.http_port} is free")
+            yield DoctorCheck(
+                id="port", title="port", state="ok", detail=f"{server.http_port} is free"
+            )
 
 
-def journal(state: State) -> Iterator[Check]:
+def journal(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.journal(state.home / "journal.db")
 
 
-def journal_log(state: State) -> Iterator[Check]:
+def journal_log(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.journal_log(state.home / "journal.db")
 
 
-def left_over(state: State) -> Iterator[Check]:
+def left_over(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.left_over(state.home, _now_ms())
 
 
-def processes(state: State) -> Iterator[Check]:
+def processes(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.orphaned(state.home)
 
 
@@ -170,7 +210,7 @@ ALONE: tuple[Looks, ...] = (
 )
 
 
-def mend(state: State, check: Check) -> str:
+def mend(state: CliState, check: DoctorCheck) -> str:
     """Repair what can be repaired without a daemon; what was done."""
     match check.id:
         case "home":
@@ -183,21 +223,23 @@ def mend(state: State, check: Check) -> str:
             return home_checks.fold(state.home / "journal.db")
 
 
-def daemon(state: State) -> Iterator[Check]:
+def daemon(state: CliState) -> Iterator[DoctorCheck]:
     """The daemon as it looks from outside."""
     running = discovery.running(state.home)
     if running is None and not state.env.get("PALYRA_URL"):
-        yield Check(id="daemon", title="daemon", state="ok", detail="does not run; `palyra up` starts it")
+        yield DoctorCheck(
+            id="daemon", title="daemon", state="ok", detail="does not run; `palyra up` starts it"
+        )
         return
     try:
         found = admin_client.status(state.api)
     except PalyraError as error:
         fix = "start it again with `palyra up --detach`"
-        yield Check(id="daemon", title="daemon", state="fail", detail=error.message, fix=fix)
+        yield DoctorCheck(id="daemon", title="daemon", state="fail", detail=error.message, fix=fix)
         return
     where = f"{running.url} (pid {running.pid})" if running is not None else found.url
-    yield Check(id="daemon", title="daemon", state="ok", detail=f"runs at {where}")
+    yield DoctorCheck(id="daemon", title="daemon", state="ok", detail=f"runs at {where}")
     if found.version != palyra.__version__:
         detail = f"the daemon is version {found.version}, this command line {palyra.__version__}"
         fix = "restart the daemon: palyra stop --daemon, then palyra up"
-        yield Check(id="version", title="version", state="warn", detail=detail, fix=fix)
+        yield DoctorCheck(id="version", title="version", state="warn", detail=detail, fix=fix)

@@ -1,4 +1,6 @@
-"""`palyra policy`: what the agent may do. Checking reads the files only; showing and explaining ask the daemon what is in force."""
+"""`palyra policy`: what the agent may do. Checking reads the files only; showing and explaining ask
+the daemon what is in force.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import msgspec
 from palyra.cli import admin_client, exit_codes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core.errors import InvalidInput
 
 policy = group("policy", "What the agent may do: show, check, explain.", default="show")
@@ -17,22 +19,39 @@ _COLORS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 @verb(policy, "show", help="Show the policies in force.")
-def show(state: State) -> None:
+def show(state: CliState) -> None:
     found = admin_client.policy(state.api)
     if state.out.as_json:
         state.out.json(found)
         return
-    state.out.line(f"preset {found.preset}, version {clean(found.version)}, your files in {clean(found.folder) or 'no folder'}")
-    rows = [[rule.id, rule.effect, f"{Path(rule.file).name}:{rule.line}", one_line(rule.reason, 80)] for rule in found.policies]
+    state.out.line(
+        f"preset {found.preset}, version {clean(found.version)}, your files in"
+        f" {clean(found.folder) or 'no folder'}"
+    )
+    rows = [
+        [rule.id, rule.effect, f"{Path(rule.file).name}:{rule.line}", one_line(rule.reason, 80)]
+        for rule in found.policies
+    ]
     state.out.table(["policy", "effect", "file", "reason"], rows)
     for problem in found.problems:
-        state.out.line(state.out.style(f"not in force: {clean(problem.file)}:{problem.line}: {clean(problem.message)}", "red"))
+        state.out.line(
+            state.out.style(
+                f"not in force: {clean(problem.file)}:{problem.line}: {clean(problem.message)}",
+                "red",
+            )
+        )
 
 
 @verb(policy, "check", help="Check policy files without putting them in force.")
-@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--preset", type=click.Choice(["locked", "default", "coding", "research"]), help="With this preset instead.")
-def check(state: State, folder: Path | None, preset: str | None) -> int:
+@click.argument(
+    "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["locked", "default", "coding", "research"]),
+    help="With this preset instead.",
+)
+def check(state: CliState, folder: Path | None, preset: str | None) -> int:
     from palyra.policy import store
     from palyra.serve import config
 
@@ -48,46 +67,65 @@ def check(state: State, folder: Path | None, preset: str | None) -> int:
     return exit_codes.CONFIG if problems else exit_codes.OK
 
 
-def show_explanation(state: State, found: admin_client.Explanation) -> int:
+def show_explanation(state: CliState, found: admin_client.Explanation) -> int:
     if state.out.as_json:
         state.out.json(found)
         return exit_codes.OK
     verdict = found.verdict
     risk = f" (risk {verdict.risk})" if verdict.risk else ""
-    state.out.line(state.out.style(verdict.type, "bold", _COLORS.get(verdict.type, "red")) + f"{risk}: {one_line(verdict.reason)}")
+    state.out.line(
+        state.out.style(verdict.type, "bold", _COLORS.get(verdict.type, "red"))
+        + f"{risk}: {one_line(verdict.reason)}"
+    )
     for action in found.asked:
         deciding = [rule for rule in found.rules if rule.action == action]
         state.out.line(f"{action}:" + ("" if deciding else " no policy permits it"))
         for rule in deciding:
             state.out.line(
-                f"  {rule.effect} {clean(rule.id)} ({Path(rule.file).name}:{rule.line}) {one_line(rule.reason)}".rstrip()
+                f"  {rule.effect} {clean(rule.id)} ({Path(rule.file).name}:{rule.line})"
+                f" {one_line(rule.reason)}".rstrip()
             )
     for error in found.errors:
         state.out.line(state.out.style(f"error: {clean(error)}", "red"))
     for name, value in found.facts.items():
-        state.out.line(state.out.style(f"  {clean(name)} = {one_line(msgspec.json.encode(value).decode(), 200)}", "dim"))
+        state.out.line(
+            state.out.style(
+                f"  {clean(name)} = {one_line(msgspec.json.encode(value).decode(), 200)}", "dim"
+            )
+        )
     return exit_codes.OK
 
 
 @verb(policy, "reload", help="Read the policy folder again now.")
-def reload(state: State) -> int:
+def reload(state: CliState) -> int:
     found = admin_client.reload_policy(state.api)
     if state.out.as_json:
         state.out.json(found)
     else:
         for problem in found.problems:
-            state.out.line(state.out.style("✗ ", "red") + f"{clean(problem.file)}:{problem.line}: {clean(problem.message)}")
+            state.out.line(
+                state.out.style("✗ ", "red")
+                + f"{clean(problem.file)}:{problem.line}: {clean(problem.message)}"
+            )
         moved = [("added", found.added), ("removed", found.removed), ("changed", found.changed)]
         said = "; ".join(f"{name} {clean(', '.join(each))}" for name, each in moved if each)
-        state.out.line("the last good set stays in force" if found.problems else f"in force: {said or 'nothing changed'}")
+        state.out.line(
+            "the last good set stays in force"
+            if found.problems
+            else f"in force: {said or 'nothing changed'}"
+        )
     return exit_codes.CONFIG if found.problems else exit_codes.OK
 
 
 @verb(policy, "schema", help="Print the Cedar schema: what a policy can talk about.")
-def schema(state: State) -> None:
+def schema(state: CliState) -> None:
     from importlib.resources import files
 
-    state.out.line((files("palyra.policy") / "shipped" / "palyra.cedarschema").read_text(encoding="utf-8").rstrip())
+    state.out.line(
+        (files("palyra.policy") / "shipped" / "palyra.cedarschema")
+        .read_text(encoding="utf-8")
+        .rstrip()
+    )
 
 
 def arguments_of(given: tuple[str, ...]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""More verbs of `palyra policy`: what other policies would have decided about the calls that were recorded."""
+"""More verbs of `palyra policy`: what other policies would have decided about the calls that were
+recorded.
+"""
 
 import time
 from pathlib import Path
@@ -11,8 +13,8 @@ from msgspec import Struct
 from palyra.cli import admin_client, client, formatting
 from palyra.cli.commands import verb
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
-from palyra.client.http import Message
+from palyra.cli.state import CliState
+from palyra.client.http import ServerSentEvent
 from palyra.core.errors import InvalidInput, Unavailable
 from palyra.core.events import ToolDecided
 from palyra.policy.reports import Changed, Report, Shadowed, Suggestion
@@ -22,7 +24,7 @@ from palyra.serve.commands.policy import policy
 _PRESETS = ("locked", "default", "coding", "research")
 
 
-class ExplainedCall(Struct, frozen=True, kw_only=True):
+class ShownExplanation(Struct, frozen=True, kw_only=True):
     call_id: str
     session_id: str
     time_ms: int
@@ -36,18 +38,31 @@ class _Progress(Struct):
     calls: int
 
 
-_since = click.option("--since", default="30d", show_default=True, metavar="SPAN", help="How far back: 12h, 30d, 8w; or `all`.")
+_since = click.option(
+    "--since",
+    default="30d",
+    show_default=True,
+    metavar="SPAN",
+    help="How far back: 12h, 30d, 8w; or `all`.",
+)
 
 
 def _since_ms(text: str) -> int:
     return 0 if text == "all" else max(0, int(time.time() * 1000) - formatting.parse_duration(text))
 
 
-@verb(policy, "test", help="Decide every recorded call again under NEW: a preset, or a folder of policies. Changes nothing.")
+@verb(
+    policy,
+    "test",
+    help=(
+        "Decide every recorded call again under NEW: a preset, or a folder of policies. Changes"
+        " nothing."
+    ),
+)
 @click.argument("new")
 @click.option("--preset", type=click.Choice(_PRESETS), help="With this preset; for a folder.")
 @_since
-def test(state: State, new: str, preset: str | None, since: str) -> None:
+def test(state: CliState, new: str, preset: str | None, since: str) -> None:
     query: dict[str, str | int] = {"since_ms": _since_ms(since)}
     if new in _PRESETS:
         query["preset"] = new
@@ -67,7 +82,11 @@ def test(state: State, new: str, preset: str | None, since: str) -> None:
     ):
         _show_changed(state, name, changed, color)
     if report.hits:
-        state.out.table(["policy", "calls"], [[hit.id, f"{hit.calls:,}"] for hit in report.hits], right=["calls"])
+        state.out.table(
+            ["policy", "calls"],
+            [[hit.id, f"{hit.calls:,}"] for hit in report.hits],
+            right=["calls"],
+        )
     if report.never_hit:
         state.out.line(f"decided nothing: {clean(', '.join(report.never_hit))}")
     for count, why in (
@@ -79,9 +98,9 @@ def test(state: State, new: str, preset: str | None, since: str) -> None:
             state.out.note(f"{count:,} calls {why}")
 
 
-def _tested(state: State, path: str) -> Report:
+def _tested(state: CliState, path: str) -> Report:
     for message in state.api.messages(path):
-        if not isinstance(message, Message):
+        if not isinstance(message, ServerSentEvent):
             continue
         if message.event == "progress" and state.out.is_terminal and not state.out.as_json:
             state.out.note(f"{msgspec.json.decode(message.data, type=_Progress).calls:,} calls")
@@ -90,48 +109,82 @@ def _tested(state: State, path: str) -> Report:
     raise Unavailable("the daemon ended before every call was decided: try again")
 
 
-def _show_changed(state: State, name: str, changed: Changed, color: str) -> None:
-    state.out.line(state.out.style(f"{name}: {changed.calls:,}", "bold", *((color,) if changed.calls else ())))
+def _show_changed(state: CliState, name: str, changed: Changed, color: str) -> None:
+    state.out.line(
+        state.out.style(f"{name}: {changed.calls:,}", "bold", *((color,) if changed.calls else ()))
+    )
     for each in changed.examples:
         times = f" ({each.times:,} times)" if each.times > 1 else ""
-        state.out.line(f"  {clean(each.tool)} {one_line(each.about, 80)}{times}: {each.before} → {each.after}")
-        state.out.line(state.out.style(f"    {one_line(each.reason, 160)}  (call {clean(each.call_id)})", "dim"))
+        state.out.line(
+            f"  {clean(each.tool)} {one_line(each.about, 80)}{times}: {each.before} → {each.after}"
+        )
+        state.out.line(
+            state.out.style(
+                f"    {one_line(each.reason, 160)}  (call {clean(each.call_id)})", "dim"
+            )
+        )
 
 
-@verb(policy, "suggest", help="Permits that would have spared you the approvals you gave; nothing you denied is covered.")
+@verb(
+    policy,
+    "suggest",
+    help=(
+        "Permits that would have spared you the approvals you gave; nothing you denied is covered."
+    ),
+)
 @_since
-def suggest(state: State, since: str) -> None:
+def suggest(state: CliState, since: str) -> None:
     found = state.api.get("/v1/policy/suggest", Suggestion, since_ms=_since_ms(since))
     if state.out.as_json:
         state.out.json(found)
         return
     for permit in found.permits:
-        state.out.line(f"// {permit.covers} approvals, like {one_line('; '.join(permit.examples), 100)}")
+        state.out.line(
+            f"// {permit.covers} approvals, like {one_line('; '.join(permit.examples), 100)}"
+        )
         if permit.kept_narrow_by:
-            state.out.line(f"// not wider, because you denied {one_line('; '.join(permit.kept_narrow_by), 100)}")
+            state.out.line(
+                "// not wider, because you denied"
+                f" {one_line('; '.join(permit.kept_narrow_by), 100)}"
+            )
         state.out.line("".join(f"{clean(line)}\n" for line in permit.cedar.splitlines()))
     state.out.note(
-        f"{found.approved} approved calls, {found.denied} denied; {found.already} run without asking by now; with these permits "
-        f"{found.passing} would. To put them in force, save them as a .cedar file in the policy folder."
+        f"{found.approved} approved calls, {found.denied} denied; {found.already} run without"
+        f" asking by now; with these permits {found.passing} would. To put them in force, save them"
+        " as a .cedar file in the policy folder."
     )
     for left in found.left[:20]:
-        state.out.note(f"still asks: {clean(left.tool)} {one_line(left.about, 60)}: {one_line(left.why, 120)}")
+        state.out.note(
+            f"still asks: {clean(left.tool)} {one_line(left.about, 60)}: {one_line(left.why, 120)}"
+        )
 
 
-@verb(policy, "shadow", help="What the shadow policies (policy.shadow in the config) would have decided otherwise.")
+@verb(
+    policy,
+    "shadow",
+    help="What the shadow policies (policy.shadow in the config) would have decided otherwise.",
+)
 @_since
-def shadow(state: State, since: str) -> None:
+def shadow(state: CliState, since: str) -> None:
     found = state.api.get("/v1/policy/shadow", Shadowed, since_ms=_since_ms(since))
     if state.out.as_json:
         state.out.json(found)
         return
     if not found.named:
-        state.out.note("there is no shadow now: name a preset or a folder with `palyra config set policy.shadow`, then restart")
+        state.out.note(
+            "there is no shadow now: name a preset or a folder with `palyra config set"
+            " policy.shadow`, then restart"
+        )
     else:
         state.out.line(f"the shadow is {clean(found.named)}, version {clean(found.version)}")
-    state.out.line(f"{found.calls:,} calls were decided beside a shadow, {found.same:,} of them the same")
+    state.out.line(
+        f"{found.calls:,} calls were decided beside a shadow, {found.same:,} of them the same"
+    )
     if len(found.versions) > 1:
-        state.out.note(f"the shadow has changed: {len(found.versions)} versions of it decided; --since leaves older ones out")
+        state.out.note(
+            f"the shadow has changed: {len(found.versions)} versions of it decided; --since leaves"
+            " older ones out"
+        )
     for name, changed, color in (
         ("the shadow would deny", found.denied, "red"),
         ("the shadow would ask", found.asked, "yellow"),
@@ -143,28 +196,53 @@ def shadow(state: State, since: str) -> None:
 @verb(
     policy,
     "explain",
-    help="How a call would be decided and why; with --call, how a recorded one was. ARGUMENTS: JSON or NAME=TEXT.",
+    help=(
+        "How a call would be decided and why; with --call, how a recorded one was. ARGUMENTS: JSON"
+        " or NAME=TEXT."
+    ),
 )
 @click.argument("tool", required=False)
 @click.argument("arguments", nargs=-1)
 @click.option("--call", "call_id", default="", metavar="ID", help="A call that was made.")
 @click.option("--session", "session_id", default="", metavar="ID", help="As in this session.")
-@click.option("--origin", type=click.Choice(["interactive", "scheduled", "child", "api"]), default="interactive", show_default=True)
-def explain(state: State, tool: str | None, arguments: tuple[str, ...], call_id: str, session_id: str, origin: str) -> int:
+@click.option(
+    "--origin",
+    type=click.Choice(["interactive", "scheduled", "child", "api"]),
+    default="interactive",
+    show_default=True,
+)
+def explain(
+    state: CliState,
+    tool: str | None,
+    arguments: tuple[str, ...],
+    call_id: str,
+    session_id: str,
+    origin: str,
+) -> int:
     if not call_id:
         if not tool:
-            raise InvalidInput("which call? name a tool and its arguments, or a recorded one with --call ID")
-        found = admin_client.explain(state.api, tool, basic.arguments_of(arguments), session_id=session_id, origin=origin)
+            raise InvalidInput(
+                "which call? name a tool and its arguments, or a recorded one with --call ID"
+            )
+        found = admin_client.explain(
+            state.api, tool, basic.arguments_of(arguments), session_id=session_id, origin=origin
+        )
         return basic.show_explanation(state, found)
     if tool:
         raise InvalidInput("--call names the call: leave the tool out")
-    told = state.api.get("/v1/policy/explain", ExplainedCall, call_id=client.checked(call_id))
+    told = state.api.get("/v1/policy/explain", ShownExplanation, call_id=client.checked(call_id))
     if state.out.as_json:
         state.out.json(told)
         return 0
     decided = told.decided
-    state.out.line(f"{clean(told.tool)} {one_line(told.about, 100)}  ({formatting.when(told.time_ms)}, session {told.session_id})")
+    state.out.line(
+        f"{clean(told.tool)} {one_line(told.about, 100)}  ({formatting.when(told.time_ms)}, session"
+        f" {told.session_id})"
+    )
     by = ", ".join(decided.policies) or decided.by
-    state.out.line(f"then: {decided.verdict} by {clean(by)}: {one_line(decided.reason, 300)} (policies {decided.policy_version})")
+    state.out.line(
+        f"then: {decided.verdict} by {clean(by)}: {one_line(decided.reason, 300)} (policies"
+        f" {decided.policy_version})"
+    )
     state.out.line("now:")
     return basic.show_explanation(state, told.now)

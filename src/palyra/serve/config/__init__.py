@@ -1,15 +1,34 @@
-"""The configuration: one strict TOML file and `PALYRA_*` overrides. Read at the top of the program and nowhere below it."""
+"""The configuration: one strict TOML file and `PALYRA_*` overrides. Read at the top of the program
+and nowhere below it.
+"""
 
-from palyra.serve.config.edit import make_private, remove_table, set_value, set_values, unset_value, write_private
-from palyra.serve.config.providers import DEMO, OLLAMA_URL, Chosen, Detected, choose, detect
-from palyra.serve.config.reader import FILE, Loaded, Problem, Shown, check, home_folder, load, secret, show
+from palyra.serve.config.edit import (
+    make_private,
+    remove_table,
+    set_value,
+    set_values,
+    unset_value,
+    write_private,
+)
+from palyra.serve.config.providers import DEMO, OLLAMA_URL, ChosenModels, Detected, choose, detect
+from palyra.serve.config.reader import (
+    FILE,
+    Loaded,
+    Problem,
+    Shown,
+    check,
+    home_folder,
+    load,
+    secret,
+    show,
+)
 from palyra.serve.config.schema import Config, McpServer, Provider
 
 __all__ = [
     "DEMO",
     "FILE",
     "OLLAMA_URL",
-    "Chosen",
+    "ChosenModels",
     "Config",
     "Detected",
     "Loaded",

@@ -1,4 +1,6 @@
-"""What the file says about budgets and about who is asked: what contradicts itself, and the same as the runtime's own types."""
+"""What the file says about budgets and about who is asked: what contradicts itself, and the same as
+the runtime's own types.
+"""
 
 from collections.abc import Iterator
 
@@ -34,7 +36,15 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
             yield ("budgets", "limits", name), error.message.replace("microusd", "usd"), ""
     for name, rule in config.routing.items():
         if not rule.use:
-            yield ("routing", name, "use"), "is missing; name at least one provider or model to ask", ""
+            yield (
+                ("routing", name, "use"),
+                "is missing; name at least one provider or model to ask",
+                "",
+            )
         for task in rule.tasks:
             if task not in TASKS:
-                yield ("routing", name, "tasks"), f"names something that is no task class; there are {', '.join(TASKS)}", ""
+                yield (
+                    ("routing", name, "tasks"),
+                    f"names something that is no task class; there are {', '.join(TASKS)}",
+                    "",
+                )

@@ -1,4 +1,5 @@
-"""The tables `[channels.NAME]`: what makes one wrong, and how it becomes what the channels are told.
+"""The tables `[channels.NAME]`: what makes one wrong, and how it becomes what the channels are
+told.
 
 A secret never stands in the file: where one is wanted, a reference says where it is.
 """
@@ -9,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from palyra.serve.config import mcp
-from palyra.serve.config.schema import Channel, Config
+from palyra.serve.config.schema import ChannelSection, Config
 
 if TYPE_CHECKING:
-    from palyra.features.channels.registry import Channel as Configured
+    from palyra.features.channels.registry import ConfiguredChannel as Configured
 
 # As a part of a principal's name.
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
@@ -34,7 +35,20 @@ _RULES = (
 
 
 # What stands in the API where a channel's name would.
-_TAKEN = frozenset({"kinds", "messages", "trace", "dead", "pairings", "invitations", "people", "approvals", "router", "at"})
+_TAKEN = frozenset(
+    {
+        "kinds",
+        "messages",
+        "trace",
+        "dead",
+        "pairings",
+        "invitations",
+        "people",
+        "approvals",
+        "router",
+        "at",
+    }
+)
 
 
 def good_name(name: str) -> bool:
@@ -67,13 +81,25 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
     for key in ("notices_to", "approvals_to"):
         told, slash, _ = getattr(config.channel_router, key).partition("/")
         if slash and told not in config.channels:
-            yield ("channel_router", key), f"names the channel {told!r}, and there is no [channels.{told}]", ""
+            yield (
+                ("channel_router", key),
+                f"names the channel {told!r}, and there is no [channels.{told}]",
+                "",
+            )
     for name, channel in config.channels.items():
         if not channel.kind:
-            yield ("channels", name, "kind"), "is missing; `palyra channels add` says which kinds there are", ""
+            yield (
+                ("channels", name, "kind"),
+                "is missing; `palyra channels add` says which kinds there are",
+                "",
+            )
         to, slash, _ = channel.approvals_to.partition("/")
         if slash and to not in config.channels:
-            yield ("channels", name, "approvals_to"), f"names the channel {to!r}, and there is no [channels.{to}]", ""
+            yield (
+                ("channels", name, "approvals_to"),
+                f"names the channel {to!r}, and there is no [channels.{to}]",
+                "",
+            )
 
 
 def channels(config: Config) -> Mapping[str, "Configured"]:
@@ -83,15 +109,17 @@ def channels(config: Config) -> Mapping[str, "Configured"]:
     return {name: _configured(name, channel) for name, channel in config.channels.items()}
 
 
-def _configured(name: str, channel: Channel) -> "Configured":
+def _configured(name: str, channel: ChannelSection) -> "Configured":
     from palyra.features.channels.model import Rules
-    from palyra.features.channels.registry import Channel as Configured
+    from palyra.features.channels.registry import ConfiguredChannel as Configured
 
     return Configured(
         name=name,
         kind=channel.kind,
         enabled=channel.enabled,
-        settings={key: value for key, _, value in (each.partition("=") for each in channel.settings)},
+        settings={
+            key: value for key, _, value in (each.partition("=") for each in channel.settings)
+        },
         rules=Rules(**{rule: getattr(channel, rule) for rule in _RULES}),
         workspace=channel.workspace,
         approvals_to=channel.approvals_to,

@@ -1,4 +1,5 @@
-"""What makes a well-formed configuration wrong or worth a word: rules about one value, about several, and the nearest right name.
+"""What makes a well-formed configuration wrong or worth a word: rules about one value, about
+several, and the nearest right name.
 
 No message repeats a value, because a value in the wrong place may be a secret.
 """
@@ -14,13 +15,25 @@ from palyra.serve.config import budgets, channels, mcp, schema
 from palyra.serve.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
-SPECIAL = frozenset({"PALYRA_CA", "PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL", "PALYRA_WORKER_HOME"})
+SPECIAL = frozenset(
+    {
+        "PALYRA_CA",
+        "PALYRA_HOME",
+        "PALYRA_MATERIAL",
+        "PALYRA_TOKEN",
+        "PALYRA_URL",
+        "PALYRA_WORKER_HOME",
+    }
+)
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # From which likeness on, of 1, a word may have been meant.
 _ALIKE = 0.6
-_REFERENCE = 'write "vault:NAME" for a secret of the vault, "env:NAME" for an environment variable or "file:/path" for a file'
+_REFERENCE = (
+    'write "vault:NAME" for a secret of the vault, "env:NAME" for an environment variable or'
+    ' "file:/path" for a file'
+)
 
 
 def objection(path: tuple[str, ...], value: Any) -> str:
@@ -31,7 +44,10 @@ def objection(path: tuple[str, ...], value: Any) -> str:
         return channels.objection(path[-1], value)
     match path[-1]:
         case "api_key" if value and not _is_reference(value):
-            return f"holds something that is not a reference; a key does not belong in this file: {_REFERENCE}"
+            return (
+                "holds something that is not a reference; a key does not belong in this file:"
+                f" {_REFERENCE}"
+            )
         case "base_url" if value:
             parts = urlsplit(value)
             if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -39,14 +55,22 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             return "must not hold credentials; use api_key" if "@" in parts.netloc else ""
         case "private_hosts" if not all(map(_is_private_place, value)):
             return (
-                'each must be a host with its port, such as "127.0.0.1:3000"; link-local and metadata addresses are never reached'
+                'each must be a host with its port, such as "127.0.0.1:3000"; link-local and'
+                " metadata addresses are never reached"
             )
-        case "allowed_origins" if not all(urlsplit(each).scheme and urlsplit(each).netloc for each in value):
+        case "allowed_origins" if not all(
+            urlsplit(each).scheme and urlsplit(each).netloc for each in value
+        ):
             return 'each must be an origin such as "https://example.org"'
         case "allowed_hosts" if any("/" in each or not each for each in value):
             return 'each must be a host such as "palyra.example.org", without a scheme or a path'
-        case "names" if path[0] == "server" and any(not each or "/" in each or not each.isascii() for each in value):
-            return 'each must be a name or an address such as "palyra.example.org" or "192.168.1.5", without a port'
+        case "names" if path[0] == "server" and any(
+            not each or "/" in each or not each.isascii() for each in value
+        ):
+            return (
+                'each must be a name or an address such as "palyra.example.org" or "192.168.1.5",'
+                " without a port"
+            )
     return ""
 
 
@@ -61,30 +85,55 @@ def _is_reference(value: str) -> bool:
     if scheme == "env":
         return target.isidentifier() and target.isascii()
     if scheme == "vault":
-        return target.replace("-", "").replace("_", "").replace(".", "").isalnum() and target.isascii()
+        return (
+            target.replace("-", "").replace("_", "").replace(".", "").isalnum() and target.isascii()
+        )
     return scheme == "file" and target.startswith("/")
 
 
 def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for name, provider in config.providers.items():
         if provider.kind == "scripted" and not provider.script:
-            yield ("providers", name, "script"), "is missing; a scripted provider needs the path of its script", ""
+            yield (
+                ("providers", name, "script"),
+                "is missing; a scripted provider needs the path of its script",
+                "",
+            )
         if provider.script and provider.kind != "scripted":
-            yield ("providers", name, "script"), f"belongs to kind scripted, and this provider is {provider.kind}", ""
+            yield (
+                ("providers", name, "script"),
+                f"belongs to kind scripted, and this provider is {provider.kind}",
+                "",
+            )
     tls = config.server.tls
     if bool(tls.cert) != bool(tls.key):
         missing = "key" if tls.cert else "cert"
-        yield ("server", "tls", missing), "is missing; a certificate of your own needs both, cert and key", ""
+        yield (
+            ("server", "tls", missing),
+            "is missing; a certificate of your own needs both, cert and key",
+            "",
+        )
     if tls.cert and not tls.enabled:
-        yield ("server", "tls", "enabled"), "is false, and server.tls.cert is set; set it to true, or unset the certificate", ""
-    own = {f"{host}:{port}" for host in _LOOPBACK for port in (config.server.http_port, config.server.grpc_port)}
+        yield (
+            ("server", "tls", "enabled"),
+            "is false, and server.tls.cert is set; set it to true, or unset the certificate",
+            "",
+        )
+    own = {
+        f"{host}:{port}"
+        for host in _LOOPBACK
+        for port in (config.server.http_port, config.server.grpc_port)
+    }
     if own & set(config.network.private_hosts):
         yield ("network", "private_hosts"), "names the daemon itself; tools never call it", ""
     yield from mcp.contradictions(config)
     yield from channels.contradictions(config)
     yield from budgets.contradictions(config)
     known = [*config.providers, *WELL_KNOWN]
-    for key, chosen in (("default", [config.models.default]), ("fallbacks", config.models.fallbacks)):
+    for key, chosen in (
+        ("default", [config.models.default]),
+        ("fallbacks", config.models.fallbacks),
+    ):
         for choice in chosen:
             name = choice.partition("/")[0]
             if (choice or key == "fallbacks") and name not in known:
@@ -96,7 +145,10 @@ def notes(home: Path, config: Config, env: Mapping[str, str]) -> Iterator[str]:
     for name, provider in config.providers.items():
         scheme, _, target = provider.api_key.partition(":")
         if scheme == "env" and not env.get(target):
-            yield f"providers.{name}.api_key refers to the environment variable {target}, which is not set"
+            yield (
+                f"providers.{name}.api_key refers to the environment variable {target}, which is"
+                " not set"
+            )
         if scheme == "file" and not os.access(target, os.R_OK):
             yield f"providers.{name}.api_key refers to the file {target}, which cannot be read"
         if _sends_key_in_the_clear(provider):
@@ -134,7 +186,9 @@ def nearest_variable(variable: str) -> str:
 
 
 def nearest(word: str, choices: list[str]) -> str:
-    """The first of those that are most alike, so that `port` is the port that comes first in the settings."""
+    """The first of those that are most alike, so that `port` is the port that comes first in the
+    settings.
+    """
     from difflib import SequenceMatcher
 
     likeness = {choice: SequenceMatcher(None, choice, word).ratio() for choice in choices}

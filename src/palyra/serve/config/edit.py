@@ -1,4 +1,6 @@
-"""Changes settings in the file, in place and all or nothing: what would not load is not written. Files are 0600, folders 0700."""
+"""Changes settings in the file, in place and all or nothing: what would not load is not written.
+Files are 0600, folders 0700.
+"""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +14,9 @@ from palyra.serve.config import reader
 
 
 def set_value(home: Path, key: str, value: Any) -> None:
-    """Set one key, such as `server.http_port`. Text is read as the setting's type; comments and order stay."""
+    """Set one key, such as `server.http_port`. Text is read as the setting's type; comments and
+    order stay.
+    """
     set_values(home, {key: value})
 
 
@@ -25,7 +29,11 @@ def set_values(home: Path, changes: Mapping[str, Any]) -> None:
     for key, value in changes.items():
         where, setting = reader.parse_key(key)
         try:
-            good = reader.from_text(setting, value) if isinstance(value, str) else msgspec.convert(value, setting.type)
+            good = (
+                reader.from_text(setting, value)
+                if isinstance(value, str)
+                else msgspec.convert(value, setting.type)
+            )
         except msgspec.ValidationError as error:
             raise InvalidInput(f"{key} must be {setting.accepts}") from error
         try:

@@ -1,4 +1,5 @@
-"""The tables `[mcp.NAME]`: what makes one wrong, what is worth a word, and how it becomes what the MCP client is told.
+"""The tables `[mcp.NAME]`: what makes one wrong, what is worth a word, and how it becomes what the
+MCP client is told.
 
 A secret never stands in the file: where one is wanted, a reference says where it is.
 """
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: *\S")
-_SECRET_NAME = re.compile(r"KEY$|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|AUTHORIZATION|(?:^|[_-])AUTH(?:[_-]|$)", re.I)
-_REFERENCE = re.compile(r"(?:vault:[A-Za-z0-9][A-Za-z0-9_./:-]*|env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)")
+_SECRET_NAME = re.compile(
+    r"KEY$|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|AUTHORIZATION|(?:^|[_-])AUTH(?:[_-]|$)",
+    re.I,
+)
+_REFERENCE = re.compile(
+    r"(?:vault:[A-Za-z0-9][A-Za-z0-9_./:-]*|env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)"
+)
 _HOW = 'name where it is: "vault:NAME", "env:NAME" or "file:/path"'
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _OF_PROGRAMS = ("args", "env", "folder", "writable", "readable", "hosts")
@@ -43,7 +49,8 @@ def objection(key: str, value: Any) -> str:
             return 'each must be written as "Name: value"'
         case "headers" if _plain_secrets(value, ":"):
             return (
-                f'holds what looks like a secret; it does not belong in this file: {_HOW}, as in "Authorization: Bearer vault:NAME"'
+                f"holds what looks like a secret; it does not belong in this file: {_HOW}, as in"
+                ' "Authorization: Bearer vault:NAME"'
             )
         case "url" if value:
             parts = urlsplit(value)
@@ -60,17 +67,34 @@ def objection(key: str, value: Any) -> str:
 def _plain_secrets(pairs: tuple[str, ...], mark: str) -> bool:
     """Whether a value whose name speaks of a secret is given as it is."""
     split = [each.partition(mark)[::2] for each in pairs]
-    return any(_SECRET_NAME.search(name) and not is_reference(value.split()[-1] if value.split() else "") for name, value in split)
+    return any(
+        _SECRET_NAME.search(name) and not is_reference(value.split()[-1] if value.split() else "")
+        for name, value in split
+    )
 
 
 def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for name, server in config.mcp.items():
         if bool(server.command) == bool(server.url):
-            said = "has both a command and a url; keep one" if server.url else "needs a command, or a url"
+            said = (
+                "has both a command and a url; keep one"
+                if server.url
+                else "needs a command, or a url"
+            )
             yield ("mcp", name), said, ""
-        for key in _OF_PROGRAMS if server.url and not server.command else ("headers",) if server.command else ():
+        for key in (
+            _OF_PROGRAMS
+            if server.url and not server.command
+            else ("headers",)
+            if server.command
+            else ()
+        ):
             if getattr(server, key) != getattr(McpServer(), key):
-                yield ("mcp", name, key), f"means nothing for a server with a {'url' if server.url else 'command'}", ""
+                yield (
+                    ("mcp", name, key),
+                    f"means nothing for a server with a {'url' if server.url else 'command'}",
+                    "",
+                )
 
 
 def notes(config: Config, env: Mapping[str, str]) -> Iterator[str]:
@@ -79,11 +103,18 @@ def notes(config: Config, env: Mapping[str, str]) -> Iterator[str]:
             for reference in references(server, key):
                 scheme, _, target = reference.partition(":")
                 if scheme == "env" and not env.get(target):
-                    yield f"mcp.{name}.{key} refers to the environment variable {target}, which is not set"
+                    yield (
+                        f"mcp.{name}.{key} refers to the environment variable {target}, which is"
+                        " not set"
+                    )
                 if scheme == "file" and not os.access(target, os.R_OK):
                     yield f"mcp.{name}.{key} refers to the file {target}, which cannot be read"
         parts = urlsplit(server.url)
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK and any(references(server, "headers")):
+        if (
+            parts.scheme == "http"
+            and parts.hostname not in _LOOPBACK
+            and any(references(server, "headers"))
+        ):
             yield f"mcp.{name} sends its secrets over plain http; use https in url"
 
 
@@ -95,7 +126,9 @@ def references(server: McpServer, key: str) -> Iterator[str]:
 
 
 def servers(config: Config) -> "dict[str, ServerConfig]":
-    """What the client is told. Values are references still: they are looked up when a server is started."""
+    """What the client is told. Values are references still: they are looked up when a server is
+    started.
+    """
     if not config.mcp:
         return {}
     from palyra.features.mcp.settings import ServerConfig
@@ -107,7 +140,10 @@ def servers(config: Config) -> "dict[str, ServerConfig]":
             args=given.args,
             env={key: value for key, _, value in (each.partition("=") for each in given.env)},
             url=given.url,
-            headers={key: value.strip() for key, _, value in (each.partition(":") for each in given.headers)},
+            headers={
+                key: value.strip()
+                for key, _, value in (each.partition(":") for each in given.headers)
+            },
             enabled=given.enabled,
             timeout_ms=given.timeout_ms,
             trusted=given.trusted,

@@ -1,6 +1,8 @@
-"""Which providers there are and which model is the default: what the file says, then what is found, then the demo model.
+"""Which providers there are and which model is the default: what the file says, then what is found,
+then the demo model.
 
-A section in the file wins over a finding of the same name; a default in the file is never overruled.
+A section in the file wins over a finding of the same name; a default in the file is never
+overruled.
 """
 
 from collections.abc import Mapping
@@ -17,12 +19,15 @@ _OPENAI_MODEL = "gpt-5-mini"
 _OPENAI_TOKENS = 272_000
 _ANTHROPIC_MODEL = "claude-sonnet-4-5"
 _ANTHROPIC_TOKENS = 200_000
-# Ollama cuts what is longer off without a word, so assume what it really keeps by default on a small machine.
+# Ollama cuts what is longer off without a word, so assume what it really keeps by default on a
+# small machine.
 _OLLAMA_TOKENS = 8_192
 
 
 class Detected(Struct, frozen=True, kw_only=True):
-    """A provider found on the machine. Without a model it can be used, but not chosen by itself; `advice` says how then."""
+    """A provider found on the machine. Without a model it can be used, but not chosen by itself;
+    `advice` says how then.
+    """
 
     name: str
     found: str
@@ -43,7 +48,7 @@ class Detected(Struct, frozen=True, kw_only=True):
         return f"found {self.found}: {self.choice} can be used too"
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ChosenModels(Struct, frozen=True, kw_only=True):
     """Every provider by name, and the models to use as `provider/model`."""
 
     providers: dict[str, Provider]
@@ -53,7 +58,9 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 def detect(env: Mapping[str, str], ollama_models: list[str] | None) -> list[Detected]:
-    """What the environment offers. `ollama_models` is what a local Ollama answered, None if there is none."""
+    """What the environment offers. `ollama_models` is what a local Ollama answered, None if there
+    is none.
+    """
     found: list[Detected] = []
     if env.get("OPENAI_API_KEY"):
         found.append(_openai(env.get("OPENAI_BASE_URL", "")))
@@ -64,8 +71,10 @@ def detect(env: Mapping[str, str], ollama_models: list[str] | None) -> list[Dete
     return found
 
 
-def choose(config: Config, detected: list[Detected]) -> Chosen:
-    """Put the file and the findings together, or ConfigInvalid if the file's default cannot be used."""
+def choose(config: Config, detected: list[Detected]) -> ChosenModels:
+    """Put the file and the findings together, or ConfigInvalid if the file's default cannot be
+    used.
+    """
     findings = [each for each in detected if each.name not in config.providers]
     providers = {
         "demo": Provider(kind="demo", models=("demo-1",)),
@@ -80,8 +89,8 @@ def choose(config: Config, detected: list[Detected]) -> Chosen:
         notes += [each.says(default) for each in findings]
         if default == DEMO:
             notes.append(
-                "no model provider is set up: using the built-in demo model. set OPENAI_API_KEY or ANTHROPIC_API_KEY, "
-                "start Ollama, or add a [providers.NAME] section for a real one"
+                "no model provider is set up: using the built-in demo model. set OPENAI_API_KEY or"
+                " ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section for a real one"
             )
     fallbacks: list[str] = []
     for choice in config.models.fallbacks:
@@ -89,7 +98,9 @@ def choose(config: Config, detected: list[Detected]) -> Chosen:
             fallbacks.append(_full(choice, providers, "models.fallbacks"))
         except ConfigInvalid as problem:
             notes.append(f"{problem.message}; it is left out")
-    return Chosen(providers=providers, default=default, fallbacks=tuple(fallbacks), notes=tuple(notes))
+    return ChosenModels(
+        providers=providers, default=default, fallbacks=tuple(fallbacks), notes=tuple(notes)
+    )
 
 
 def _first(config: Config, findings: list[Detected]) -> str:
@@ -111,11 +122,14 @@ def _full(choice: str, providers: Mapping[str, Provider], key: str) -> str:
         }.get(name, "add it")
         close = checks.nearest(name, list(providers))
         raise ConfigInvalid(
-            f"{key} names the provider {name!r}, which is not there: {how}, or write a [providers.{name}] section",
+            f"{key} names the provider {name!r}, which is not there: {how}, or write a"
+            f" [providers.{name}] section",
             suggestion=close,
         )
     if not model and not provider.models:
-        raise ConfigInvalid(f"{key} names the provider {name!r}, which lists no models: write {name}/MODEL")
+        raise ConfigInvalid(
+            f"{key} names the provider {name!r}, which lists no models: write {name}/MODEL"
+        )
     return f"{name}/{model or provider.models[0]}"
 
 
@@ -124,9 +138,17 @@ def _openai(base_url: str) -> Detected:
         # Somebody else's endpoint: the key is theirs and so are the model names.
         provider = Provider(kind="openai-chat", base_url=base_url, api_key="env:OPENAI_API_KEY")
         advice = f"models at {base_url} can be used as openai/MODEL; name one in models.default"
-        return Detected(name="openai", found="OPENAI_API_KEY and OPENAI_BASE_URL", provider=provider, advice=advice)
+        return Detected(
+            name="openai",
+            found="OPENAI_API_KEY and OPENAI_BASE_URL",
+            provider=provider,
+            advice=advice,
+        )
     provider = Provider(
-        kind="openai-responses", api_key="env:OPENAI_API_KEY", models=(_OPENAI_MODEL,), context_tokens=_OPENAI_TOKENS
+        kind="openai-responses",
+        api_key="env:OPENAI_API_KEY",
+        models=(_OPENAI_MODEL,),
+        context_tokens=_OPENAI_TOKENS,
     )
     return Detected(name="openai", found="OPENAI_API_KEY", provider=provider, model=_OPENAI_MODEL)
 
@@ -139,11 +161,18 @@ def _anthropic(base_url: str) -> Detected:
         models=(_ANTHROPIC_MODEL,),
         context_tokens=_ANTHROPIC_TOKENS,
     )
-    return Detected(name="anthropic", found="ANTHROPIC_API_KEY", provider=provider, model=_ANTHROPIC_MODEL)
+    return Detected(
+        name="anthropic", found="ANTHROPIC_API_KEY", provider=provider, model=_ANTHROPIC_MODEL
+    )
 
 
 def _ollama(models: list[str]) -> Detected:
-    provider = Provider(kind="openai-chat", base_url=f"{OLLAMA_URL}/v1", models=tuple(models), context_tokens=_OLLAMA_TOKENS)
+    provider = Provider(
+        kind="openai-chat",
+        base_url=f"{OLLAMA_URL}/v1",
+        models=tuple(models),
+        context_tokens=_OLLAMA_TOKENS,
+    )
     return Detected(
         name="ollama",
         found="a local Ollama",

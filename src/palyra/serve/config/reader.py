@@ -1,6 +1,8 @@
-"""Reads the one TOML file and the environment into a Config, strictly: every problem is reported at once, by name and line.
+"""Reads the one TOML file and the environment into a Config, strictly: every problem is reported at
+once, by name and line.
 
-A wrong key is an error and never falls back to a default; a value that may be a secret is never repeated in a message.
+A wrong key is an error and never falls back to a default; a value that may be a secret is never
+repeated in a message.
 """
 
 import os
@@ -14,7 +16,7 @@ from msgspec import Struct
 from palyra.core.errors import ConfigInvalid, InvalidInput
 from palyra.serve.config import channels, checks, mcp, schema
 from palyra.serve.config.checks import PREFIX, SPECIAL
-from palyra.serve.config.schema import NAME, Config, Section, Setting
+from palyra.serve.config.schema import NAME, Config, Section, SettingLeaf
 
 if TYPE_CHECKING:
     from palyra.serve.config import toml_text
@@ -34,11 +36,15 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __str__(self) -> str:
         place = f"{self.where}, line {self.line}" if self.line else self.where
         subject = f"{self.key}: " if self.key and self.key != self.where else ""
-        return f"{place}: {subject}{self.message}" + (f"; did you mean {self.suggestion}?" if self.suggestion else "")
+        return f"{place}: {subject}{self.message}" + (
+            f"; did you mean {self.suggestion}?" if self.suggestion else ""
+        )
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """`sources` says of every effective value where it comes from; `notes` are for the user to read at start."""
+    """`sources` says of every effective value where it comes from; `notes` are for the user to read
+    at start.
+    """
 
     config: Config
     home: Path
@@ -68,7 +74,9 @@ def load(home: Path, env: Mapping[str, str]) -> Loaded:
     if reader.problems or config is None:
         raise invalid(reader.problems)
     sources = {".".join(path): source for path, (_, source) in reader.values.items()}
-    return Loaded(config=config, home=home, notes=tuple(checks.notes(home, config, env)), sources=sources)
+    return Loaded(
+        config=config, home=home, notes=tuple(checks.notes(home, config, env)), sources=sources
+    )
 
 
 def check(home: Path, env: Mapping[str, str]) -> tuple[Problem, ...]:
@@ -95,7 +103,9 @@ def show(loaded: Loaded) -> tuple[Shown, ...]:
 
 
 def secret(reference: str, env: Mapping[str, str]) -> str:
-    """The value behind `env:NAME` or `file:/path`; behind `vault:NAME` if whoever opened the vault put it into `env`, so named."""
+    """The value behind `env:NAME` or `file:/path`; behind `vault:NAME` if whoever opened the vault
+    put it into `env`, so named.
+    """
     scheme, _, target = reference.partition(":")
     if scheme == "vault":
         if reference not in env:
@@ -104,7 +114,9 @@ def secret(reference: str, env: Mapping[str, str]) -> str:
     if scheme == "env":
         value = env.get(target, "")
         if not value:
-            raise ConfigInvalid(f"the environment variable {target} is not set; a setting refers to it")
+            raise ConfigInvalid(
+                f"the environment variable {target} is not set; a setting refers to it"
+            )
         return value
     try:
         value = Path(target).read_text(encoding="utf-8").strip()
@@ -118,20 +130,25 @@ def secret(reference: str, env: Mapping[str, str]) -> str:
 def invalid(problems: list[Problem] | tuple[Problem, ...]) -> ConfigInvalid:
     lines = [str(problem) for problem in problems]
     message = (
-        lines[0] if len(lines) == 1 else f"{len(lines)} problems in the configuration:\n" + "\n".join(f"  {line}" for line in lines)
+        lines[0]
+        if len(lines) == 1
+        else f"{len(lines)} problems in the configuration:\n"
+        + "\n".join(f"  {line}" for line in lines)
     )
     return ConfigInvalid(message, problems=msgspec.to_builtins(list(problems)))
 
 
-def find(path: tuple[str, ...]) -> Setting | None:
+def find(path: tuple[str, ...]) -> SettingLeaf | None:
     """The setting at this path; any name will do where the user chooses it."""
     for setting in schema.settings():
-        if len(setting.path) == len(path) and all(a in (b, NAME) for a, b in zip(setting.path, path, strict=True)):
+        if len(setting.path) == len(path) and all(
+            a in (b, NAME) for a, b in zip(setting.path, path, strict=True)
+        ):
             return setting
     return None
 
 
-def from_text(setting: Setting, text: str) -> Any:
+def from_text(setting: SettingLeaf, text: str) -> Any:
     """A value written as plain text, in an environment variable or on a command line."""
     if setting.accepts == "a list of texts":
         if text.lstrip().startswith("["):
@@ -143,9 +160,6 @@ def from_text(setting: Setting, text: str) -> Any:
                 raise msgspec.ValidationError(str(error)) from error
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return msgspec.convert(text, setting.type, strict=False)
-
-
-# --- reading both sources ------------------------------------------------------------------------------------------------
 
 
 def _read(home: Path, env: Mapping[str, str]) -> "_Reader":
@@ -175,11 +189,25 @@ class _Reader:
         # The tables whose names the user chose, as (section, name).
         self._named: dict[tuple[str, str], None] = {}
 
-    def problem(self, path: tuple[str, ...], message: str, *, suggestion: str = "", variable: str = "", line: int = 0) -> None:
+    def problem(
+        self,
+        path: tuple[str, ...],
+        message: str,
+        *,
+        suggestion: str = "",
+        variable: str = "",
+        line: int = 0,
+    ) -> None:
         if not variable and not line and self._scan:
             line = self._scan.line(self._text, path) or 0
         self.problems.append(
-            Problem(key=".".join(path), message=message, where=variable or self._path, line=line or None, suggestion=suggestion)
+            Problem(
+                key=".".join(path),
+                message=message,
+                where=variable or self._path,
+                line=line or None,
+                suggestion=suggestion,
+            )
         )
 
     def file(self, text: str) -> None:
@@ -192,7 +220,9 @@ class _Reader:
             import re
 
             at = re.search(r"line (\d+)", str(error))
-            self.problem((), f"not valid TOML: {error}", line=int(at[1]) if at else text.count("\n") + 1)
+            self.problem(
+                (), f"not valid TOML: {error}", line=int(at[1]) if at else text.count("\n") + 1
+            )
             return
         self._text, self._scan = text, toml_text.scan(text)
         self._walk(Config, data, ())
@@ -202,7 +232,11 @@ class _Reader:
         for name, value in data.items():
             here, field = (*path, name), fields.get(name)
             if field is None:
-                self.problem(here, "there is no such setting", suggestion=checks.nearest_key(path, name, list(fields)))
+                self.problem(
+                    here,
+                    "there is no such setting",
+                    suggestion=checks.nearest_key(path, name, list(fields)),
+                )
             elif inner := schema.section_of(field.type) or schema.members_of(field.type):
                 if not isinstance(value, dict):
                     self.problem(here, "must be a table")
@@ -216,20 +250,31 @@ class _Reader:
     def _members(self, inner: type[Section], data: dict[str, Any], path: tuple[str, ...]) -> None:
         for name, value in data.items():
             if not isinstance(value, dict):
-                self.problem((*path, name), "must be a table" + (", with a kind" if path[0] == "providers" else ""))
+                self.problem(
+                    (*path, name),
+                    "must be a table" + (", with a kind" if path[0] == "providers" else ""),
+                )
             elif self._good_name(path[0], name):
                 self._named[path[0], name] = None
                 self._walk(inner, value, (*path, name))
 
     def _good_name(self, section: str, name: str, variable: str = "") -> bool:
-        good = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name == name.lower()
-        whose = {"budgets": "a budget's name", "routing": "a routing rule's name"}.get(section, "a provider's name")
+        good = (
+            name.isascii()
+            and name.replace("-", "").replace("_", "").isalnum()
+            and name == name.lower()
+        )
+        whose = {"budgets": "a budget's name", "routing": "a routing rule's name"}.get(
+            section, "a provider's name"
+        )
         if section == "mcp":
             good, whose = mcp.good_name(name), "an MCP server's name"
         elif section == "channels":
             good, whose = channels.good_name(name), "a channel's name"
         if not good:
-            self.problem((section, name), f"{whose} is small letters, digits and dashes", variable=variable)
+            self.problem(
+                (section, name), f"{whose} is small letters, digits and dashes", variable=variable
+            )
         return good
 
     def _leaf(self, path: tuple[str, ...], value: Any) -> None:
@@ -255,15 +300,29 @@ class _Reader:
                 path = (path[0], self._known_as(path[0], path[1]), path[2])
             setting = find(path)
             if setting is None:
-                self.problem((), "there is no such setting", suggestion=checks.nearest_variable(variable), variable=variable)
+                self.problem(
+                    (),
+                    "there is no such setting",
+                    suggestion=checks.nearest_variable(variable),
+                    variable=variable,
+                )
             elif NAME not in setting.path or self._good_name(path[0], path[1], variable):
                 self._override(setting, path, variable, env[variable])
 
     def _known_as(self, section: str, name: str) -> str:
         # A variable cannot have a dash in its name.
-        return next((known for of, known in self._named if of == section and known.replace("-", "_") == name), name)
+        return next(
+            (
+                known
+                for of, known in self._named
+                if of == section and known.replace("-", "_") == name
+            ),
+            name,
+        )
 
-    def _override(self, setting: Setting, path: tuple[str, ...], variable: str, text: str) -> None:
+    def _override(
+        self, setting: SettingLeaf, path: tuple[str, ...], variable: str, text: str
+    ) -> None:
         try:
             value = from_text(setting, text)
         except msgspec.ValidationError:
@@ -276,10 +335,19 @@ class _Reader:
             self._named[path[0], path[1]] = None
         self.values[path] = (value, variable)
 
-    def _refuse(self, setting: Setting, path: tuple[str, ...], value: Any, variable: str = "") -> None:
-        choices = [choice for choice in get_args(get_args(setting.type)[0]) if isinstance(choice, str)]
+    def _refuse(
+        self, setting: SettingLeaf, path: tuple[str, ...], value: Any, variable: str = ""
+    ) -> None:
+        choices = [
+            choice for choice in get_args(get_args(setting.type)[0]) if isinstance(choice, str)
+        ]
         suggestion = checks.nearest(value, choices) if isinstance(value, str) else ""
-        self.problem(path, f"must be {setting.accepts}", suggestion=f'"{suggestion}"' if suggestion else "", variable=variable)
+        self.problem(
+            path,
+            f"must be {setting.accepts}",
+            suggestion=f'"{suggestion}"' if suggestion else "",
+            variable=variable,
+        )
 
     def config(self) -> Config | None:
         """The Config, once everything that depends on more than one value has been looked at."""
@@ -288,18 +356,27 @@ class _Reader:
         for name in providers:
             key = ("providers", name, "kind")
             if key not in self.values and ".".join(key) not in blamed:
-                accepts = next(each.accepts for each in schema.settings() if each.path[-1] == "kind")
+                accepts = next(
+                    each.accepts for each in schema.settings() if each.path[-1] == "kind"
+                )
                 self.problem(key, f"is missing; set it to {accepts}")
         for section, name in self._named:
             if section == "mcp" and not any(path[:2] == (section, name) for path in self.values):
                 self.problem((section, name), "needs a command, or a url")
         if any(("providers", name, "kind") not in self.values for name in providers):
             return None
-        config = msgspec.convert(schema.tree({path: value for path, (value, _) in self.values.items()}), Config)
+        config = msgspec.convert(
+            schema.tree({path: value for path, (value, _) in self.values.items()}), Config
+        )
         for path, message, suggestion in checks.contradictions(config):
             if ".".join(path) not in blamed:
                 source = self.values.get(path, ("", ""))[1]
-                self.problem(path, message, suggestion=suggestion, variable=source if source.startswith(PREFIX) else "")
+                self.problem(
+                    path,
+                    message,
+                    suggestion=suggestion,
+                    variable=source if source.startswith(PREFIX) else "",
+                )
         return config
 
 
@@ -315,12 +392,18 @@ def _leaves(section: Section, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield here, value
 
 
-def parse_key(key: str) -> tuple[tuple[str, ...], Setting]:
+def parse_key(key: str) -> tuple[tuple[str, ...], SettingLeaf]:
     """A dotted key as a user writes it, and the setting it names."""
     path = tuple(key.split("."))
     setting = find(path)
     if setting is None or "" in path:
-        known = [".".join(each.path).replace(NAME, path[1] if len(path) > 2 else NAME) for each in schema.settings()]
+        known = [
+            ".".join(each.path).replace(NAME, path[1] if len(path) > 2 else NAME)
+            for each in schema.settings()
+        ]
         close = checks.nearest(key, known)
-        raise InvalidInput(f"there is no setting {key!r}" + (f"; did you mean {close}?" if close else ""), suggestion=close)
+        raise InvalidInput(
+            f"there is no setting {key!r}" + (f"; did you mean {close}?" if close else ""),
+            suggestion=close,
+        )
     return path, setting

@@ -1,7 +1,8 @@
-"""Changes one value in a TOML text and leaves every other byte alone: comments, order and spelling belong to their author.
+"""Changes one value in a TOML text and leaves every other byte alone: comments, order and spelling
+belong to their author.
 
-The result is parsed and compared with what was asked for before it is given back, so a text this editor does not understand
-is refused, never damaged.
+The result is parsed and compared with what was asked for before it is given back, so a text this
+editor does not understand is refused, never damaged.
 """
 
 import re
@@ -30,7 +31,9 @@ class Header(Struct, frozen=True):
 
 
 class Assignment(Struct, frozen=True):
-    """`start` and `end` are those of the value; `within` is the table the key was written in, `inline` whether in braces."""
+    """`start` and `end` are those of the value; `within` is the table the key was written in,
+    `inline` whether in braces.
+    """
 
     path: Path
     within: Path
@@ -44,9 +47,13 @@ class Scan(Struct):
     assignments: list[Assignment]
 
     def line(self, text: str, path: Path) -> int | None:
-        """The line on which this key, or the nearest table around it that is written down, stands."""
+        """The line on which this key, or the nearest table around it that is written down,
+        stands.
+        """
         for length in range(len(path), 0, -1):
-            places = [each.start for each in self.assignments if each.path[:length] == path[:length]]
+            places = [
+                each.start for each in self.assignments if each.path[:length] == path[:length]
+            ]
             places += [each.start for each in self.headers if each.path[:length] == path[:length]]
             if places:
                 return text.count("\n", 0, min(places)) + 1
@@ -71,7 +78,8 @@ def scan(text: str) -> Scan:
             start, double = at, text.startswith("[[", at)
             within, at = _key(text, at + (2 if double else 1))
             if double:
-                # No setting of ours lives in an array of tables: a path nobody asks for keeps them apart.
+                # No setting of ours lives in an array of tables: a path nobody asks for keeps them
+                # apart.
                 within = (*within, f"\0{start}")
             at = _skip(_BLANK, text, at) + (2 if double else 1)
             found.headers.append(Header(within, start, at))
@@ -85,19 +93,25 @@ def assign(text: str, path: Path, value: Any) -> str:
     wanted = _with(before, path, value)
     after = _edit(text, path, literal(value))
     if parse(after) != wanted:
-        raise InvalidInput(f"{'.'.join(path)} cannot be set without rewriting the file; change it by hand")
+        raise InvalidInput(
+            f"{'.'.join(path)} cannot be set without rewriting the file; change it by hand"
+        )
     return after
 
 
 def remove(text: str, path: Path) -> str | None:
-    """The text without `path`, and nothing else different; None if it does not say `path`. An emptied table may stay."""
+    """The text without `path`, and nothing else different; None if it does not say `path`. An
+    emptied table may stay.
+    """
     before = parse(text)
     found = next((each for each in scan(text).assignments if each.path == path), None)
     if found is None:
         return None
     after = _cut_entry(text, found) if found.inline else _cut_line(text, found)
     if _pruned(parse(after)) != _pruned(_without(before, path)):
-        raise InvalidInput(f"{'.'.join(path)} cannot be removed without rewriting the file; change it by hand")
+        raise InvalidInput(
+            f"{'.'.join(path)} cannot be removed without rewriting the file; change it by hand"
+        )
     return after
 
 
@@ -107,15 +121,21 @@ def remove_table(text: str, table: Path) -> str | None:
     size = len(table)
     after, there = text, False
     # From the end, so that what is still to be cut stays where it was found.
-    while found := next((each for each in reversed(scan(after).assignments) if each.path[:size] == table), None):
+    while found := next(
+        (each for each in reversed(scan(after).assignments) if each.path[:size] == table), None
+    ):
         after, there = (_cut_entry if found.inline else _cut_line)(after, found), True
-    while header := next((each for each in reversed(scan(after).headers) if each.path[:size] == table), None):
+    while header := next(
+        (each for each in reversed(scan(after).headers) if each.path[:size] == table), None
+    ):
         end = after.find("\n", header.end)
         after, there = after[: header.start] + (after[end + 1 :] if end >= 0 else ""), True
     if not there:
         return None
     if _pruned(parse(after)) != _pruned(_without(before, table)):
-        raise InvalidInput(f"{'.'.join(table)} cannot be removed without rewriting the file; change it by hand")
+        raise InvalidInput(
+            f"{'.'.join(table)} cannot be removed without rewriting the file; change it by hand"
+        )
     return after
 
 
@@ -139,15 +159,22 @@ def _edit(text: str, path: Path, value: str) -> str:
     for each in found.assignments:
         if each.path == path:
             return text[: each.start] + value + text[each.end :]
-    braces = [each for each in found.assignments if path[: len(each.path)] == each.path and text[each.start] == "{"]
+    braces = [
+        each
+        for each in found.assignments
+        if path[: len(each.path)] == each.path and text[each.start] == "{"
+    ]
     if braces:
         return _into_braces(text, max(braces, key=lambda each: len(each.path)), path, value)
     parent = path[:-1]
-    siblings = [each for each in found.assignments if not each.inline and each.path[: len(parent)] == parent]
+    siblings = [
+        each for each in found.assignments if not each.inline and each.path[: len(parent)] == parent
+    ]
     beside = [each for each in siblings if len(each.within) <= len(parent)]
     header = next((each for each in found.headers if each.path == parent), None)
     if beside:
-        # Next to its siblings, in the table they are written in: a table made of dotted keys may not get a header as well.
+        # Next to its siblings, in the table they are written in: a table made of dotted keys may
+        # not get a header as well.
         last = max(beside, key=lambda each: each.start)
         return _add_line(text, last.end, _dotted(path[len(last.within) :]), value)
     if header is not None:
@@ -156,13 +183,20 @@ def _edit(text: str, path: Path, value: str) -> str:
     if not parent:
         return f"{_dotted(path)} = {value}{newline}{text}"
     gap = "" if not text or text.endswith("\n") else newline
-    return f"{text}{gap}{newline if text else ''}[{_dotted(parent)}]{newline}{_dotted(path[-1:])} = {value}{newline}"
+    return (
+        f"{text}{gap}{newline if text else ''}[{_dotted(parent)}]{newline}{_dotted(path[-1:])} ="
+        f" {value}{newline}"
+    )
 
 
 def _into_braces(text: str, table: Assignment, path: Path, value: str) -> str:
     inside = text[table.start + 1 : table.end - 1].strip()
     entry = f"{_dotted(path[len(table.path) :])} = {value}"
-    return text[: table.start] + (f"{{{inside}, {entry}}}" if inside else f"{{{entry}}}") + text[table.end :]
+    return (
+        text[: table.start]
+        + (f"{{{inside}, {entry}}}" if inside else f"{{{entry}}}")
+        + text[table.end :]
+    )
 
 
 def _add_line(text: str, after: int, key: str, value: str) -> str:
@@ -226,17 +260,18 @@ def _without(data: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def _pruned(data: dict[str, Any]) -> dict[str, Any]:
     """Without tables that hold nothing: a header that lost its last key says the same as none."""
-    kept = {name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()}
+    kept = {
+        name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()
+    }
     return {name: value for name, value in kept.items() if value != {}}
-
-
-# --- reading -----------------------------------------------------------------------------------------------------------
 
 
 def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
     if match is None:
-        raise InvalidInput(f"the file cannot be edited: line {text.count(chr(10), 0, at) + 1} is not understood")
+        raise InvalidInput(
+            f"the file cannot be edited: line {text.count(chr(10), 0, at) + 1} is not understood"
+        )
     return match.end()
 
 

@@ -1,7 +1,8 @@
-"""`palyra doctor --crash`: kill a daemon again and again while it works, and hold what is left against what it promised.
+"""`palyra doctor --crash`: kill a daemon again and again while it works, and hold what is left
+against what it promised.
 
-Nothing that was acknowledged is lost, nothing happens twice, every run comes to its end, no process is left behind and the journal
-verifies. The kills are spread evenly over the course of a run.
+Nothing that was acknowledged is lost, nothing happens twice, every run comes to its end, no process
+is left behind and the journal verifies. The kills are spread evenly over the course of a run.
 """
 
 import time
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from palyra.core.events import ToolFinished, ToolProposed
 from palyra.features.health import orphan_processes
-from palyra.features.health.doctor import Check
-from palyra.serve.trials.daemon import Ground, Script, call, ground
+from palyra.features.health.doctor import DoctorCheck
+from palyra.serve.trials.daemon import Script, TrialDaemon, call, ground
 from palyra.store import sqlite_files
 
 _FIX = "this must never happen: keep what follows and report it"
@@ -31,7 +32,9 @@ def _script(runs: int) -> Script:
     return {f"run {number}": turns(number) for number in range(runs)}
 
 
-def trial(home: Path, env: Mapping[str, str], kills: int, progress: Callable[[int], None]) -> Iterator[Check]:
+def trial(
+    home: Path, env: Mapping[str, str], kills: int, progress: Callable[[int], None]
+) -> Iterator[DoctorCheck]:
     with ground(home, env) as here:
         here.play(_script(kills + 1))
         here.start()
@@ -58,26 +61,43 @@ def trial(home: Path, env: Mapping[str, str], kills: int, progress: Callable[[in
             problems.append(f"the journal does not verify: {report.bad}")
     times = f"killed {kills} times"
     if problems:
-        yield Check(id="crash", title="crash", state="fail", detail=f"{times}: {'; '.join(problems)}", fix=_FIX)
+        yield DoctorCheck(
+            id="crash",
+            title="crash",
+            state="fail",
+            detail=f"{times}: {'; '.join(problems)}",
+            fix=_FIX,
+        )
         return
-    detail = f"{times}, and each run came to its end: nothing lost, nothing done twice, {report.entries} entries verify"
-    yield Check(id="crash", title="crash", state="ok", detail=detail)
+    detail = (
+        f"{times}, and each run came to its end: nothing lost, nothing done twice, {report.entries}"
+        " entries verify"
+    )
+    yield DoctorCheck(id="crash", title="crash", state="ok", detail=detail)
     if denied:
         detail = f"policy denied {', '.join(sorted(denied))}: that was not tried"
-        yield Check(id="crash:denied", title="crash", state="warn", detail=detail)
+        yield DoctorCheck(id="crash:denied", title="crash", state="warn", detail=detail)
 
 
-def _account(here: Ground, ended: list[tuple[str, str]]) -> tuple[list[str], set[str]]:
+def _account(here: TrialDaemon, ended: list[tuple[str, str]]) -> tuple[list[str], set[str]]:
     """What is not as it was promised, and which tools were not let."""
     problems: list[str] = []
     denied: set[str] = set()
     lines = {name: Counter(_lines(here.work / name)) for name in ("once.txt", "reversible.txt")}
     for name, found in lines.items():
-        problems += [f"{name} has the line {line} {times} times" for line, times in found.items() if times > 1]
+        problems += [
+            f"{name} has the line {line} {times} times"
+            for line, times in found.items()
+            if times > 1
+        ]
     for number, (session_id, run_id) in enumerate(ended):
         told = here.told(session_id)
         tools = {event.call_id: event.tool for event in told if isinstance(event, ToolProposed)}
-        results = {tools.get(event.call_id, ""): event.outcome for event in told if isinstance(event, ToolFinished)}
+        results = {
+            tools.get(event.call_id, ""): event.outcome
+            for event in told
+            if isinstance(event, ToolFinished)
+        }
         denied |= {tool for tool, outcome in results.items() if outcome == "denied"}
         run = here.finish(run_id)
         if run.state != "done":
@@ -86,7 +106,9 @@ def _account(here: Ground, ended: list[tuple[str, str]]) -> tuple[list[str], set
             if results.get(tool) == "ok" and not lines[name][str(number)]:
                 problems.append(f"{name} lacks the line of run {number}, which the tape tells of")
         written = here.work / f"written-{number}.txt"
-        if results.get("fs.write") == "ok" and (not written.exists() or written.read_text() != f"run {number}\n"):
+        if results.get("fs.write") == "ok" and (
+            not written.exists() or written.read_text() != f"run {number}\n"
+        ):
             problems.append(f"{written.name} is not what the tape tells")
     return problems, denied
 

@@ -1,7 +1,8 @@
-"""A daemon to try things on: with the policies and settings of this home, with nobody's data, and with a model that plays a script.
+"""A daemon to try things on: with the policies and settings of this home, with nobody's data, and
+with a model that plays a script.
 
-The rule: what is real stays out of it. It has a home, a workspace and a port of its own, no channel, no key and no model that costs
-anything; and all of it is gone afterwards.
+The rule: what is real stays out of it. It has a home, a workspace and a port of its own, no
+channel, no key and no model that costs anything; and all of it is gone afterwards.
 """
 
 import os
@@ -62,19 +63,21 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"calls": [{"name": tool, "arguments": arguments}]}
 
 
-class Ground:
+class TrialDaemon:
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder = folder
         self.home, self.work, self.outside = folder / "home", folder / "work", folder / "outside"
-        self._env = {name: value for name, value in env.items() if not name.startswith("PALYRA_") and "API_KEY" not in name}
+        self._env = {
+            name: value
+            for name, value in env.items()
+            if not name.startswith("PALYRA_") and "API_KEY" not in name
+        }
         self._process: subprocess.Popen[bytes] | None = None
         self.api = Api(lambda: discovery.discover(self.home, {}))
 
     def play(self, script: Script) -> None:
         """What its model says and does, by what sets it off; before it is started."""
         (self.home / _SCRIPT).write_bytes(msgspec.json.encode(script))
-
-    # --- its life -----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self._process = daemon_process.start(self.home, 0, lifeline=True, env=self._env)
@@ -104,21 +107,24 @@ class Ground:
             self._process.stdin.close()
         self._process = None
 
-    # --- runs ---------------------------------------------------------------------------------------------------------
-
     def begin(self, text: str) -> client.Submitted:
         session = client.resolve(self.api, workspace=str(self.work))
         return client.submit(self.api, session.session_id, text)
 
     def finish(self, run_id: str) -> RunRow:
-        """The run at its end. Whatever it asks is allowed; what may have happened is not done again."""
+        """The run at its end. Whatever it asks is allowed; what may have happened is not done
+        again.
+        """
         deadline = time.monotonic() + _LONGEST_S
         while time.monotonic() < deadline:
             run = client.run(self.api, run_id)
             if run.state in client.TERMINAL:
                 return run
             for approval in client.approvals(self.api) if run.state == "waiting" else ():
-                self._answer(approval.approval_id, "skip" if approval.request.about == "in_doubt" else "allow")
+                self._answer(
+                    approval.approval_id,
+                    "skip" if approval.request.about == "in_doubt" else "allow",
+                )
             time.sleep(_POLL_S)
         raise Unavailable(f"run {run_id} did not come to an end within {_LONGEST_S:.0f} s")
 
@@ -134,15 +140,19 @@ class Ground:
 
 
 @contextmanager
-def ground(real: Path, env: Mapping[str, str]) -> Iterator[Ground]:
-    """A daemon's place, not started yet. It lies in the real home, which is on a disk of its owner's and nobody else's to see."""
+def ground(real: Path, env: Mapping[str, str]) -> Iterator[TrialDaemon]:
+    """A daemon's place, not started yet. It lies in the real home, which is on a disk of its
+    owner's and nobody else's to see.
+    """
     loaded = config.load(real, env)
     folder = real / "trials" / secrets.token_hex(6)
-    made = Ground(folder, env)
+    made = TrialDaemon(folder, env)
     try:
         for each in (made.home, made.work, made.outside):
             each.mkdir(parents=True, mode=0o700)
-        policies = Path(loaded.config.policy.folder) if loaded.config.policy.folder else real / "policies"
+        policies = (
+            Path(loaded.config.policy.folder) if loaded.config.policy.folder else real / "policies"
+        )
         if policies.is_dir():
             shutil.copytree(policies, made.home / "policies", symlinks=True)
         text = ""
@@ -150,7 +160,10 @@ def ground(real: Path, env: Mapping[str, str]) -> Iterator[Ground]:
             path = tuple(shown.key.split("."))
             if path[0] in _KEPT and shown.source != "default" and path != ("policy", "folder"):
                 text = toml_text.assign(text, path, shown.value)
-        rest = _REST.format(script=toml_text.literal(str(made.home / _SCRIPT)), work=toml_text.literal(str(made.work)))
+        rest = _REST.format(
+            script=toml_text.literal(str(made.home / _SCRIPT)),
+            work=toml_text.literal(str(made.work)),
+        )
         (made.home / config.FILE).write_text(text + rest)
         yield made
     finally:

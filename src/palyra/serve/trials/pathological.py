@@ -1,7 +1,9 @@
-"""Texts made to cost much: each is read by the part it aims at, and compared with plain text of the same length.
+"""Texts made to cost much: each is read by the part it aims at, and compared with plain text of the
+same length.
 
-Costs are processor time of this thread, the least of several tries, so that a busy machine does not change the verdict. No text
-may cost more than twenty times what plain text costs, and one of twice the length not much more than twice as much.
+Costs are processor time of this thread, the least of several tries, so that a busy machine does not
+change the verdict. No text may cost more than twenty times what plain text costs, and one of twice
+the length not much more than twice as much.
 """
 
 import base64
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from palyra.core.redaction import Redactor
-from palyra.features.health.doctor import Check
+from palyra.features.health.doctor import DoctorCheck
 from palyra.serve.trials.pathological_parts import LINES, PARAGRAPH, PIECES, READERS
 
 MOST_RATIO = 20.0
@@ -22,8 +24,9 @@ _TRIES = 3
 _CHEAP = 5.0
 _LEAST_S, _NOTEWORTHY_S = 1e-4, 4e-3  # shorter times are noise
 _PLAIN = (
-    "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see how far it goes. Then we go on: see chapter 4 for the "
-    "details on what comes next, or https://host.example/docs/guide.html; run `make check` in src/tools first.\n"
+    "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see how far it goes. Then"
+    " we go on: see chapter 4 for the details on what comes next, or"
+    " https://host.example/docs/guide.html; run `make check` in src/tools first.\n"
 )
 
 
@@ -47,7 +50,10 @@ class Verdict(NamedTuple):
 
 
 def _repeated(piece: str, head: str = "", tail: str = "") -> Callable[[int], str]:
-    return lambda size: (head + piece * (1 + (size - len(head) - len(tail)) // len(piece)))[: size - len(tail)] + tail
+    return lambda size: (
+        (head + piece * (1 + (size - len(head) - len(tail)) // len(piece)))[: size - len(tail)]
+        + tail
+    )
 
 
 def plain(size: int) -> str:
@@ -116,11 +122,21 @@ def _lines_of_base64(size: int) -> str:
 CASES = (
     *(Case("redaction", what, _repeated(piece)) for what, piece in _REDACTION.items()),
     Case("redaction", "one letter", _repeated("a")),
-    Case("redaction", "blanks behind a fence", _repeated(" ", "-----BEGIN PRIVATE KEY-----\n", "x")),
+    Case(
+        "redaction", "blanks behind a fence", _repeated(" ", "-----BEGIN PRIVATE KEY-----\n", "x")
+    ),
     Case("redaction", "base64 in base64", _base64_in_base64),
     Case("redaction", "lines of base64", _lines_of_base64),
-    *(Case("stream", what, _repeated(piece)) for what, piece in _REDACTION.items() if len(piece) < 10),
-    *(Case(part, what, _repeated(piece)) for part, pieces in PIECES.items() for what, piece in pieces.items()),
+    *(
+        Case("stream", what, _repeated(piece))
+        for what, piece in _REDACTION.items()
+        if len(piece) < 10
+    ),
+    *(
+        Case(part, what, _repeated(piece))
+        for part, pieces in PIECES.items()
+        for what, piece in pieces.items()
+    ),
 )
 
 
@@ -139,7 +155,9 @@ PARTS: dict[str, Callable[[str], object]] = {
 
 
 def seconds(work: Callable[[str], object], *texts: str) -> list[float]:
-    """The least processor time of several tries for each text, in turn: what slows the machine down then slows all of them."""
+    """The least processor time of several tries for each text, in turn: what slows the machine down
+    then slows all of them.
+    """
     best = [float("inf")] * len(texts)
     for _ in range(_TRIES):
         for at, text in enumerate(texts):
@@ -159,12 +177,14 @@ def _usual(part: str, size: int) -> str:
 def judge(case: Case, size: int = SIZE) -> Verdict:
     work = PARTS[case.part]
     work(plain(64))  # what is made once is not counted
-    half, whole, usual = seconds(work, case.text(size // 2), case.text(size), _usual(case.part, size))
+    half, whole, usual = seconds(
+        work, case.text(size // 2), case.text(size), _usual(case.part, size)
+    )
     growth = whole / half if whole > _NOTEWORTHY_S else 1.0
     return Verdict(case, whole / max(usual, _LEAST_S), growth)
 
 
-def trial() -> Iterator[Check]:
+def trial() -> Iterator[DoctorCheck]:
     """Whether every text is read in time on this machine."""
     slow, worst = [], 0.0
     for case in CASES:
@@ -175,7 +195,15 @@ def trial() -> Iterator[Check]:
             slow.append(f"{case.what} ({case.part})")
     if slow:
         fix = "report it with this list: one such text could hold the daemon up"
-        yield Check(id="attack:texts", title="attack: texts", state="fail", detail=f"too slow: {', '.join(slow)}", fix=fix)
+        yield DoctorCheck(
+            id="attack:texts",
+            title="attack: texts",
+            state="fail",
+            detail=f"too slow: {', '.join(slow)}",
+            fix=fix,
+        )
         return
-    detail = f"{len(CASES)} costly texts were read, at most {worst:.0f} times as slowly as plain text"
-    yield Check(id="attack:texts", title="attack: texts", state="ok", detail=detail)
+    detail = (
+        f"{len(CASES)} costly texts were read, at most {worst:.0f} times as slowly as plain text"
+    )
+    yield DoctorCheck(id="attack:texts", title="attack: texts", state="ok", detail=detail)

@@ -1,4 +1,6 @@
-"""What else reads texts that others wrote, one reader each: Markdown, splitting, diffs, pages, documents, policies, search."""
+"""What else reads texts that others wrote, one reader each: Markdown, splitting, diffs, pages,
+documents, policies, search.
+"""
 
 import io
 import random
@@ -14,7 +16,7 @@ from palyra.core.labels import Label
 from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Question
 from palyra.features.channels.matrix import contents
-from palyra.features.channels.message_splitter import Limit, split
+from palyra.features.channels.message_splitter import LengthLimit, split
 from palyra.features.channels.slack import mrkdwn
 from palyra.features.channels.telegram import formatting
 from palyra.features.schedules import cron
@@ -24,14 +26,16 @@ from palyra.policy.store import load
 from palyra.tools import office, previews
 from palyra.tools.files import diffs, hunks
 from palyra.tools.files import search as files_search
-from palyra.tools.files.content import Change, Content
+from palyra.tools.files.content import Content, ContentChange
 from palyra.tools.net.urls import parse
-from palyra.tools.paths import Place
+from palyra.tools.paths import WorkspacePath
 from palyra.tools.web import page_text
 
 _URL = parse("https://host.example/a/b")
 _WORDS = "xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
-_SHELL = ToolSpec(name="shell.run", description="", parameters={}, effect="once", capabilities=("process",))
+_SHELL = ToolSpec(
+    name="shell.run", description="", parameters={}, effect="once", capabilities=("process",)
+)
 
 
 def _refusing(read: Callable[[str], object]) -> Callable[[str], object]:
@@ -62,21 +66,31 @@ def _patch(text: str) -> None:
 def _fit(text: str) -> None:
     """A hunk of half the lines with another last one, which fits nowhere."""
     lines = text.split("\n")
-    hunk = diffs.Hunk(number=1, start=None, ops=[("-", line) for line in [*lines[: len(lines) // 2], "another"]])
-    hunks.apply_hunks(hunks.Text.of(text), [hunk], "x")
+    hunk = diffs.Hunk(
+        number=1, start=None, ops=[("-", line) for line in [*lines[: len(lines) // 2], "another"]]
+    )
+    hunks.apply_hunks(hunks.FileLines.of(text), [hunk], "x")
 
 
 def _preview(text: str) -> None:
     lines = text.split("\n")
     random.Random(1).shuffle(lines)
     changed = "\n".join(lines)
-    previews.of_changes([Change(Place("/w", "a.txt"), Content(text.encode(), 0o644), changed.encode())])
+    previews.of_changes(
+        [
+            ContentChange(
+                WorkspacePath("/w", "a.txt"), Content(text.encode(), 0o644), changed.encode()
+            )
+        ]
+    )
 
 
 def _document(text: str) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("word/document.xml", f"<w:document {_WORDS}><w:body>{text}</w:body></w:document>")
+        archive.writestr(
+            "word/document.xml", f"<w:document {_WORDS}><w:body>{text}</w:body></w:document>"
+        )
     office.text_of(made.getvalue())
 
 
@@ -105,7 +119,14 @@ def _schedule(text: str) -> None:
     cron.next_after(cron.parse(text), 1_700_000_000_000, ZoneInfo("UTC"))
 
 
-PATTERNS = ("(a*)*b", "(x+x+)+y", "(.*)(.*)(.*)=(.*)", "(?:a|aa)+$", r"\w+\s*=\s*\w+;", "a.{0,200}b")
+PATTERNS = (
+    "(a*)*b",
+    "(x+x+)+y",
+    "(.*)(.*)(.*)=(.*)",
+    "(?:a|aa)+$",
+    r"\w+\s*=\s*\w+;",
+    "a.{0,200}b",
+)
 
 
 def _search(text: str) -> None:
@@ -121,7 +142,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "telegram": formatting.marked,
     "slack": mrkdwn.written,
     "matrix": lambda text: contents.replacement("x", text),
-    "splitting": lambda text: split(text, Limit(4096)),
+    "splitting": lambda text: split(text, LengthLimit(4096)),
     "patch": _patch,
     "fitting": _fit,
     "preview": _preview,
@@ -134,7 +155,9 @@ _READERS: dict[str, Callable[[str], object]] = {
 READERS = {name: _refusing(read) for name, read in _READERS.items()}
 
 # What is read line by line is compared with a list of words, one a line.
-PARAGRAPH = "<w:p><w:r><w:t>some words of a document</w:t></w:r></w:p>"  # what a document is compared with
+PARAGRAPH = (  # what a document is compared with
+    "<w:p><w:r><w:t>some words of a document</w:t></w:r></w:p>"
+)
 LINES = frozenset({"splitting", "patch", "fitting", "preview"})
 
 _MARKS = {
@@ -193,9 +216,22 @@ _PARTS_OF_DOCUMENTS = {
     "tables": "<w:tbl><w:tr><w:tc/></w:tr></w:tbl>",
     "entities": "<w:t>&amp;&lt;</w:t>",
 }
-_COMMANDS = {"one letter": "a", "stars": "*", "operators": "&&", "quotes": "'", "paths": "../", "blanks": " a"}
+_COMMANDS = {
+    "one letter": "a",
+    "stars": "*",
+    "operators": "&&",
+    "quotes": "'",
+    "paths": "../",
+    "blanks": " a",
+}
 _SCHEDULES = {"lists": "1,", "steps": "*/1,", "fields": "* ", "ranges": "1-5,"}
-_SEARCHED = {"one letter": "a", "another letter": "x", "assignments": "a = b", "lines": "a\n", "equals signs": "="}
+_SEARCHED = {
+    "one letter": "a",
+    "another letter": "x",
+    "assignments": "a = b",
+    "lines": "a\n",
+    "equals signs": "=",
+}
 PIECES: dict[str, dict[str, str]] = {
     **dict.fromkeys(("terminal", "telegram", "slack", "matrix", "splitting"), _MARKS),
     **dict.fromkeys(("patch", "fitting", "preview"), _DIFFS),

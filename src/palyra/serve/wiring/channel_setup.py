@@ -1,4 +1,6 @@
-"""Adding and removing channels from within: their settings in the config file, their secrets in the vault and nowhere else."""
+"""Adding and removing channels from within: their settings in the config file, their secrets in the
+vault and nowhere else.
+"""
 
 from collections.abc import Mapping
 
@@ -6,7 +8,7 @@ from palyra.core.errors import Conflict, InvalidInput
 from palyra.features.channels import connectors
 from palyra.features.setup.model import NewChannel
 from palyra.features.vault.rules import NewSecret
-from palyra.serve.config.schema import Channel
+from palyra.serve.config.schema import ChannelSection
 
 _IN_VAULT = "vault:"
 # These look into the machine; a page of a browser does not get to say where.
@@ -15,31 +17,52 @@ _ELSEWHERE = ("env:", "file:")
 _PLACES = ("api", "homeserver", "imap", "smtp", "ca")
 
 
-def settings(new: NewChannel, before: Channel | None) -> tuple[dict[str, str], list[NewSecret]]:
-    """What is written into the file, and what goes into the vault beside it. InvalidInput if something is missing or unknown."""
+def settings(
+    new: NewChannel, before: ChannelSection | None
+) -> tuple[dict[str, str], list[NewSecret]]:
+    """What is written into the file, and what goes into the vault beside it. InvalidInput if
+    something is missing or unknown.
+    """
     kind = connectors.find(new.kind)
     if before is not None and before.kind != new.kind:
-        raise Conflict(f"the channel {new.name} is of kind {before.kind}: remove it first, or take another name")
-    kept = dict(each.split("=", 1) for each in before.settings if "=" in each) if before is not None else {}
+        raise Conflict(
+            f"the channel {new.name} is of kind {before.kind}: remove it first, or take another"
+            " name"
+        )
+    kept = (
+        dict(each.split("=", 1) for each in before.settings if "=" in each)
+        if before is not None
+        else {}
+    )
     known = {each.name: each for each in kind.settings}
     if unknown := sorted(set(new.settings) - set(known)):
-        raise InvalidInput(f"a channel of kind {kind.name} has no setting {unknown[0]}: it has {', '.join(known)}")
+        raise InvalidInput(
+            f"a channel of kind {kind.name} has no setting {unknown[0]}: it has {', '.join(known)}"
+        )
     places = [each for each in _PLACES if each in known]
     moved = [
         each
         for each in places
-        if (new.settings.get(each, "").strip() or known[each].default) != (kept.get(each) or known[each].default)
+        if (new.settings.get(each, "").strip() or known[each].default)
+        != (kept.get(each) or known[each].default)
     ]
     written, secrets = {}, []
     for name, each in known.items():
         value = new.settings.get(name, "").strip()
         if each.secret and value and not value.startswith(_IN_VAULT):
             if value.startswith(_ELSEWHERE):
-                raise InvalidInput(f"{name}: give the value itself, or vault:NAME; env: and file: only with `palyra channels add`")
-            secrets.append(NewSecret(name=_secret(new.name, name), value=value, tools=(f"channel:{new.name}",)))
+                raise InvalidInput(
+                    f"{name}: give the value itself, or vault:NAME; env: and file: only with"
+                    " `palyra channels add`"
+                )
+            secrets.append(
+                NewSecret(name=_secret(new.name, name), value=value, tools=(f"channel:{new.name}",))
+            )
             value = f"{_IN_VAULT}{_secret(new.name, name)}"
         if each.secret and not value and name in kept and moved:
-            raise InvalidInput(f"{moved[0]} is another than {name} was given for: enter {name} too", setting=name)
+            raise InvalidInput(
+                f"{moved[0]} is another than {name} was given for: enter {name} too", setting=name
+            )
         value = value or (kept.get(name, "") if each.secret else "")
         if each.required and not value:
             raise InvalidInput(f"{name} is missing: {each.words}", setting=name)

@@ -1,12 +1,14 @@
-"""The channels: what hears, what answers and what keeps the connections, put together when somebody wants something of them."""
+"""The channels: what hears, what answers and what keeps the connections, put together when somebody
+wants something of them.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from palyra.agent.approvals import Answers
-from palyra.agent.authorize import Judging
-from palyra.agent.broadcast import Hub
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.authorize import Authorizer
+from palyra.agent.broadcast import Broadcast
 from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Sessions
 from palyra.core.ids import OWNER
@@ -17,7 +19,7 @@ from palyra.features.references.attachments import Attachments
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
 from palyra.serve import config
-from palyra.serve.wiring.foundation import Ground
+from palyra.serve.wiring.foundation import Foundation
 from palyra.tools.catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -25,45 +27,58 @@ if TYPE_CHECKING:
 
 
 def channels(
-    ground: Ground,
+    ground: Foundation,
     env: Mapping[str, str],
     *,
     gateway: Gateway,
     sessions: Sessions,
-    answers: Answers,
-    judging: Judging,
+    answers: ApprovalService,
+    judging: Authorizer,
     policy: PolicyStore,
     catalogue: Catalogue,
     memory: Memory,
     models: Models,
     notices: Notices,
-    hub: Hub,
+    hub: Broadcast,
 ) -> LateChannels:
     """The channels of this daemon. Who has none does not pay for what they are made of."""
 
     def made() -> "Channels":
-        return _made(ground, env, gateway, sessions, answers, judging, policy, catalogue, memory, models, notices, hub)
+        return _made(
+            ground,
+            env,
+            gateway,
+            sessions,
+            answers,
+            judging,
+            policy,
+            catalogue,
+            memory,
+            models,
+            notices,
+            hub,
+        )
 
     return LateChannels(made)
 
 
 def _made(
-    ground: Ground,
+    ground: Foundation,
     env: Mapping[str, str],
     gateway: Gateway,
     sessions: Sessions,
-    answers: Answers,
-    judging: Judging,
+    answers: ApprovalService,
+    judging: Authorizer,
     policy: PolicyStore,
     catalogue: Catalogue,
     memory: Memory,
     models: Models,
     notices: Notices,
-    hub: Hub,
+    hub: Broadcast,
 ) -> "Channels":
     from palyra.features.channels import tools as message_tools
     from palyra.features.channels.agent_messages import Sending
-    from palyra.features.channels.approval_prompts import Asking
+    from palyra.features.channels.approval_prompts import ApprovalPrompts
     from palyra.features.channels.commands import Commands
     from palyra.features.channels.connections import Connections
     from palyra.features.channels.debounce import Holding
@@ -83,18 +98,24 @@ def _made(
             value = ""
             for host in servers or (None,):
                 tool = f"channel:{channel}"
-                value = await ground.vault.resolve(reference, principal=OWNER, session="", tool=tool, host=host)
+                value = await ground.vault.resolve(
+                    reference, principal=OWNER, session="", tool=tool, host=host
+                )
             return value
-        return config.secret(reference, env) if reference.startswith(("env:", "file:")) else reference
+        return (
+            config.secret(reference, env) if reference.startswith(("env:", "file:")) else reference
+        )
 
     book = Book()
     posting = Posting(book, clock, lambda name: connections.connector(name))
     desk = PairingDesk(db, clock, book, posting, notices)
     attachments = Attachments(db, redactor)
     submitting = Submitting(db, clock, book, posting, gateway, sessions, attachments)
-    asking = Asking(db, clock, book, posting, answers, notices)
+    asking = ApprovalPrompts(db, clock, book, posting, answers, notices)
     holding = Holding(db, clock, book, submitting)
-    commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
+    commands = Commands(
+        db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting
+    )
     intake = Intake(db, clock, redactor, book, posting, desk, holding, commands)
     connections = Connections(db, clock, redactor, book, notices, intake.take)
     connections.on_change = partial(hub.changed, ("channels",))
@@ -106,7 +127,9 @@ def _made(
     sending = Sending(db, redactor, book, posting, connections, attachments)
 
     def offer(names: tuple[str, ...]) -> None:
-        catalogue.renew("channels", message_tools.tools(sending, ground.fence, names) if names else ())
+        catalogue.renew(
+            "channels", message_tools.tools(sending, ground.fence, names) if names else ()
+        )
 
     return Channels(
         db,

@@ -1,4 +1,6 @@
-"""The composition root: plain constructor calls, bottom to top. Reading it is reading the architecture."""
+"""The composition root: plain constructor calls, bottom to top. Reading it is reading the
+architecture.
+"""
 
 import asyncio
 import logging
@@ -11,19 +13,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from palyra.agent.approvals import Answers
-from palyra.agent.authorize import Judging
-from palyra.agent.broadcast import Hub
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.authorize import Authorizer
+from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.direct_tools import ByHand
 from palyra.agent.gateway import Gateway
-from palyra.agent.idle_gate import Lull
-from palyra.agent.images import Gallery
+from palyra.agent.idle_gate import IdleGate
+from palyra.agent.images import ImageLoader
 from palyra.agent.model_turn import ModelTurns
 from palyra.agent.prompt.assembly import Assembler
 from palyra.agent.runs import Runs
-from palyra.agent.session_cache import LiveSessions
-from palyra.agent.session_rules import Rules
+from palyra.agent.session_cache import SessionCache
+from palyra.agent.session_rules import SessionRules
 from palyra.agent.sessions import Sessions
 from palyra.agent.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.agent.tool_flow import ToolFlow
@@ -34,7 +36,7 @@ from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.core.ports import ModelProvider
 from palyra.core.redaction import Redactor
 from palyra.features.budgets.forecasts import Forecasts
-from palyra.features.budgets.service import Budgets
+from palyra.features.budgets.service import BudgetService
 from palyra.features.budgets.turn_cost import Spending
 from palyra.features.channels.lazy import LateChannels
 from palyra.features.compaction.service import Compacting
@@ -58,7 +60,7 @@ from palyra.features.references.kinds import Kinds
 from palyra.features.references.message_inputs import Enclosures
 from palyra.features.references.service import References
 from palyra.features.retention.service import Retention, RetentionSettings
-from palyra.features.skills.registry import Shelf
+from palyra.features.skills.registry import SkillRegistry
 from palyra.features.subagents.service import Children
 from palyra.features.tasks.service import TaskVerbs
 from palyra.features.tasks.worker import Tasks
@@ -79,7 +81,7 @@ from palyra.policy.shadow import open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
 from palyra.serve import config
-from palyra.serve.config import Chosen, Config, Loaded
+from palyra.serve.config import ChosenModels, Config, Loaded
 from palyra.serve.config import budgets as spending_settings
 from palyra.serve.config import channels as channel_settings
 from palyra.serve.config import mcp as mcp_settings
@@ -90,7 +92,7 @@ from palyra.serve.wiring import schedules as parts_schedules
 from palyra.serve.wiring import setup as parts_setup
 from palyra.serve.wiring import tools as parts_tools
 from palyra.serve.wiring.foundation import folders, here, key, lay
-from palyra.serve.wiring.health import Health, healing
+from palyra.serve.wiring.health import HealthParts, healing
 from palyra.serve.wiring.schedules import Timekeeping
 from palyra.store import tape
 from palyra.store.database import Database
@@ -115,10 +117,10 @@ class Daemon:
     """Everything that is running, for the transports to translate to."""
 
     loaded: Loaded
-    chosen: Chosen
+    chosen: ChosenModels
     db: Database
     clock: Clock
-    hub: Hub
+    hub: Broadcast
     redactor: Redactor
     vault: Vault
     certificates: Certificates
@@ -127,10 +129,10 @@ class Daemon:
     shadow: PolicyStore | None
     policy_folder: Path
     models: Models
-    budgets: Budgets
+    budgets: BudgetService
     forecasts: Forecasts
     runs: Runs
-    answers: Answers
+    answers: ApprovalService
     gateway: Gateway
     callers: Callers
     retention: Retention
@@ -140,7 +142,7 @@ class Daemon:
     timekeeping: Timekeeping
     enclosures: Enclosures
     sessions: Sessions
-    rules: Rules
+    rules: SessionRules
     undoing: Undoing
     compacting: Compacting
     rewinding: Rewinding
@@ -152,7 +154,7 @@ class Daemon:
     learning: Learning
     feeder: Feeder
     transcripts: Transcripts
-    shelf: Shelf
+    shelf: SkillRegistry
     jobs: Jobs
     mcp: Mcp
     project_notes: ProjectNotes
@@ -217,7 +219,7 @@ class Daemon:
 
 async def start(
     loaded: Loaded,
-    chosen: Chosen,
+    chosen: ChosenModels,
     env: Mapping[str, str],
     *,
     clock: Clock | None = None,
@@ -226,12 +228,18 @@ async def start(
 ) -> Daemon:
     """Build the daemon, open its journal and go on with what was unfinished.
 
-    `providers` stand in for the configured ones of the same names: a test brings its own model, and its own names of hosts.
+    `providers` stand in for the configured ones of the same names: a test brings its own model, and
+    its own names of hosts.
     """
     home, given = loaded.home, loaded.config
     policy_folder = folders(home, given)
     remove_partial(home / "backups")
-    ground = lay(loaded, policy_folder, clock or Clock(), resolver or Resolver().allowing(given.network.private_hosts))
+    ground = lay(
+        loaded,
+        policy_folder,
+        clock or Clock(),
+        resolver or Resolver().allowing(given.network.private_hosts),
+    )
     await ground.vault.open()
     db, clock, redactor, vault = ground.db, ground.clock, ground.redactor, ground.vault
     certificates = _certificates(home, given, db, clock)
@@ -248,34 +256,61 @@ async def start(
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
     catalogue = parts_tools.own(ground, runner, jobs, rehearsal=given.rehearsal.tools)
     browsers = parts_tools.browsers(ground, env, runner.sandbox, catalogue)
-    lull = Lull()
+    lull = IdleGate()
     embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None, lull)
     memory = Memory(db, redactor, clock, embedding, lambda: fold_log(home / "journal.db"))
     transcripts = Transcripts(db, embedding)
     parts_tools.offer_memory(catalogue, db, memory, transcripts)
     mcp = Mcp(db, catalogue, parts_tools.mcp_opener(ground, env, runner.sandbox))
-    shelf = Shelf(db, catalogue, redactor, home / "skills", parts_tools.lent_to_skills(ground))
+    shelf = SkillRegistry(
+        db, catalogue, redactor, home / "skills", parts_tools.lent_to_skills(ground)
+    )
     await shelf.open()
-    workers = Workers(db, clock, certificates, catalogue, ground.fence, lease_ms=given.workers.lease_ms)
+    workers = Workers(
+        db, clock, certificates, catalogue, ground.fence, lease_ms=given.workers.lease_ms
+    )
 
     # Who answers, and what is shown to them.
     http = HttpClient()
     keys = {**env, **await parts_setup.vault_keys(chosen, vault)}
     models = parts_models.open_models(loaded, chosen, keys, http, providers or {})
-    hub, lives = Hub(clock), LiveSessions(db)
+    hub, lives = Broadcast(clock), SessionCache(db)
     notices = Notices(db, hub, redactor, clock)
     incidents = Incidents(db, notices, redactor, clock)
     most_output = given.models.max_output_tokens
-    budgets = Budgets(db, models.prices, notices, clock, most_output=most_output, limits=spending_settings.limits(given))
+    budgets = BudgetService(
+        db,
+        models.prices,
+        notices,
+        clock,
+        most_output=most_output,
+        limits=spending_settings.limits(given),
+    )
     compacting = parts_models.compacting(ground, lives, models, budgets, checkpoints)
     project_notes = ProjectNotes(db, notices, redactor)
-    assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor, project_notes)
-    settings, gallery = _settings(given), Gallery(db)
+    assembler, projects = (
+        Assembler(catalogue.specs, shelf.index),
+        ProjectFiles(redactor, project_notes),
+    )
+    settings, gallery = _settings(given), ImageLoader(db)
     spending = Spending(db, models, budgets, clock, settings)
-    model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), gallery, compacting, redactor, clock, spending)
+    model_turns = ModelTurns(
+        hub,
+        models,
+        assembler,
+        projects,
+        Recalling(memory),
+        gallery,
+        compacting,
+        redactor,
+        clock,
+        spending,
+    )
 
     # Runs: ask, judge, do.
-    judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
+    judging = Authorizer(
+        db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of
+    )
     children = Children(db, lives, catalogue, models, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock, children)
     runs = Runs(db, lives, model_turns, tool_flow, lull)
@@ -286,12 +321,19 @@ async def start(
         runs.on_end.append(browsers.run_ended)
 
     # The verbs.
-    answers = Answers(db, judging, catalogue, policy, redactor, clock, policy_folder)
+    answers = ApprovalService(db, judging, catalogue, policy, redactor, clock, policy_folder)
     kinds = Kinds(db, ByHand(catalogue, judging, policy), ground.fence)
     enclosures = Enclosures(References(db, lives, kinds, redactor), Attachments(db, redactor))
     gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings, enclosures)
     default_workspace = given.workspace.root or here(ground.forbidden)
-    sessions = Sessions(db, runs, redactor, clock, default_workspace=default_workspace, forbidden_roots=ground.forbidden)
+    sessions = Sessions(
+        db,
+        runs,
+        redactor,
+        clock,
+        default_workspace=default_workspace,
+        forbidden_roots=ground.forbidden,
+    )
     restoring = Restoring(db, runs, checkpoints, clock)
     channels = parts_channels.channels(
         ground,
@@ -312,18 +354,31 @@ async def start(
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock, lull)
     timekeeping = parts_schedules.timekeeping(
-        ground, tasks, gateway, sessions, answers, notices, enclosures.attachments, runs, catalogue, models
+        ground,
+        tasks,
+        gateway,
+        sessions,
+        answers,
+        notices,
+        enclosures.attachments,
+        runs,
+        catalogue,
+        models,
     )
-    learning, feeder = parts_learning.learning(ground, memory, policy, models, budgets, notices, shelf, tasks)
+    learning, feeder = parts_learning.learning(
+        ground, memory, policy, models, budgets, notices, shelf, tasks
+    )
 
     days = given.retention
-    old = RetentionSettings(days.sessions_after_days, days.unused_files_after_days, days.chat_messages_after_days)
+    old = RetentionSettings(
+        days.sessions_after_days, days.unused_files_after_days, days.chat_messages_after_days
+    )
     retention = Retention(db, clock, home / "journal.db", old)
     retention.register(tasks)
     client_tools.register(tasks)
 
     # Who looks after all of it.
-    health = Health(
+    health = HealthParts(
         ground,
         chosen,
         notices,
@@ -358,7 +413,12 @@ async def start(
     await mcp.apply(mcp_settings.servers(given))
     router = given.channel_router
     wanted = channel_settings.channels(given)
-    await channels.apply(wanted, router_on=router.enabled, notices_to=router.notices_to, approvals_to=router.approvals_to)
+    await channels.apply(
+        wanted,
+        router_on=router.enabled,
+        notices_to=router.notices_to,
+        approvals_to=router.approvals_to,
+    )
     health.watchdog.start()
     return Daemon(
         loaded=loaded,
@@ -387,7 +447,7 @@ async def start(
         timekeeping=timekeeping,
         enclosures=enclosures,
         sessions=sessions,
-        rules=Rules(db, catalogue, clock, redactor),
+        rules=SessionRules(db, catalogue, clock, redactor),
         compacting=compacting,
         memory=memory,
         learning=learning,
@@ -412,7 +472,15 @@ async def start(
         browsers=browsers,
         settings=settings,
         setup=parts_setup.FileSetup(
-            home, env, chosen, db=db, vault=vault, policy=policy, models=models, http=http, redactor=redactor
+            home,
+            env,
+            chosen,
+            db=db,
+            vault=vault,
+            policy=policy,
+            models=models,
+            http=http,
+            redactor=redactor,
         ),
         http=http,
         reloader=asyncio.create_task(_watch_policies(db, policy, shadow)),
@@ -422,18 +490,27 @@ async def start(
 def _certificates(home: Path, given: Config, db: Database, clock: Clock) -> Certificates:
     tls = given.server.tls
     own = OwnFiles(tls.cert, tls.key) if tls.cert else None
-    return Certificates(db, clock, home / "tls", config.write_private, own=own, label=socket.gethostname() or "localhost")
-
-
-# --- changing settings ------------------------------------------------------------------------------------------------
+    return Certificates(
+        db,
+        clock,
+        home / "tls",
+        config.write_private,
+        own=own,
+        label=socket.gethostname() or "localhost",
+    )
 
 
 def _settings(given: Config) -> Settings:
     timeouts = given.approvals.timeout_ms
-    times = {name: 0 if (value := getattr(timeouts, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__}
+    times = {
+        name: 0 if (value := getattr(timeouts, name)) == "never" else int(value)
+        for name in ApprovalTimes.__struct_fields__
+    }
     per_run = given.budgets
     money = round(per_run.usd * 1_000_000)
-    budgets = RunBudgets(per_run.turns, per_run.calls, per_run.active_minutes * 60_000, per_run.tokens, money)
+    budgets = RunBudgets(
+        per_run.turns, per_run.calls, per_run.active_minutes * 60_000, per_run.tokens, money
+    )
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
@@ -451,11 +528,23 @@ async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore
 
 
 # What takes effect without a restart; everything else is said to need one.
-_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.", "learning.", "channels.", "channel_router.")
+_LIVE = (
+    "budgets.",
+    "approvals.",
+    "mailbox.",
+    "log.",
+    "mcp.",
+    "healing.",
+    "learning.",
+    "channels.",
+    "channel_router.",
+)
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
-    """Read the config again and apply what can be applied. A file with problems is ConfigInvalid and changes nothing."""
+    """Read the config again and apply what can be applied. A file with problems is ConfigInvalid
+    and changes nothing.
+    """
     async with daemon.reloading:
         return await _reload_config(daemon, env)
 
@@ -468,7 +557,11 @@ async def _reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReload
     live = tuple(key for key in changed if key.startswith(_LIVE))
     now = _settings(fresh.config)
     settings = daemon.settings
-    settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
+    settings.budgets, settings.approval_times, settings.mailbox_depth = (
+        now.budgets,
+        now.approval_times,
+        now.mailbox_depth,
+    )
     daemon.watchdog.use(healing(fresh.config, daemon.chosen))
     learns = parts_learning.settings(fresh.config)
     daemon.learning.use(learns)
@@ -476,7 +569,10 @@ async def _reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReload
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     router, wanted = fresh.config.channel_router, channel_settings.channels(fresh.config)
     await daemon.late_channels.apply(
-        wanted, router_on=router.enabled, notices_to=router.notices_to, approvals_to=router.approvals_to
+        wanted,
+        router_on=router.enabled,
+        notices_to=router.notices_to,
+        approvals_to=router.approvals_to,
     )
     daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())

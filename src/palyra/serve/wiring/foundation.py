@@ -1,4 +1,6 @@
-"""What everything else stands on: the daemon's folders, its keys, its journal, the redactor and the vault."""
+"""What everything else stands on: the daemon's folders, its keys, its journal, the redactor and the
+vault.
+"""
 
 import os
 from dataclasses import dataclass
@@ -15,12 +17,14 @@ from palyra.store.database import Database
 from palyra.store.sqlite import Sqlite
 from palyra.system.clock import Clock
 from palyra.tools.net.resolve import Resolver
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What everything else stands on. Nothing that works for somebody gets into the `forbidden` folders: they are the daemon's."""
+class Foundation:
+    """What everything else stands on. Nothing that works for somebody gets into the `forbidden`
+    folders: they are the daemon's.
+    """
 
     config: Config
     home: Path
@@ -32,8 +36,8 @@ class Ground:
     forbidden: tuple[str, ...]
 
     @property
-    def fence(self) -> Fence:
-        return Fence(self.forbidden)
+    def fence(self) -> PathGuard:
+        return PathGuard(self.forbidden)
 
 
 def folders(home: Path, given: Config) -> Path:
@@ -44,24 +48,33 @@ def folders(home: Path, given: Config) -> Path:
     return policies
 
 
-def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Ground:
+def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Foundation:
     home = loaded.home
-    db = Database(Sqlite(home / "journal.db"), clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms))
+    db = Database(
+        Sqlite(home / "journal.db"), clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms)
+    )
     db.open()
     redactor = Redactor(key(home / "keys" / "redaction.key"))
     vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    return Ground(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
+    return Foundation(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
 
 
 def here(forbidden: tuple[str, ...]) -> str:
     """The folder the daemon was started in, unless that is one it must not work in."""
     folder = os.getcwd()
-    return "" if folder == "/" or any(root == folder or root.startswith(folder + "/") for root in forbidden) else folder
+    return (
+        ""
+        if folder == "/"
+        or any(root == folder or root.startswith(folder + "/") for root in forbidden)
+        else folder
+    )
 
 
 def key(path: Path) -> bytes:
-    """32 random bytes that are made once and stay. They appear whole or not at all, whenever the power goes."""
+    """32 random bytes that are made once and stay. They appear whole or not at all, whenever the
+    power goes.
+    """
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         try:
@@ -73,5 +86,7 @@ def key(path: Path) -> bytes:
             fresh.unlink(missing_ok=True)
     found = path.read_bytes()
     if len(found) != 32:
-        raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup")
+        raise ConfigInvalid(
+            f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup"
+        )
     return found

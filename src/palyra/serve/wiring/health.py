@@ -9,8 +9,8 @@ from palyra.features.channels.health import ChannelsWatched
 from palyra.features.channels.lazy import LateChannels
 from palyra.features.health import daemon_checks
 from palyra.features.health.chain import ChainWatched
-from palyra.features.health.daemon_checks import Body
-from palyra.features.health.doctor import Check, Doctor
+from palyra.features.health.daemon_checks import CheckSubjects
+from palyra.features.health.doctor import Doctor, DoctorCheck
 from palyra.features.health.helpers import BrowsersWatched, ServersWatched
 from palyra.features.health.incidents import Incidents
 from palyra.features.health.resources import ResourcesWatched
@@ -26,8 +26,8 @@ from palyra.features.workers.service import Workers
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
 from palyra.serve import config
-from palyra.serve.config import Chosen, Config, Loaded
-from palyra.serve.wiring.foundation import Ground
+from palyra.serve.config import ChosenModels, Config, Loaded
+from palyra.serve.wiring.foundation import Foundation
 from palyra.tools.browser import discovery
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -40,9 +40,13 @@ _JOURNAL = "journal.db"
 _AFTER_PROVIDER_MS = 30_000
 
 
-def healing(given: Config, chosen: Chosen) -> Healing:
+def healing(given: Config, chosen: ChosenModels) -> Healing:
     wanted = given.healing
-    remote = [each.timeout_ms for each in chosen.providers.values() if each.kind not in ("demo", "scripted")]
+    remote = [
+        each.timeout_ms
+        for each in chosen.providers.values()
+        if each.kind not in ("demo", "scripted")
+    ]
     return Healing(
         mode=wanted.mode,
         every_ms=wanted.every_ms,
@@ -57,13 +61,13 @@ def healing(given: Config, chosen: Chosen) -> Healing:
     )
 
 
-class Health:
+class HealthParts:
     """The watchdog and the doctor of one daemon."""
 
     def __init__(
         self,
-        ground: Ground,
-        chosen: Chosen,
+        ground: Foundation,
+        chosen: ChosenModels,
         notices: Notices,
         incidents: Incidents,
         *,
@@ -109,7 +113,7 @@ class Health:
         certificates: Certificates,
     ) -> Doctor:
         ground, watchdog = self._ground, self.watchdog
-        body = Body(
+        body = CheckSubjects(
             home=ground.home,
             journal=ground.home / _JOURNAL,
             clock=ground.clock,
@@ -135,27 +139,43 @@ class Health:
         return Doctor(ground.db, daemon_checks.looks(body), daemon_checks.mends(body))
 
 
-def settings(home: Path, env: Mapping[str, str]) -> Iterator[Check]:
+def settings(home: Path, env: Mapping[str, str]) -> Iterator[DoctorCheck]:
     """The config as it is on disk now, which the daemon may not have read yet."""
     problems = config.check(home, env)
     for at, problem in enumerate(problems):
-        fix = f"unset {problem.where}, or give it another value" if problem.where in env else f"edit {home / config.FILE}"
-        yield Check(id=f"config:{at}", title="config", state="fail", detail=str(problem), fix=fix)
+        fix = (
+            f"unset {problem.where}, or give it another value"
+            if problem.where in env
+            else f"edit {home / config.FILE}"
+        )
+        yield DoctorCheck(
+            id=f"config:{at}", title="config", state="fail", detail=str(problem), fix=fix
+        )
     if problems:
         return
-    yield Check(id="config", title="config", state="ok", detail="valid")
+    yield DoctorCheck(id="config", title="config", state="ok", detail="valid")
     for at, note in enumerate(config.load(home, env).notes):
-        yield Check(id=f"config:note{at}", title="config", state="warn", detail=note)
+        yield DoctorCheck(id=f"config:note{at}", title="config", state="warn", detail=note)
 
 
-def browser(given: Config, env: Mapping[str, str]) -> Iterator[Check]:
+def browser(given: Config, env: Mapping[str, str]) -> Iterator[DoctorCheck]:
     found = discovery.find(env, given.browser.chromium)
     if not given.browser.enabled:
-        yield Check(id="browser", title="browser", state="ok", detail="switched off by browser.enabled")
+        yield DoctorCheck(
+            id="browser", title="browser", state="ok", detail="switched off by browser.enabled"
+        )
     elif isinstance(found, discovery.Installed):
-        yield Check(id="browser", title="browser", state="ok", detail=f"{found.chromium}, in the sandbox")
+        yield DoctorCheck(
+            id="browser", title="browser", state="ok", detail=f"{found.chromium}, in the sandbox"
+        )
     else:
         # Nobody needs one; but who installed Playwright or named a Chromium wants one.
         wanted = found != discovery.NO_PLAYWRIGHT
         detail = f"not offered: {found.what}"
-        yield Check(id="browser", title="browser", state="warn" if wanted else "ok", detail=detail, fix=found.fix)
+        yield DoctorCheck(
+            id="browser",
+            title="browser",
+            state="warn" if wanted else "ok",
+            detail=detail,
+            fix=found.fix,
+        )

@@ -1,7 +1,7 @@
 """What is learned behind the runs: who reads, who applies, who feeds the queue."""
 
 from palyra.core.errors import ConfigInvalid, InvalidInput
-from palyra.features.budgets.service import Budgets
+from palyra.features.budgets.service import BudgetService
 from palyra.features.learning.apply import Permits, Procedures
 from palyra.features.learning.enqueue import Feeder
 from palyra.features.learning.model import Threshold, Thresholds
@@ -10,12 +10,12 @@ from palyra.features.learning.service import Learning
 from palyra.features.learning.settings import KIND, LearningSettings
 from palyra.features.memory.service import Memory
 from palyra.features.notices.service import Notices
-from palyra.features.skills.registry import Shelf
+from palyra.features.skills.registry import SkillRegistry
 from palyra.features.tasks.worker import Tasks
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
 from palyra.serve.config import Config
-from palyra.serve.wiring.foundation import Ground
+from palyra.serve.wiring.foundation import Foundation
 
 
 def settings(given: Config) -> LearningSettings:
@@ -35,18 +35,20 @@ def settings(given: Config) -> LearningSettings:
 
 
 def learning(
-    ground: Ground,
+    ground: Foundation,
     memory: Memory,
     policy: PolicyStore,
     models: Models,
-    budgets: Budgets,
+    budgets: BudgetService,
     notices: Notices,
-    shelf: Shelf,
+    shelf: SkillRegistry,
     tasks: Tasks,
 ) -> tuple[Learning, Feeder]:
     db, clock, wanted = ground.db, ground.clock, settings(ground.config)
     try:
-        reflecting = Reflecting(db, memory, policy, models, budgets, notices, ground.redactor, clock, wanted)
+        reflecting = Reflecting(
+            db, memory, policy, models, budgets, notices, ground.redactor, clock, wanted
+        )
     except InvalidInput as error:
         raise ConfigInvalid(f"models.extraction: {error.message}") from error
     tasks.register(KIND, reflecting.work, limit=1, unhurried=True)

@@ -1,10 +1,12 @@
-"""What happens later and by itself: the schedules, who fires them, and what fires them besides the clock."""
+"""What happens later and by itself: the schedules, who fires them, and what fires them besides the
+clock.
+"""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from palyra.agent.approvals import Answers
+from palyra.agent.approvals import ApprovalService
 from palyra.agent.gateway import Gateway
 from palyra.agent.runs import Runs
 from palyra.agent.sessions import Sessions
@@ -18,7 +20,7 @@ from palyra.features.schedules.watched_files import WatchedFiles
 from palyra.features.schedules.webhooks import Hooks
 from palyra.features.tasks.worker import Tasks
 from palyra.models.routing import Models
-from palyra.serve.wiring.foundation import Ground
+from palyra.serve.wiring.foundation import Foundation
 from palyra.tools.catalogue import Catalogue
 
 _LOCALTIME = Path("/etc/localtime")
@@ -37,11 +39,11 @@ class Timekeeping:
 
 
 def timekeeping(
-    ground: Ground,
+    ground: Foundation,
     tasks: Tasks,
     gateway: Gateway,
     sessions: Sessions,
-    answers: Answers,
+    answers: ApprovalService,
     notices: Notices,
     attachments: Attachments,
     runs: Runs,
@@ -50,7 +52,14 @@ def timekeeping(
 ) -> Timekeeping:
     db, clock = ground.db, ground.clock
     schedules = Schedules(
-        db, catalogue, models.find, ground.vault, ground.redactor, clock, zone=local_zone(), forbidden=ground.forbidden
+        db,
+        catalogue,
+        models.find,
+        ground.vault,
+        ground.redactor,
+        clock,
+        zone=local_zone(),
+        forbidden=ground.forbidden,
     )
     catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(db, schedules)))
     scheduler = Scheduler(db, tasks, gateway, sessions, answers, notices)
@@ -58,13 +67,22 @@ def timekeeping(
     gateway.listeners.append(scheduler.on_commit)
     files = WatchedFiles(db)
     schedules.on_change.append(files.renew)
-    return Timekeeping(schedules, scheduler, Hooks(db, scheduler, attachments, ground.vault, clock), files)
+    return Timekeeping(
+        schedules, scheduler, Hooks(db, scheduler, attachments, ground.vault, clock), files
+    )
 
 
-def to_look_at(ground: Ground, catalogue: Catalogue) -> None:
+def to_look_at(ground: Foundation, catalogue: Catalogue) -> None:
     """The tools as they describe themselves, with nobody behind them."""
     schedules = Schedules(
-        ground.db, catalogue, lambda name: None, ground.vault, ground.redactor, ground.clock, zone="UTC", forbidden=()
+        ground.db,
+        catalogue,
+        lambda name: None,
+        ground.vault,
+        ground.redactor,
+        ground.clock,
+        zone="UTC",
+        forbidden=(),
     )
     catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(ground.db, schedules)))
 

@@ -1,6 +1,8 @@
-"""Setting the daemon up from within: providers with their keys in the vault, and the preset of the policies.
+"""Setting the daemon up from within: providers with their keys in the vault, and the preset of the
+policies.
 
-The config file stays the one place where settings are; a change is checked as a whole before it is written, and recorded.
+The config file stays the one place where settings are; a change is checked as a whole before it is
+written, and recorded.
 """
 
 import asyncio
@@ -17,16 +19,23 @@ from palyra.core.events import AdminChanged
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.core.messages import ModelFailure, ModelRequest, Text, UserMessage
 from palyra.core.redaction import Redactor
-from palyra.features.setup.model import NewChannel, NewProvider, PresetName, ProviderInfo, Setting, Trial
+from palyra.features.setup.model import (
+    NewChannel,
+    NewProvider,
+    PresetName,
+    ProviderInfo,
+    Setting,
+    Trial,
+)
 from palyra.features.vault.rules import NewSecret
 from palyra.features.vault.service import Vault
 from palyra.models.dialects import HOMES, open_provider
-from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.routing import Models
 from palyra.policy import change_log, sources, store
 from palyra.policy.store import PolicyStore
 from palyra.serve import config
-from palyra.serve.config import Chosen, Config, Provider
+from palyra.serve.config import ChosenModels, Config, Provider
 from palyra.serve.config.checks import WELL_KNOWN
 from palyra.serve.wiring import channel_setup
 from palyra.store import tape
@@ -37,11 +46,17 @@ log = logging.getLogger("palyra.setup")
 _LONGEST_TRIAL_S = 30
 _IN_VAULT = "vault:"
 _CHANGEABLE = ("learning.", "healing.")
-_FIXES = {"auth": "check the key", "network": "check the address and the network", "quota": "check your account there"}
+_FIXES = {
+    "auth": "check the key",
+    "network": "check the address and the network",
+    "quota": "check your account there",
+}
 
 
-async def vault_keys(chosen: Chosen, vault: Vault) -> dict[str, str]:
-    """The keys of providers that are in the vault, by their references. One that cannot be had is empty: then it says so."""
+async def vault_keys(chosen: ChosenModels, vault: Vault) -> dict[str, str]:
+    """The keys of providers that are in the vault, by their references. One that cannot be had is
+    empty: then it says so.
+    """
     found: dict[str, str] = {}
     for name, provider in chosen.providers.items():
         if provider.api_key.startswith(_IN_VAULT):
@@ -63,7 +78,9 @@ def _user(provider: str) -> str:
 
 
 def _same_party(before: Provider, new: NewProvider) -> bool:
-    """Whether both are at the same place, so that a key of the one is known to the other already."""
+    """Whether both are at the same place, so that a key of the one is known to the other
+    already.
+    """
     homes = {str(kind): home for kind, home in HOMES.items()}
     try:
         one, other = (urlsplit(each.base_url or homes.get(each.kind, "")) for each in (before, new))
@@ -77,7 +94,7 @@ class FileSetup:
         self,
         home: Path,
         env: Mapping[str, str],
-        chosen: Chosen,
+        chosen: ChosenModels,
         *,
         db: Database,
         vault: Vault,
@@ -96,8 +113,6 @@ class FileSetup:
         self._http = http
         self._redactor = redactor
         self._turn = asyncio.Lock()
-
-    # --- providers ----------------------------------------------------------------------------------------------------
 
     def providers(self, now_ms: int) -> list[ProviderInfo]:
         """Those that run, and those that the file has since."""
@@ -127,12 +142,18 @@ class FileSetup:
         written = config.load(self._home, self._env).config
         wanted, default = written.models.default, self._chosen.default
         other = wanted not in ("", default, default.partition("/")[0])
-        changed = any(self._chosen.providers.get(name) != each for name, each in written.providers.items())
+        changed = any(
+            self._chosen.providers.get(name) != each for name, each in written.providers.items()
+        )
         return other or changed or bool(self._gone(written))
 
     def _gone(self, written: Config) -> set[str]:
         """Providers that run and are no longer in the file, and were not found on the machine."""
-        return {name for name in self._chosen.providers if name not in written.providers and name not in WELL_KNOWN}
+        return {
+            name
+            for name in self._chosen.providers
+            if name not in written.providers and name not in WELL_KNOWN
+        }
 
     async def save_provider(self, by: str, new: NewProvider) -> None:
         async with self._turn:
@@ -141,7 +162,10 @@ class FileSetup:
             if new.key:
                 reference = f"{_IN_VAULT}provider-{new.name}"
             elif before is not None and reference and not _same_party(before, new):
-                raise InvalidInput("this is another address than the key was given for: enter the key for it", name=new.name)
+                raise InvalidInput(
+                    "this is another address than the key was given for: enter the key for it",
+                    name=new.name,
+                )
             changes: dict[str, object] = {
                 f"providers.{new.name}.kind": new.kind,
                 f"providers.{new.name}.base_url": new.base_url,
@@ -150,10 +174,14 @@ class FileSetup:
             }
             if new.first:
                 if not new.models:
-                    raise InvalidInput("name a model: without one this provider cannot be used first")
+                    raise InvalidInput(
+                        "name a model: without one this provider cannot be used first"
+                    )
                 changes["models.default"] = f"{new.name}/{new.models[0]}"
             if new.key:
-                secret = NewSecret(name=f"provider-{new.name}", value=new.key, tools=(_user(new.name),))
+                secret = NewSecret(
+                    name=f"provider-{new.name}", value=new.key, tools=(_user(new.name),)
+                )
                 await self._vault.put(by, secret)
             try:
                 await asyncio.to_thread(config.set_values, self._home, changes)
@@ -161,7 +189,12 @@ class FileSetup:
                 if new.key and before is None:
                     await self._vault.remove(by, "global", f"provider-{new.name}")
                 raise
-            await self._record(by, "provider saved", new.name, {"kind": new.kind, "models": list(new.models), "first": new.first})
+            await self._record(
+                by,
+                "provider saved",
+                new.name,
+                {"kind": new.kind, "models": list(new.models), "first": new.first},
+            )
 
     async def remove_provider(self, by: str, name: str) -> None:
         async with self._turn:
@@ -173,8 +206,6 @@ class FileSetup:
             await asyncio.to_thread(config.remove_table, self._home, ("providers", name))
             await self._record(by, "provider removed", name, {})
 
-    # --- channels -----------------------------------------------------------------------------------------------------
-
     async def save_channel(self, by: str, new: NewChannel) -> None:
         async with self._turn:
             before = config.load(self._home, self._env).config.channels.get(new.name)
@@ -182,12 +213,16 @@ class FileSetup:
             for secret in secrets:
                 await self._vault.put(by, secret)
             try:
-                await asyncio.to_thread(config.set_values, self._home, channel_setup.changes(new, written))
+                await asyncio.to_thread(
+                    config.set_values, self._home, channel_setup.changes(new, written)
+                )
             except PalyraError:
                 for secret in secrets if before is None else ():
                     await self._vault.remove(by, "global", secret.name)
                 raise
-            await self._record(by, "channel saved", new.name, {"kind": new.kind, "settings": sorted(written)})
+            await self._record(
+                by, "channel saved", new.name, {"kind": new.kind, "settings": sorted(written)}
+            )
 
     async def remove_channel(self, by: str, name: str) -> None:
         async with self._turn:
@@ -195,7 +230,9 @@ class FileSetup:
             await self._record(by, "channel removed", name, {})
 
     async def try_provider(self, new: NewProvider) -> Trial:
-        """Ask for one word, with what was typed and, where no key was, with the one that is kept."""
+        """Ask for one word, with what was typed and, where no key was, with the one that is
+        kept.
+        """
         if not new.models:
             raise InvalidInput("name a model to try")
         model, began = new.models[0], time.monotonic()
@@ -210,22 +247,36 @@ class FileSetup:
             return int((time.monotonic() - began) * 1000)
 
         def failed(message: str, fix: str) -> Trial:
-            return Trial(ok=False, model=model, took_ms=took(), message=self._redactor.redact(message), fix=fix)
+            return Trial(
+                ok=False,
+                model=model,
+                took_ms=took(),
+                message=self._redactor.redact(message),
+                fix=fix,
+            )
 
         try:
-            endpoint = Endpoint(name=new.name, base_url=new.base_url, api_key=new.key or await self._kept_key(new))
+            endpoint = ProviderEndpoint(
+                name=new.name, base_url=new.base_url, api_key=new.key or await self._kept_key(new)
+            )
             async with asyncio.timeout(_LONGEST_TRIAL_S):
-                await open_provider(new.kind, endpoint, self._http).stream(request, lambda channel, text: None)
+                await open_provider(new.kind, endpoint, self._http).stream(
+                    request, lambda channel, text: None
+                )
         except ConfigInvalid as error:
             return failed(error.message, "enter the key")
         except ModelFailure as failure:
-            return failed(str(failure), _FIXES.get(failure.failure, "look at the provider's status page"))
+            return failed(
+                str(failure), _FIXES.get(failure.failure, "look at the provider's status page")
+            )
         except TimeoutError:
             return failed(f"no answer in {_LONGEST_TRIAL_S} s", "check the address and the network")
         return Trial(ok=True, model=model, took_ms=took(), message=f"{model} answered")
 
     async def _kept_key(self, new: NewProvider) -> str:
-        """The key that is kept for a provider, for the address that it was given for and for no other."""
+        """The key that is kept for a provider, for the address that it was given for and for no
+        other.
+        """
         settings = self._written(new.name) or self._chosen.providers.get(new.name)
         if settings is None or not settings.api_key:
             return ""
@@ -238,37 +289,50 @@ class FileSetup:
     def _written(self, name: str) -> Provider | None:
         return config.load(self._home, self._env).config.providers.get(name)
 
-    # --- settings that take effect at once ----------------------------------------------------------------------------
-
     async def change(self, by: str, changes: Mapping[str, Setting]) -> None:
-        """Write them down together, or none. What a page changes is only what cannot open the daemon to anybody."""
+        """Write them down together, or none. What a page changes is only what cannot open the
+        daemon to anybody.
+        """
         if refused := sorted(key for key in changes if not key.startswith(_CHANGEABLE)):
-            raise InvalidInput(f"{refused[0]} is not changed here: use `palyra config set {refused[0]} VALUE`", key=refused[0])
+            raise InvalidInput(
+                f"{refused[0]} is not changed here: use `palyra config set {refused[0]} VALUE`",
+                key=refused[0],
+            )
         async with self._turn:
             loaded = await asyncio.to_thread(config.load, self._home, self._env)
             for key in changes:
                 if (source := loaded.sources.get(key, "")).startswith("PALYRA_"):
-                    raise Conflict(f"{source} is set where the daemon was started and wins: change it there", key=key)
+                    raise Conflict(
+                        f"{source} is set where the daemon was started and wins: change it there",
+                        key=key,
+                    )
             before = {shown.key: shown.value for shown in config.show(loaded)}
             await asyncio.to_thread(config.set_values, self._home, changes)
             was = {key: before.get(key) for key in changes}
-            await self._record(by, "changed", ", ".join(changes), {"from": was, "to": dict(changes)})
-
-    # --- policy -------------------------------------------------------------------------------------------------------
+            await self._record(
+                by, "changed", ", ".join(changes), {"from": was, "to": dict(changes)}
+            )
 
     async def use_preset(self, by: str, preset: PresetName) -> None:
-        """In force at once, and after every start. What does not load with it is refused before anything is written."""
+        """In force at once, and after every start. What does not load with it is refused before
+        anything is written.
+        """
         async with self._turn:
             if problems := await asyncio.to_thread(store.check, self._policy.folder, preset):
                 raise sources.refuse(problems)
             await asyncio.to_thread(config.set_value, self._home, "policy.preset", preset)
             if config.load(self._home, self._env).config.policy.preset != preset:
-                raise ConfigInvalid("PALYRA_POLICY__PRESET is set where the daemon was started and wins: change it there")
+                raise ConfigInvalid(
+                    "PALYRA_POLICY__PRESET is set where the daemon was started and wins: change it"
+                    " there"
+                )
             before = self._policy.preset
             reloaded = await asyncio.to_thread(self._policy.reload, preset)
             await self._record(by, "changed", "policy.preset", {"from": before, "to": preset})
             await change_log.record(self._db, by, reloaded)
 
     async def _record(self, by: str, action: str, subject: str, details: dict[str, object]) -> None:
-        event = AdminChanged(what="config", action=action, subject=subject, details=msgspec.to_builtins(details))
+        event = AdminChanged(
+            what="config", action=action, subject=subject, details=msgspec.to_builtins(details)
+        )
         await self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))

@@ -1,7 +1,9 @@
-"""One Chromium in one sandbox, driven line by line over its pipe; whoever waits for it and is cancelled ends it.
+"""One Chromium in one sandbox, driven line by line over its pipe; whoever waits for it and is
+cancelled ends it.
 
-The rule: what comes out of the sandbox was written by a program that pages have worked on. It is bounded, decoded into values and
-believed in nothing else. The network it has is the gate's, and the gate's list is what policy has allowed so far.
+The rule: what comes out of the sandbox was written by a program that pages have worked on. It is
+bounded, decoded into values and believed in nothing else. The network it has is the gate's, and the
+gate's list is what policy has allowed so far.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from palyra.tools.browser.discovery import Installed
 from palyra.tools.net.egress import Egress, Gate, Passage
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox import relay
-from palyra.tools.sandbox.command import Caps, Command, Network
+from palyra.tools.sandbox.command import Caps, Command, NetworkAccess
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
 
@@ -47,7 +49,7 @@ _MOST_BLOCKED = 12
 _MOST_STDERR = 4096
 
 
-class Item(Struct, frozen=True):
+class PageElement(Struct, frozen=True):
     """Something on a page that can be clicked or filled in."""
 
     kind: str = ""
@@ -67,7 +69,7 @@ class Seen(Struct, frozen=True):
     title: str = ""
     status: int = 0
     text: str = ""
-    items: list[Item] = []
+    items: list[PageElement] = []
     cut: bool = False
     notes: list[str] = []
     # host:port of everything the page asked for.
@@ -111,7 +113,9 @@ class Driven:
         self._gate.allow(self._hosts)
 
     async def ask(self, **command: Any) -> Seen:
-        """The answer to one command. Raises Unavailable, and the browser is dead, if there is none."""
+        """The answer to one command. Raises Unavailable, and the browser is dead, if there is
+        none.
+        """
         self.blocked.clear()
         try:
             async with asyncio.timeout(self._answer_s):
@@ -119,7 +123,9 @@ class Driven:
                 seen = await self._answer()
         except TimeoutError:
             await self.close()
-            raise Unavailable("the browser did not answer and was closed: open the page again, or another one") from None
+            raise Unavailable(
+                "the browser did not answer and was closed: open the page again, or another one"
+            ) from None
         except asyncio.CancelledError:
             await self.close()
             raise
@@ -132,7 +138,9 @@ class Driven:
             async with asyncio.timeout(_START_S):
                 await self._answer()
         except TimeoutError:
-            raise Unavailable(f"the browser did not start within {_START_S:g} s: {self._why()}") from None
+            raise Unavailable(
+                f"the browser did not start within {_START_S:g} s: {self._why()}"
+            ) from None
 
     async def _answer(self) -> Seen:
         line = await anext(self._lines, None)
@@ -141,7 +149,9 @@ class Driven:
             await self.close()
             if ended.killed == "memory":
                 limit = f"it used more than {CAPS.memory_bytes >> 20} MiB of memory"
-                raise Unavailable(f"the browser was ended, because {limit}: open the page again, or another one")
+                raise Unavailable(
+                    f"the browser was ended, because {limit}: open the page again, or another one"
+                )
             if not ended.killed:
                 raise Died(f"the browser has died ({ended.code}): {self._why()}")
             raise Unavailable(f"the browser ended ({ended.killed}): {self._why()}")
@@ -149,7 +159,10 @@ class Driven:
             return _decoder.decode(line)
         except msgspec.DecodeError as error:
             await self.close()
-            raise Unavailable("the browser answered something that cannot be read, and was closed: open the page again") from error
+            raise Unavailable(
+                "the browser answered something that cannot be read, and was closed: open the page"
+                " again"
+            ) from error
 
     async def _read(self) -> AsyncIterator[bytes]:
         waiting = bytearray()
@@ -180,8 +193,16 @@ class Driven:
         await stack.aclose()
 
 
-async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps: Caps = CAPS, page_s: float = PAGE_S) -> Driven:
-    """A fresh browser that may reach nothing yet. Raises Forbidden where there is no sandbox for it."""
+async def start(
+    sandbox: Sandbox,
+    resolver: Resolver,
+    installed: Installed,
+    caps: Caps = CAPS,
+    page_s: float = PAGE_S,
+) -> Driven:
+    """A fresh browser that may reach nothing yet. Raises Forbidden where there is no sandbox for
+    it.
+    """
     blocked: dict[str, str] = {}
 
     def passed(passage: Passage) -> None:
@@ -197,7 +218,7 @@ async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps
             cwd=folder,
             workspace=folder,
             caps=caps,
-            network=Network(gate.socket_path),
+            network=NetworkAccess(gate.socket_path),
             readable=(*_python(), *installed.folders),
             writable=False,
             stdin="pipe",
@@ -215,8 +236,12 @@ async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps
 
 
 def _argv(installed: Installed, page_s: float) -> tuple[str, ...]:
-    # Isolated, and without the site packages of the daemon's own folder: it finds Playwright by the path it is given.
-    program, walk = (files("palyra.tools.browser").joinpath(name).read_text("utf-8") for name in ("inside.py", "walk.js"))
+    # Isolated, and without the site packages of the daemon's own folder: it finds Playwright by the
+    # path it is given.
+    program, walk = (
+        files("palyra.tools.browser").joinpath(name).read_text("utf-8")
+        for name in ("inside.py", "walk.js")
+    )
     proxy = f"http://127.0.0.1:{relay.PORT}"
     python = (os.path.realpath(sys.executable), "-I", "-S", "-c", program)
     return (*python, installed.packages, installed.chromium, proxy, walk, str(page_s))

@@ -1,7 +1,9 @@
-"""The browsers that are open: one for each session that uses one, closed when the run that opened it ends.
+"""The browsers that are open: one for each session that uses one, closed when the run that opened
+it ends.
 
-A page is known by a short mark that is given out once. It says, without knowing the session, which page a call is about; a call
-of another session cannot use it, and neither can one that comes after the page has changed.
+A page is known by a short mark that is given out once. It says, without knowing the session, which
+page a call is about; a call of another session cannot use it, and neither can one that comes after
+the page has changed.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, PalyraError
 from palyra.tools.browser import driver
 from palyra.tools.browser.discovery import Installed
-from palyra.tools.browser.driver import Died, Driven, Item, Seen
+from palyra.tools.browser.driver import Died, Driven, PageElement, Seen
 from palyra.tools.net import urls
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.net.urls import Url
@@ -30,19 +32,24 @@ IDLE_S = 30 * 60.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
 
 
-class Page(Struct, frozen=True):
-    """A page as it was when it was last looked at. `site` is the web address it belongs to, whatever it shows now."""
+class BrowserPage(Struct, frozen=True):
+    """A page as it was when it was last looked at. `site` is the web address it belongs to,
+    whatever it shows now.
+    """
 
     mark: str
     session_id: str
     url: str
     site: Url
     title: str
-    items: tuple[Item, ...]
+    items: tuple[PageElement, ...]
 
-    def item(self, number: int) -> Item:
+    def item(self, number: int) -> PageElement:
         if not 1 <= number <= len(self.items):
-            raise NotFound(f"there is nothing numbered {number} on the page {self.mark}: read it again with browser.read")
+            raise NotFound(
+                f"there is nothing numbered {number} on the page {self.mark}: read it again with"
+                " browser.read"
+            )
         return self.items[number - 1]
 
 
@@ -89,7 +96,7 @@ class Browsers:
         self._open: dict[str, _Open] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._starting: set[str] = set()
-        self._pages: dict[str, Page] = {}
+        self._pages: dict[str, BrowserPage] = {}
         self._closing: set[asyncio.Task[None]] = set()
         # Browsers that ended by themselves since the watchdog looked last.
         self.deaths: list[InUse] = []
@@ -100,15 +107,19 @@ class Browsers:
 
     def in_use(self) -> list[InUse]:
         """The browsers that are open, each with the run that used it last."""
-        return [InUse(key, each.run_id, each.driven.pid, each.driven.running) for key, each in self._open.items()]
+        return [
+            InUse(key, each.run_id, each.driven.pid, each.driven.running)
+            for key, each in self._open.items()
+        ]
 
-    def find(self, mark: str) -> Page:
+    def find(self, mark: str) -> BrowserPage:
         page = self._pages.get(mark)
         if page is None:
-            raise NotFound(f"there is no page {mark[:16]!r} any more: open one with browser.open", page=mark[:16])
+            raise NotFound(
+                f"there is no page {mark[:16]!r} any more: open one with browser.open",
+                page=mark[:16],
+            )
         return page
-
-    # --- using one ----------------------------------------------------------------------------------------------------
 
     async def visit(self, session_id: str, run_id: str, url: Url, hosts: frozenset[str]) -> "Visit":
         """Open an address, in the session's browser or a new one."""
@@ -119,14 +130,20 @@ class Browsers:
             # It was no fault of the call: a new browser does it, once.
             return await self._visit(session_id, await self._of(session_id, run_id), url, hosts)
 
-    async def _visit(self, session_id: str, opened: _Open, url: Url, hosts: frozenset[str]) -> "Visit":
+    async def _visit(
+        self, session_id: str, opened: _Open, url: Url, hosts: frozenset[str]
+    ) -> "Visit":
         async with opened.driven.lock:
             opened.hosts |= hosts
             opened.driven.allow(hosts)
             return await self._command(session_id, opened, url, do="open", url=str(url))
 
-    async def act(self, session_id: str, page: Page, *, fresh: bool, **command: Any) -> "Visit":
-        """Something on a page that is open. With `fresh` only if nothing has looked at it since, so that numbers mean the same."""
+    async def act(
+        self, session_id: str, page: BrowserPage, *, fresh: bool, **command: Any
+    ) -> "Visit":
+        """Something on a page that is open. With `fresh` only if nothing has looked at it since, so
+        that numbers mean the same.
+        """
         if page.session_id != session_id:
             raise Forbidden("this page is not this session's: open one with browser.open")
         opened = self._open.get(session_id)
@@ -139,11 +156,15 @@ class Browsers:
             async with opened.driven.lock:
                 if fresh and opened.marks[-1:] != [page.mark]:
                     now = opened.marks[-1] if opened.marks else "none"
-                    raise Conflict(f"the page has changed since {page.mark}: use the references of {now}, or read it again")
+                    raise Conflict(
+                        f"the page has changed since {page.mark}: use the references of {now}, or"
+                        " read it again"
+                    )
                 return await self._command(session_id, opened, page.site, **command)
         except Died as error:
             if command["do"] not in _LOOKING or fresh:
-                # Whether the click arrived is not known, and its number means nothing on a page that is loaded anew.
+                # Whether the click arrived is not known, and its number means nothing on a page
+                # that is loaded anew.
                 raise Died(f"{error.message}: open the page again with browser.open") from error
             visit = await self.visit(session_id, opened.run_id, urls.parse(page.url), opened.hosts)
             if command["do"] == "read" or visit.page is None:
@@ -159,23 +180,32 @@ class Browsers:
             if opened is not None:
                 await self._bury(session_id, opened)
             if len(self._open) + len(self._starting) >= self._most:
-                raise LimitExceeded(f"{self._most} browsers are open already: wait until another run has ended, or cancel one")
+                raise LimitExceeded(
+                    f"{self._most} browsers are open already: wait until another run has ended, or"
+                    " cancel one"
+                )
             self._starting.add(session_id)
             try:
-                driven = await driver.start(self._sandbox, self.resolver, self._installed, self._caps, self._page_s)
+                driven = await driver.start(
+                    self._sandbox, self.resolver, self._installed, self._caps, self._page_s
+                )
             finally:
                 self._starting.discard(session_id)
             self._open[session_id] = _Open(driven, run_id)
             return self._open[session_id]
 
-    async def _command(self, session_id: str, opened: _Open, before: Url, **command: Any) -> "Visit":
+    async def _command(
+        self, session_id: str, opened: _Open, before: Url, **command: Any
+    ) -> "Visit":
         if opened.timer is not None:
             opened.timer.cancel()
         try:
             seen = await opened.driven.ask(**command)
         finally:
             if self._open.get(session_id) is opened:
-                opened.timer = asyncio.get_running_loop().call_later(self._idle_s, self._close_later, session_id)
+                opened.timer = asyncio.get_running_loop().call_later(
+                    self._idle_s, self._close_later, session_id
+                )
             if not opened.driven.running and self._open.get(session_id) is opened:
                 await self._bury(session_id, opened)
         site = _site(seen.url, before)
@@ -183,10 +213,13 @@ class Browsers:
         if seen.error or command["do"] == "screenshot":
             return Visit(seen, site, blocked, None)
         mark = self._mark()
-        page = Page(mark, session_id, seen.url[: urls.LONGEST], site, seen.title[:200], tuple(seen.items))
+        page = BrowserPage(
+            mark, session_id, seen.url[: urls.LONGEST], site, seen.title[:200], tuple(seen.items)
+        )
         for old in opened.marks[:-1]:
             self._pages.pop(old, None)
-        # The last but one stays known, so that a call with it hears that the page has changed and not that there is none.
+        # The last but one stays known, so that a call with it hears that the page has changed and
+        # not that there is none.
         opened.marks = [*opened.marks[-1:], mark]
         self._pages[mark] = page
         return Visit(seen, site, blocked, page)
@@ -202,8 +235,6 @@ class Browsers:
         while (mark := "".join(secrets.choice(_LETTERS) for _ in range(4))) in self._pages:
             pass
         return mark
-
-    # --- closing ------------------------------------------------------------------------------------------------------
 
     def run_ended(self, run_id: str) -> None:
         for session_id, opened in tuple(self._open.items()):
@@ -240,12 +271,14 @@ class Browsers:
 
 
 class Visit(Struct, frozen=True):
-    """What one command gave. `blocked` are places the page wanted and did not get, with the reason."""
+    """What one command gave. `blocked` are places the page wanted and did not get, with the
+    reason.
+    """
 
     seen: Seen
     site: Url
     blocked: dict[str, str]
-    page: Page | None
+    page: BrowserPage | None
 
 
 def _site(url: str, before: Url) -> Url:

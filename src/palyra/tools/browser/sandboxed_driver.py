@@ -1,7 +1,8 @@
 """The program inside the sandbox that drives Chromium: one JSON line in, one JSON line out.
 
-It imports nothing of ours, because nothing of ours is in there with it; its text is handed to Python on the command line. What a
-page does on its own between two lines (dialogs, downloads, windows) is refused here and told with the next answer.
+It imports nothing of ours, because nothing of ours is in there with it; its text is handed to
+Python on the command line. What a page does on its own between two lines (dialogs, downloads,
+windows) is refused here and told with the next answer.
 """
 
 import asyncio
@@ -55,24 +56,33 @@ class Inside:
         context.on("requestfailed", lambda request: self._loading.discard(request))
         context.on("page", self._appeared)
 
-    # --- what a page does by itself -----------------------------------------------------------------------------------
-
     def _began(self, request: Any) -> None:
         self._loading.add(request)
         self._try_host(request.url)
 
     def _try_host(self, url: str) -> None:
-        """Which hosts the page wants: the browser itself wants some too, and nobody needs to hear of those."""
+        """Which hosts the page wants: the browser itself wants some too, and nobody needs to hear
+        of those.
+        """
         parts = urlsplit(url)
         if parts.hostname and len(self._tried) < _MOST_TRIED:
-            self._tried.add(f"{parts.hostname}:{parts.port or (443 if parts.scheme in ('https', 'wss') else 80)}")
+            self._tried.add(
+                f"{parts.hostname}:{parts.port or (443 if parts.scheme in ('https', 'wss') else 80)}"
+            )
 
     def _appeared(self, page: Any) -> None:
         page.on("websocket", lambda socket: self._try_host(socket.url))
         page.on("dialog", lambda dialog: self._later(self._dismiss(dialog)))
-        page.on("download", lambda download: self._note(f"a download was refused: {download.suggested_filename[:100]}"))
+        page.on(
+            "download",
+            lambda download: self._note(
+                f"a download was refused: {download.suggested_filename[:100]}"
+            ),
+        )
         page.on("crash", lambda _: self._crashed(page))
-        page.on("filechooser", lambda _: self._note("the page asked for a file; there are none here"))
+        page.on(
+            "filechooser", lambda _: self._note("the page asked for a file; there are none here")
+        )
         if self._page is not None and page is not self._page:
             self._later(self._window(page))
 
@@ -95,14 +105,20 @@ class Inside:
             # "Do you want to leave?" Yes: a page does not get to hold on to the browser.
             await self._try(dialog.accept())
             return
-        self._note(f"the page showed a box ({dialog.type}), which was dismissed: {dialog.message[:200]}")
+        self._note(
+            f"the page showed a box ({dialog.type}), which was dismissed: {dialog.message[:200]}"
+        )
         await self._try(dialog.dismiss())
 
     async def _window(self, page: Any) -> None:
         """A new window becomes the page if it loads something; there is never more than one."""
         opener = self._page
         await self._try(page.wait_for_load_state("domcontentloaded", timeout=_ACTION_S * 1000))
-        keep = page.url.startswith(("http://", "https://")) and self._page is opener and not page.is_closed()
+        keep = (
+            page.url.startswith(("http://", "https://"))
+            and self._page is opener
+            and not page.is_closed()
+        )
         if keep:
             self._page = page
             self._note("a new window was opened; it is the page now")
@@ -121,8 +137,6 @@ class Inside:
             return False
         return True
 
-    # --- commands -----------------------------------------------------------------------------------------------------
-
     async def do(self, asked: dict[str, Any]) -> dict[str, Any]:
         from playwright.async_api import Error
 
@@ -130,7 +144,12 @@ class Inside:
             async with asyncio.timeout(self._page_s + 2 * _ACTION_S):
                 return await self._do(asked)
         except TimeoutError:
-            return {"error": "the page did not answer in time, and the browser was closed: open another one", "stuck": True}
+            return {
+                "error": (
+                    "the page did not answer in time, and the browser was closed: open another one"
+                ),
+                "stuck": True,
+            }
         except Error as error:
             return {"error": _short(error.message), **self._told()}
 
@@ -141,7 +160,9 @@ class Inside:
             case "click":
                 await (await self._element(asked["number"])).click(timeout=_ACTION_S * 1000)
             case "type":
-                await self._fill(await self._element(asked["number"]), asked["text"], submit=asked["submit"])
+                await self._fill(
+                    await self._element(asked["number"]), asked["text"], submit=asked["submit"]
+                )
             case "screenshot":
                 return await self._screenshot(asked.get("number", 0))
         return await self._look()
@@ -154,7 +175,9 @@ class Inside:
             self._page = await self._context.new_page()
         self._status = 0
         try:
-            answer = await self._page.goto(url, wait_until="domcontentloaded", timeout=self._page_s * 1000)
+            answer = await self._page.goto(
+                url, wait_until="domcontentloaded", timeout=self._page_s * 1000
+            )
             self._status = answer.status if answer is not None else 0
         except TimeoutError_:
             # Whatever keeps it busy must not keep the next page waiting.
@@ -171,7 +194,9 @@ class Inside:
         index = number - 1
         for handle, count in self._looks:
             if 0 <= index < count:
-                found = (await handle.evaluate_handle("(look, at) => look.nodes[at]", index)).as_element()
+                found = (
+                    await handle.evaluate_handle("(look, at) => look.nodes[at]", index)
+                ).as_element()
                 if found is not None:
                     return found
             index -= count
@@ -214,7 +239,11 @@ class Inside:
             items += told["items"]
             cut = cut or bool(told["cut"])
             if told["text"]:
-                texts.append(told["text"] if frame == page.main_frame else f"[frame {frame.url[:300]}]\n{told['text']}")
+                texts.append(
+                    told["text"]
+                    if frame == page.main_frame
+                    else f"[frame {frame.url[:300]}]\n{told['text']}"
+                )
         seen = {"url": page.url, "title": await page.title(), "status": self._status}
         return {**seen, "text": "\n".join(texts), "items": items, "cut": cut, **self._told()}
 
@@ -232,7 +261,9 @@ class Inside:
             await asyncio.sleep(0.05)
             quiet = 0.0 if self._loading or self._tasks else quiet + 0.05
         self._loading.clear()
-        await self._try(self._current().wait_for_load_state("domcontentloaded", timeout=_ACTION_S * 1000))
+        await self._try(
+            self._current().wait_for_load_state("domcontentloaded", timeout=_ACTION_S * 1000)
+        )
 
 
 def _short(message: str) -> str:
@@ -257,9 +288,13 @@ async def main(packages: str, chromium: str, proxy: str, walk: str, page_s: str)
             proxy={"server": proxy, "bypass": "<-loopback>"},
         )
         context = await browser.new_context(
-            accept_downloads=False, service_workers="block", viewport={"width": _WIDTH, "height": _HEIGHT}, permissions=[]
+            accept_downloads=False,
+            service_workers="block",
+            viewport={"width": _WIDTH, "height": _HEIGHT},
+            permissions=[],
         )
-        # A dead browser answers every command with an error, and the daemon would take it for a page's: this ends with it.
+        # A dead browser answers every command with an error, and the daemon would take it for a
+        # page's: this ends with it.
         browser.on("disconnected", lambda _: os._exit(_DIED))
         context.on("page", lambda page: page.on("crash", lambda _: os._exit(_DIED)))
         inside = Inside(context, walk, float(page_s))

@@ -1,7 +1,8 @@
 """The `browser.*` tools: open a page, read it, click, type, look at it.
 
-A call names the page it is about by the mark that an earlier result gave, so a decision knows the host without knowing the session,
-and a yes to a click is about the page that the person was shown. Whatever a page says is untrusted, and the result says so.
+A call names the page it is about by the mark that an earlier result gave, so a decision knows the
+host without knowing the session, and a yes to a click is about the page that the person was shown.
+Whatever a page says is untrusted, and the result says so.
 """
 
 from typing import Annotated, Any, ClassVar, cast
@@ -13,7 +14,7 @@ from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.core.labels import Label
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.tools.browser.pool import Browsers, Page, Visit
+from palyra.tools.browser.pool import BrowserPage, Browsers, Visit
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.net import hosts, urls
 from palyra.tools.net.urls import Url
@@ -25,7 +26,9 @@ _LIMITS = Limits(time_ms=75_000, input_bytes=64 << 10, output_bytes=1 << 20)
 
 class OpenArguments(Arguments, frozen=True, kw_only=True):
     url: str
-    hosts: Annotated[tuple[str, ...], Meta(description="Further hosts it may load from", max_length=_MOST_HOSTS)] = ()
+    hosts: Annotated[
+        tuple[str, ...], Meta(description="Further hosts it may load from", max_length=_MOST_HOSTS)
+    ] = ()
 
 
 class PageArguments(Arguments, frozen=True, kw_only=True):
@@ -48,7 +51,13 @@ class LookArguments(Arguments, frozen=True, kw_only=True):
 
 def tools(browsers: Browsers) -> tuple[TypedTool, ...]:
     """All of them, over the same browsers."""
-    return (Open(browsers), Read(browsers), Click(browsers), Type(browsers), Screenshot(browsers))
+    return (
+        BrowserOpen(browsers),
+        BrowserRead(browsers),
+        Click(browsers),
+        Type(browsers),
+        Screenshot(browsers),
+    )
 
 
 class _BrowserTool:
@@ -61,41 +70,52 @@ class _BrowserTool:
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         name = self.spec.name
-        first = Subject(name, "host", scope.hosts[0]) if len(scope.hosts) == 1 else Subject(name, "command", scope.command)
+        first = (
+            Subject(name, "host", scope.hosts[0])
+            if len(scope.hosts) == 1
+            else Subject(name, "command", scope.command)
+        )
         return (first, Subject(name, "tool"))
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         try:
             return await self._run(arguments, context)
         except PalyraError as error:
-            return ToolResult(outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message)
+            return ToolResult(
+                outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message
+            )
 
     async def _run(self, arguments: object, context: CallContext) -> ToolResult:
         raise NotImplementedError
 
-    def _found(self, reference: str) -> tuple[Page, int]:
-        """The page of a reference such as `kx7m.12`, and the number, 0 without one. Raises NotFound or InvalidInput."""
+    def _found(self, reference: str) -> tuple[BrowserPage, int]:
+        """The page of a reference such as `kx7m.12`, and the number, 0 without one. Raises NotFound
+        or InvalidInput.
+        """
         mark, dot, digits = reference.strip().strip("[]").partition(".")
         if dot and not (digits.isascii() and digits.isdecimal() and len(digits) <= 4):
-            raise InvalidInput(f"{hosts.shown(reference)} is no reference: one is written PAGE.N, as in kx7m.12")
+            raise InvalidInput(
+                f"{hosts.shown(reference)} is no reference: one is written PAGE.N, as in kx7m.12"
+            )
         page = self._browsers.find(mark)
         number = int(digits) if dot else 0
         if dot:
             page.item(number)
         return page, number
 
-    def _element(self, reference: str) -> tuple[Page, int]:
+    def _element(self, reference: str) -> tuple[BrowserPage, int]:
         page, number = self._found(reference)
         if not number:
             raise InvalidInput(f"name what is meant on the page, as in {page.mark}.12")
         return page, number
 
 
-class Open(_BrowserTool):
+class BrowserOpen(_BrowserTool):
     argument_type = OpenArguments
     declared = declare(
         "browser.open",
-        "Open a web page in a browser: gives PAGE and its text, where [N] is what can be clicked or typed into.",
+        "Open a web page in a browser: gives PAGE and its text, where [N] is what can be clicked or"
+        " typed into.",
         OpenArguments,
         effect="pure",
         capabilities=("network", "browser"),
@@ -103,10 +123,16 @@ class Open(_BrowserTool):
     )
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """Raises Refused for what no policy can permit: other schemes, private addresses, names and passwords in the address."""
+        """Raises Refused for what no policy can permit: other schemes, private addresses, names and
+        passwords in the address.
+        """
         call = cast("OpenArguments", arguments)
         url = self._url(call)
-        return Scope(program="open", command=f"open {url}", hosts=tuple(dict.fromkeys((url.authority, *self._others(call)))))
+        return Scope(
+            program="open",
+            command=f"open {url}",
+            hosts=tuple(dict.fromkeys((url.authority, *self._others(call)))),
+        )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         call = cast("OpenArguments", arguments)
@@ -140,18 +166,24 @@ class _OnPage(_BrowserTool):
 
     def scope(self, arguments: object, workspace: str) -> Scope:
         page, what = self._target(arguments)
-        return Scope(program=self.spec.name.partition(".")[2], command=f"{what} on {page.url}", hosts=(page.site.authority,))
+        return Scope(
+            program=self.spec.name.partition(".")[2],
+            command=f"{what} on {page.url}",
+            hosts=(page.site.authority,),
+        )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         page, what = self._target(arguments)
-        return Preview("request", f"{what} on {page.site.authority}", f"page: {page.url}\ntitle: {page.title}")
+        return Preview(
+            "request", f"{what} on {page.site.authority}", f"page: {page.url}\ntitle: {page.title}"
+        )
 
-    def _target(self, arguments: object) -> tuple[Page, str]:
+    def _target(self, arguments: object) -> tuple[BrowserPage, str]:
         """The page, and what is done there in words."""
         raise NotImplementedError
 
 
-class Read(_OnPage):
+class BrowserRead(_OnPage):
     argument_type = PageArguments
     declared = declare(
         "browser.read",
@@ -162,7 +194,7 @@ class Read(_OnPage):
         limits=_LIMITS,
     )
 
-    def _target(self, arguments: object) -> tuple[Page, str]:
+    def _target(self, arguments: object) -> tuple[BrowserPage, str]:
         return self._found(cast("PageArguments", arguments).page)[0], "read the page"
 
     async def _run(self, arguments: object, context: CallContext) -> ToolResult:
@@ -173,10 +205,15 @@ class Read(_OnPage):
 class Click(_OnPage):
     argument_type = ClickArguments
     declared = declare(
-        "browser.click", "Click.", ClickArguments, effect="once", capabilities=("network", "browser"), limits=_LIMITS
+        "browser.click",
+        "Click.",
+        ClickArguments,
+        effect="once",
+        capabilities=("network", "browser"),
+        limits=_LIMITS,
     )
 
-    def _target(self, arguments: object) -> tuple[Page, str]:
+    def _target(self, arguments: object) -> tuple[BrowserPage, str]:
         page, number = self._element(cast("ClickArguments", arguments).ref)
         item = page.item(number)
         leads = f" to {hosts.shown(item.href, 300)}" if item.href else ""
@@ -184,7 +221,11 @@ class Click(_OnPage):
 
     async def _run(self, arguments: object, context: CallContext) -> ToolResult:
         page, number = self._element(cast("ClickArguments", arguments).ref)
-        return _result(await self._browsers.act(context.session_id, page, fresh=True, do="click", number=number))
+        return _result(
+            await self._browsers.act(
+                context.session_id, page, fresh=True, do="click", number=number
+            )
+        )
 
 
 class Type(_OnPage):
@@ -198,16 +239,24 @@ class Type(_OnPage):
         limits=_LIMITS,
     )
 
-    def _target(self, arguments: object) -> tuple[Page, str]:
+    def _target(self, arguments: object) -> tuple[BrowserPage, str]:
         call = cast("TypeArguments", arguments)
         page, number = self._element(call.ref)
         item = page.item(number)
         after = " and press Enter" if call.submit else ""
-        return page, f'type "{_plain(call.text)}" into the {hosts.shown(item.kind)} "{_plain(item.name)}"{after}'
+        return (
+            page,
+            (
+                f'type "{_plain(call.text)}" into the {hosts.shown(item.kind)}'
+                f' "{_plain(item.name)}"{after}'
+            ),
+        )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         shown = super().preview(arguments, workspace)
-        return Preview(shown.kind, shown.title, f"{shown.body}\ntext: {cast('TypeArguments', arguments).text}")
+        return Preview(
+            shown.kind, shown.title, f"{shown.body}\ntext: {cast('TypeArguments', arguments).text}"
+        )
 
     async def _run(self, arguments: object, context: CallContext) -> ToolResult:
         call = cast("TypeArguments", arguments)
@@ -227,20 +276,21 @@ class Screenshot(_OnPage):
         limits=_LIMITS,
     )
 
-    def _target(self, arguments: object) -> tuple[Page, str]:
+    def _target(self, arguments: object) -> tuple[BrowserPage, str]:
         return self._found(cast("LookArguments", arguments).at)[0], "take a picture of the page"
 
     async def _run(self, arguments: object, context: CallContext) -> ToolResult:
         page, number = self._found(cast("LookArguments", arguments).at)
-        visit = await self._browsers.act(context.session_id, page, fresh=bool(number), do="screenshot", number=number)
+        visit = await self._browsers.act(
+            context.session_id, page, fresh=bool(number), do="screenshot", number=number
+        )
         return _result(visit)
 
 
-# --- results ----------------------------------------------------------------------------------------------------------
-
-
 def _plain(text: str) -> str:
-    """What a page calls something, on one line and without characters that could make it look like something else."""
+    """What a page calls something, on one line and without characters that could make it look like
+    something else.
+    """
     return "".join(char for char in text if char.isprintable())[:120]
 
 
@@ -248,7 +298,11 @@ def _result(visit: Visit) -> ToolResult:
     seen, site = visit.seen, visit.site
     address = f"{site.scheme}://{site.authority}"
     label = Label(integrity="untrusted", sources=(address,))
-    data: dict[str, Any] = {"url": seen.url[: urls.LONGEST], "title": seen.title[:200], "blocked": sorted(visit.blocked)}
+    data: dict[str, Any] = {
+        "url": seen.url[: urls.LONGEST],
+        "title": seen.title[:200],
+        "blocked": sorted(visit.blocked),
+    }
     tail = [*(f"Note: {_plain(note)}" for note in seen.notes[:8]), *_blocked(visit)]
     refused = visit.blocked.get(f"{site.host}:{site.port}")
     if seen.error or refused:
@@ -258,15 +312,22 @@ def _result(visit: Visit) -> ToolResult:
     if seen.image:
         text = f"{_plain(seen.title)} <{hosts.shown(seen.url, 500)}>, as an image."
         image = f"data:image/jpeg;base64,{seen.image}"
-        return ToolResult(outcome="ok", text="\n".join([text, *tail]), data=data, images=(image,), label=label)
+        return ToolResult(
+            outcome="ok", text="\n".join([text, *tail]), data=data, images=(image,), label=label
+        )
     assert visit.page is not None
     mark = visit.page.mark
     data |= {"page": mark, "status": seen.status}
     status = f", status {seen.status}" if seen.status >= 400 else ""
-    head = f"PAGE {mark}: {_plain(seen.title) or 'no title'} <{hosts.shown(seen.url, 500)}>{status}; [N] is {mark}.N"
+    head = (
+        f"PAGE {mark}: {_plain(seen.title) or 'no title'} <{hosts.shown(seen.url, 500)}>{status};"
+        f" [N] is {mark}.N"
+    )
     if seen.cut:
         tail.append("Note: the page is longer; only its beginning is here")
-    return ToolResult(outcome="ok", text="\n".join([head, *tail, "", seen.text]), data=data, label=label)
+    return ToolResult(
+        outcome="ok", text="\n".join([head, *tail, "", seen.text]), data=data, label=label
+    )
 
 
 def _blocked(visit: Visit) -> list[str]:
@@ -274,4 +335,6 @@ def _blocked(visit: Visit) -> list[str]:
     if not visit.blocked:
         return []
     named = ", ".join(host.removesuffix(":443") for host in sorted(visit.blocked))
-    return [f"Blocked: {named}. If the page needs one of them, open it again with that host in `hosts`."]
+    return [
+        f"Blocked: {named}. If the page needs one of them, open it again with that host in `hosts`."
+    ]

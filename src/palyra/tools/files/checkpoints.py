@@ -1,7 +1,8 @@
-"""What makes a reversible call reversible: the files it will touch, as they were before, in one sealed piece.
+"""What makes a reversible call reversible: the files it will touch, as they were before, in one
+sealed piece.
 
-The rule: a checkpoint is made before the call starts, and restoring puts back the exact bytes or, if somebody else has changed
-a file since, nothing at all.
+The rule: a checkpoint is made before the call starts, and restoring puts back the exact bytes or,
+if somebody else has changed a file since, nothing at all.
 """
 
 import os
@@ -14,38 +15,58 @@ from palyra.tools import blocking, paths
 from palyra.tools.catalogue import TypedTool
 from palyra.tools.files import content, snapshots
 from palyra.tools.files.changes import MOST_BYTES, MOST_FILES
-from palyra.tools.files.content import Change
-from palyra.tools.files.snapshots import Checkpoint, Saved, State
-from palyra.tools.paths import Place
+from palyra.tools.files.content import ContentChange
+from palyra.tools.files.snapshots import Checkpoint, PathState, SavedPath
+from palyra.tools.paths import WorkspacePath
 
 # Each file that is replaced holds two descriptors until its batch is done.
 _AT_ONCE = 128
 
 
 class Reversible(TypedTool, Protocol):
-    """A tool whose effect is a change of files that can be named, and foretold, before it happens."""
+    """A tool whose effect is a change of files that can be named, and foretold, before it
+    happens.
+    """
 
     def checkpoint_paths(self, arguments: object, workspace: str) -> tuple[str, ...]: ...
 
     def foresee(self, arguments: object, workspace: str) -> dict[str, str]:
-        """The SHA-256 that each changed path will have afterwards; empty for a file that will be gone."""
+        """The SHA-256 that each changed path will have afterwards; empty for a file that will be
+        gone.
+        """
         ...
 
 
 def prepare(tool: Reversible, arguments: object, workspace: str) -> bytes:
-    """The checkpoint of a call that is about to run. Raises a PalyraError if the call must not start."""
-    return capture(tool.checkpoint_paths(arguments, workspace), workspace, tool.foresee(arguments, workspace))
+    """The checkpoint of a call that is about to run. Raises a PalyraError if the call must not
+    start.
+    """
+    return capture(
+        tool.checkpoint_paths(arguments, workspace), workspace, tool.foresee(arguments, workspace)
+    )
 
 
 def capture(given: Sequence[str], workspace: str, after: Mapping[str, str]) -> bytes:
-    """The named files as they are, with the digests that the call will give them, as one self-contained piece."""
+    """The named files as they are, with the digests that the call will give them, as one
+    self-contained piece.
+    """
     if len(given) > MOST_FILES:
-        raise LimitExceeded(f"a reversible call may change {MOST_FILES} files, this one names {len(given)}")
+        raise LimitExceeded(
+            f"a reversible call may change {MOST_FILES} files, this one names {len(given)}"
+        )
     return keep(given, workspace, after, MOST_BYTES)
 
 
-def keep(given: Sequence[str], workspace: str, after: Mapping[str, str], most_bytes: int, touched: Sequence[str] = ()) -> bytes:
-    """The same for as many files as are named, up to a size, and for folders that may be removed or made."""
+def keep(
+    given: Sequence[str],
+    workspace: str,
+    after: Mapping[str, str],
+    most_bytes: int,
+    touched: Sequence[str] = (),
+) -> bytes:
+    """The same for as many files as are named, up to a size, and for folders that may be removed or
+    made.
+    """
     saved, folders, total = [], dict[str, None](), 0
     with blocking.family("the checkpoint"):
         for path in given:
@@ -65,11 +86,13 @@ def plan(blob: bytes, workspace: str) -> list[FileChange]:
         return [told(saved) for _, saved, _ in _due(snapshots.decode(blob), workspace)]
 
 
-def restore(blob: bytes, workspace: str, *, force: bool = False, leave: bool = False) -> list[FileChange]:
+def restore(
+    blob: bytes, workspace: str, *, force: bool = False, leave: bool = False
+) -> list[FileChange]:
     """Put back what a checkpoint holds; says what it changed, which is nothing the second time.
 
-    Raises Conflict, and changes nothing, if a file is neither as it was before the call nor as the call left it. Such a file is
-    overwritten with `force`, and passed over with `leave`.
+    Raises Conflict, and changes nothing, if a file is neither as it was before the call nor as the
+    call left it. Such a file is overwritten with `force`, and passed over with `leave`.
     """
     checkpoint = snapshots.decode(blob)
     with blocking.family("the files could not be put back"):
@@ -92,22 +115,24 @@ def restore(blob: bytes, workspace: str, *, force: bool = False, leave: bool = F
     return [told(saved) for _, saved, _ in due]
 
 
-def _strange(saved: Saved, now: State) -> bool:
+def _strange(saved: SavedPath, now: PathState) -> bool:
     return now.digest not in (saved.after, snapshots.state_of(saved).digest)
 
 
-def _due(checkpoint: Checkpoint, workspace: str) -> list[tuple[Place, Saved, State]]:
+def _due(
+    checkpoint: Checkpoint, workspace: str
+) -> list[tuple[WorkspacePath, SavedPath, PathState]]:
     """The files that are not as the checkpoint has them, with how they are now."""
     places = [(snapshots.place_of(saved.path, workspace), saved) for saved in checkpoint.saved]
     states = [(place, saved, snapshots.state(place)) for place, saved in places]
     return [(place, saved, now) for place, saved, now in states if now != snapshots.state_of(saved)]
 
 
-def told(saved: Saved) -> FileChange:
+def told(saved: SavedPath) -> FileChange:
     return FileChange(saved.path, "deleted" if saved.kind == "absent" else "restored")
 
 
-def _put_back(due: Sequence[tuple[Place, Saved, State]]) -> None:
+def _put_back(due: Sequence[tuple[WorkspacePath, SavedPath, PathState]]) -> None:
     for place, _, now in due:
         if now.kind == "link":
             content.remove_link(place)
@@ -115,9 +140,13 @@ def _put_back(due: Sequence[tuple[Place, Saved, State]]) -> None:
     for place, saved, now in due:
         before = content.read(place, MOST_BYTES) if now.kind == "file" else None
         if saved.kind == "link":
-            changes.append(Change(place, before, None))
+            changes.append(ContentChange(place, before, None))
         else:
-            changes.append(Change(place, before, saved.content if saved.kind == "file" else None, saved.mode))
+            changes.append(
+                ContentChange(
+                    place, before, saved.content if saved.kind == "file" else None, saved.mode
+                )
+            )
     content.apply(changes)
     for place, saved, _ in due:
         if saved.kind == "link":
@@ -125,7 +154,9 @@ def _put_back(due: Sequence[tuple[Place, Saved, State]]) -> None:
 
 
 class Sealer:
-    """Encrypts checkpoints, because files may hold secrets. The call's id is bound in: one call's seal opens no other's."""
+    """Encrypts checkpoints, because files may hold secrets. The call's id is bound in: one call's
+    seal opens no other's.
+    """
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -146,4 +177,6 @@ class Sealer:
                 raise InvalidTag
             return self._cipher.decrypt(sealed[1:13], sealed[13:], call_id.encode())
         except InvalidTag:
-            raise InvalidInput("the checkpoint is damaged, or was sealed with another key or for another call") from None
+            raise InvalidInput(
+                "the checkpoint is damaged, or was sealed with another key or for another call"
+            ) from None

@@ -1,7 +1,8 @@
 """Reading and replacing whole files inside a workspace.
 
-The rule: a file is either as it was or as it should be, also after a crash, a full disk or a cancel. A new content is written
-beside the file, synced, and renamed over it; what a crash leaves behind has a recognisable name and is swept by the next write.
+The rule: a file is either as it was or as it should be, also after a crash, a full disk or a
+cancel. A new content is written beside the file, synced, and renamed over it; what a crash leaves
+behind has a recognisable name and is swept by the next write.
 """
 
 import errno
@@ -18,13 +19,13 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput, LimitExceeded
 from palyra.tools import paths, protected_names
-from palyra.tools.paths import Place
+from palyra.tools.paths import WorkspacePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
-class Stopped(Exception):
+class WriteStopped(Exception):
     """The caller lost interest before the first file was replaced; nothing has changed."""
 
 
@@ -33,32 +34,39 @@ class Content(Struct, frozen=True):
     mode: int
 
 
-class Change(Struct, frozen=True):
-    """One file before and after; None means that it does not exist. `mode` is what the new file gets."""
+class ContentChange(Struct, frozen=True):
+    """One file before and after; None means that it does not exist. `mode` is what the new file
+    gets.
+    """
 
-    place: Place
+    place: WorkspacePath
     before: Content | None
     after: bytes | None
     mode: int | None = None
 
 
-def read(place: Place, most: int) -> Content | None:
+def read(place: WorkspacePath, most: int) -> Content | None:
     """The whole file, or None if there is none. A file that is larger than `most` is refused."""
     try:
         with paths.opened_file(place) as descriptor:
             found = os.fstat(descriptor)
             if found.st_size > most:
-                raise LimitExceeded(f"{place.shown} has {found.st_size:,} bytes, the limit is {most:,}", path=place.shown)
+                raise LimitExceeded(
+                    f"{place.shown} has {found.st_size:,} bytes, the limit is {most:,}",
+                    path=place.shown,
+                )
             with os.fdopen(os.dup(descriptor), "rb") as file:
                 data = file.read(most + 1)
     except FileNotFoundError:
         return None
     if len(data) > most:
-        raise LimitExceeded(f"{place.shown} grew past the limit of {most:,} bytes", path=place.shown)
+        raise LimitExceeded(
+            f"{place.shown} grew past the limit of {most:,} bytes", path=place.shown
+        )
     return Content(data, stat.S_IMODE(found.st_mode))
 
 
-def apply(changes: Sequence[Change], stop: Flag | None = None) -> None:
+def apply(changes: Sequence[ContentChange], stop: Flag | None = None) -> None:
     """Make all of the changes or none of them."""
     made = [folder for change in changes for folder in missing_folders(change.place)]
     commits: list[_Commit] = []
@@ -67,7 +75,7 @@ def apply(changes: Sequence[Change], stop: Flag | None = None) -> None:
             for change in changes:
                 commits.append(stack.enter_context(_staged(change)))
             if stop is not None and stop.is_set():
-                raise Stopped
+                raise WriteStopped
             for commit in commits:
                 commit.run()
     except BaseException:
@@ -78,15 +86,21 @@ def apply(changes: Sequence[Change], stop: Flag | None = None) -> None:
         raise
 
 
-def _put_back(change: Change) -> None:
+def _put_back(change: ContentChange) -> None:
     before = change.before
-    back = Change(change.place, None, before.data, before.mode) if before else Change(change.place, None, None)
+    back = (
+        ContentChange(change.place, None, before.data, before.mode)
+        if before
+        else ContentChange(change.place, None, None)
+    )
     with _staged(back) as commit:
         commit.run()
 
 
-def missing_folders(place: Place) -> tuple[str, ...]:
-    """The folders above a file that do not exist yet, outermost first, relative to the workspace."""
+def missing_folders(place: WorkspacePath) -> tuple[str, ...]:
+    """The folders above a file that do not exist yet, outermost first, relative to the
+    workspace.
+    """
     folders = place.folders
     for depth in range(1, len(folders) + 1):
         try:
@@ -102,24 +116,27 @@ def remove_folders(root: str, folders: Sequence[str]) -> tuple[str, ...]:
     removed = []
     for folder in sorted(set(folders), key=lambda each: each.count("/"), reverse=True):
         above, _, name = folder.rpartition("/")
-        with suppress(OSError, paths.Refused), paths.opened_folder(root, above.split("/") if above else ()) as descriptor:
+        with (
+            suppress(OSError, paths.PathRefused),
+            paths.opened_folder(root, above.split("/") if above else ()) as descriptor,
+        ):
             os.rmdir(name, dir_fd=descriptor)
             removed.append(folder)
     return tuple(removed)
 
 
-def sweep(place: Place) -> None:
+def sweep(place: WorkspacePath) -> None:
     """Remove what a crashed write left beside a file."""
     with suppress(FileNotFoundError), paths.opened_folder(place.root, place.folders) as folder:
         _sweep(folder)
 
 
-def remove_link(place: Place) -> None:
+def remove_link(place: WorkspacePath) -> None:
     with paths.opened_folder(place.root, place.folders) as folder:
         os.unlink(place.name, dir_fd=folder)
 
 
-def make_link(place: Place, target: str) -> None:
+def make_link(place: WorkspacePath, target: str) -> None:
     """Put a symlink where it once was, in one step."""
     with paths.opened_folder(place.root, place.folders, create=True) as folder:
         temporary = _temporary_name()
@@ -151,7 +168,7 @@ class _Commit(Struct):
 
 
 @contextmanager
-def _staged(change: Change) -> Iterator[_Commit]:
+def _staged(change: ContentChange) -> Iterator[_Commit]:
     place = change.place
     with paths.opened_folder(place.root, place.folders, create=change.after is not None) as folder:
         _sweep(folder)
@@ -174,13 +191,14 @@ def _staged(change: Change) -> Iterator[_Commit]:
                     os.unlink(name, dir_fd=folder)
 
 
-def _present(place: Place, folder: int) -> os.stat_result | None:
+def _present(place: WorkspacePath, folder: int) -> os.stat_result | None:
     try:
         found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
     paths.check_regular(place, found)
-    # Renaming over a file needs no right on the file itself, but who took the write bits away meant it.
+    # Renaming over a file needs no right on the file itself, but who took the write bits away meant
+    # it.
     if not found.st_mode & 0o222:
         raise InvalidInput(f"{place.shown} is read-only: make it writable first", path=place.shown)
     return found
@@ -215,7 +233,8 @@ def _new_temporary(folder: int) -> tuple[str, int]:
         descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
         try:
             state = _lock(descriptor)
-            # Another writer may have swept the file in the instant before it was locked: then take a new one.
+            # Another writer may have swept the file in the instant before it was locked: then take
+            # a new one.
             if state != "busy" and os.fstat(descriptor).st_nlink:
                 return name, descriptor
         except BaseException:
@@ -225,12 +244,16 @@ def _new_temporary(folder: int) -> tuple[str, int]:
 
 
 def _sweep(folder: int) -> None:
-    """Remove what a crashed write left in this folder. A file that somebody still writes is locked and stays."""
+    """Remove what a crashed write left in this folder. A file that somebody still writes is locked
+    and stays.
+    """
     for name in os.listdir(folder):
         if not name.startswith(protected_names.TEMPORARY):
             continue
         try:
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            descriptor = os.open(
+                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+            )
         except OSError as error:
             if error.errno == errno.ELOOP:
                 os.unlink(name, dir_fd=folder)

@@ -1,7 +1,8 @@
 """Reading a unified diff as a model writes it.
 
-The rule: what the lines say counts, what the headers count does not; models get line counts wrong. Whatever the diff asks for
-that we do not do (renames, modes, binaries) is refused by name, never skipped.
+The rule: what the lines say counts, what the headers count does not; models get line counts wrong.
+Whatever the diff asks for that we do not do (renames, modes, binaries) is refused by name, never
+skipped.
 """
 
 import re
@@ -27,7 +28,9 @@ _NOT_DONE = {
 
 
 class Hunk(Struct, kw_only=True):
-    """One place of change. `start` is the old line it claims to begin at, or None if its header has no numbers."""
+    """One place of change. `start` is the old line it claims to begin at, or None if its header has
+    no numbers.
+    """
 
     number: int
     start: int | None
@@ -66,10 +69,15 @@ def parse(diff: str) -> list[FilePatch]:
     reader = _Reader(lines)
     reader.read()
     if not reader.files:
-        raise InvalidInput("diff: there is no file in it; it needs lines such as '--- a/path', '+++ b/path' and '@@ -1,3 +1,4 @@'")
+        raise InvalidInput(
+            "diff: there is no file in it; it needs lines such as '--- a/path', '+++ b/path' and"
+            " '@@ -1,3 +1,4 @@'"
+        )
     for patch in reader.files:
         if not patch.hunks and not (patch.created or patch.deleted):
-            raise InvalidInput(f"diff: {patch.path} has no hunk; a hunk begins with '@@ -1,3 +1,4 @@'")
+            raise InvalidInput(
+                f"diff: {patch.path} has no hunk; a hunk begins with '@@ -1,3 +1,4 @@'"
+            )
     return reader.files
 
 
@@ -104,7 +112,9 @@ class _Reader:
         if self._git_path:
             for words, what in _NOT_DONE.items():
                 if line.startswith(words):
-                    raise InvalidInput(f"diff: {self._git_path}: {what} is not something fs.patch does")
+                    raise InvalidInput(
+                        f"diff: {self._git_path}: {what} is not something fs.patch does"
+                    )
             if line.startswith(("new file mode ", "deleted file mode ")):
                 self._git_fate = "created" if line.startswith("new") else "deleted"
                 self._git_executable = line.endswith("755")
@@ -118,17 +128,25 @@ class _Reader:
         old, new = _name(self._lines[self._at]), _name(self._lines[self._at + 1])
         if old.startswith("a/") and (new.startswith("b/") or new == _NULL):
             old = old[2:]
-        if new.startswith("b/") and (self._lines[self._at].startswith(("--- a/", '--- "a/')) or old == _NULL):
+        if new.startswith("b/") and (
+            self._lines[self._at].startswith(("--- a/", '--- "a/')) or old == _NULL
+        ):
             new = new[2:]
         if old == new == _NULL:
             raise InvalidInput("diff: a file cannot come from and go to /dev/null")
         if _NULL not in (old, new) and old != new:
             raise InvalidInput(
-                f"diff: {old} → {new} is a rename, which fs.patch does not do: create the new file and delete the old one"
+                f"diff: {old} → {new} is a rename, which fs.patch does not do: create the new file"
+                " and delete the old one"
             )
         executable = self._git_executable and old == _NULL
         self.files.append(
-            FilePatch(path=new if old == _NULL else old, created=old == _NULL, deleted=new == _NULL, executable=executable)
+            FilePatch(
+                path=new if old == _NULL else old,
+                created=old == _NULL,
+                deleted=new == _NULL,
+                executable=executable,
+            )
         )
         self._git_path, self._git_fate, self._git_executable = "", "", False
         self._at += 2
@@ -137,7 +155,10 @@ class _Reader:
         if self._git_path and self._git_fate:
             created = self._git_fate == "created"
             patch = FilePatch(
-                path=self._git_path, created=created, deleted=not created, executable=self._git_executable and created
+                path=self._git_path,
+                created=created,
+                deleted=not created,
+                executable=self._git_executable and created,
             )
             self.files.append(patch)
         self._git_path, self._git_fate, self._git_executable = "", "", False
@@ -165,12 +186,16 @@ class _Reader:
                 new -= op != "-"
             self._at += 1
         if not any(op != " " for op, _ in hunk.ops):
-            raise InvalidInput(f"diff: {self.files[-1].path}: hunk {hunk.number} neither adds nor removes a line")
+            raise InvalidInput(
+                f"diff: {self.files[-1].path}: hunk {hunk.number} neither adds nor removes a line"
+            )
         hunks.append(hunk)
 
     def _belongs(self, line: str, *, promised: bool) -> bool:
         """Whether a line is part of the hunk that is being read."""
-        if line.startswith(("@@", "diff --git ", "```")) and not (promised and line.startswith("```")):
+        if line.startswith(("@@", "diff --git ", "```")) and not (
+            promised and line.startswith("```")
+        ):
             return False
         if self._begins_file(self._at) and not (promised and not self._hunk_follows()):
             return False
@@ -227,7 +252,11 @@ def _unquote(name: str) -> str:
 
     def replace(found: re.Match[str]) -> str:
         code = found[1]
-        raw = plain.get(code, b"") if len(code) == 1 and not code.isdigit() else bytes([int(code, 8) & 0xFF])
+        raw = (
+            plain.get(code, b"")
+            if len(code) == 1 and not code.isdigit()
+            else bytes([int(code, 8) & 0xFF])
+        )
         return raw.decode("latin-1")
 
     escaped = re.sub(r"\\([0-7]{1,3}|.)", replace, name)

@@ -1,4 +1,6 @@
-"""What all file tools share: their scope is the places their arguments lead to, their subjects go from narrow to wide."""
+"""What all file tools share: their scope is the places their arguments lead to, their subjects go
+from narrow to wide.
+"""
 
 import os
 from typing import ClassVar
@@ -9,7 +11,7 @@ from palyra.core.labels import private
 from palyra.core.tools import Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools import paths
 from palyra.tools.catalogue import Arguments
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
 
 class FileTool:
@@ -18,10 +20,10 @@ class FileTool:
     spec: ClassVar[ToolSpec]
     argument_type: ClassVar[type[Arguments]]
 
-    def __init__(self, fence: Fence) -> None:
+    def __init__(self, fence: PathGuard) -> None:
         self._fence = fence
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         """The files and folders that a call is about."""
         raise NotImplementedError
 
@@ -39,8 +41,12 @@ class FileTool:
 
 
 def from_files(result: ToolResult, *given: str) -> ToolResult:
-    """What a result shows of these files or folders is the user's own. Named as they were asked for: nothing is looked up again."""
-    return msgspec.structs.replace(result, label=private(*(f"file:{_name(path)}" for path in given)))
+    """What a result shows of these files or folders is the user's own. Named as they were asked
+    for: nothing is looked up again.
+    """
+    return msgspec.structs.replace(
+        result, label=private(*(f"file:{_name(path)}" for path in given))
+    )
 
 
 def _name(path: str) -> str:
@@ -48,7 +54,9 @@ def _name(path: str) -> str:
 
 
 def subjects(tool: str, scope: Scope) -> tuple[Subject, ...]:
-    """What a wider approval may cover, narrowest first: these paths, their folder, the workspace, the tool with anything."""
+    """What a wider approval may cover, narrowest first: these paths, their folder, the workspace,
+    the tool with anything.
+    """
     prefixes: dict[str, None] = {}
     if len(scope.paths) == 1:
         prefixes[scope.paths[0]] = None
@@ -56,5 +64,9 @@ def subjects(tool: str, scope: Scope) -> tuple[Subject, ...]:
         prefixes[os.path.commonpath([os.path.dirname(path) for path in scope.paths])] = None
         prefixes[scope.workspace] = None
     # The folder of the workspace root itself lies outside and must not be offered.
-    inside = [prefix for prefix in prefixes if prefix == scope.workspace or prefix.startswith(scope.workspace.rstrip("/") + "/")]
+    inside = [
+        prefix
+        for prefix in prefixes
+        if prefix == scope.workspace or prefix.startswith(scope.workspace.rstrip("/") + "/")
+    ]
     return (*(Subject(tool, "path_prefix", prefix) for prefix in inside), Subject(tool, "tool"))

@@ -1,7 +1,9 @@
-"""Putting changes into a text: exactly where they say if they fit there, else where they fit, else not at all.
+"""Putting changes into a text: exactly where they say if they fit there, else where they fit, else
+not at all.
 
-The rule: a change goes in only where its old lines are found. First to the letter, then with white space ignored; each
-departure is reported, and a change that fits nowhere is refused with the nearest text.
+The rule: a change goes in only where its old lines are found. First to the letter, then with white
+space ignored; each departure is reported, and a change that fits nowhere is refused with the
+nearest text.
 """
 
 from collections import Counter
@@ -18,14 +20,16 @@ _LONGEST_SHOWN = 160
 _MOST_COMPARED = 4_000
 
 
-class Text(Struct):
-    """A file's lines without their ends, and whether the last one is ended. A return before the end stays part of the line."""
+class FileLines(Struct):
+    """A file's lines without their ends, and whether the last one is ended. A return before the end
+    stays part of the line.
+    """
 
     lines: list[str]
     ended: bool = True
 
     @classmethod
-    def of(cls, text: str) -> "Text":
+    def of(cls, text: str) -> "FileLines":
         if not text:
             return cls([])
         lines = text.split("\n")
@@ -41,8 +45,10 @@ class _Spot(Struct, frozen=True):
     fuzzy: bool
 
 
-def apply_hunks(text: Text, hunks: Sequence[Hunk], name: str) -> list[str]:
-    """Change `text` by all the hunks in their order; returns remarks on those that did not fit to the letter."""
+def apply_hunks(text: FileLines, hunks: Sequence[Hunk], name: str) -> list[str]:
+    """Change `text` by all the hunks in their order; returns remarks on those that did not fit to
+    the letter.
+    """
     remarks = []
     shift = floor = 0
     for hunk in hunks:
@@ -52,9 +58,16 @@ def apply_hunks(text: Text, hunks: Sequence[Hunk], name: str) -> list[str]:
             expected = _insertion(text, hunk, shift, name)
         spot = _locate(text.lines, old, expected, floor)
         if isinstance(spot, list):
-            raise Conflict(f"{name}: hunk {hunk.number} fits in {len(spot)} places, lines {_numbers(spot)}: give it more context")
+            raise Conflict(
+                f"{name}: hunk {hunk.number} fits in {len(spot)} places, lines {_numbers(spot)}:"
+                " give it more context"
+            )
         if spot is None:
-            raise Conflict(f"{name}: hunk {hunk.number} {_misfit(text, hunk, floor)}", path=name, hunk=hunk.number)
+            raise Conflict(
+                f"{name}: hunk {hunk.number} {_misfit(text, hunk, floor)}",
+                path=name,
+                hunk=hunk.number,
+            )
         new = _fitted(text.lines[spot.at : spot.at + len(old)], hunk) if spot.fuzzy else hunk.new
         _check_end(text, hunk, spot, name)
         reaches_end = spot.at + len(old) == len(text.lines)
@@ -63,32 +76,48 @@ def apply_hunks(text: Text, hunks: Sequence[Hunk], name: str) -> list[str]:
             text.ended = not hunk.new_unended
         if expected is not None and spot.at != expected:
             remarks.append(
-                f"hunk {hunk.number} applied {abs(spot.at - expected)} lines {'below' if spot.at > expected else 'above'} its place"
+                f"hunk {hunk.number} applied {abs(spot.at - expected)} lines"
+                f" {'below' if spot.at > expected else 'above'} its place"
             )
         if spot.fuzzy:
             remarks.append(f"hunk {hunk.number} applied ignoring white space")
         if hunk.start is not None:
-            shift = spot.at - max(hunk.start - 1, 0) + len(new) - len(old) if old else shift + len(new)
+            shift = (
+                spot.at - max(hunk.start - 1, 0) + len(new) - len(old) if old else shift + len(new)
+            )
         floor = spot.at + len(new)
     return remarks
 
 
-def _insertion(text: Text, hunk: Hunk, shift: int, name: str) -> int:
+def _insertion(text: FileLines, hunk: Hunk, shift: int, name: str) -> int:
     """Where a hunk without old lines goes: after the line its header names."""
-    at = len(text.lines) if hunk.start is None and not text.lines else None if hunk.start is None else hunk.start + shift
+    at = (
+        len(text.lines)
+        if hunk.start is None and not text.lines
+        else None
+        if hunk.start is None
+        else hunk.start + shift
+    )
     if at is None or not 0 <= at <= len(text.lines):
-        raise Conflict(f"{name}: hunk {hunk.number} only adds lines and does not say where: give it context lines")
+        raise Conflict(
+            f"{name}: hunk {hunk.number} only adds lines and does not say where: give it context"
+            " lines"
+        )
     return at
 
 
-def _check_end(text: Text, hunk: Hunk, spot: _Spot, name: str) -> None:
-    """A line that is said to be the last without an end must be the last, or lines would run together."""
+def _check_end(text: FileLines, hunk: Hunk, spot: _Spot, name: str) -> None:
+    """A line that is said to be the last without an end must be the last, or lines would run
+    together.
+    """
     if hunk.new_unended and spot.at + len(hunk.old) != len(text.lines):
         raise Conflict(f"{name}: hunk {hunk.number} says that the file ends there, but it goes on")
 
 
 def replace_once(text: str, search: str, new: str, name: str) -> tuple[str, str]:
-    """`text` with its only occurrence of `search` replaced, and a remark if white space had to be ignored."""
+    """`text` with its only occurrence of `search` replaced, and a remark if white space had to be
+    ignored.
+    """
     count = text.count(search)
     if count > 1:
         at, numbers = -1, []
@@ -96,26 +125,37 @@ def replace_once(text: str, search: str, new: str, name: str) -> tuple[str, str]
             at = text.index(search, at + 1)
             numbers.append(text.count("\n", 0, at))
         raise Conflict(
-            f"{name}: the search text occurs {count} times, at lines {_numbers(numbers)}: add lines around it or set all"
+            f"{name}: the search text occurs {count} times, at lines {_numbers(numbers)}: add lines"
+            " around it or set all"
         )
     if count == 1:
         return text.replace(search, new), ""
-    found = Text.of(text)
-    old = Text.of(search).lines
+    found = FileLines.of(text)
+    old = FileLines.of(search).lines
     spot = _locate(found.lines, old, None, 0)
     if isinstance(spot, list):
-        raise Conflict(f"{name}: the search text fits in {len(spot)} places, lines {_numbers(spot)}: add lines around it")
+        raise Conflict(
+            f"{name}: the search text fits in {len(spot)} places, lines {_numbers(spot)}: add lines"
+            " around it"
+        )
     if spot is None:
-        raise Conflict(f"{name}: the search text was not found; {_nearest(found.lines, old)}", path=name)
-    change = Hunk(number=1, start=None, ops=[("-", line) for line in old] + [("+", line) for line in Text.of(new).lines])
-    found.lines[spot.at : spot.at + len(old)] = _fitted(found.lines[spot.at : spot.at + len(old)], change)
+        raise Conflict(
+            f"{name}: the search text was not found; {_nearest(found.lines, old)}", path=name
+        )
+    change = Hunk(
+        number=1,
+        start=None,
+        ops=[("-", line) for line in old] + [("+", line) for line in FileLines.of(new).lines],
+    )
+    found.lines[spot.at : spot.at + len(old)] = _fitted(
+        found.lines[spot.at : spot.at + len(old)], change
+    )
     return str(found), "white space was ignored"
 
 
-# --- finding the place ------------------------------------------------------------------------------------------------
-
-
-def _locate(lines: list[str], old: list[str], expected: int | None, floor: int) -> _Spot | list[int] | None:
+def _locate(
+    lines: list[str], old: list[str], expected: int | None, floor: int
+) -> _Spot | list[int] | None:
     """The best place at or after `floor`; a list of places if none is better than the others."""
     if expected is not None and expected >= floor and lines[expected : expected + len(old)] == old:
         return _Spot(expected, False)
@@ -137,7 +177,9 @@ def _locate(lines: list[str], old: list[str], expected: int | None, floor: int) 
 
 
 def _occurrences(lines: list[str], wanted: list[str], floor: int) -> list[int]:
-    """Every place at or after `floor` where `wanted` stands. Each line is looked at once, however often it comes again."""
+    """Every place at or after `floor` where `wanted` stands. Each line is looked at once, however
+    often it comes again.
+    """
     if wanted[0] not in lines:
         return []
     borders = _borders(wanted)
@@ -168,11 +210,10 @@ def _collapsed(line: str) -> str:
     return " ".join(line.split())
 
 
-# --- fitting the new lines to what was found --------------------------------------------------------------------------
-
-
 def _fitted(actual: list[str], hunk: Hunk) -> list[str]:
-    """The new lines of a hunk that matched only with white space ignored: context as it is, additions in the file's manner."""
+    """The new lines of a hunk that matched only with white space ignored: context as it is,
+    additions in the file's manner.
+    """
     indents = _indents(actual, hunk.old) or {}
     returns = bool(actual) and all(line.endswith("\r") for line in actual)
     fitted, position = [], 0
@@ -188,7 +229,9 @@ def _fitted(actual: list[str], hunk: Hunk) -> list[str]:
 
 
 def _indents(actual: list[str], given: list[str]) -> dict[str, str] | None:
-    """Which indent of the model's text stands for which indent of the file; None if it is not one to one."""
+    """Which indent of the model's text stands for which indent of the file; None if it is not one
+    to one.
+    """
     indents: dict[str, str] = {}
     for mine, theirs in zip(actual, given, strict=False):
         if theirs.strip() and indents.setdefault(_indent(theirs), _indent(mine)) != _indent(mine):
@@ -208,14 +251,14 @@ def _indented(line: str, indents: dict[str, str]) -> str:
     return indents[known] + line[len(known) :]
 
 
-# --- saying what went wrong -------------------------------------------------------------------------------------------
-
-
-def _misfit(text: Text, hunk: Hunk, floor: int) -> str:
+def _misfit(text: FileLines, hunk: Hunk, floor: int) -> str:
     if hunk.added and _locate(text.lines, hunk.new, None, 0) is not None:
         return "looks as if it had been applied already"
     if floor and _locate(text.lines, hunk.old, 0, 0) is not None:
-        return "fits only before or inside the hunk above it: give hunks in the order of the file, without overlap"
+        return (
+            "fits only before or inside the hunk above it: give hunks in the order of the file,"
+            " without overlap"
+        )
     return f"does not fit; {_nearest(text.lines, hunk.old)}"
 
 
@@ -228,17 +271,27 @@ def _nearest(lines: list[str], old: list[str]) -> str:
     for index, line in enumerate(stripped):
         if line:
             places.setdefault(line, []).append(index)
-    votes = Counter(at - offset for offset, line in enumerate(old) for at in places.get(line.strip(), ())[:50])
+    votes = Counter(
+        at - offset for offset, line in enumerate(old) for at in places.get(line.strip(), ())[:50]
+    )
     if votes:
         start = max(votes.most_common(1)[0][0], 0)
     else:
         wanted = next((line.strip() for line in old if line.strip()), "")
-        close = get_close_matches(wanted[:_LONGEST_SHOWN], [line[:_LONGEST_SHOWN] for line in stripped[:_MOST_COMPARED]], n=1)
+        close = get_close_matches(
+            wanted[:_LONGEST_SHOWN],
+            [line[:_LONGEST_SHOWN] for line in stripped[:_MOST_COMPARED]],
+            n=1,
+        )
         if not close:
             return "nothing in the file is like it: read the file again"
-        start = next(index for index, line in enumerate(stripped) if line[:_LONGEST_SHOWN] == close[0])
+        start = next(
+            index for index, line in enumerate(stripped) if line[:_LONGEST_SHOWN] == close[0]
+        )
     shown = lines[start : start + min(len(old) + 1, _MOST_SHOWN)]
-    numbered = "\n".join(f"{start + index + 1}: {line[:_LONGEST_SHOWN]}" for index, line in enumerate(shown))
+    numbered = "\n".join(
+        f"{start + index + 1}: {line[:_LONGEST_SHOWN]}" for index, line in enumerate(shown)
+    )
     return f"the nearest text is\n{numbered}"
 
 

@@ -1,4 +1,6 @@
-"""`fs.list`: the files and folders below a folder, with sizes, in a stable order and within bounds."""
+"""`fs.list`: the files and folders below a folder, with sizes, in a stable order and within
+bounds.
+"""
 
 from itertools import islice
 from threading import Event as Flag
@@ -10,10 +12,10 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, ToolResult
 from palyra.tools import blocking, paths
 from palyra.tools.catalogue import Arguments, declare
-from palyra.tools.files.content import Stopped
+from palyra.tools.files.content import WriteStopped
 from palyra.tools.files.file_tool import FileTool, from_files
-from palyra.tools.files.walk import Entry, Walk
-from palyra.tools.paths import Place
+from palyra.tools.files.walk import FolderEntry, Walk
+from palyra.tools.paths import WorkspacePath
 
 _MOST_BYTES = 127 << 10
 
@@ -36,7 +38,7 @@ class List(FileTool):
         limits=Limits(time_ms=10_000, input_bytes=8 << 10, output_bytes=128 << 10),
     )
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, ListArguments)
         return (self._fence.place(arguments.path, workspace),)
 
@@ -49,14 +51,18 @@ class List(FileTool):
             entries = []
             for entry in islice(walk.below(place, arguments.depth), arguments.limit + 1):
                 if stop.is_set():
-                    raise Stopped
+                    raise WriteStopped
                 entries.append(entry)
             return _listing(place, walk, entries, arguments.limit)
 
-        return from_files(await blocking.results_in(job, paths.printable(arguments.path)), arguments.path)
+        return from_files(
+            await blocking.results_in(job, paths.printable(arguments.path)), arguments.path
+        )
 
 
-def _listing(place: Place, walk: Walk, entries: list[Entry], limit: int) -> ToolResult:
+def _listing(
+    place: WorkspacePath, walk: Walk, entries: list[FolderEntry], limit: int
+) -> ToolResult:
     lines: list[str] = []
     room = _MOST_BYTES
     for entry in entries[:limit]:
@@ -73,10 +79,14 @@ def _listing(place: Place, walk: Walk, entries: list[Entry], limit: int) -> Tool
         notes.append(f"{walk.left_out} ignored by .gitignore left out")
     if walk.unreadable:
         notes.append(f"{walk.unreadable} folders could not be read")
-    return ToolResult(outcome="ok", text="\n".join(["; ".join(notes), *lines]), data={"entries": len(lines), "more": more})
+    return ToolResult(
+        outcome="ok",
+        text="\n".join(["; ".join(notes), *lines]),
+        data={"entries": len(lines), "more": more},
+    )
 
 
-def _line(start: Place, entry: Entry) -> str:
+def _line(start: WorkspacePath, entry: FolderEntry) -> str:
     name = paths.printable(entry.place.relative[len(start.relative) :].lstrip("/"))
     match entry.kind:
         case "folder":

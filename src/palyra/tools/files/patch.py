@@ -10,9 +10,9 @@ from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files import changes as files_changes
 from palyra.tools.files import diffs, hunks
 from palyra.tools.files.changes import MOST_BYTES, MOST_FILES, ChangingTool, Plan
-from palyra.tools.files.content import Change, Content
+from palyra.tools.files.content import Content, ContentChange
 from palyra.tools.files.diffs import FilePatch
-from palyra.tools.paths import Place
+from palyra.tools.paths import WorkspacePath
 
 _BOM = "\ufeff"
 
@@ -32,7 +32,7 @@ class PatchArguments(Arguments, frozen=True, kw_only=True):
 class _Draft(Struct):
     """One file while its changes are worked out; `text` is None while the file does not exist."""
 
-    place: Place
+    place: WorkspacePath
     before: Content | None
     text: str | None
     bom: bool = False
@@ -50,12 +50,17 @@ class Patch(ChangingTool):
         limits=Limits(time_ms=30_000, input_bytes=1 << 20, output_bytes=16 << 10),
     )
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, PatchArguments)
         paths = _paths(arguments)
-        places = {place.relative: place for place in (self._fence.place(path, workspace, writing=True) for path in paths)}
+        places = {
+            place.relative: place
+            for place in (self._fence.place(path, workspace, writing=True) for path in paths)
+        }
         if len(places) > MOST_FILES:
-            raise LimitExceeded(f"a patch may change {MOST_FILES} files, this one changes {len(places)}: split it")
+            raise LimitExceeded(
+                f"a patch may change {MOST_FILES} files, this one changes {len(places)}: split it"
+            )
         return tuple(places.values())
 
     def plan(self, arguments: object, workspace: str) -> Plan:
@@ -65,14 +70,23 @@ class Patch(ChangingTool):
         if arguments.diff:
             for patch in diffs.parse(arguments.diff):
                 draft = drafts[self._fence.place(patch.path, workspace, writing=True).relative]
-                remarks += [f"{draft.place.shown}: {remark}" for remark in _apply_patch(draft, patch)]
+                remarks += [
+                    f"{draft.place.shown}: {remark}" for remark in _apply_patch(draft, patch)
+                ]
         for edit in arguments.edits:
             draft = drafts[self._fence.place(edit.path, workspace, writing=True).relative]
             remark = _apply_edit(draft, edit)
             if remark:
                 remarks.append(f"{draft.place.shown}: {remark}")
-        changes = [Change(draft.place, draft.before, _encoded(draft), draft.mode) for draft in drafts.values()]
-        changes = [change for change in changes if change.after != (change.before.data if change.before else None)]
+        changes = [
+            ContentChange(draft.place, draft.before, _encoded(draft), draft.mode)
+            for draft in drafts.values()
+        ]
+        changes = [
+            change
+            for change in changes
+            if change.after != (change.before.data if change.before else None)
+        ]
         if not changes:
             raise InvalidInput("the patch changes nothing")
         return Plan(tuple(changes), tuple(remarks))
@@ -84,7 +98,7 @@ class Patch(ChangingTool):
         except PalyraError:
             return ()  # It names no file that could be shown.
 
-    def report(self, change: Change) -> str:
+    def report(self, change: ContentChange) -> str:
         return f"{files_changes.kind_of(change)} {change.place.shown}"
 
 
@@ -96,24 +110,28 @@ def _paths(arguments: PatchArguments) -> list[str]:
     return [edit.path for edit in arguments.edits]
 
 
-def _begin_all(places: tuple[Place, ...]) -> dict[str, _Draft]:
+def _begin_all(places: tuple[WorkspacePath, ...]) -> dict[str, _Draft]:
     drafts: dict[str, _Draft] = {}
     total = 0
     for place in places:
         draft = _begin(place)
         total += len(draft.before.data) if draft.before else 0
         if total > MOST_BYTES:
-            raise LimitExceeded(f"the files of one patch may have {MOST_BYTES >> 20} MiB together: split it")
+            raise LimitExceeded(
+                f"the files of one patch may have {MOST_BYTES >> 20} MiB together: split it"
+            )
         drafts[place.relative] = draft
     return drafts
 
 
-def _begin(place: Place) -> _Draft:
+def _begin(place: WorkspacePath) -> _Draft:
     before = files_changes.read_before(place)
     if before is None:
         return _Draft(place, None, None)
     if b"\0" in before.data:
-        raise InvalidInput(f"{place.shown} is a binary file, which fs.patch does not change", path=place.shown)
+        raise InvalidInput(
+            f"{place.shown} is a binary file, which fs.patch does not change", path=place.shown
+        )
     # Bytes that are not UTF-8 survive as they are.
     text = before.data.decode("utf-8", "surrogateescape")
     return _Draft(place, before, text.removeprefix(_BOM), text.startswith(_BOM))
@@ -129,16 +147,21 @@ def _apply_patch(draft: _Draft, patch: FilePatch) -> list[str]:
     name = draft.place.shown
     if patch.created:
         if draft.text is not None:
-            raise Conflict(f"{name} exists already, and the diff says that it is created", path=name)
+            raise Conflict(
+                f"{name} exists already, and the diff says that it is created", path=name
+            )
         draft.text = ""
         draft.mode = 0o755 if patch.executable else None
     if draft.text is None:
-        raise NotFound(f"{name} does not exist; to create it, let the diff begin with '--- /dev/null'", path=name)
+        raise NotFound(
+            f"{name} does not exist; to create it, let the diff begin with '--- /dev/null'",
+            path=name,
+        )
     for hunk in patch.hunks:
         for line in hunk.added:
             files_changes.refuse_placeholders(f"{name}: hunk {hunk.number}", line)
             files_changes.encode(f"{name}: hunk {hunk.number}", line)
-    text = hunks.Text.of(draft.text)
+    text = hunks.FileLines.of(draft.text)
     try:
         remarks = hunks.apply_hunks(text, patch.hunks, name)
     except Conflict as misfit:
@@ -171,5 +194,8 @@ def _with_hint(misfit: Conflict, old: list[str]) -> Conflict:
     """Text that was redacted cannot be found in the file: say so."""
     if not any(files_changes.placeholder_in(line) for line in old):
         return misfit
-    said = f"{misfit.message}\nit looks for a redaction placeholder, which is not in the file: leave that line out"
+    said = (
+        f"{misfit.message}\nit looks for a redaction placeholder, which is not in the file: leave"
+        " that line out"
+    )
     return Conflict(said, **misfit.details)

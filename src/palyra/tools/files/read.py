@@ -13,7 +13,7 @@ from palyra.core.tools import Limits, ToolResult
 from palyra.tools import blocking, paths
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files.file_tool import FileTool, from_files
-from palyra.tools.paths import Place
+from palyra.tools.paths import WorkspacePath
 
 MOST_BYTES = 128 << 10
 _HEADER_BYTES = 1 << 10
@@ -29,7 +29,7 @@ class ReadArguments(Arguments, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, description="Lines")] = 2000
 
 
-class Read(FileTool):
+class FileRead(FileTool):
     argument_type = ReadArguments
     spec = declare(
         "fs.read",
@@ -40,7 +40,7 @@ class Read(FileTool):
         limits=Limits(time_ms=10_000, input_bytes=8 << 10, output_bytes=MOST_BYTES),
     )
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, ReadArguments)
         return (self._fence.place(arguments.path, workspace),)
 
@@ -49,10 +49,15 @@ class Read(FileTool):
 
         def job(stop: Flag) -> ToolResult:
             place = self._fence.place(arguments.path, context.workspace)
-            with paths.opened_file(place) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            with (
+                paths.opened_file(place) as descriptor,
+                os.fdopen(os.dup(descriptor), "rb") as file,
+            ):
                 return _read(place, file, arguments, stop)
 
-        return from_files(await blocking.results_in(job, paths.printable(arguments.path)), arguments.path)
+        return from_files(
+            await blocking.results_in(job, paths.printable(arguments.path)), arguments.path
+        )
 
 
 class _Page(Struct):
@@ -65,16 +70,23 @@ class _Page(Struct):
     sha256: str
 
 
-def _read(place: Place, file: BinaryIO, arguments: ReadArguments, stop: Flag) -> ToolResult:
+def _read(place: WorkspacePath, file: BinaryIO, arguments: ReadArguments, stop: Flag) -> ToolResult:
     size = os.fstat(file.fileno()).st_size
     head = file.read(8 << 10)
     if head.startswith(_UTF16) or b"\0" in head:
         what = "UTF-16 text" if head.startswith(_UTF16) else "a binary file"
-        return ToolResult(outcome="error", text=f"{place.shown} is {what} of {size:,} bytes, not UTF-8 text", data={"size": size})
+        return ToolResult(
+            outcome="error",
+            text=f"{place.shown} is {what} of {size:,} bytes, not UTF-8 text",
+            data={"size": size},
+        )
     file.seek(0)
     page = _scan(file, arguments.offset, arguments.limit, stop)
     if arguments.offset > max(page.lines, 1):
-        return ToolResult(outcome="error", text=f"{place.shown} has {page.lines} lines, there is no line {arguments.offset}")
+        return ToolResult(
+            outcome="error",
+            text=f"{place.shown} has {page.lines} lines, there is no line {arguments.offset}",
+        )
     text, notes = _decode(page.data)
     shown_lines = text.count("\n") + (not text.endswith("\n") and text != "")
     last = arguments.offset + shown_lines - 1
@@ -85,8 +97,15 @@ def _read(place: Place, file: BinaryIO, arguments: ReadArguments, stop: Flag) ->
     total = f"{page.lines}" if page.complete else f"more than {page.lines}"
     span = f"lines {arguments.offset}-{last} of {total}" if text else "empty"
     digest = f", sha256 {page.sha256[:16]}" if page.complete else ""
-    header = f"{place.shown}: {span}, {size:,} bytes{digest}" + "".join(f"; {note}" for note in notes)
-    data = {"path": place.relative, "size": size, "lines": page.lines, "sha256": page.sha256 if page.complete else ""}
+    header = f"{place.shown}: {span}, {size:,} bytes{digest}" + "".join(
+        f"; {note}" for note in notes
+    )
+    data = {
+        "path": place.relative,
+        "size": size,
+        "lines": page.lines,
+        "sha256": page.sha256 if page.complete else "",
+    }
     return ToolResult(outcome="ok", text=f"{header}\n{text}", data=data)
 
 
@@ -145,7 +164,8 @@ def _decode(data: bytes) -> tuple[str, list[str]]:
     try:
         return data.removeprefix(b"\xef\xbb\xbf").decode(), notes
     except UnicodeDecodeError:
-        # A replacement character takes three bytes, so a page of invalid bytes must start smaller to stay within the limit.
+        # A replacement character takes three bytes, so a page of invalid bytes must start smaller
+        # to stay within the limit.
         data = _cut(data, (MOST_BYTES - _HEADER_BYTES) // 3)
         text = data.decode("utf-8", "replace")
         wrong = text.count("�") - data.count("�".encode())

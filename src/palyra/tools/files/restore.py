@@ -1,7 +1,8 @@
-"""Many changes taken back at once: from their checkpoints, what each file was before the first of them.
+"""Many changes taken back at once: from their checkpoints, what each file was before the first of
+them.
 
-The rule: nobody's work is overwritten. A file that is not as the last of these changes left it, or that was touched by somebody
-else between two of them, is a clash and is named.
+The rule: nobody's work is overwritten. A file that is not as the last of these changes left it, or
+that was touched by somebody else between two of them, is a clash and is named.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ from palyra.core.tools import Preview
 from palyra.tools import blocking, previews
 from palyra.tools.files import checkpoints, content, snapshots
 from palyra.tools.files.changes import MOST_BYTES
-from palyra.tools.files.content import Change, Content
-from palyra.tools.files.snapshots import Checkpoint, Saved, State
+from palyra.tools.files.content import Content, ContentChange
+from palyra.tools.files.snapshots import Checkpoint, PathState, SavedPath
 
 MOST_FILES = 2_000
 MOST_KEPT = 256 << 20
@@ -30,7 +31,9 @@ class Clash(Struct, frozen=True):
 
 
 class Aim(Struct, frozen=True):
-    """What would be put back. `target` is a checkpoint of how the files should be, over how they are now."""
+    """What would be put back. `target` is a checkpoint of how the files should be, over how they
+    are now.
+    """
 
     target: bytes
     changes: tuple[FileChange, ...]
@@ -43,14 +46,16 @@ class Aim(Struct, frozen=True):
 class _Track:
     """What is known of one path: how it was first, and what the last change says of it."""
 
-    first: Saved
-    last: Saved
+    first: SavedPath
+    last: SavedPath
     meddled: bool = False
 
 
 @dataclass(slots=True)
 class Tracks:
-    """Checkpoints of one session's changes, added oldest first. What a path was before the first of them is where it goes."""
+    """Checkpoints of one session's changes, added oldest first. What a path was before the first of
+    them is where it goes.
+    """
 
     _paths: dict[str, _Track] = field(default_factory=dict)
     # Whether a folder was there before the first change that mentions it.
@@ -73,14 +78,19 @@ class Tracks:
                 known.last = saved
         return tuple(saved.path for saved in checkpoint.saved)
 
-    def _keep(self, saved: Saved) -> None:
+    def _keep(self, saved: SavedPath) -> None:
         self._paths[saved.path] = _Track(saved, saved)
         self._kept += len(saved.content)
         if len(self._paths) > MOST_FILES or self._kept > MOST_KEPT:
-            raise LimitExceeded(f"more than {MOST_FILES:,} files or {MOST_KEPT >> 20} MB would change: go back in smaller steps")
+            raise LimitExceeded(
+                f"more than {MOST_FILES:,} files or {MOST_KEPT >> 20} MB would change: go back in"
+                " smaller steps"
+            )
 
     def aim(self, workspace: str, *, force: bool = False) -> Aim:
-        """What is to be done, as the files are now. Clashes are left out, or with `force` overwritten."""
+        """What is to be done, as the files are now. Clashes are left out, or with `force`
+        overwritten.
+        """
         wanted, clashes = [], []
         with blocking.family("the files could not be looked at"):
             for path, track in self._paths.items():
@@ -92,21 +102,33 @@ class Tracks:
                     clashes.append(Clash(path, why))
                 if force or not why:
                     wanted.append(
-                        Saved(path, track.first.kind, track.first.mode, track.first.content, track.first.target, now.digest)
+                        SavedPath(
+                            path,
+                            track.first.kind,
+                            track.first.mode,
+                            track.first.content,
+                            track.first.target,
+                            now.digest,
+                        )
                     )
-            idle = not wanted and all(snapshots.is_folder(name, workspace) == there for name, there in self._folders.items())
+            idle = not wanted and all(
+                snapshots.is_folder(name, workspace) == there
+                for name, there in self._folders.items()
+            )
         absent = tuple(name for name, there in self._folders.items() if not there)
         present = tuple(name for name, there in self._folders.items() if there)
         target = snapshots.encode(Checkpoint(1, tuple(wanted), absent, present))
         return Aim(target, tuple(map(checkpoints.told, wanted)), tuple(clashes), idle)
 
 
-def _left(saved: Saved) -> tuple[str, str]:
-    """How a change may have left a path: changed, or, if the call did not come to that, as it was."""
+def _left(saved: SavedPath) -> tuple[str, str]:
+    """How a change may have left a path: changed, or, if the call did not come to that, as it
+    was.
+    """
     return saved.after, snapshots.state_of(saved).digest
 
 
-def _clash(track: _Track, now: State) -> str:
+def _clash(track: _Track, now: PathState) -> str:
     first = snapshots.state_of(track.first)
     if now.digest == first.digest:
         return ""
@@ -118,25 +140,34 @@ def _clash(track: _Track, now: State) -> str:
 def reverse(target: bytes, workspace: str) -> bytes:
     """A checkpoint that takes the restoring of `target` back: the same files as they are now."""
     checkpoint = snapshots.decode(target)
-    after = {snapshots.place_of(saved.path, workspace).absolute: snapshots.state_of(saved).digest for saved in checkpoint.saved}
+    after = {
+        snapshots.place_of(saved.path, workspace).absolute: snapshots.state_of(saved).digest
+        for saved in checkpoint.saved
+    }
     touched = (*checkpoint.folders, *checkpoint.present)
-    return checkpoints.keep([saved.path for saved in checkpoint.saved], workspace, after, MOST_KEPT, touched)
+    return checkpoints.keep(
+        [saved.path for saved in checkpoint.saved], workspace, after, MOST_KEPT, touched
+    )
 
 
 def preview(target: bytes, workspace: str) -> Preview:
     """A diff from the files as they are to the files as they would be."""
     with blocking.family("the files could not be looked at"):
-        changes = [change for saved in snapshots.decode(target).saved if (change := _change(saved, workspace)) is not None]
+        changes = [
+            change
+            for saved in snapshots.decode(target).saved
+            if (change := _change(saved, workspace)) is not None
+        ]
     return previews.of_changes(changes) if changes else Preview("diff", "no text changes", "")
 
 
-def _change(saved: Saved, workspace: str) -> Change | None:
+def _change(saved: SavedPath, workspace: str) -> ContentChange | None:
     place = snapshots.place_of(saved.path, workspace)
     now = snapshots.state(place)
     if "link" in (saved.kind, now.kind) or now.kind == "other":
         return None
     before: Content | None = content.read(place, MOST_BYTES) if now.kind == "file" else None
-    return Change(place, before, saved.content if saved.kind == "file" else None, saved.mode)
+    return ContentChange(place, before, saved.content if saved.kind == "file" else None, saved.mode)
 
 
 def named(clashes: Sequence[Clash]) -> str:

@@ -1,7 +1,7 @@
 """`fs.search`: lines that match a regular expression, with context, below a folder.
 
-Patterns come from a model and texts from anywhere, so matching is linear by construction (RE2), in small blocks between which
-the time limit and a cancel are looked at.
+Patterns come from a model and texts from anywhere, so matching is linear by construction (RE2), in
+small blocks between which the time limit and a cancel are looked at.
 """
 
 import os
@@ -20,7 +20,7 @@ from palyra.tools import blocking, paths
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files import walk
 from palyra.tools.files.file_tool import FileTool, from_files
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
 _MOST_FILE = 4 << 20
 _MOST_OUTPUT = 127 << 10
@@ -58,7 +58,7 @@ class Searching(Struct):
     late: bool = False
 
 
-class Search(FileTool):
+class FileSearch(FileTool):
     argument_type = SearchArguments
     spec = declare(
         "fs.search",
@@ -69,11 +69,11 @@ class Search(FileTool):
         limits=Limits(time_ms=15_000, input_bytes=8 << 10, output_bytes=128 << 10),
     )
 
-    def __init__(self, fence: Fence, *, time_ms: int = 10_000) -> None:
+    def __init__(self, fence: PathGuard, *, time_ms: int = 10_000) -> None:
         super().__init__(fence)
         self._time_ms = time_ms
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, SearchArguments)
         return (self._fence.place(arguments.path, workspace),)
 
@@ -92,13 +92,17 @@ class Search(FileTool):
             wanted = walk.globs([arguments.glob]) if arguments.glob else None
             steps = walk.Walk(self._fence, ignored=arguments.ignored)
             for file in _candidates(steps, place):
-                if wanted is None or wanted.match_file(file.relative[len(place.relative) :].lstrip("/") or file.name):
+                if wanted is None or wanted.match_file(
+                    file.relative[len(place.relative) :].lstrip("/") or file.name
+                ):
                     _search_file(search, file)
                 if search.full or search.late or not search.goes_on():
                     break
             return _report(search, steps)
 
-        return from_files(await blocking.results_in(job, paths.printable(arguments.path)), arguments.path)
+        return from_files(
+            await blocking.results_in(job, paths.printable(arguments.path)), arguments.path
+        )
 
 
 def compile_pattern(arguments: SearchArguments) -> Any:
@@ -113,15 +117,20 @@ def compile_pattern(arguments: SearchArguments) -> Any:
     try:
         return re2.compile(f"(?m){arguments.pattern}".encode(), options)
     except re2.error as error:
-        said = str(error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error)
+        said = str(
+            error.args[0].decode("utf-8", "replace")
+            if error.args and isinstance(error.args[0], bytes)
+            else error
+        )
         raise InvalidInput(
-            f"pattern: {said.replace('(?m)', '', 1)[:200]}; it is RE2 syntax: no look-around, no back-references"
+            f"pattern: {said.replace('(?m)', '', 1)[:200]}; it is RE2 syntax: no look-around, no"
+            " back-references"
         ) from None
     except UnicodeEncodeError:
         raise InvalidInput("pattern: it is not valid Unicode") from None
 
 
-def _candidates(steps: walk.Walk, place: Place) -> Iterator[Place]:
+def _candidates(steps: walk.Walk, place: WorkspacePath) -> Iterator[WorkspacePath]:
     if not os.path.isdir(place.absolute):
         # A file that was asked for by name and cannot be opened is an error, not something to skip.
         with paths.opened_file(place):
@@ -132,10 +141,10 @@ def _candidates(steps: walk.Walk, place: Place) -> Iterator[Place]:
             yield entry.place
 
 
-def _search_file(search: Searching, place: Place) -> None:
+def _search_file(search: Searching, place: WorkspacePath) -> None:
     try:
         data = _load(search, place)
-    except (OSError, paths.Refused):
+    except (OSError, paths.PathRefused):
         search.unreadable += 1
         return
     if data is None:
@@ -152,7 +161,7 @@ def _search_file(search: Searching, place: Place) -> None:
         _keep(search, place, data, numbers)
 
 
-def _load(search: Searching, place: Place) -> bytes | None:
+def _load(search: Searching, place: WorkspacePath) -> bytes | None:
     with paths.opened_file(place) as descriptor:
         if os.fstat(descriptor).st_size > _MOST_FILE:
             search.large += 1
@@ -193,20 +202,32 @@ def matching_lines(search: Searching, data: bytes) -> Iterator[int]:
             return
 
 
-def _keep(search: Searching, place: Place, data: bytes, numbers: list[int]) -> None:
+def _keep(search: Searching, place: WorkspacePath, data: bytes, numbers: list[int]) -> None:
     lines = data.split(b"\n")
     matched = set(numbers)
-    shown = sorted({near for number in numbers for near in range(number - search.context, number + search.context + 1)})
+    shown = sorted(
+        {
+            near
+            for number in numbers
+            for near in range(number - search.context, number + search.context + 1)
+        }
+    )
     _add(search, place.shown)
     before = 0
     for number in shown:
-        if not 1 <= number <= len(lines) or (number == len(lines) and not lines[-1] and number not in matched):
+        if not 1 <= number <= len(lines) or (
+            number == len(lines) and not lines[-1] and number not in matched
+        ):
             continue
         if search.context and before and number > before + 1:
             _add(search, "  --")
         before = number
         text = lines[number - 1].removesuffix(b"\r").decode("utf-8", "replace")
-        cut = text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + f"… ({len(text):,} characters)"
+        cut = (
+            text
+            if len(text) <= _LONGEST_LINE
+            else text[:_LONGEST_LINE] + f"… ({len(text):,} characters)"
+        )
         _add(search, f"  {number}{':' if number in matched else '-'} {cut}")
 
 
@@ -234,5 +255,9 @@ def _report(search: Searching, steps: walk.Walk) -> ToolResult:
     words = [f"{count} {what}" for what, count in skipped.items() if count]
     if words:
         notes.append(f"skipped files: {', '.join(words)}")
-    data = {"matches": search.matches, "files": search.files, "complete": not (search.full or search.late or steps.cut)}
+    data = {
+        "matches": search.matches,
+        "files": search.files,
+        "complete": not (search.full or search.late or steps.cut),
+    }
     return ToolResult(outcome="ok", text="\n".join(["; ".join(notes), *search.lines]), data=data)

@@ -1,6 +1,8 @@
-"""One path as it was or is: what is kept of a file before it is changed, and how it is compared with what is there now.
+"""One path as it was or is: what is kept of a file before it is changed, and how it is compared
+with what is there now.
 
-The rule: a symlink is itself, never what it points to, and a path is only ever looked at through the fence.
+The rule: a symlink is itself, never what it points to, and a path is only ever looked at through
+the fence.
 """
 
 import errno
@@ -16,13 +18,15 @@ from msgspec import Struct
 from palyra.core.errors import InvalidInput
 from palyra.tools import paths, protected_names
 from palyra.tools.files import content as files_content
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
-_FENCE = Fence()
+_FENCE = PathGuard()
 
 
-class Saved(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """One path as it was. `after` is the digest the call gives it; the same as before if the call leaves it alone."""
+class SavedPath(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """One path as it was. `after` is the digest the call gives it; the same as before if the call
+    leaves it alone.
+    """
 
     path: str
     kind: Literal["absent", "file", "link"]
@@ -34,14 +38,14 @@ class Saved(Struct, frozen=True, omit_defaults=True, array_like=True):
 
 class Checkpoint(Struct, frozen=True, array_like=True):
     version: Literal[1]
-    saved: tuple[Saved, ...]
+    saved: tuple[SavedPath, ...]
     # Folders that did not exist, which the call may make; outermost first.
     folders: tuple[str, ...]
     # Folders that did exist and may be empty, so that no file brings them back.
     present: tuple[str, ...] = ()
 
 
-class State(Struct, frozen=True):
+class PathState(Struct, frozen=True):
     """How a path is now; `other` is what no tool of ours leaves behind."""
 
     kind: Literal["absent", "file", "link", "other"]
@@ -60,65 +64,78 @@ def decode(blob: bytes) -> Checkpoint:
         raise InvalidInput(f"the checkpoint cannot be read: {error}") from None
 
 
-def place_of(path: str, workspace: str) -> Place:
-    """Like `Fence.place` for writing, except that the last name may be a symlink: then the link itself is meant."""
+def place_of(path: str, workspace: str) -> WorkspacePath:
+    """Like `Fence.place` for writing, except that the last name may be a symlink: then the link
+    itself is meant.
+    """
     root = os.path.realpath(workspace)
     absolute = os.path.normpath(os.path.join(root, path))
     above = _FENCE.place(os.path.dirname(absolute), root, writing=True)
-    place = Place(root, f"{above.relative}/{os.path.basename(absolute)}".lstrip("/"))
+    place = WorkspacePath(root, f"{above.relative}/{os.path.basename(absolute)}".lstrip("/"))
     reason = protected_names.why(place.relative)
     if reason:
-        raise paths.Refused(path, "protected", reason)
+        raise paths.PathRefused(path, "protected", reason)
     return place
 
 
-def save(place: Place, room: int, after: str | None) -> Saved:
+def save(place: WorkspacePath, room: int, after: str | None) -> SavedPath:
     target = _link_target(place)
     if target is not None:
-        return Saved(place.relative, "link", target=target, after=after if after is not None else digest_of(target.encode()))
+        return SavedPath(
+            place.relative,
+            "link",
+            target=target,
+            after=after if after is not None else digest_of(target.encode()),
+        )
     content = files_content.read(place, room)
     if content is None:
-        return Saved(place.relative, "absent", after=after or "")
+        return SavedPath(place.relative, "absent", after=after or "")
     digest = digest_of(content.data)
-    return Saved(place.relative, "file", content.mode, content.data, after=after if after is not None else digest)
+    return SavedPath(
+        place.relative,
+        "file",
+        content.mode,
+        content.data,
+        after=after if after is not None else digest,
+    )
 
 
-def state(place: Place) -> State:
+def state(place: WorkspacePath) -> PathState:
     target = _link_target(place)
     if target is not None:
-        return State("link", digest_of(target.encode()))
+        return PathState("link", digest_of(target.encode()))
     try:
         with paths.opened_file(place) as descriptor:
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             digest = sha256()
             while chunk := os.read(descriptor, 1 << 20):
                 digest.update(chunk)
-            return State("file", digest.hexdigest(), mode)
+            return PathState("file", digest.hexdigest(), mode)
     except FileNotFoundError:
-        return State("absent", "")
-    except (IsADirectoryError, NotADirectoryError, paths.Refused):
-        return State("other", "other")
+        return PathState("absent", "")
+    except (IsADirectoryError, NotADirectoryError, paths.PathRefused):
+        return PathState("other", "other")
 
 
 def is_folder(folder: str, workspace: str) -> bool:
     try:
         with paths.opened_folder(os.path.realpath(workspace), folder.split("/")):
             return True
-    except (FileNotFoundError, NotADirectoryError, paths.Refused):
+    except (FileNotFoundError, NotADirectoryError, paths.PathRefused):
         return False
 
 
-def state_of(saved: Saved) -> State:
+def state_of(saved: SavedPath) -> PathState:
     match saved.kind:
         case "absent":
-            return State("absent", "")
+            return PathState("absent", "")
         case "link":
-            return State("link", digest_of(saved.target.encode()))
+            return PathState("link", digest_of(saved.target.encode()))
         case "file":
-            return State("file", digest_of(saved.content), saved.mode)
+            return PathState("file", digest_of(saved.content), saved.mode)
 
 
-def _link_target(place: Place) -> str | None:
+def _link_target(place: WorkspacePath) -> str | None:
     try:
         with paths.opened_folder(place.root, place.folders) as folder:
             return os.readlink(place.name, dir_fd=folder)

@@ -1,7 +1,9 @@
-"""Walking a workspace folder in a stable order: no symlink is followed, protected files are named but never opened.
+"""Walking a workspace folder in a stable order: no symlink is followed, protected files are named
+but never opened.
 
-`.gitignore` files are honoured as git does it: each counts from its own folder down, the nearest decides, and nothing below an
-ignored folder comes back. Patterns are matched by RE2, because a repository's ignore file is not ours to trust.
+`.gitignore` files are honoured as git does it: each counts from its own folder down, the nearest
+decides, and nothing below an ignored folder comes back. Patterns are matched by RE2, because a
+repository's ignore file is not ours to trust.
 """
 
 import os
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from palyra.tools import paths, protected_names
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -25,10 +27,10 @@ _MOST_IGNORE_LINES = 2_000
 _LONGEST_IGNORE_LINE = 512
 
 
-class Entry(Struct, frozen=True):
+class FolderEntry(Struct, frozen=True):
     """One thing that was met. A `closed` entry may be named, not opened."""
 
-    place: Place
+    place: WorkspacePath
     kind: EntryKind
     size: int = 0
     target: str = ""
@@ -38,7 +40,7 @@ class Entry(Struct, frozen=True):
 class Walk:
     """One walk and what it left out on the way."""
 
-    def __init__(self, fence: Fence, *, ignored: bool = False) -> None:
+    def __init__(self, fence: PathGuard, *, ignored: bool = False) -> None:
         self._fence = fence
         self._ignored = ignored
         self._seen = 0
@@ -46,19 +48,21 @@ class Walk:
         self.unreadable = 0
         self.cut = False
 
-    def below(self, start: Place, depth: int) -> Iterator[Entry]:
+    def below(self, start: WorkspacePath, depth: int) -> Iterator[FolderEntry]:
         """Everything below a folder, parents before children, `depth` levels deep."""
         rules: list[_Rules] = []
         parts = start.relative.split("/") if start.relative else []
         if not self._ignored:
             for length in range(len(parts)):
-                rules += _rules_in(Place(start.root, "/".join(parts[:length])))
+                rules += _rules_in(WorkspacePath(start.root, "/".join(parts[:length])))
         yield from self._folder(start, depth, rules, first=True)
 
-    def _folder(self, folder: Place, depth: int, above: Sequence["_Rules"], *, first: bool = False) -> Iterator[Entry]:
+    def _folder(
+        self, folder: WorkspacePath, depth: int, above: Sequence["_Rules"], *, first: bool = False
+    ) -> Iterator[FolderEntry]:
         try:
             found = self._scan(folder)
-        except (OSError, paths.Refused):
+        except (OSError, paths.PathRefused):
             if first:
                 raise
             self.unreadable += 1
@@ -74,10 +78,13 @@ class Walk:
             if entry.kind == "folder" and not entry.closed and depth > 1 and not self.cut:
                 yield from self._folder(entry.place, depth - 1, rules)
 
-    def _scan(self, folder: Place) -> list[Entry]:
+    def _scan(self, folder: WorkspacePath) -> list[FolderEntry]:
         found = []
         parts = folder.relative.split("/") if folder.relative else []
-        with paths.opened_folder(folder.root, parts) as descriptor, os.scandir(descriptor) as listing:
+        with (
+            paths.opened_folder(folder.root, parts) as descriptor,
+            os.scandir(descriptor) as listing,
+        ):
             for item in listing:
                 self._seen += 1
                 if self._seen > _MOST_SEEN:
@@ -87,21 +94,26 @@ class Walk:
                     found.append(self._entry(folder, item, descriptor))
         return sorted(found, key=lambda entry: entry.place.relative)
 
-    def _entry(self, folder: Place, item: os.DirEntry[str], descriptor: int) -> Entry:
-        place = Place(folder.root, f"{folder.relative}/{item.name}" if folder.relative else item.name)
-        closed = protected_names.why_name(item.name, folder.name) is not None or not self._fence.opens(place)
+    def _entry(self, folder: WorkspacePath, item: os.DirEntry[str], descriptor: int) -> FolderEntry:
+        place = WorkspacePath(
+            folder.root, f"{folder.relative}/{item.name}" if folder.relative else item.name
+        )
+        closed = protected_names.why_name(
+            item.name, folder.name
+        ) is not None or not self._fence.opens(place)
         try:
             if item.is_symlink():
-                return Entry(place, "link", target=os.readlink(item.name, dir_fd=descriptor), closed=True)
+                return FolderEntry(
+                    place, "link", target=os.readlink(item.name, dir_fd=descriptor), closed=True
+                )
             if item.is_dir(follow_symlinks=False):
-                return Entry(place, "folder", closed=closed)
+                return FolderEntry(place, "folder", closed=closed)
             found = item.stat(follow_symlinks=False)
         except OSError:
-            return Entry(place, "other", closed=True)
-        return Entry(place, "file" if stat.S_ISREG(found.st_mode) else "other", found.st_size, closed=closed)
-
-
-# --- ignore rules -----------------------------------------------------------------------------------------------------
+            return FolderEntry(place, "other", closed=True)
+        return FolderEntry(
+            place, "file" if stat.S_ISREG(found.st_mode) else "other", found.st_size, closed=closed
+        )
 
 
 class _Rules(Struct, frozen=True):
@@ -116,7 +128,9 @@ def globs(lines: Sequence[str]) -> "GitIgnoreSpec":
     try:
         return GitIgnoreSpec.from_lines(lines, backend="re2")
     except ValueError:
-        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)], backend="re2")
+        return GitIgnoreSpec.from_lines(
+            [line for line in lines if _is_pattern(line)], backend="re2"
+        )
 
 
 def _is_pattern(line: str) -> bool:
@@ -129,20 +143,28 @@ def _is_pattern(line: str) -> bool:
     return True
 
 
-def _rules_in(folder: Place) -> list[_Rules]:
-    place = Place(folder.root, f"{folder.relative}/.gitignore" if folder.relative else ".gitignore")
+def _rules_in(folder: WorkspacePath) -> list[_Rules]:
+    place = WorkspacePath(
+        folder.root, f"{folder.relative}/.gitignore" if folder.relative else ".gitignore"
+    )
     try:
         with paths.opened_file(place) as descriptor:
             text = os.read(descriptor, _MOST_IGNORE_BYTES).decode("utf-8", "replace")
-    except (OSError, paths.Refused):
+    except (OSError, paths.PathRefused):
         return []
-    lines = [line for line in text.split("\n")[:_MOST_IGNORE_LINES] if 0 < len(line) <= _LONGEST_IGNORE_LINE]
+    lines = [
+        line
+        for line in text.split("\n")[:_MOST_IGNORE_LINES]
+        if 0 < len(line) <= _LONGEST_IGNORE_LINE
+    ]
     return [_Rules(folder.relative, globs([line.removesuffix("\r") for line in lines]))]
 
 
-def _is_ignored(entry: Entry, rules: Sequence[_Rules]) -> bool:
+def _is_ignored(entry: FolderEntry, rules: Sequence[_Rules]) -> bool:
     for rule in reversed(rules):
-        path = entry.place.relative[len(rule.folder) :].lstrip("/") + ("/" if entry.kind == "folder" else "")
+        path = entry.place.relative[len(rule.folder) :].lstrip("/") + (
+            "/" if entry.kind == "folder" else ""
+        )
         verdict = rule.spec.check_file(path.encode("utf-8", "replace").decode()).include
         if verdict is not None:
             return verdict

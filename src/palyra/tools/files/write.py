@@ -10,8 +10,8 @@ from palyra.core.tools import Limits
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files import changes
 from palyra.tools.files.changes import ChangingTool, Plan
-from palyra.tools.files.content import Change
-from palyra.tools.paths import Place
+from palyra.tools.files.content import ContentChange
+from palyra.tools.paths import WorkspacePath
 
 _MOST_BYTES = 1 << 20
 
@@ -19,7 +19,9 @@ _MOST_BYTES = 1 << 20
 class WriteArguments(Arguments, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="Folders are made")]
     content: Annotated[str, Meta(description="The whole new content")]
-    expected_sha256: Annotated[str, Meta(pattern=r"^([0-9a-f]{12,64})?$", description="Refuse if the file is another")] = ""
+    expected_sha256: Annotated[
+        str, Meta(pattern=r"^([0-9a-f]{12,64})?$", description="Refuse if the file is another")
+    ] = ""
 
 
 class Write(ChangingTool):
@@ -33,7 +35,7 @@ class Write(ChangingTool):
         limits=Limits(time_ms=30_000, input_bytes=_MOST_BYTES, output_bytes=8 << 10),
     )
 
-    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+    def places(self, arguments: object, workspace: str) -> tuple[WorkspacePath, ...]:
         assert isinstance(arguments, WriteArguments)
         return (self._fence.place(arguments.path, workspace, writing=True),)
 
@@ -43,26 +45,32 @@ class Write(ChangingTool):
         changes.refuse_placeholders("content", arguments.content)
         after = changes.encode("content", arguments.content)
         if len(after) > _MOST_BYTES:
-            raise LimitExceeded(f"content has {len(after):,} bytes, the limit is {_MOST_BYTES:,}: write it in parts with fs.patch")
+            raise LimitExceeded(
+                f"content has {len(after):,} bytes, the limit is {_MOST_BYTES:,}: write it in parts"
+                " with fs.patch"
+            )
         before = changes.read_before(place)
         if arguments.expected_sha256:
             found = sha256(before.data).hexdigest() if before else "none"
             if not found.startswith(arguments.expected_sha256):
                 raise Conflict(
-                    f"{place.shown} is not the file you expected (sha256 {found[:16]}): read it again",
+                    f"{place.shown} is not the file you expected (sha256 {found[:16]}): read it"
+                    " again",
                     path=place.shown,
                     found=found,
                 )
-        return Plan((Change(place, before, after),))
+        return Plan((ContentChange(place, before, after),))
 
     def named(self, arguments: object) -> tuple[str, ...]:
         assert isinstance(arguments, WriteArguments)
         return (arguments.path,)
 
-    def report(self, change: Change) -> str:
+    def report(self, change: ContentChange) -> str:
         assert change.after is not None
         verb = "created" if change.before is None else "overwrote"
         lines = change.after.count(b"\n") + (change.after[-1:] not in (b"", b"\n"))
         digest = sha256(change.after).hexdigest()[:16]
         counted = "1 line" if lines == 1 else f"{lines} lines"
-        return f"{verb} {change.place.shown}: {counted}, {len(change.after):,} bytes, sha256 {digest}"
+        return (
+            f"{verb} {change.place.shown}: {counted}, {len(change.after):,} bytes, sha256 {digest}"
+        )

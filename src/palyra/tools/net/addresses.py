@@ -1,6 +1,8 @@
-"""Which addresses and names on a network may be reached: only those that belong to the public internet.
+"""Which addresses and names on a network may be reached: only those that belong to the public
+internet.
 
-Pure. An address that carries another one inside it is as bad as the one it carries, and what no rule knows is refused.
+Pure. An address that carries another one inside it is as bad as the one it carries, and what no
+rule knows is refused.
 """
 
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -51,10 +53,12 @@ _V6: tuple[tuple[IPv6Network, str], ...] = tuple(
 _PUBLIC_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _MAPPED = IPv6Network("::ffff:0:0/96")
-# The second half of an ISATAP address is this and an IPv4 address; the bit in front tells whether that one is public.
+# The second half of an ISATAP address is this and an IPv4 address; the bit in front tells whether
+# that one is public.
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
-# Where clouds answer questions about the machine, keys included. Some of these lie in ranges that look public.
+# Where clouds answer questions about the machine, keys included. Some of these lie in ranges that
+# look public.
 METADATA = frozenset(
     {
         "169.254.169.254",
@@ -81,7 +85,20 @@ _METADATA_NAMES = frozenset(
     }
 )
 # Names that never mean a place on the public internet.
-_LOCAL_NAMES = frozenset({"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "arpa"})
+_LOCAL_NAMES = frozenset(
+    {
+        "localhost",
+        "local",
+        "localdomain",
+        "internal",
+        "intranet",
+        "lan",
+        "home",
+        "corp",
+        "private",
+        "arpa",
+    }
+)
 
 
 def parse(text: str) -> IPv4Address | IPv6Address | None:
@@ -125,12 +142,19 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
 
 
 def last_resort(address: IPv4Address | IPv6Address) -> bool:
-    """Whether not even an operator who names the address may have it: metadata, link-local, multicast, unspecified."""
+    """Whether not even an operator who names the address may have it: metadata, link-local,
+    multicast, unspecified.
+    """
     if isinstance(address, IPv6Address):
         carried = _carried(address)
         if carried is not None:
             return last_resort(carried)
-    return str(address) in METADATA or address.is_link_local or address.is_multicast or address.is_unspecified
+    return (
+        str(address) in METADATA
+        or address.is_link_local
+        or address.is_multicast
+        or address.is_unspecified
+    )
 
 
 def metadata_name(name: str) -> bool:
@@ -138,7 +162,9 @@ def metadata_name(name: str) -> bool:
 
 
 def name_refusal(name: str) -> str | None:
-    """Why a host name must not even be looked up; nothing if it may. `name` is lower case and without a dot at its end."""
+    """Why a host name must not even be looked up; nothing if it may. `name` is lower case and
+    without a dot at its end.
+    """
     if metadata_name(name):
         return "a cloud metadata host"
     labels = name.split(".")

@@ -1,7 +1,9 @@
-"""The hosts a sandboxed process may reach, as somebody listed them. Exactly those: a name never covers more than it says.
+"""The hosts a sandboxed process may reach, as somebody listed them. Exactly those: a name never
+covers more than it says.
 
-`example.org` is that host on the ports of the web, `example.org:8443` on that port, `*.example.org` every host below it but not
-itself. An address is listed as it is written in a URL, `192.0.2.1:8080` or `[2001:db8::1]`.
+`example.org` is that host on the ports of the web, `example.org:8443` on that port, `*.example.org`
+every host below it but not itself. An address is listed as it is written in a URL, `192.0.2.1:8080`
+or `[2001:db8::1]`.
 """
 
 from collections.abc import Iterable
@@ -14,7 +16,7 @@ from palyra.tools.net import addresses, hosts, urls
 _WEB = frozenset(urls.PORTS.values())
 
 
-class Entry(Struct, frozen=True):
+class AllowedHost(Struct, frozen=True):
     """`below`: every host below `host`, instead of itself."""
 
     host: str
@@ -22,11 +24,15 @@ class Entry(Struct, frozen=True):
     below: bool = False
 
     def covers(self, host: str, port: int) -> bool:
-        return port in self.ports and (host.endswith("." + self.host) if self.below else host == self.host)
+        return port in self.ports and (
+            host.endswith("." + self.host) if self.below else host == self.host
+        )
 
 
-class Listed:
-    """A list of hosts that has been read. Raises InvalidInput or Refused for an entry that does not say exactly one thing."""
+class AllowedHosts:
+    """A list of hosts that has been read. Raises InvalidInput or Refused for an entry that does not
+    say exactly one thing.
+    """
 
     def __init__(self, entries: Iterable[str]) -> None:
         self.entries = tuple(_entry(text) for text in sorted(entries))
@@ -35,10 +41,13 @@ class Listed:
         return any(entry.covers(host, port) for entry in self.entries)
 
 
-def _entry(text: str) -> Entry:
+def _entry(text: str) -> AllowedHost:
     spelt, port = urls.split_port(text.strip(), 0)
     below = spelt.startswith("*.")
     host = hosts.parse(spelt.removeprefix("*."))
     if below and (addresses.parse(host) is not None or "." not in host):
-        raise InvalidInput(f"{hosts.shown(text)} covers too much: a star stands before a domain of at least two parts")
-    return Entry(host, frozenset({port}) if port else _WEB, below)
+        raise InvalidInput(
+            f"{hosts.shown(text)} covers too much: a star stands before a domain of at least two"
+            " parts"
+        )
+    return AllowedHost(host, frozenset({port}) if port else _WEB, below)

@@ -1,10 +1,13 @@
-"""Bodies as they were before they were compressed, never more than a limit of them, however small they came in."""
+"""Bodies as they were before they were compressed, never more than a limit of them, however small
+they came in.
+"""
 
 import zlib
 
 from palyra.core.errors import InvalidInput
 
-# What we ask for and understand. Brotli and zstd are not in it: a body in them is refused, not guessed at.
+# What we ask for and understand. Brotli and zstd are not in it: a body in them is refused, not
+# guessed at.
 ACCEPTED = "gzip, deflate"
 _MOST_MEMBERS = 64
 
@@ -62,7 +65,9 @@ class Inflated(Plain):
 
 
 class Deflated(Inflated):
-    """`deflate` means zlib by the standard and raw deflate by custom; the first byte tells which."""
+    """`deflate` means zlib by the standard and raw deflate by custom; the first byte tells
+    which.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__(most, zlib.MAX_WBITS)

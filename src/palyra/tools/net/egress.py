@@ -1,7 +1,8 @@
-"""The only way out of a sandbox: a proxy on a Unix socket that reaches the listed hosts and nothing else.
+"""The only way out of a sandbox: a proxy on a Unix socket that reaches the listed hosts and nothing
+else.
 
-Names are looked up here, not inside, and every address is judged; a private one is reached only if it was listed as an address.
-A gate lives as long as the command it was opened for.
+Names are looked up here, not inside, and every address is judged; a private one is reached only if
+it was listed as an address. A gate lives as long as the command it was opened for.
 """
 
 import asyncio
@@ -17,10 +18,10 @@ from msgspec import Struct
 
 from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError
 from palyra.tools.net import connect, hosts, tunnel, urls
-from palyra.tools.net.allowed_hosts import Listed
-from palyra.tools.net.connect import Line
+from palyra.tools.net.allowed_hosts import AllowedHosts
+from palyra.tools.net.connect import OpenConnection
 from palyra.tools.net.resolve import Resolver
-from palyra.tools.net.tunnel import Client, Meter
+from palyra.tools.net.tunnel import ByteMeter, SandboxClient
 
 if TYPE_CHECKING:
     import h11
@@ -31,7 +32,9 @@ _HEAD_S = 15.0
 
 
 class Allowance(Struct, frozen=True):
-    """What one gate may carry: bytes in both directions together, seconds per connection, connections at a time."""
+    """What one gate may carry: bytes in both directions together, seconds per connection,
+    connections at a time.
+    """
 
     bytes: int = 256 << 20
     seconds: float = 600.0
@@ -39,7 +42,9 @@ class Allowance(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """One connection through a gate, after it has ended. `host` is what was asked for, if it could be read."""
+    """One connection through a gate, after it has ended. `host` is what was asked for, if it could
+    be read.
+    """
 
     host: str
     port: int
@@ -61,7 +66,7 @@ class _Asked(Struct):
     passed: bool = False
 
 
-class Counts(Struct):
+class EgressCounts(Struct):
     allowed: int = 0
     refused: int = 0
     failed: int = 0
@@ -85,21 +90,26 @@ class Egress:
         self._log = log
 
     def check(self, allowed: Iterable[str]) -> None:
-        """Raise Refused for a list that names a host which is never reached, InvalidInput for one that cannot be read."""
-        for entry in Listed(allowed).entries:
+        """Raise Refused for a list that names a host which is never reached, InvalidInput for one
+        that cannot be read.
+        """
+        for entry in AllowedHosts(allowed).entries:
             for port in entry.ports:
                 self._resolver.check(entry.host, port)
 
     @asynccontextmanager
     async def gate(self, allowed: frozenset[str]) -> AsyncIterator["Gate"]:
-        """A gate to these hosts, closed with everything that runs through it when the block is left.
+        """A gate to these hosts, closed with everything that runs through it when the block is
+        left.
 
         Raises InvalidInput or Refused if the list cannot be read.
         """
-        listed = Listed(allowed)
+        listed = AllowedHosts(allowed)
         folder = tempfile.mkdtemp(prefix="palyra-gate-", dir=self._folder)
         try:
-            gate = Gate(os.path.join(folder, "proxy"), listed, self._resolver, self._allowance, self._log)
+            gate = Gate(
+                os.path.join(folder, "proxy"), listed, self._resolver, self._allowance, self._log
+            )
             await gate.open()
             try:
                 yield gate
@@ -110,14 +120,21 @@ class Egress:
 
 
 class Gate:
-    def __init__(self, socket_path: str, listed: Listed, resolver: Resolver, allowance: Allowance, log: Log) -> None:
+    def __init__(
+        self,
+        socket_path: str,
+        listed: AllowedHosts,
+        resolver: Resolver,
+        allowance: Allowance,
+        log: Log,
+    ) -> None:
         self.socket_path = socket_path
-        self.counts = Counts()
+        self.counts = EgressCounts()
         self._listed = listed
         self._resolver = resolver
         self._allowance = allowance
         self._log = log
-        self._meter = Meter(allowance.bytes)
+        self._meter = ByteMeter(allowance.bytes)
         self._working: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._closed = False
@@ -128,8 +145,10 @@ class Gate:
         return self._meter.total
 
     def allow(self, hosts: frozenset[str]) -> None:
-        """From now on it leads to these hosts, and to no others. What runs through it already goes on."""
-        self._listed = Listed(hosts)
+        """From now on it leads to these hosts, and to no others. What runs through it already goes
+        on.
+        """
+        self._listed = AllowedHosts(hosts)
 
     async def open(self) -> None:
         self._server = await asyncio.start_unix_server(self._accept, self.socket_path)
@@ -158,7 +177,7 @@ class Gate:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         began = monotonic()
-        client = Client(reader, writer, self._meter.branch())
+        client = SandboxClient(reader, writer, self._meter.branch())
         asked = _Asked()
         verdict: Verdict = "failed"
         reason = "the client left"
@@ -187,7 +206,7 @@ class Gate:
                 )
             )
 
-    async def _answer(self, client: Client, asked: _Asked) -> tuple[Verdict, str]:
+    async def _answer(self, client: SandboxClient, asked: _Asked) -> tuple[Verdict, str]:
         """Serves one connection and says how it ended."""
         try:
             if len(self._working) > self._allowance.at_once:
@@ -211,7 +230,7 @@ class Gate:
             return "failed", error.message
         return "allowed", ""
 
-    async def _pass(self, client: Client, request: "h11.Request", asked: _Asked) -> None:
+    async def _pass(self, client: SandboxClient, request: "h11.Request", asked: _Asked) -> None:
         target = request.target.decode("ascii", "replace")
         if request.method == b"CONNECT":
             spelt, port = urls.split_port(target, 0)
@@ -220,14 +239,16 @@ class Gate:
             await tunnel.tunnel(client, line)
             return
         if target.startswith("/") or target == "*":
-            raise InvalidInput("this is a proxy: ask for CONNECT host:port or for a whole http:// URL")
+            raise InvalidInput(
+                "this is a proxy: ask for CONNECT host:port or for a whole http:// URL"
+            )
         url = urls.parse(target)
         if url.scheme != "http":
             raise InvalidInput("ask for https through CONNECT")
         line = await self._line(asked, url.host, url.port)
         await tunnel.forward(client, request, url, line)
 
-    async def _line(self, asked: _Asked, host: str, port: int) -> Line:
+    async def _line(self, asked: _Asked, host: str, port: int) -> OpenConnection:
         asked.host, asked.port = host, port
         line = await connect.dial(host, port, await self._addresses(host, port))
         asked.passed = True
@@ -236,5 +257,8 @@ class Gate:
     async def _addresses(self, host: str, port: int) -> tuple[str, ...]:
         """Where to connect to. Raises Forbidden for what is not listed or must not be reached."""
         if not self._listed.covers(host, port):
-            raise Forbidden(f"{hosts.written(host)}:{port} is not among the hosts that were allowed for this command")
+            raise Forbidden(
+                f"{hosts.written(host)}:{port} is not among the hosts that were allowed for this"
+                " command"
+            )
         return await self._resolver.resolve(host, port)

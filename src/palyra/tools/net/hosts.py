@@ -1,6 +1,7 @@
 """The host of a URL in its one true spelling, or a refusal.
 
-Where the WHATWG URL standard would accept an odd spelling we may refuse it; we never read a different host out of it.
+Where the WHATWG URL standard would accept an odd spelling we may refuse it; we never read a
+different host out of it.
 """
 
 import re
@@ -17,30 +18,35 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PLAIN_IPV4 = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
 
 
-class Refused(Forbidden):
+class HostRefused(Forbidden):
     """A place that no call may reach, whatever a policy says."""
 
 
 def parse(text: str) -> str:
-    """A host as it stands in a URL: a name in ASCII and lower case, an IPv4 address, or an IPv6 address without its brackets."""
+    """A host as it stands in a URL: a name in ASCII and lower case, an IPv4 address, or an IPv6
+    address without its brackets.
+    """
     if not text:
         raise InvalidInput("the URL has no host")
     if len(text) > _LONGEST_SPELLING:
-        raise Refused("the host in the URL is too long")
+        raise HostRefused("the host in the URL is too long")
     if text.startswith("["):
         return _ipv6(text)
     name = _ascii(_percent_decoded(text))
     if _ends_in_number(name):
         if not text.isascii() or name != text or not _PLAIN_IPV4.fullmatch(name):
-            raise Refused(f"{shown(text)} is an odd spelling of an IPv4 address; write it as four decimal numbers")
+            raise HostRefused(
+                f"{shown(text)} is an odd spelling of an IPv4 address; write it as four decimal"
+                " numbers"
+            )
         try:
             return str(IPv4Address(name))
         except AddressValueError:
-            raise Refused(f"{shown(text)} is not an IPv4 address") from None
+            raise HostRefused(f"{shown(text)} is not an IPv4 address") from None
     if name.endswith("."):
-        raise Refused(f"{shown(text)} ends in a dot; leave it out")
+        raise HostRefused(f"{shown(text)} ends in a dot; leave it out")
     if len(name) > _LONGEST or not _NAME.fullmatch(name):
-        raise Refused(f"{shown(text)} is not a host name")
+        raise HostRefused(f"{shown(text)} is not a host name")
     return name
 
 
@@ -50,8 +56,13 @@ def written(host: str) -> str:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """What somebody else wrote, fit for a message: short, on one line, and every odd character visible."""
-    safe = "".join(char if char.isascii() and char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text[:longest])
+    """What somebody else wrote, fit for a message: short, on one line, and every odd character
+    visible.
+    """
+    safe = "".join(
+        char if char.isascii() and char.isprintable() else f"\\u{{{ord(char):x}}}"
+        for char in text[:longest]
+    )
     return safe if len(text) <= longest else safe + "…"
 
 
@@ -61,7 +72,7 @@ def _percent_decoded(text: str) -> str:
     try:
         return unquote_to_bytes(text.encode()).decode()
     except UnicodeError:
-        raise Refused(f"{shown(text)} is not a host name") from None
+        raise HostRefused(f"{shown(text)} is not a host name") from None
 
 
 def _ascii(name: str) -> str:
@@ -73,7 +84,7 @@ def _ascii(name: str) -> str:
     try:
         return idna.encode(lowered, uts46=True).decode()
     except UnicodeError:
-        raise Refused(f"{shown(name)} is not a valid internationalised host name") from None
+        raise HostRefused(f"{shown(name)} is not a valid internationalised host name") from None
 
 
 def _ends_in_number(name: str) -> bool:
@@ -87,11 +98,13 @@ def _ends_in_number(name: str) -> bool:
 def _ipv6(text: str) -> str:
     inside = text[1:-1]
     if not text.endswith("]") or not inside.isascii() or "%" in inside:
-        raise Refused(f"{shown(text)} is not an IPv6 address; zones and escapes are not allowed in one")
+        raise HostRefused(
+            f"{shown(text)} is not an IPv6 address; zones and escapes are not allowed in one"
+        )
     try:
         number = int(IPv6Address(inside))
     except AddressValueError:
-        raise Refused(f"{shown(text)} is not an IPv6 address") from None
+        raise HostRefused(f"{shown(text)} is not an IPv6 address") from None
     return ipv6_text(number)
 
 

@@ -1,6 +1,8 @@
-"""One HTTP request and its answer, over a connection of its own. Every part of the answer has a limit.
+"""One HTTP request and its answer, over a connection of its own. Every part of the answer has a
+limit.
 
-The framing is read by h11, which refuses what two readers could read differently. Nothing here follows redirects or retries.
+The framing is read by h11, which refuses what two readers could read differently. Nothing here
+follows redirects or retries.
 """
 
 import ssl
@@ -12,7 +14,7 @@ from msgspec import Struct
 from palyra import __version__
 from palyra.core.errors import InvalidInput, Unavailable
 from palyra.tools.net import connect, decompress
-from palyra.tools.net.connect import Line
+from palyra.tools.net.connect import OpenConnection
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.net.urls import Url
 
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64 << 10
 _PIECE = 64 << 10
-_ACCEPT = "text/html, application/xhtml+xml, text/plain, application/json, application/pdf;q=0.9, */*;q=0.5"
+_ACCEPT = (
+    "text/html, application/xhtml+xml, text/plain, application/json, application/pdf;q=0.9,"
+    " */*;q=0.5"
+)
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """Host, Connection, Content-Length and Accept-Encoding are not among `headers`: they follow from the rest."""
+class HttpRequest(Struct, frozen=True, kw_only=True):
+    """Host, Connection, Content-Length and Accept-Encoding are not among `headers`: they follow
+    from the rest.
+    """
 
     method: str
     url: Url
@@ -33,8 +40,10 @@ class Request(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
 
 
-class Response(Struct, frozen=True, kw_only=True):
-    """`headers` has lower-case names; repeated ones are joined by commas. `cut`: the body went on beyond the limit."""
+class FetchedResponse(Struct, frozen=True, kw_only=True):
+    """`headers` has lower-case names; repeated ones are joined by commas. `cut`: the body went on
+    beyond the limit.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -50,18 +59,22 @@ class Http:
         self.resolver = resolver
         self._tls = tls
 
-    async def send(self, request: Request, most: int) -> Response:
-        """The answer with at most so many bytes of its body, decompressed. Raises Refused, Unavailable or InvalidInput."""
+    async def send(self, request: HttpRequest, most: int) -> FetchedResponse:
+        """The answer with at most so many bytes of its body, decompressed. Raises Refused,
+        Unavailable or InvalidInput.
+        """
         url = request.url
         tls = (self._tls or connect.public_tls()) if url.scheme == "https" else None
         async with connect.connected(self.resolver, url.host, url.port, tls) as line:
             try:
                 return await _converse(line, request, most)
             except OSError:
-                raise Unavailable(f"{url.authority} broke off the connection", host=url.authority) from None
+                raise Unavailable(
+                    f"{url.authority} broke off the connection", host=url.authority
+                ) from None
 
 
-async def _converse(line: Line, request: Request, most: int) -> Response:
+async def _converse(line: OpenConnection, request: HttpRequest, most: int) -> FetchedResponse:
     import h11
 
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_BYTES)
@@ -75,14 +88,22 @@ async def _converse(line: Line, request: Request, most: int) -> Response:
         return await answer.read(most)
     except h11.RemoteProtocolError:
         if answer.begun:
-            raise Unavailable(f"{request.url.authority} broke off or garbled its answer before the end of it") from None
-        raise InvalidInput(f"{request.url.authority} answered with something that is not proper HTTP") from None
+            raise Unavailable(
+                f"{request.url.authority} broke off or garbled its answer before the end of it"
+            ) from None
+        raise InvalidInput(
+            f"{request.url.authority} answered with something that is not proper HTTP"
+        ) from None
 
 
-def _opening(request: Request) -> "h11.Request":
+def _opening(request: HttpRequest) -> "h11.Request":
     import h11
 
-    headers = [("Host", request.url.authority), ("User-Agent", f"palyra/{__version__}"), *request.headers]
+    headers = [
+        ("Host", request.url.authority),
+        ("User-Agent", f"palyra/{__version__}"),
+        *request.headers,
+    ]
     if not any(name.lower() == "accept" for name, _ in request.headers):
         headers.append(("Accept", _ACCEPT))
     headers += [("Accept-Encoding", decompress.ACCEPTED), ("Connection", "close")]
@@ -92,18 +113,20 @@ def _opening(request: Request) -> "h11.Request":
 
 
 class _Answer:
-    def __init__(self, connection: "h11.Connection", line: Line, host: str) -> None:
+    def __init__(self, connection: "h11.Connection", line: OpenConnection, host: str) -> None:
         self._connection = connection
         self._line = line
         self._host = host
         self.begun = False
 
-    async def read(self, most: int) -> Response:
+    async def read(self, most: int) -> FetchedResponse:
         import h11
 
         while not isinstance(event := await self._next(), h11.Response):
             if isinstance(event, h11.ConnectionClosed):
-                raise Unavailable(f"{self._host} closed the connection without an answer", host=self._host)
+                raise Unavailable(
+                    f"{self._host} closed the connection without an answer", host=self._host
+                )
         self.begun = True
         headers: dict[str, str] = {}
         for raw_name, raw_value in event.headers:
@@ -119,7 +142,13 @@ class _Answer:
             if not body.feed(bytes(piece.data)) or received > most:
                 body.cut = True
                 break
-        return Response(status=event.status_code, headers=headers, body=body.finish(), cut=body.cut, received=received)
+        return FetchedResponse(
+            status=event.status_code,
+            headers=headers,
+            body=body.finish(),
+            cut=body.cut,
+            received=received,
+        )
 
     async def _next(self) -> object:
         import h11

@@ -1,7 +1,8 @@
-"""From a host name to addresses that may be reached. A name is looked up once per connection, and every answer is judged.
+"""From a host name to addresses that may be reached. A name is looked up once per connection, and
+every answer is judged.
 
-Whoever connects uses the addresses given here and never looks the name up again: otherwise a name that changes its answer
-between the check and the connection would decide where we go.
+Whoever connects uses the addresses given here and never looks the name up again: otherwise a name
+that changes its answer between the check and the connection would decide where we go.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from palyra.core.errors import InvalidInput, Unavailable
 from palyra.tools.net import addresses, hosts, urls
-from palyra.tools.net.hosts import Refused
+from palyra.tools.net.hosts import HostRefused
 
 # Addresses of a name, as texts. Raises OSError if there are none.
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
@@ -24,31 +25,40 @@ _MOST_ANSWERS = 32
 class Resolver:
     """Judged addresses of hosts.
 
-    `allow_private` lists places, as host:port, that may be reached although they are not public: the setting
-    `network.private_hosts`. It is the same for every tool, and no argument of a call can add to it.
+    `allow_private` lists places, as host:port, that may be reached although they are not public:
+    the setting `network.private_hosts`. It is the same for every tool, and no argument of a call
+    can add to it.
     """
 
-    def __init__(self, lookup: Lookup | None = None, *, allow_private: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, lookup: Lookup | None = None, *, allow_private: frozenset[str] = frozenset()
+    ) -> None:
         self._lookup = system_lookup if lookup is None else lookup
         self._allow_private = allow_private
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     def allowing(self, listed: Iterable[str]) -> "Resolver":
-        """Return the same with the places of a list that the operator wrote; what nobody may reach stays out."""
+        """Return the same with the places of a list that the operator wrote; what nobody may reach
+        stays out.
+        """
         places = frozenset(place for place in map(private_place, listed) if place)
         return Resolver(self._lookup, allow_private=self._allow_private | places)
 
     def check(self, host: str, port: int) -> None:
-        """What can be said without looking anything up. Raises Refused for a host that must not be reached."""
+        """What can be said without looking anything up. Raises Refused for a host that must not be
+        reached.
+        """
         if self._allowed(host, port):
             return
         literal = addresses.parse(host)
         why = addresses.name_refusal(host) if literal is None else addresses.refusal(literal)
         if why:
-            raise Refused(f"{host} is {why} and is never reached from here", host=host)
+            raise HostRefused(f"{host} is {why} and is never reached from here", host=host)
 
     async def resolve(self, host: str, port: int) -> tuple[str, ...]:
-        """The addresses of a parsed host, in the order to try them. Raises Refused if any of them is not public."""
+        """The addresses of a parsed host, in the order to try them. Raises Refused if any of them
+        is not public.
+        """
         self.check(host, port)
         if addresses.parse(host) is not None:
             return (host,)
@@ -63,7 +73,9 @@ class Resolver:
             async with self._slots, asyncio.timeout(_LOOKUP_S):
                 found = await self._lookup(host)
         except TimeoutError:
-            raise Unavailable(f"the name {host} could not be looked up within {_LOOKUP_S:g} s", host=host) from None
+            raise Unavailable(
+                f"the name {host} could not be looked up within {_LOOKUP_S:g} s", host=host
+            ) from None
         except OSError as error:
             reason = "there is no such host" if _unknown(error) else "name lookup failed"
             raise Unavailable(f"{host}: {reason}", host=host) from None
@@ -77,14 +89,20 @@ class Resolver:
 
 
 def private_place(text: str) -> str:
-    """Return an entry of `network.private_hosts` as it is compared, or nothing if it names no place that may be allowed."""
+    """Return an entry of `network.private_hosts` as it is compared, or nothing if it names no place
+    that may be allowed.
+    """
     try:
         spelt, port = urls.split_port(text.strip(), 0)
         host = hosts.parse(spelt)
-    except (InvalidInput, Refused):
+    except (InvalidInput, HostRefused):
         return ""
     literal = addresses.parse(host)
-    if not port or addresses.metadata_name(host) or (literal is not None and addresses.last_resort(literal)):
+    if (
+        not port
+        or addresses.metadata_name(host)
+        or (literal is not None and addresses.last_resort(literal))
+    ):
         return ""
     return f"{hosts.written(host)}:{port}"
 
@@ -96,15 +114,23 @@ def _judge(host: str, answer: str, *, allowed: bool) -> None:
     if allowed and address is not None and not addresses.last_resort(address):
         return
     if why:
-        raise Refused(f"{host} leads to {hosts.shown(answer)}, which is {why} and is never reached from here", host=host)
+        raise HostRefused(
+            f"{host} leads to {hosts.shown(answer)}, which is {why} and is never reached from here",
+            host=host,
+        )
 
 
 def _unknown(error: OSError) -> bool:
-    return isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None))
+    return isinstance(error, socket.gaierror) and error.errno in (
+        socket.EAI_NONAME,
+        getattr(socket, "EAI_NODATA", None),
+    )
 
 
 async def system_lookup(host: str) -> Sequence[str]:
-    """The machine's own resolver, on a thread of its own: one that hangs must hold up neither other work nor the daemon's end."""
+    """The machine's own resolver, on a thread of its own: one that hangs must hold up neither other
+    work nor the daemon's end.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[list[str]] = loop.create_future()
 

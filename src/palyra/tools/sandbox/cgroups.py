@@ -1,4 +1,6 @@
-"""Limits for a whole process tree by control groups, where the daemon may make some; where it may not, `watching` counts."""
+"""Limits for a whole process tree by control groups, where the daemon may make some; where it may
+not, `watching` counts.
+"""
 
 import contextlib
 import os
@@ -17,15 +19,19 @@ _SECONDS_TO_EMPTY = 2.0
 
 
 class Places(Struct, frozen=True):
-    """Folders in which groups may be made: one with version 2, one for each controller with version 1."""
+    """Folders in which groups may be made: one with version 2, one for each controller with version
+    1.
+    """
 
     version: int
     memory: str
     pids: str
 
 
-class Group:
-    """One group around one tree. It is entered before the command begins and removed when the tree is dead."""
+class ControlGroup:
+    """One group around one tree. It is entered before the command begins and removed when the tree
+    is dead.
+    """
 
     def __init__(self, places: Places, name: str) -> None:
         self._v2 = places.version == 2
@@ -53,7 +59,9 @@ class Group:
         return _number(self._memory, "memory.peak" if self._v2 else "memory.max_usage_in_bytes")
 
     def out_of_memory(self) -> bool:
-        name, key = ("memory.events", "oom_kill") if self._v2 else ("memory.oom_control", "oom_kill")
+        name, key = (
+            ("memory.events", "oom_kill") if self._v2 else ("memory.oom_control", "oom_kill")
+        )
         return _field(self._memory, name, key) > 0
 
     def full(self) -> bool:
@@ -61,7 +69,9 @@ class Group:
         return _field(self._pids, "pids.events", "max") > 0
 
     def kill(self) -> None:
-        """Every process in it. For a tree in a pid namespace its first process is enough and this is a second net."""
+        """Every process in it. For a tree in a pid namespace its first process is enough and this
+        is a second net.
+        """
         for folder in self._folders:
             for pid in _read(folder, "cgroup.procs").split():
                 try:
@@ -81,7 +91,9 @@ class Group:
         return True
 
     def remove(self) -> None:
-        """A group can be removed when its last process is gone, which the kernel may notice a moment late."""
+        """A group can be removed when its last process is gone, which the kernel may notice a
+        moment late.
+        """
         end = time.monotonic() + _SECONDS_TO_EMPTY
         while not self.remove_now() and time.monotonic() < end:
             self.kill()
@@ -90,9 +102,11 @@ class Group:
 
 @cache
 def places() -> Places | None:
-    """Where groups can be made, tried by making one. None where the daemon may not. Groups of a daemon that died are removed."""
+    """Where groups can be made, tried by making one. None where the daemon may not. Groups of a
+    daemon that died are removed.
+    """
     for candidate in _candidates(_read("/proc/self", "cgroup"), _read("/proc/self", "mounts")):
-        group = Group(candidate, f"palyra-probe-{os.getpid()}")
+        group = ControlGroup(candidate, f"palyra-probe-{os.getpid()}")
         try:
             group.limit(Caps())
         except OSError:
@@ -108,26 +122,40 @@ def _sweep(found: Places) -> None:
     for folder in {found.memory, found.pids}:
         for name in os.listdir(folder):
             owner = name.removeprefix("palyra-").split("-")[0]
-            if name.startswith("palyra-") and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
+            if (
+                name.startswith("palyra-")
+                and owner.isdecimal()
+                and not os.path.exists(f"/proc/{owner}")
+            ):
                 with contextlib.suppress(OSError):
                     os.rmdir(os.path.join(folder, name))
 
 
-def make(found: Places) -> Group:
-    return Group(found, f"palyra-{os.getpid()}-{next(_numbers)}")
+def make(found: Places) -> ControlGroup:
+    return ControlGroup(found, f"palyra-{os.getpid()}-{next(_numbers)}")
 
 
 def _candidates(own: str, mounts: str) -> Sequence[Places]:
-    paths = {fields[1]: fields[2] for fields in (line.split(":", 2) for line in own.splitlines()) if len(fields) == 3}
+    paths = {
+        fields[1]: fields[2]
+        for fields in (line.split(":", 2) for line in own.splitlines())
+        if len(fields) == 3
+    }
     mounted = [line.split()[1:4] for line in mounts.splitlines()]
-    v1 = {name: where for where, kind, flags in mounted if kind == "cgroup" for name in flags.split(",")}
+    v1 = {
+        name: where
+        for where, kind, flags in mounted
+        if kind == "cgroup"
+        for name in flags.split(",")
+    }
     found: list[Places] = []
     if "memory" in v1 and "pids" in v1:
         memory, pids = (v1[name] + paths.get(name, "/").rstrip("/") for name in ("memory", "pids"))
         found.append(Places(1, memory, pids))
     for where, kind, _ in mounted:
         if kind == "cgroup2":
-            # A group with processes cannot hold others with limits, so ours becomes a sibling of the daemon's or of one above.
+            # A group with processes cannot hold others with limits, so ours becomes a sibling of
+            # the daemon's or of one above.
             path = where + paths.get("", "/").rstrip("/")
             while path.startswith(where):
                 found.append(Places(2, path, path))

@@ -1,7 +1,9 @@
-"""What a command left behind in a workspace, looked at when it ends and, for one that goes on, now and then.
+"""What a command left behind in a workspace, looked at when it ends and, for one that goes on, now
+and then.
 
-Files that programs on the host obey may be changed and are named. What git would take for a repository and run programs for may not
-be left behind: see `new_repositories`. What a command may change in a repository's folder is brought there: see `repositories`.
+Files that programs on the host obey may be changed and are named. What git would take for a
+repository and run programs for may not be left behind: see `new_repositories`. What a command may
+change in a repository's folder is brought there: see `repositories`.
 """
 
 import contextlib
@@ -22,7 +24,7 @@ _MOST_NAMED = 12
 _KEPT = "objects, refs, logs, index, HEAD, packed-refs and the last commit message"
 
 
-class Aftermath:
+class ChangedFiles:
     """Made before a command starts; `masks` are the mounts of its repositories. Blocks on files."""
 
     def __init__(self, masks: Masks, command: Command, before: Look) -> None:
@@ -38,8 +40,10 @@ class Aftermath:
         self._notes: list[str] = []
 
     @classmethod
-    def staged(cls, masks: Masks, command: Command, before: Look) -> "Aftermath":
-        """Put a folder of the command's own in the place of each repository's; those it cannot write stay read-only."""
+    def staged(cls, masks: Masks, command: Command, before: Look) -> "ChangedFiles":
+        """Put a folder of the command's own in the place of each repository's; those it cannot
+        write stay read-only.
+        """
         made = cls(masks, command, before)
         try:
             for path in before.repositories:
@@ -64,7 +68,9 @@ class Aftermath:
         self.masks += stage.masks
 
     def check(self, hold: bool = False) -> None:
-        """Look once, while the command goes on. `hold`: what is new comes from it, and what it may not leave is put aside."""
+        """Look once, while the command goes on. `hold`: what is new comes from it, and what it may
+        not leave is put aside.
+        """
         with self._busy:
             self._try(functools.partial(self._check, hold=hold and self._holds))
 
@@ -91,14 +97,18 @@ class Aftermath:
             look()
         except (OSError, PalyraError) as error:
             self._note(
-                f"could not look at everything that the command left behind ({error}): check the workspace before you use git"
+                f"could not look at everything that the command left behind ({error}): check the"
+                " workspace before you use git"
             )
 
     def _left(self) -> None:
         for stage in self._stages:
             left = stage.left()
             if left:
-                self._note(f"not kept: {_listed(left)}. Of a repository's own folder a command changes {_KEPT} and nothing else")
+                self._note(
+                    f"not kept: {_listed(left)}. Of a repository's own folder a command changes"
+                    f" {_KEPT} and nothing else"
+                )
 
     def _check(self, *, hold: bool) -> None:
         for stage in self._stages:
@@ -107,23 +117,38 @@ class Aftermath:
                     self._note(why)
             links = stage.unlink_links()
             if links:
-                self._note(f"removed symlinks that git would have written through: {_listed(links)}")
+                self._note(
+                    f"removed symlinks that git would have written through: {_listed(links)}"
+                )
         now = self._opened()
         self._repositories(now)
-        changed = sorted(path for path in {*self._told, *now.told} if self._told.get(path) != now.told.get(path))
+        changed = sorted(
+            path for path in {*self._told, *now.told} if self._told.get(path) != now.told.get(path)
+        )
         if hold:
             changed = [path for path in changed if not self._put_aside(path, now)]
         self._told = now.told
         if changed:
-            named = [f"{self._shown(path)} ({row.who})" for path in changed if (row := obeyed(self._relative(path))) is not None]
-            self._note(f"changed files that other programs obey: {_listed(named)}. Review them before you use those programs")
+            named = [
+                f"{self._shown(path)} ({row.who})"
+                for path in changed
+                if (row := obeyed(self._relative(path))) is not None
+            ]
+            self._note(
+                f"changed files that other programs obey: {_listed(named)}. Review them before you"
+                " use those programs"
+            )
 
     def _opened(self) -> Look:
-        """Look at everything. A folder that was closed meanwhile is opened: git goes through it, although nobody can list it."""
+        """Look at everything. A folder that was closed meanwhile is opened: git goes through it,
+        although nobody can list it.
+        """
         while True:
             now = self._look_at.of(self._workspace, self._hidden, Event(), limited=False)
             closed = [
-                path for path in now.unreadable if path not in self._unreadable and os.path.isdir(path) and not os.path.islink(path)
+                path
+                for path in now.unreadable
+                if path not in self._unreadable and os.path.isdir(path) and not os.path.islink(path)
             ]
             for path in closed:
                 self._unreadable.add(path)
@@ -140,7 +165,10 @@ class Aftermath:
         new = new_repositories.put_aside(path)
         now.told.pop(path)
         who = row.who if (row := obeyed(self._relative(path))) is not None else "a program"
-        self._note(f"{self._shown(path)}, which {who} would obey, was renamed to {new}: rename it back if you want it")
+        self._note(
+            f"{self._shown(path)}, which {who} would obey, was renamed to {new}: rename it back if"
+            " you want it"
+        )
         return True
 
     def _repositories(self, now: Look) -> None:
@@ -154,8 +182,8 @@ class Aftermath:
             if why:
                 new = new_repositories.put_to_rest(path)
                 self._note(
-                    f"{self._shown(path)} was made into a git repository with {_listed(why)}, which git on the host would obey: "
-                    f"its {new}, so git ignores it"
+                    f"{self._shown(path)} was made into a git repository with {_listed(why)}, which"
+                    f" git on the host would obey: its {new}, so git ignores it"
                 )
                 continue
             # Looked at again the next time: its settings can still be changed.
@@ -170,7 +198,10 @@ class Aftermath:
             target = new_repositories.leads_to(path)
             if target is None or repositories.identity(target) not in self._known | plain:
                 new = new_repositories.put_aside(path)
-                self._note(f"{self._shown(path)} pointed git at a folder that the command chose: it was renamed to {new}")
+                self._note(
+                    f"{self._shown(path)} pointed git at a folder that the command chose: it was"
+                    f" renamed to {new}"
+                )
 
     def _note(self, text: str) -> None:
         self._notes.append(text)

@@ -1,4 +1,6 @@
-"""What is asked of the sandbox and what it answers. Plain values, so that declaring a tool costs nothing at start-up."""
+"""What is asked of the sandbox and what it answers. Plain values, so that declaring a tool costs
+nothing at start-up.
+"""
 
 import signal
 from typing import Literal
@@ -15,9 +17,11 @@ STRENGTH: tuple[Tier, ...] = ("none", "A", "B", "C")
 
 
 class Caps(Struct, frozen=True, kw_only=True):
-    """How much of the machine one command may use. `memory_bytes` and `processes` are for the whole tree.
+    """How much of the machine one command may use. `memory_bytes` and `processes` are for the whole
+    tree.
 
-    `free_bytes` is what the command must leave of the workspace's disk; a single file ends at `file_bytes`.
+    `free_bytes` is what the command must leave of the workspace's disk; a single file ends at
+    `file_bytes`.
     """
 
     time_s: float | None = 120.0
@@ -31,18 +35,22 @@ class Caps(Struct, frozen=True, kw_only=True):
     free_bytes: int = 1 << 30
 
 
-class Network(Struct, frozen=True):
-    """The one way out: a Unix socket on which a proxy of ours speaks HTTP. Nothing else is reachable."""
+class NetworkAccess(Struct, frozen=True):
+    """The one way out: a Unix socket on which a proxy of ours speaks HTTP. Nothing else is
+    reachable.
+    """
 
     socket_path: str
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One program to run. `env` is the whole environment it gets, besides PATH, HOME and what `system.environment` adds.
+    """One program to run. `env` is the whole environment it gets, besides PATH, HOME and what
+    `system.environment` adds.
 
-    `hidden` are folders that stay closed even where they lie inside the workspace. `writable` is false for a program that may
-    look at the workspace and not change it. `holds`: files that programs on the host obey stay as they are, and new ones of their
-    names are put aside for a person. `readable` are more folders with programs that this one needs, shown read-only.
+    `hidden` are folders that stay closed even where they lie inside the workspace. `writable` is
+    false for a program that may look at the workspace and not change it. `holds`: files that
+    programs on the host obey stay as they are, and new ones of their names are put aside for a
+    person. `readable` are more folders with programs that this one needs, shown read-only.
     """
 
     argv: tuple[str, ...]
@@ -50,7 +58,7 @@ class Command(Struct, frozen=True, kw_only=True):
     workspace: str
     env: dict[str, str] = {}
     caps: Caps = Caps()
-    network: Network | None = None
+    network: NetworkAccess | None = None
     tier: Tier = "C"
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
@@ -61,7 +69,9 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class Exit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a tree ended. `code` is what a shell would put into `$?`; a signal is 128 plus its number and also named."""
+    """How a tree ended. `code` is what a shell would put into `$?`; a signal is 128 plus its number
+    and also named.
+    """
 
     code: int
     signal: str = ""

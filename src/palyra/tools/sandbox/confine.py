@@ -1,7 +1,9 @@
-"""Tier B: a program of its own that shuts a command in with Landlock and stays above its tree until the last process is gone.
+"""Tier B: a program of its own that shuts a command in with Landlock and stays above its tree until
+the last process is gone.
 
-It imports nothing of ours, because it runs without site packages. When its line to the daemon breaks, the daemon is dead, and it
-kills everything below it. The command gets no say in that: it can neither signal nor read this process.
+It imports nothing of ours, because it runs without site packages. When its line to the daemon
+breaks, the daemon is dead, and it kills everything below it. The command gets no say in that: it
+can neither signal nor read this process.
 """
 
 import ctypes
@@ -14,7 +16,13 @@ import struct
 import sys
 from typing import Any
 
-_PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER, _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _PR_SET_PDEATHSIG = 38, 36, 24, 22, 1
+(
+    _PR_SET_NO_NEW_PRIVS,
+    _PR_SET_CHILD_SUBREAPER,
+    _PR_CAPBSET_DROP,
+    _PR_SET_SECCOMP,
+    _PR_SET_PDEATHSIG,
+) = (38, 36, 24, 22, 1)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _CAPSET = 444, 445, 446, {"x86_64": 126, "aarch64": 91}
 _SECCOMP_FILTER, _CAPABILITY_V3, _LAST_CAPABILITY = 2, 0x20080522, 63
 
@@ -35,7 +43,8 @@ def main() -> int:
     config: dict[str, Any] = json.loads(os.fdopen(int(sys.argv[1]), "rb").read())
     line = int(sys.argv[2])
     _checked(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "become the reaper")
-    # The daemon has put us under its limits when it gives the word; if it has died there is no word.
+    # The daemon has put us under its limits when it gives the word; if it has died there is no
+    # word.
     if not os.read(line, 1):
         return _after_the_daemon(config, 125)
     child = os.fork()
@@ -45,7 +54,8 @@ def main() -> int:
     try:
         status = _until_end(child, line)
     finally:
-        # Whatever went wrong above: if this process ended first, what is left would belong to nobody.
+        # Whatever went wrong above: if this process ended first, what is left would belong to
+        # nobody.
         _kill_below()
     if status is None:
         return _after_the_daemon(config, 128 + signal.SIGKILL)
@@ -62,7 +72,9 @@ def _after_the_daemon(config: dict[str, Any], code: int) -> int:
 
 
 def _become(config: dict[str, Any], line: int) -> None:
-    """Give everything up, then turn into the command. Nothing that fails here may let the command run."""
+    """Give everything up, then turn into the command. Nothing that fails here may let the command
+    run.
+    """
     try:
         os.close(line)
         os.setsid()
@@ -84,12 +96,19 @@ def _become(config: dict[str, Any], line: int) -> None:
 def _landlock(read: list[str], write: list[str], devices: list[str]) -> None:
     abi = landlock_abi()
     handled = _ABI_1 | _REFER | _TRUNCATE | (_IOCTL_DEVICE if abi >= 5 else 0)
-    # Network ports from generation 4 on; from 6 on signals and abstract sockets stay inside as well.
+    # Network ports from generation 4 on; from 6 on signals and abstract sockets stay inside as
+    # well.
     fields = [handled] + ([3] if abi >= 4 else []) + ([3] if abi >= 6 else [])
     attributes = struct.pack(f"={len(fields)}Q", *fields)
-    ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "make a Landlock ruleset")
+    ruleset = _checked(
+        libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "make a Landlock ruleset"
+    )
     look = _EXECUTE | _READ_FILE | _READ_DIR
-    for paths, rights in ((read, look), (write, handled & ~_MAKE_DEVICES), (devices, _READ_FILE | _WRITE_FILE)):
+    for paths, rights in (
+        (read, look),
+        (write, handled & ~_MAKE_DEVICES),
+        (devices, _READ_FILE | _WRITE_FILE),
+    ):
         for path in paths:
             _allow(ruleset, path, rights & handled)
     _checked(libc.syscall(_RESTRICT_SELF, ruleset, 0), "enter the Landlock ruleset")
@@ -121,7 +140,10 @@ def _seccomp(program: bytes) -> None:
 
     # The program holds zero bytes: it is passed by address, which keeps them.
     given = Program(len(program) // 8, program)
-    _checked(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, ctypes.byref(given), 0, 0), "load the system call filter")
+    _checked(
+        libc.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, ctypes.byref(given), 0, 0),
+        "load the system call filter",
+    )
 
 
 def _until_end(child: int, line: int) -> int | None:
@@ -137,7 +159,9 @@ def _until_end(child: int, line: int) -> int | None:
 
 
 def _reap(child: int) -> None:
-    """Orphans that ended while the command runs; the command itself is waited for by its handle, and only there."""
+    """Orphans that ended while the command runs; the command itself is waited for by its handle,
+    and only there.
+    """
     for pid in _below():
         try:
             if pid != child and _state(pid) == "Z":

@@ -1,4 +1,5 @@
-"""Pipes between the daemon and a tree, read and written without blocking on whatever event loop runs.
+"""Pipes between the daemon and a tree, read and written without blocking on whatever event loop
+runs.
 
 The rule: nobody waits for a descriptor in a thread, so a cancel is never late.
 """
@@ -10,8 +11,10 @@ import os
 CHUNK = 64 << 10
 
 
-class Reader:
-    """The reading end of a pipe. It reads only when asked, so a program that floods waits for us."""
+class PipeReader:
+    """The reading end of a pipe. It reads only when asked, so a program that floods waits for
+    us.
+    """
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
@@ -33,7 +36,9 @@ class Reader:
                 await readable(self._descriptor, self._waiting)
 
     def finish(self) -> None:
-        """Nobody who counts can write any more: give what is there and then end, whoever else may hold the other side."""
+        """Nobody who counts can write any more: give what is there and then end, whoever else may
+        hold the other side.
+        """
         self._last = True
         if self._waiting is not None:
             _resolve(self._waiting)

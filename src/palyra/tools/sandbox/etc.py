@@ -1,7 +1,9 @@
-"""The /etc that a sandbox has, made once as a folder: one mount costs a start less than a file here and a mount there.
+"""The /etc that a sandbox has, made once as a folder: one mount costs a start less than a file here
+and a mount there.
 
-A copy, so nothing that is not on the list can be reached through it; only folders with many files are mounted into it. It is made
-again when something on the list changes; commands that run keep the one they began with. The mourner removes it after the daemon.
+A copy, so nothing that is not on the list can be reached through it; only folders with many files
+are mounted into it. It is made again when something on the list changes; commands that run keep the
+one they began with. The mourner removes it after the daemon.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ _PREFIX = "palyra-etc-"
 _MANY = 64
 
 
-class Made(Struct, frozen=True):
+class EtcFolder(Struct, frozen=True):
     """A folder to be /etc, and the machine's own folders that are mounted over empty ones in it."""
 
     folder: str
@@ -27,23 +29,27 @@ class Made(Struct, frozen=True):
 
 
 class Etc:
-    """`private` are folders that no tool can touch: it lies in the first that can be written, else among temporary files."""
+    """`private` are folders that no tool can touch: it lies in the first that can be written, else
+    among temporary files.
+    """
 
     def __init__(self, private: Sequence[str] = ()) -> None:
         self._private = tuple(private)
         # Everything made so far is below it.
         self.root = ""
-        self._made: Made | None = None
+        self._made: EtcFolder | None = None
         self._stamps: object = None
 
     @property
-    def current(self) -> Made | None:
+    def current(self) -> EtcFolder | None:
         """What was made last, if it is still what the machine has."""
         return self._made if self._stamps == _stamps() else None
 
-    def make(self) -> Made:
+    def make(self) -> EtcFolder:
         if not self.root:
-            where = next((path for path in self._private if os.access(path, os.W_OK | os.X_OK)), None)
+            where = next(
+                (path for path in self._private if os.access(path, os.W_OK | os.X_OK)), None
+            )
             _sweep(where or tempfile.gettempdir())
             self.root = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=where)
         stamps = _stamps()
@@ -57,7 +63,7 @@ class Etc:
             into = folder + path.removeprefix("/etc")
             os.makedirs(into) if path in many else _copy_folder(path, into)
         os.chmod(folder, 0o755)
-        self._made, self._stamps = Made(folder, tuple(many)), stamps
+        self._made, self._stamps = EtcFolder(folder, tuple(many)), stamps
         return self._made
 
 

@@ -1,8 +1,10 @@
-"""What of a workspace a sandboxed program does not get to see or to change, found by name before each start.
+"""What of a workspace a sandboxed program does not get to see or to change, found by name before
+each start.
 
-Keys and credentials are hidden. Repositories are found wherever they lie, so that they can be held (`repositories`), and so are the
-files that programs on the host obey, so that a change can be told (`aftermath`). Names are read again only where a folder has
-changed, so a large workspace is walked once.
+Keys and credentials are hidden. Repositories are found wherever they lie, so that they can be held
+(`repositories`), and so are the files that programs on the host obey, so that a change can be told
+(`aftermath`). Names are read again only where a folder has changed, so a large workspace is walked
+once.
 """
 
 import os
@@ -31,7 +33,8 @@ STAGED = "palyra-sandbox-"
 _FEW = 64
 _MOST_TOLD = 20_000
 _MOST_FOLDERS = 200_000
-# The kernel's clock for files ticks this slowly: a folder that changed just before it was read may change again unseen.
+# The kernel's clock for files ticks this slowly: a folder that changed just before it was read may
+# change again unseen.
 _TICK_NS = 50_000_000
 
 
@@ -44,10 +47,12 @@ class Mask(Struct, frozen=True, order=True):
 
 
 class Look(Struct):
-    """A workspace at one moment. `repositories` are folders, `pointers` files and links called `.git`.
+    """A workspace at one moment. `repositories` are folders, `pointers` files and links called
+    `.git`.
 
-    `told` are the files that programs obey, each with what shows that it has changed. `covered` are repositories and pointers in
-    folders that are hidden as a whole; `unreadable` are folders that could not be looked into.
+    `told` are the files that programs obey, each with what shows that it has changed. `covered` are
+    repositories and pointers in folders that are hidden as a whole; `unreadable` are folders that
+    could not be looked into.
     """
 
     masks: list[Mask]
@@ -77,15 +82,30 @@ class Masks:
     def __init__(self) -> None:
         self._folders: dict[str, _Folder] = {}
 
-    def of(self, workspace: str, hidden: Sequence[str], stop: Flag, *, limited: bool = True) -> Look:
-        """Return every mask for a workspace, outer folders first, with its repositories and the files that programs obey.
+    def of(
+        self, workspace: str, hidden: Sequence[str], stop: Flag, *, limited: bool = True
+    ) -> Look:
+        """Return every mask for a workspace, outer folders first, with its repositories and the
+        files that programs obey.
 
-        Raise LimitExceeded if there are more masks than a sandbox can have, unless nothing is to be masked.
+        Raise LimitExceeded if there are more masks than a sandbox can have, unless nothing is to be
+        masked.
         """
-        closed = [path for path in map(os.path.realpath, hidden) if _below(path, workspace) and os.path.lexists(path)]
+        closed = [
+            path
+            for path in map(os.path.realpath, hidden)
+            if _below(path, workspace) and os.path.lexists(path)
+        ]
         # What lies below another one is closed with it.
         closed = [path for path in closed if not any(_below(path, other) for other in closed)]
-        found = Look([Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed], [], [], {}, [], [])
+        found = Look(
+            [Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed],
+            [],
+            [],
+            {},
+            [],
+            [],
+        )
         seen: dict[str, _Folder] = {}
         waiting, covered = [workspace], list[str]()
         while (waiting or covered) and not stop.is_set():
@@ -106,21 +126,25 @@ class Masks:
             found.repositories += folder.repositories
             found.pointers += folder.pointers
             if len(found.told) < _MOST_TOLD:
-                found.told.update((name, stamp) for name in folder.told if (stamp := stamp_of(name)) is not None)
+                found.told.update(
+                    (name, stamp) for name in folder.told if (stamp := stamp_of(name)) is not None
+                )
             waiting += folder.below
             if not limited and len(seen) > _MOST_FOLDERS:
                 raise LimitExceeded(f"there are more than {_MOST_FOLDERS:,} folders")
         if limited and len(found.masks) > MOST:
             raise LimitExceeded(
-                f"the workspace holds {len(found.masks)} files and folders that may be keys; a sandbox hides at most {MOST}: "
-                "work in a smaller folder"
+                f"the workspace holds {len(found.masks)} files and folders that may be keys; a"
+                f" sandbox hides at most {MOST}: work in a smaller folder"
             )
         self._forget(workspace, seen)
         found.repositories = sorted(set(found.repositories))
         found.masks = sorted(set(found.masks))
         return found
 
-    def _look_under(self, path: str, root: str, seen: dict[str, _Folder], found: Look, covered: list[str]) -> None:
+    def _look_under(
+        self, path: str, root: str, seen: dict[str, _Folder], found: Look, covered: list[str]
+    ) -> None:
         folder = self._folder(path, root)
         if folder is None:
             found.unreadable.append(path)
@@ -130,7 +154,9 @@ class Masks:
         covered += [*folder.below, *folder.covered]
 
     def few(self, workspace: str) -> bool:
-        """Whether it was read before and is small enough to be looked at again without leaving the event loop."""
+        """Whether it was read before and is small enough to be looked at again without leaving the
+        event loop.
+        """
         return workspace in self._folders and len(self._folders) <= _FEW
 
     def _forget(self, workspace: str, seen: dict[str, _Folder]) -> None:
@@ -143,14 +169,19 @@ class Masks:
     def _folder(self, path: str, root: str) -> _Folder | None:
         try:
             now = os.stat(path, follow_symlinks=False)
-            # The time of the last change cannot be set by a program, the time of the last writing can.
+            # The time of the last change cannot be set by a program, the time of the last writing
+            # can.
             stamp = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
             known = self._folders.get(path)
             if known is not None and known.stamp == stamp and known.root == root:
                 return known
             fresh = time.time_ns() - now.st_ctime_ns < _TICK_NS
             with os.scandir(path) as entries:
-                return _read(_Folder(root, (0, 0, 0, 0) if fresh else stamp, [], [], [], [], [], []), path, entries)
+                return _read(
+                    _Folder(root, (0, 0, 0, 0) if fresh else stamp, [], [], [], [], [], []),
+                    path,
+                    entries,
+                )
         except OSError:
             # Gone, or closed to us and so to the program as well.
             return None
@@ -162,7 +193,14 @@ def stamp_of(path: str) -> tuple[int, ...] | None:
         found = os.lstat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return (
+        found.st_dev,
+        found.st_ino,
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
 
 
 def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _Folder:
@@ -172,7 +210,8 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
     names = set[str]()
     for entry in entries:
         names.add(entry.name)
-        # A link is not followed: what it leads to inside has a name of its own, and outside nothing is there.
+        # A link is not followed: what it leads to inside has a name of its own, and outside nothing
+        # is there.
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name.startswith(STAGED):
             continue
@@ -184,15 +223,25 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
             elif entry.is_file(follow_symlinks=False):
                 folder.masks.append(Mask(entry.path, "read_only"))
             continue
-        if protected_names.why_name(entry.name, above) is None or entry.name.startswith(protected_names.TEMPORARY):
+        if protected_names.why_name(entry.name, above) is None or entry.name.startswith(
+            protected_names.TEMPORARY
+        ):
             if is_folder:
                 folder.below.append(entry.path)
         elif is_folder:
             folder.masks.append(Mask(entry.path, "hide_folder"))
             folder.covered.append(entry.path)
-        elif entry.is_file(follow_symlinks=False) and not _only_certificates(entry) and not _is_ref(relative, entry):
+        elif (
+            entry.is_file(follow_symlinks=False)
+            and not _only_certificates(entry)
+            and not _is_ref(relative, entry)
+        ):
             folder.masks.append(Mask(entry.path, "hide_file"))
-        if not is_folder and (row is None or row.sandbox == "told") and _told(f"{relative}/{entry.name}"):
+        if (
+            not is_folder
+            and (row is None or row.sandbox == "told")
+            and _told(f"{relative}/{entry.name}")
+        ):
             folder.told.append(entry.path)
     if _is_repository(names):
         # It is one whatever it is called: git finds it from any folder inside.
@@ -201,7 +250,9 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
 
 
 def _is_ref(folder: str, entry: os.DirEntry[str]) -> bool:
-    """Whether a file is a branch, a tag or its log: those may be called like keys, and git needs them."""
+    """Whether a file is a branch, a tag or its log: those may be called like keys, and git needs
+    them.
+    """
     if not {"refs", "logs"} & set(folder.split("/")):
         return False
     try:
@@ -222,7 +273,9 @@ def _is_repository(names: set[str]) -> bool:
 
 
 def _only_certificates(entry: os.DirEntry[str]) -> bool:
-    """Bundles of public certificates have the same ending as keys, and programs need them to check whom they talk to."""
+    """Bundles of public certificates have the same ending as keys, and programs need them to check
+    whom they talk to.
+    """
     if not entry.name.lower().endswith(_CERTIFICATES):
         return False
     try:

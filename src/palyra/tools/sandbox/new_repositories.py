@@ -1,7 +1,9 @@
-"""Repositories that a command made: may they stay as they are, or would git on the host run what their settings name?
+"""Repositories that a command made: may they stay as they are, or would git on the host run what
+their settings name?
 
-The rule is an allow-list of names and settings. A repository that has anything else is not deleted but put to rest: its HEAD gets
-another name, and without one git does not take a folder for a repository.
+The rule is an allow-list of names and settings. A repository that has anything else is not deleted
+but put to rest: its HEAD gets another name, and without one git does not take a folder for a
+repository.
 """
 
 import contextlib
@@ -15,16 +17,27 @@ from palyra.core.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
 
 HELD = "palyra-held"
 _LARGEST = 256 << 10
-_STATES = "MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD SQUASH_MSG"
-_PLAIN_FILES = GIT_FILES | GIT_LOCKS | {"description", "shallow", "gc.log", "gc.pid"} | frozenset(_STATES.split())
+_STATES = (
+    "MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR AUTO_MERGE CHERRY_PICK_HEAD REVERT_HEAD SQUASH_MSG"
+)
+_PLAIN_FILES = (
+    GIT_FILES
+    | GIT_LOCKS
+    | {"description", "shallow", "gc.log", "gc.pid"}
+    | frozenset(_STATES.split())
+)
 _EMPTY_FOLDERS = frozenset({"branches", "worktrees", "rr-cache"})
 _INFO = frozenset({"exclude", "refs", "sparse-checkout"})
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"([^"\\\n]*)")?\s*\]')
 _SETTING = re.compile(r'([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(?:"([^"\\]*)"|([^"\\#;]*)))?')
-# Settings that choose among what git can do by itself. What names a program, a folder or another file is not among them.
+# Settings that choose among what git can do by itself. What names a program, a folder or another
+# file is not among them.
 _SETTINGS = {
-    "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf "
-    "abbrev quotepath protecthfs protectntfs sharedrepository compression bigfilethreshold",
+    "core": (
+        "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode"
+        " symlinks autocrlf eol safecrlf abbrev quotepath protecthfs protectntfs sharedrepository"
+        " compression bigfilethreshold"
+    ),
     "extensions": "objectformat refstorage partialclone",
     "user": "name email",
     "author": "name email",
@@ -76,7 +89,11 @@ def _entry(entry: os.DirEntry[str]) -> list[str]:
         case "info":
             return [f"info/{each}" for each in below if each not in _INFO]
         case "modules":
-            return [f"modules/{each}: {why}" for each in below for why in dangers(os.path.join(entry.path, each))]
+            return [
+                f"modules/{each}: {why}"
+                for each in below
+                for why in dangers(os.path.join(entry.path, each))
+            ]
         case _ if name in _EMPTY_FOLDERS:
             return [f"{name}/{each}" for each in below]
         case _:
@@ -87,7 +104,11 @@ def _within(path: str, folder: str, allowed: frozenset[str]) -> list[str]:
     inside = os.path.join(path, folder)
     if os.path.islink(inside):
         return [f"{os.path.basename(path)}/{folder} is a symlink"]
-    return [f"{os.path.basename(path)}/{folder}/{each}" for each in _names(inside) if each not in allowed]
+    return [
+        f"{os.path.basename(path)}/{folder}/{each}"
+        for each in _names(inside)
+        if each not in allowed
+    ]
 
 
 def _names(path: str) -> list[str]:
@@ -109,7 +130,9 @@ def _settings(path: str) -> list[str]:
 
 
 def unknown_settings(text: str) -> list[str]:
-    """Return the settings of a git configuration that are not on the list, and the lines that cannot be read for certain."""
+    """Return the settings of a git configuration that are not on the list, and the lines that
+    cannot be read for certain.
+    """
     found: list[str] = []
     section = ""
     for line in text.split("\n"):
@@ -131,17 +154,23 @@ def unknown_settings(text: str) -> list[str]:
 
 
 def _plain(name: str, value: str) -> bool:
-    """An address can name a program that git starts to speak to it: `ext::sh -c …`, or an option."""
+    """An address can name a program that git starts to speak to it: `ext::sh -c …`, or an
+    option.
+    """
     if any(ord(char) < 32 for char in value):
         return False
     return name not in ("url", "pushurl") or not ("::" in value or value.startswith("-"))
 
 
 def put_to_rest(path: str) -> str:
-    """Rename the HEAD of a repository, and then its folder, if git looks for that by name. Return what is called what now."""
+    """Rename the HEAD of a repository, and then its folder, if git looks for that by name. Return
+    what is called what now.
+    """
     head = f"HEAD is {_renamed(os.path.join(path, 'HEAD'))} now"
     # A submodule whose `.git` is no repository makes `git status` fail; one without it does not.
-    return f"{head}, the folder {_renamed(path)}" if fold(os.path.basename(path)) == ".git" else head
+    return (
+        f"{head}, the folder {_renamed(path)}" if fold(os.path.basename(path)) == ".git" else head
+    )
 
 
 def put_aside(pointer: str) -> str:
@@ -161,7 +190,9 @@ def leads_to(pointer: str) -> str | None:
         text = file.read(8 << 10)
     if not text.startswith("gitdir: "):
         return None
-    return os.path.realpath(os.path.join(os.path.dirname(pointer), text[len("gitdir: ") :].rstrip("\r\n")))
+    return os.path.realpath(
+        os.path.join(os.path.dirname(pointer), text[len("gitdir: ") :].rstrip("\r\n"))
+    )
 
 
 def _renamed(path: str) -> str:

@@ -1,9 +1,10 @@
 """Ends what a dying daemon leaves half made.
 
-A sandbox that runs dies with the daemon by itself. One that is being made in that moment may not: bubblewrap's inner process waits
-for a word from the outer one, and if that was killed the word never comes. So a small shell waits for the daemon's end, which it
-notices by a pipe, and kills whatever still carries the daemon's mark. It lives for a second after the daemon. What it removes last
-is the folder that the sandboxes had as /etc.
+A sandbox that runs dies with the daemon by itself. One that is being made in that moment may not:
+bubblewrap's inner process waits for a word from the outer one, and if that was killed the word
+never comes. So a small shell waits for the daemon's end, which it notices by a pipe, and kills
+whatever still carries the daemon's mark. It lives for a second after the daemon. What it removes
+last is the folder that the sandboxes had as /etc.
 """
 
 import os
@@ -12,8 +13,8 @@ import subprocess
 
 from palyra.tools.sandbox import system
 
-# The mark is the name under which bubblewrap is started; the command inside does not carry it, and this shell does, as an argument.
-# A later search finds what was forked during an earlier one.
+# The mark is the name under which bubblewrap is started; the command inside does not carry it, and
+# this shell does, as an argument. A later search finds what was forked during an earlier one.
 _SCRIPT = """
 while read -r line; do :; done
 n=0

@@ -1,6 +1,7 @@
 """A running tree: its output as it comes, its end, and the certainty that nothing of it is left.
 
-The rule: whoever waits for a tree and is cancelled kills it first; `wait` returns when the whole tree is dead, not only its root.
+The rule: whoever waits for a tree and is cancelled kills it first; `wait` returns when the whole
+tree is dead, not only its root.
 """
 
 import asyncio
@@ -12,19 +13,21 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from palyra.system import thread_pool
-from palyra.tools.sandbox.cgroups import Group
-from palyra.tools.sandbox.changed_files import Aftermath
+from palyra.tools.sandbox.cgroups import ControlGroup
+from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
-from palyra.tools.sandbox.descriptors import Reader, Writer, readable
+from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
 from palyra.tools.sandbox.resource_usage import Use
 
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.2
-# How often the files that a command leaves behind are looked at while it runs, and how many times longer than a look the pause is.
+# How often the files that a command leaves behind are looked at while it runs, and how many times
+# longer than a look the pause is.
 _CHECK_EVERY_S = 2.0
 _CHECK_SHARE = 20
-# A process can be stuck in the kernel (a dead network disk); a cancel does not wait for it for ever.
+# A process can be stuck in the kernel (a dead network disk); a cancel does not wait for it for
+# ever.
 _LONGEST_DEATH_S = 5.0
 
 _background: set[asyncio.Future[None]] = set()
@@ -40,8 +43,8 @@ class Ender(Protocol):
 
 class Pipes(Struct):
     stdin: Writer
-    stdout: Reader
-    stderr: Reader | None
+    stdout: PipeReader
+    stderr: PipeReader | None
 
     def close(self) -> None:
         self.stdin.close()
@@ -59,8 +62,8 @@ class Process:
         root: "subprocess.Popen[bytes]",
         ender: Ender,
         pipes: Pipes,
-        group: Group | None = None,
-        aftermath: Aftermath | None = None,
+        group: ControlGroup | None = None,
+        aftermath: ChangedFiles | None = None,
     ) -> None:
         """`aftermath` is what it leaves behind in the workspace, if it may write there."""
         self.command = command
@@ -88,11 +91,13 @@ class Process:
         return self._pipes.stdin
 
     @property
-    def stderr(self) -> Reader | None:
+    def stderr(self) -> PipeReader | None:
         return self._pipes.stderr
 
     async def output(self) -> AsyncIterator[bytes]:
-        """Output in the order in which it was written, both streams together unless they were to be separate."""
+        """Output in the order in which it was written, both streams together unless they were to be
+        separate.
+        """
         while chunk := await self._or_kill(self._pipes.stdout.read()):
             self._read += len(chunk)
             if self._read > self.command.caps.output_bytes:
@@ -135,12 +140,16 @@ class Process:
 
     async def _watch(self) -> Exit:
         handle = os.pidfd_open(self.pid)
-        use = Use(self.pid, self.command.workspace, self.command.caps, grouped=self.group is not None)
+        use = Use(
+            self.pid, self.command.workspace, self.command.caps, grouped=self.group is not None
+        )
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.command.caps.time_s or float("inf"))
         look_again = loop.time() + _CHECK_EVERY_S
         try:
-            while not await _within(readable(handle), min(_LOOK_EVERY_S, max(0.0, deadline - loop.time()))):
+            while not await _within(
+                readable(handle), min(_LOOK_EVERY_S, max(0.0, deadline - loop.time()))
+            ):
                 if loop.time() >= deadline:
                     deadline = float("inf")
                     self.kill("time")
@@ -149,7 +158,9 @@ class Process:
                 elif self.aftermath is not None and loop.time() >= look_again:
                     began = loop.time()
                     await thread_pool.everyday.do(self.aftermath.check)
-                    look_again = loop.time() + max(_CHECK_EVERY_S, _CHECK_SHARE * (loop.time() - began))
+                    look_again = loop.time() + max(
+                        _CHECK_EVERY_S, _CHECK_SHARE * (loop.time() - began)
+                    )
         finally:
             os.close(handle)
         ended = self._ended(use)
@@ -159,7 +170,9 @@ class Process:
         return ended
 
     async def look(self, *, hold: bool = False) -> tuple[str, ...]:
-        """Look at what it has left behind so far, and hold what it may not leave. Return what a person should know of it."""
+        """Look at what it has left behind so far, and hold what it may not leave. Return what a
+        person should know of it.
+        """
         if self.aftermath is not None:
             await thread_pool.everyday.do(self.aftermath.check, hold)
         return self.notes()
@@ -187,7 +200,13 @@ class Process:
                 _in_background(asyncio.to_thread(self.group.remove))
         for call in self.on_exit:
             call()
-        return Exit(code=code, signal=signal_name(code), killed=killed, cpu_s=spent.ru_utime + spent.ru_stime, max_rss=peak)
+        return Exit(
+            code=code,
+            signal=signal_name(code),
+            killed=killed,
+            cpu_s=spent.ru_utime + spent.ru_stime,
+            max_rss=peak,
+        )
 
 
 async def _within(work: Coroutine[Any, Any, None], seconds: float) -> bool:

@@ -1,7 +1,9 @@
-"""The way out of a sandbox that was granted hosts: a port on its own loopback that leads to the egress proxy's Unix socket.
+"""The way out of a sandbox that was granted hosts: a port on its own loopback that leads to the
+egress proxy's Unix socket.
 
-The listening socket is made inside the sandbox's network by a helper that enters it, and handed back. So the relay itself runs in
-the daemon, where the program cannot touch it, and the proxy's socket is never visible inside.
+The listening socket is made inside the sandbox's network by a helper that enters it, and handed
+back. So the relay itself runs in the daemon, where the program cannot touch it, and the proxy's
+socket is never visible inside.
 """
 
 import asyncio
@@ -16,7 +18,8 @@ _CHUNK = 64 << 10
 _LONGEST_S = 15.0
 
 # Runs as a program of its own because entering a namespace needs a process with one thread.
-# The sandbox is in a user namespace inside the one that owns its network; the owner is asked for by NS_GET_USERNS.
+# The sandbox is in a user namespace inside the one that owns its network; the owner is asked for by
+# NS_GET_USERNS.
 _LISTEN = """
 import ctypes, fcntl, os, socket, sys
 pid, port, channel = map(int, sys.argv[1:])
@@ -58,7 +61,8 @@ async def _listener(python: str, pid: int) -> socket.socket:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours, theirs:
-        # Isolated and without site packages: it starts fast and nothing in the environment can change what it does.
+        # Isolated and without site packages: it starts fast and nothing in the environment can
+        # change what it does.
         helper = await asyncio.create_subprocess_exec(
             python,
             *("-I", "-S", "-c", _LISTEN, str(pid), str(PORT), str(theirs.fileno())),
@@ -75,7 +79,10 @@ async def _listener(python: str, pid: int) -> socket.socket:
             helper.kill()
             raise
         if helper.returncode:
-            raise Unavailable(f"the sandbox's network cannot be reached: {said.decode(errors='replace').strip()[-300:]}")
+            raise Unavailable(
+                "the sandbox's network cannot be reached:"
+                f" {said.decode(errors='replace').strip()[-300:]}"
+            )
         await readable(ours.fileno())
         _, handed, _, _ = socket.recv_fds(ours, 1, 1)
     return socket.socket(fileno=handed[0])

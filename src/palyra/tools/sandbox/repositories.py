@@ -1,8 +1,10 @@
-"""A repository's own folder while a command runs: read-only, but for an allow-list that reaches the host only through the daemon.
+"""A repository's own folder while a command runs: read-only, but for an allow-list that reaches the
+host only through the daemon.
 
-Git makes `index.lock` beside `index` and renames it, so single files cannot be mounted. The command gets a folder of its own in the
-place of `.git`: copies of the few files it may change, `objects`, `refs` and `logs` of the real one, the rest of it read-only.
-What the command puts there beyond the list never reaches the real folder, not even for a moment.
+Git makes `index.lock` beside `index` and renames it, so single files cannot be mounted. The command
+gets a folder of its own in the place of `.git`: copies of the few files it may change, `objects`,
+`refs` and `logs` of the real one, the rest of it read-only. What the command puts there beyond the
+list never reaches the real folder, not even for a moment.
 """
 
 import contextlib
@@ -68,9 +70,16 @@ class Stage:
 
     def _make(self) -> None:
         _sweep(self._real)
-        entries = {name: os.lstat(name, dir_fd=self._real) for name in os.listdir(self._real) if not name.startswith(STAGED)}
-        if "HEAD" in entries and stat.S_ISDIR(entries["objects"].st_mode if "objects" in entries else 0):
-            # Where they are missing a command could make its own, with alternates in it, or would lose its history.
+        entries = {
+            name: os.lstat(name, dir_fd=self._real)
+            for name in os.listdir(self._real)
+            if not name.startswith(STAGED)
+        }
+        if "HEAD" in entries and stat.S_ISDIR(
+            entries["objects"].st_mode if "objects" in entries else 0
+        ):
+            # Where they are missing a command could make its own, with alternates in it, or would
+            # lose its history.
             for name in ("logs", "objects/info"):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, dir_fd=self._real)
@@ -105,11 +114,18 @@ class Stage:
         return found.st_dev, found.st_ino
 
     def moved(self) -> bool:
-        """Whether either side has changed since the two were last brought together. Looks at a few names."""
-        return any(stamps != (_stamp(self._real, name), _stamp(self._own, name)) for name, stamps in self._names())
+        """Whether either side has changed since the two were last brought together. Looks at a few
+        names.
+        """
+        return any(
+            stamps != (_stamp(self._real, name), _stamp(self._own, name))
+            for name, stamps in self._names()
+        )
 
     def sync(self) -> list[str]:
-        """Bring what is on the list to the host, and the host's own changes to the command. Return what could not be brought."""
+        """Bring what is on the list to the host, and the host's own changes to the command. Return
+        what could not be brought.
+        """
         said = []
         for name, (real, own) in list(self._names()):
             now_real, now_own = _stamp(self._real, name), _stamp(self._own, name)
@@ -124,11 +140,17 @@ class Stage:
 
     def left(self) -> list[str]:
         """Return what the command put beside the list: it stays behind in the sandbox."""
-        names = [name for name in os.listdir(self._own) if name not in self._placed and name not in GIT_LOCKS | _SCRATCH]
+        names = [
+            name
+            for name in os.listdir(self._own)
+            if name not in self._placed and name not in GIT_LOCKS | _SCRATCH
+        ]
         return [self._shown(name) for name in sorted(names) if not may_change(name)]
 
     def unlink_links(self) -> list[str]:
-        """Remove symlinks from the folders that a command may write: git would write, on the host, where they lead."""
+        """Remove symlinks from the folders that a command may write: git would write, on the host,
+        where they lead.
+        """
         removed = []
         for folder in sorted(GIT_FOLDERS):
             removed += [self._shown(f"{folder}/{name}") for name in unlinked(self._real, folder)]
@@ -235,7 +257,9 @@ def _beginning(folder: int, name: str) -> bytes:
 
 
 def _copy(source: int, name: str, target: int, new: str) -> None:
-    """Copy a file into one that was not there. Its time comes along: git tells by it which files it must look at again."""
+    """Copy a file into one that was not there. Its time comes along: git tells by it which files it
+    must look at again.
+    """
     descriptor = os.open(name, _FILE, dir_fd=source)
     try:
         found = os.fstat(descriptor)

@@ -1,4 +1,6 @@
-"""What a tree uses, counted from /proc, for machines where no control group can hold it; and the room left on its disk."""
+"""What a tree uses, counted from /proc, for machines where no control group can hold it; and the
+room left on its disk.
+"""
 
 import os
 

@@ -1,7 +1,9 @@
-"""The system calls a sandboxed program does not get, as a filter for the kernel. Made by hand: it is one list and three checks.
+"""The system calls a sandboxed program does not get, as a filter for the kernel. Made by hand: it
+is one list and three checks.
 
-What is refused is what could reach around the other walls: new namespaces and mounts, other processes' memory, the keyring, kernel
-interfaces that few programs need and many exploits do, sockets that no namespace holds.
+What is refused is what could reach around the other walls: new namespaces and mounts, other
+processes' memory, the keyring, kernel interfaces that few programs need and many exploits do,
+sockets that no namespace holds.
 """
 
 import errno
@@ -104,10 +106,19 @@ def supported() -> bool:
 
 @cache
 def program(*, sockets: bool = True, signals: bool = True) -> bytes:
-    """The filter. Without `sockets` no socket can be made; without `signals` none can be sent, not even to a child."""
+    """The filter. Without `sockets` no socket can be made; without `signals` none can be sent, not
+    even to a child.
+    """
     machine = platform.machine()
     column = 0 if machine == _X86 else 1
-    code = [*_ops((_LD, 0, 0, _ARCH_AT), (_JEQ, 1, 0, _AUDIT[machine]), (_RET, 0, 0, _KILL), (_LD, 0, 0, _NUMBER_AT))]
+    code = [
+        *_ops(
+            (_LD, 0, 0, _ARCH_AT),
+            (_JEQ, 1, 0, _AUDIT[machine]),
+            (_RET, 0, 0, _KILL),
+            (_LD, 0, 0, _NUMBER_AT),
+        )
+    ]
     if machine == _X86:
         # The x32 numbers are the same calls under other names.
         code += _ops((_JGE, 0, 1, 0x40000000), (_RET, 0, 0, _ERRNO | errno.ENOSYS))
@@ -116,14 +127,21 @@ def program(*, sockets: bool = True, signals: bool = True) -> bytes:
 
 
 def _cases(column: int, *, sockets: bool, signals: bool) -> dict[int, list[bytes]]:
-    """What happens to a call by its number. Each ends in an answer; what has no number here is allowed."""
+    """What happens to a call by its number. Each ends in an answer; what has no number here is
+    allowed.
+    """
     refused = {**_NUMBERS, **({} if signals else _SIGNALS)}
     cases = {numbers[column]: _refuse() for numbers in refused.values()}
     for name, argument in _BY_MODE.items():
         cases[_NUMBERS[name][column]] = [*_device_mode(argument)]
     # glibc falls back to clone, whose flags a filter can see.
     cases[_CLONE3[column]] = _refuse(errno.ENOSYS)
-    cases[_CLONE[column]] = [*_load(0), *_ops((_JSET, 0, 1, _NEW_NAMESPACES)), *_refuse(), *_allow()]
+    cases[_CLONE[column]] = [
+        *_load(0),
+        *_ops((_JSET, 0, 1, _NEW_NAMESPACES)),
+        *_refuse(),
+        *_allow(),
+    ]
     cases[_IOCTL[column]] = [*_load(1), *_equal(_TIOCSTI), *_equal(_TIOCLINUX), *_allow()]
     cases[_SOCKET[column]] = [*_socket_rules()] if sockets else _refuse(errno.EACCES)
     cases.pop(-1, None)
@@ -131,7 +149,9 @@ def _cases(column: int, *, sockets: bool, signals: bool) -> dict[int, list[bytes
 
 
 def _search(cases: list[tuple[int, list[bytes]]]) -> list[bytes]:
-    """By halves: the kernel walks the filter once for each call it knows when it is loaded, so its depth is paid at every start."""
+    """By halves: the kernel walks the filter once for each call it knows when it is loaded, so its
+    depth is paid at every start.
+    """
     if len(cases) <= _LEAF:
         return [line for number, then in cases for line in _when(number, then)] + _allow()
     middle = len(cases) // 2
@@ -172,13 +192,18 @@ def _device_mode(argument: int) -> Iterator[bytes]:
 
 
 def _socket_rules() -> Iterator[bytes]:
-    """Local, IPv4, IPv6 and the netlink that name lookups use; nothing raw. vsock and others are held by no namespace."""
+    """Local, IPv4, IPv6 and the netlink that name lookups use; nothing raw. vsock and others are
+    held by no namespace.
+    """
     kinds = (_UNIX, _INET, _INET6, _NETLINK)
     yield from _load(0)
     for index, kind in enumerate(kinds):
         yield from _ops((_JEQ, len(kinds) - index, 0, kind))
     yield from _refuse(errno.EAFNOSUPPORT)
     # Netlink's own sockets are all raw, and are held by the network namespace.
-    yield from _ops((_JEQ, 4, 0, _NETLINK), *[(_LD, 0, 0, _ARGS_AT + 8), (_AND, 0, 0, _SOCK_TYPE), (_JEQ, 0, 1, _SOCK_RAW)])
+    yield from _ops(
+        (_JEQ, 4, 0, _NETLINK),
+        *[(_LD, 0, 0, _ARGS_AT + 8), (_AND, 0, 0, _SOCK_TYPE), (_JEQ, 0, 1, _SOCK_RAW)],
+    )
     yield from _refuse()
     yield from _allow()

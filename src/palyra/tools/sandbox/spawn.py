@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from palyra.system import cpu_affinity
 from palyra.tools.sandbox import cgroups
 from palyra.tools.sandbox.command import Caps, Command
-from palyra.tools.sandbox.descriptors import Reader, Writer
+from palyra.tools.sandbox.descriptors import PipeReader, Writer
 from palyra.tools.sandbox.process import Pipes
 
 
@@ -16,7 +16,8 @@ def spawn(
     argv: Sequence[str], command: Command, passed: Sequence[int], *, program: str | None = None
 ) -> "tuple[subprocess.Popen[bytes], Pipes]":
     """`program` is what is started if it is not what it is called."""
-    # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
+    # On the loop's own thread: when a thread ends, the kernel tells its children that their parent
+    # has died.
     with cpu_affinity.roaming():
         root = subprocess.Popen(
             argv,
@@ -33,8 +34,8 @@ def spawn(
     assert root.stdout is not None
     pipes = Pipes(
         Writer(os.dup(root.stdin.fileno())),
-        Reader(os.dup(root.stdout.fileno())),
-        Reader(os.dup(root.stderr.fileno())) if root.stderr is not None else None,
+        PipeReader(os.dup(root.stdout.fileno())),
+        PipeReader(os.dup(root.stderr.fileno())) if root.stderr is not None else None,
     )
     for stream in (root.stdin, root.stdout, root.stderr):
         if stream is not None:
@@ -42,8 +43,10 @@ def spawn(
     return root, pipes
 
 
-def group(caps: Caps) -> cgroups.Group | None:
-    """A group with these limits; None where there can be none, and then the tree is counted instead."""
+def group(caps: Caps) -> cgroups.ControlGroup | None:
+    """A group with these limits; None where there can be none, and then the tree is counted
+    instead.
+    """
     places = cgroups.places()
     if places is None:
         return None
@@ -57,7 +60,9 @@ def group(caps: Caps) -> cgroups.Group | None:
 
 
 def rlimits(caps: Caps, *, grouped: bool) -> dict[int, int]:
-    """What one process may use. Address space is not limited: runtimes reserve far more of it than they use."""
+    """What one process may use. Address space is not limited: runtimes reserve far more of it than
+    they use.
+    """
     limits = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: caps.cpu_s,

@@ -1,6 +1,8 @@
-"""Starting a command under Landlock, where bubblewrap cannot work: same limits, weaker walls, no network at all.
+"""Starting a command under Landlock, where bubblewrap cannot work: same limits, weaker walls, no
+network at all.
 
-It shows the host's list of processes and does not hide files inside the workspace; docs/reference/shell.md says so.
+It shows the host's list of processes and does not hide files inside the workspace;
+docs/reference/shell.md says so.
 """
 
 import asyncio
@@ -14,19 +16,22 @@ import msgspec
 
 from palyra.core.errors import Forbidden, Unavailable
 from palyra.tools.sandbox import cgroups, confine, seccomp, spawn, system
-from palyra.tools.sandbox.changed_files import Aftermath
+from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.descriptors import held
 from palyra.tools.sandbox.process import Process
 
 LEAST_ABI = 3
-# From this generation on Landlock itself keeps signals inside; before, no signals can be sent at all.
+# From this generation on Landlock itself keeps signals inside; before, no signals can be sent at
+# all.
 _SCOPED_SIGNALS = 6
 _DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
 
 
 class _Line:
-    """Ends a tree by letting go of the line to the process above it, which happens by itself when the daemon dies."""
+    """Ends a tree by letting go of the line to the process above it, which happens by itself when
+    the daemon dies.
+    """
 
     def __init__(self, descriptor: int, temporary: str) -> None:
         self._descriptor = descriptor
@@ -45,10 +50,16 @@ class _Line:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-async def start(python: str, command: Command, readable: Sequence[str], aftermath: Aftermath | None = None) -> Process:
+async def start(
+    python: str, command: Command, readable: Sequence[str], aftermath: ChangedFiles | None = None
+) -> Process:
     if command.network is not None:
         raise Forbidden("tier B has no network; hosts can be granted only where tier C works")
-    inside = [path for path in map(os.path.realpath, command.hidden) if path.startswith(command.workspace.rstrip("/") + "/")]
+    inside = [
+        path
+        for path in map(os.path.realpath, command.hidden)
+        if path.startswith(command.workspace.rstrip("/") + "/")
+    ]
     if inside:
         raise Forbidden(f"{inside[0]} lies inside the workspace, and only tier C can hide it")
     temporary = tempfile.mkdtemp(prefix="palyra-sandbox-")
@@ -101,5 +112,7 @@ def _config(command: Command, readable: Sequence[str], temporary: str) -> dict[s
         ],
         "write": [temporary, *(workspace if command.writable else [])],
         "devices": _DEVICES,
-        "seccomp": seccomp.program(sockets=False, signals=confine.landlock_abi() >= _SCOPED_SIGNALS).hex(),
+        "seccomp": (
+            seccomp.program(sockets=False, signals=confine.landlock_abi() >= _SCOPED_SIGNALS).hex()
+        ),
     }

@@ -1,4 +1,6 @@
-"""Starting a command inside bubblewrap: spawn, learn its first process, set its limits, open the gate."""
+"""Starting a command inside bubblewrap: spawn, learn its first process, set its limits, open the
+gate.
+"""
 
 import asyncio
 import contextlib
@@ -12,10 +14,10 @@ from msgspec import Struct
 
 from palyra.core.errors import Unavailable
 from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawn
-from palyra.tools.sandbox.changed_files import Aftermath
+from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Caps, Command
-from palyra.tools.sandbox.descriptors import Reader, Writer, held
-from palyra.tools.sandbox.etc import Made
+from palyra.tools.sandbox.descriptors import PipeReader, Writer, held
+from palyra.tools.sandbox.etc import EtcFolder
 from palyra.tools.sandbox.masks import Mask
 from palyra.tools.sandbox.parent_death import Mourner
 from palyra.tools.sandbox.process import Pipes, Process
@@ -37,14 +39,16 @@ class Tools(Struct, frozen=True):
     bwrap: str
     python: str
     mourner: Mourner
-    etc: Made
+    etc: EtcFolder
 
 
 class _Namespace:
-    """Ends a tree through the first process of its pid namespace: when that dies the kernel kills all others.
+    """Ends a tree through the first process of its pid namespace: when that dies the kernel kills
+    all others.
 
-    Until that process is known, nothing is killed: bubblewrap's outer process must not die before it has released the inner one.
-    Closing the gate is enough then, because a gate without a daemon behind it does not open.
+    Until that process is known, nothing is killed: bubblewrap's outer process must not die before
+    it has released the inner one. Closing the gate is enough then, because a gate without a daemon
+    behind it does not open.
     """
 
     def __init__(self, gate: Writer) -> None:
@@ -71,18 +75,25 @@ class _Namespace:
 
 
 async def start(
-    tools: Tools, command: Command, masks: Sequence[Mask], readable: Sequence[str], aftermath: Aftermath | None = None
+    tools: Tools,
+    command: Command,
+    masks: Sequence[Mask],
+    readable: Sequence[str],
+    aftermath: ChangedFiles | None = None,
 ) -> Process:
     """The command, running. It has not done anything before all its limits are in force."""
     port = relay.PORT if command.network else 0
     info_out, info_in = os.pipe()
     filters = held(seccomp.program(), "seccomp") if seccomp.supported() else -1
-    lines = bubblewrap.options(command, masks, readable, f"http://127.0.0.1:{port}" if port else "", tools.etc)
+    lines = bubblewrap.options(
+        command, masks, readable, f"http://127.0.0.1:{port}" if port else "", tools.etc
+    )
     lines += ["--info-fd", str(info_in), *(["--seccomp", str(filters)] if filters >= 0 else [])]
-    # Through a descriptor: arguments of a process can be read by everybody on the machine, and the environment may hold a secret.
+    # Through a descriptor: arguments of a process can be read by everybody on the machine, and the
+    # environment may hold a secret.
     arguments = held(b"".join(line.encode() + b"\0" for line in lines), "arguments")
     passed = [info_in, arguments, *([filters] if filters >= 0 else [])]
-    info = Reader(info_out)
+    info = PipeReader(info_out)
     try:
         tools.mourner.attend(os.path.dirname(tools.etc.folder))
         argv = [tools.mourner.mark, "--args", str(arguments), "--", *bubblewrap.gated(command)]
@@ -100,7 +111,11 @@ async def start(
             await _open_gate(tools, process, pipes, info, ender)
     except BaseException as error:
         # Its first process may be gone before we get to know it: why is said in the same way.
-        said = await _last_words(process, pipes) if isinstance(error, EOFError | ProcessLookupError) else b""
+        said = (
+            await _last_words(process, pipes)
+            if isinstance(error, EOFError | ProcessLookupError)
+            else b""
+        )
         async with process:
             pass
         if isinstance(error, TimeoutError | msgspec.DecodeError | OSError | EOFError):
@@ -120,7 +135,9 @@ async def _last_words(process: Process, pipes: Pipes) -> bytes:
     return (pipes.stderr or pipes.stdout).at_hand()
 
 
-async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader, ender: _Namespace) -> None:
+async def _open_gate(
+    tools: Tools, process: Process, pipes: Pipes, info: PipeReader, ender: _Namespace
+) -> None:
     command = process.command
     told = await info.read_all(_INFO_BYTES)
     if not told:
@@ -132,7 +149,8 @@ async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader,
     _limit(first, command.caps, grouped=process.group is not None)
     if command.network is not None:
         process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
-    # Only now: a word that waited in the pipe would let a sandbox begin whose daemon has died since.
+    # Only now: a word that waited in the pipe would let a sandbox begin whose daemon has died
+    # since.
     said = await pipes.stdout.read_all(len(bubblewrap.READY))
     if said != bubblewrap.READY:
         raise EOFError(said.decode(errors="replace"))

@@ -1,7 +1,8 @@
-"""Commands that go on after their call: what they print, how they end, and what became of them if the daemon died.
+"""Commands that go on after their call: what they print, how they end, and what became of them if
+the daemon died.
 
-The rule: a job never outlives the daemon, and its record says so. A record that says "running" but was written by another daemon
-means that the daemon died and the kernel ended the job with it.
+The rule: a job never outlives the daemon, and its record says so. A record that says "running" but
+was written by another daemon means that the daemon died and the kernel ended the job with it.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from palyra.core.errors import LimitExceeded, NotFound, PalyraError, Unavailable
 from palyra.core.redaction import Redactor
 from palyra.tools.sandbox.command import Exit
 from palyra.tools.sandbox.process import Process
-from palyra.tools.shell.runner import Runner, Wanted, ending
+from palyra.tools.shell.runner import Runner, ShellCommand, ending
 
 AT_ONCE = 8
 REMEMBERED = 32
@@ -30,7 +31,7 @@ _HALF_RING = 512 << 10
 State = Literal["running", "ended", "stopped", "lost", "failed"]
 
 
-class Job(Struct, kw_only=True):
+class ShellJob(Struct, kw_only=True):
     """The record of a job, kept as a file beside its output. `ending` is how it ended, in words."""
 
     job_id: str
@@ -72,7 +73,9 @@ class Ring:
 
 
 class Jobs:
-    """All jobs of one daemon. `folder` belongs to it alone. What a job prints is on disk only as `redactor` lets it through."""
+    """All jobs of one daemon. `folder` belongs to it alone. What a job prints is on disk only as
+    `redactor` lets it through.
+    """
 
     def __init__(
         self,
@@ -86,17 +89,21 @@ class Jobs:
         self._folder = folder
         self._now_ms = now_ms
         self._daemon = secrets.token_hex(8)
-        self._jobs: dict[str, Job] | None = None
+        self._jobs: dict[str, ShellJob] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[str] = set()
 
-    async def start(self, session_id: str, wanted: Wanted) -> Job:
+    async def start(self, session_id: str, wanted: ShellCommand) -> ShellJob:
         """Start a job and return when it runs."""
         known = self._load()
-        running = [job for job in known.values() if job.state == "running" and job.session_id == session_id]
+        running = [
+            job for job in known.values() if job.state == "running" and job.session_id == session_id
+        ]
         if len(running) >= AT_ONCE:
-            raise LimitExceeded(f"{AT_ONCE} jobs are running in this session: stop one first with shell.stop")
-        job = Job(
+            raise LimitExceeded(
+                f"{AT_ONCE} jobs are running in this session: stop one first with shell.stop"
+            )
+        job = ShellJob(
             job_id=secrets.token_hex(4),
             session_id=session_id,
             command=wanted.command,
@@ -120,16 +127,19 @@ class Jobs:
         self._prune(session_id)
         return job
 
-    def of(self, session_id: str) -> list[Job]:
-        return sorted((job for job in self._load().values() if job.session_id == session_id), key=lambda job: job.started_ms)
+    def of(self, session_id: str) -> list[ShellJob]:
+        return sorted(
+            (job for job in self._load().values() if job.session_id == session_id),
+            key=lambda job: job.started_ms,
+        )
 
-    def get(self, session_id: str, job_id: str) -> Job:
+    def get(self, session_id: str, job_id: str) -> ShellJob:
         job = self._load().get(job_id)
         if job is None or job.session_id != session_id:
             raise NotFound(f"there is no job {job_id[:32]!r} in this session", job=job_id[:32])
         return job
 
-    def tail(self, job: Job, most: int) -> bytes:
+    def tail(self, job: ShellJob, most: int) -> bytes:
         """The last bytes it printed."""
         data = b""
         for path in (self._output(job.job_id), self._output(job.job_id).with_suffix(".older")):
@@ -138,7 +148,7 @@ class Jobs:
                     data = path.read_bytes()[-(most - len(data)) :] + data
         return data
 
-    async def stop(self, session_id: str, job_id: str) -> Job:
+    async def stop(self, session_id: str, job_id: str) -> ShellJob:
         """Its whole tree is dead when this returns; stopping twice is the same as once."""
         job = self.get(session_id, job_id)
         await self._end(job_id)
@@ -148,9 +158,9 @@ class Jobs:
         """End all jobs, because the daemon ends."""
         await asyncio.gather(*(self._end(job_id) for job_id in tuple(self._tasks)))
 
-    # --- one job ------------------------------------------------------------------------------------------------------
-
-    async def _follow(self, job: Job, wanted: Wanted, begun: asyncio.Future[None]) -> None:
+    async def _follow(
+        self, job: ShellJob, wanted: ShellCommand, begun: asyncio.Future[None]
+    ) -> None:
         ring: Ring | None = None
         try:
             ring = Ring(self._output(job.job_id))
@@ -172,8 +182,11 @@ class Jobs:
             if not begun.done():
                 begun.set_exception(error)
         except OSError as error:
-            # A disk that is full, or gone. Its record may not be kept either; that it does not run any more is known all the same.
-            why = Unavailable(f"it was ended, because it could not be followed: {error.strerror or error}")
+            # A disk that is full, or gone. Its record may not be kept either; that it does not run
+            # any more is known all the same.
+            why = Unavailable(
+                f"it was ended, because it could not be followed: {error.strerror or error}"
+            )
             with contextlib.suppress(OSError):
                 self._ended(job, "failed", why.message)
             if not begun.done():
@@ -184,14 +197,14 @@ class Jobs:
             if not begun.done():
                 begun.cancel()
 
-    async def _collect(self, job: Job, process: Process, ring: Ring) -> None:
+    async def _collect(self, job: ShellJob, process: Process, ring: Ring) -> None:
         decoder, redacting = getincrementaldecoder("utf-8")("replace"), self._redactor.stream()
         async for chunk in process.output():
             job.output_bytes += len(chunk)
             ring.add(redacting.feed(decoder.decode(chunk)).encode())
         ring.add((redacting.feed(decoder.decode(b"", True)) + redacting.finish()).encode())
 
-    def _ended(self, job: Job, state: State, how: str, ended: Exit | None = None) -> None:
+    def _ended(self, job: ShellJob, state: State, how: str, ended: Exit | None = None) -> None:
         job.state, job.ending, job.exit, job.ended_ms = state, how, ended, self._now_ms()
         self._save(job)
 
@@ -204,25 +217,28 @@ class Jobs:
         await asyncio.wait([task])
         self._stopping.discard(job_id)
 
-    # --- records ------------------------------------------------------------------------------------------------------
-
-    def _load(self) -> dict[str, Job]:
+    def _load(self) -> dict[str, ShellJob]:
         """All records, read once. What another daemon left running was ended with it."""
         if self._jobs is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._jobs = {}
             for path in self._folder.glob("*.json"):
                 try:
-                    job = msgspec.json.decode(path.read_bytes(), type=Job)
+                    job = msgspec.json.decode(path.read_bytes(), type=ShellJob)
                 except (msgspec.DecodeError, OSError):
                     continue
                 if job.state == "running" and job.daemon != self._daemon:
-                    job.output_bytes = sum(_size(self._output(job.job_id).with_suffix(end)) for end in (".out", ".older"))
-                    self._ended(job, "lost", "ended by a crash: the daemon died, and the job with it")
+                    job.output_bytes = sum(
+                        _size(self._output(job.job_id).with_suffix(end))
+                        for end in (".out", ".older")
+                    )
+                    self._ended(
+                        job, "lost", "ended by a crash: the daemon died, and the job with it"
+                    )
                 self._jobs[job.job_id] = job
         return self._jobs
 
-    def _save(self, job: Job) -> None:
+    def _save(self, job: ShellJob) -> None:
         path = self._folder / f"{job.job_id}.json"
         part = path.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(job))

@@ -1,4 +1,6 @@
-"""What one program may be told: a rule with its options, and whether the words of a command fit it."""
+"""What one program may be told: a rule with its options, and whether the words of a command fit
+it.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -10,11 +12,12 @@ from palyra.tools.shell.parse import Word
 ALL = 1_000
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class ProgramRule(Struct, frozen=True, kw_only=True):
     """What one program may be told.
 
-    `flags` are letters without a value, `valued` letters with one, `long` and `long_valued` the same for long options; `text`
-    is how many of the leading arguments are not names of files, `most` how many arguments there may be.
+    `flags` are letters without a value, `valued` letters with one, `long` and `long_valued` the
+    same for long options; `text` is how many of the leading arguments are not names of files,
+    `most` how many arguments there may be.
     """
 
     flags: str = ""
@@ -28,7 +31,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     special: Callable[[Sequence[Word]], bool] | None = None
 
 
-def fits(rule: Rule, words: Sequence[Word]) -> bool:
+def fits(rule: ProgramRule, words: Sequence[Word]) -> bool:
     arguments: list[Word] = []
     left = rule.text
     waiting = list(words)
@@ -42,16 +45,22 @@ def fits(rule: Rule, words: Sequence[Word]) -> bool:
             continue
         if word.glob:
             return False
-        taken = _long(rule, word.text, waiting) if word.text.startswith("--") else _short(rule, word.text, waiting)
+        taken = (
+            _long(rule, word.text, waiting)
+            if word.text.startswith("--")
+            else _short(rule, word.text, waiting)
+        )
         if taken is None:
             return False
         left = 0 if taken in rule.instead_of_text and taken else left
     if len(arguments) > rule.most:
         return False
-    return all(not word.glob for word in arguments[:left]) and all(inside(word) for word in arguments[left:])
+    return all(not word.glob for word in arguments[:left]) and all(
+        inside(word) for word in arguments[left:]
+    )
 
 
-def _long(rule: Rule, text: str, waiting: list[Word]) -> str | None:
+def _long(rule: ProgramRule, text: str, waiting: list[Word]) -> str | None:
     name, equals, value = text[2:].partition("=")
     if name in rule.long and not equals:
         return ""
@@ -62,8 +71,10 @@ def _long(rule: Rule, text: str, waiting: list[Word]) -> str | None:
     return None
 
 
-def _short(rule: Rule, text: str, waiting: list[Word]) -> str | None:
-    """The last letter read, or None if one is not allowed. `-n5` and `-n 5` are the same, and so is `-5` where it is listed."""
+def _short(rule: ProgramRule, text: str, waiting: list[Word]) -> str | None:
+    """The last letter read, or None if one is not allowed. `-n5` and `-n 5` are the same, and so is
+    `-5` where it is listed.
+    """
     for index, letter in enumerate(text[1:], 1):
         if letter in rule.flags:
             continue
@@ -79,16 +90,24 @@ def _short(rule: Rule, text: str, waiting: list[Word]) -> str | None:
 
 
 def _is_value(word: Word) -> bool:
-    """Some programs take a value only if it is attached, and would read a word that looks like an option as one."""
+    """Some programs take a value only if it is attached, and would read a word that looks like an
+    option as one.
+    """
     return not word.text.startswith("-") or word.text[1:].isdecimal()
 
 
 def inside(word: Word) -> bool:
-    """Whether a word, if it names a file, names one inside; and whether a pattern stays what it is."""
+    """Whether a word, if it names a file, names one inside; and whether a pattern stays what it
+    is.
+    """
     if word.glob and (not word.lead or word.lead.startswith("-")):
         return False
     parts = word.text.split("/")
-    return not word.text.startswith(("/", "~")) and ".." not in parts and protected_names.why(word.text) is None
+    return (
+        not word.text.startswith(("/", "~"))
+        and ".." not in parts
+        and protected_names.why(word.text) is None
+    )
 
 
 def names(*text: str) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """What is kept of a command's output: its beginning and its end, and exactly how much lies between.
 
-Progress goes out in whole lines and not more often than a watcher can read; what is told live is never more than what is kept.
+Progress goes out in whole lines and not more often than a watcher can read; what is told live is
+never more than what is kept.
 """
 
 import codecs
@@ -13,7 +14,7 @@ _EVERY_S = 0.1
 _AT_ONCE = 4 << 10
 
 
-class Kept:
+class OutputBuffer:
     """The first and the last `most / 2` bytes of a stream of any length."""
 
     def __init__(self, most: int = KEPT) -> None:
@@ -40,13 +41,23 @@ class Kept:
             return (bytes(self._head) + tail).decode(errors="replace"), 0
         head, tail = _whole_end(bytes(self._head)), _whole_start(tail[-self._half :])
         dropped = self.total - len(head) - len(tail)
-        return f"{head.decode(errors='replace')}\n… [{dropped:,} bytes left out] …\n{tail.decode(errors='replace')}", dropped
+        return (
+            (
+                f"{head.decode(errors='replace')}\n… [{dropped:,} bytes left out]"
+                f" …\n{tail.decode(errors='replace')}"
+            ),
+            dropped,
+        )
 
 
-class Progress:
-    """Hands on output as it comes, in whole lines: what is redacted line by line must not be cut inside one."""
+class OutputProgress:
+    """Hands on output as it comes, in whole lines: what is redacted line by line must not be cut
+    inside one.
+    """
 
-    def __init__(self, tell: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, tell: Callable[[str], None], now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._tell = tell
         self._now = now
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -59,7 +70,11 @@ class Progress:
             self.flush(whole_lines=True)
 
     def flush(self, *, whole_lines: bool = False) -> None:
-        end = max(self._waiting.rfind("\n"), self._waiting.rfind("\r")) + 1 if whole_lines else len(self._waiting)
+        end = (
+            max(self._waiting.rfind("\n"), self._waiting.rfind("\r")) + 1
+            if whole_lines
+            else len(self._waiting)
+        )
         ready, self._waiting = self._waiting[:end], self._waiting[end:]
         if len(self._waiting) > _AT_ONCE:
             # A line that does not end is not worth its memory here; the result has it.

@@ -1,6 +1,7 @@
 """Reading a whole shell command without running it, to tell what it is about.
 
-The rule: what is not understood counts as the worst. A word is plain only if the shell would take it exactly as it is written here.
+The rule: what is not understood counts as the worst. A word is plain only if the shell would take
+it exactly as it is written here.
 """
 
 import re
@@ -43,21 +44,24 @@ def _words(text: str) -> frozenset[str]:
 
 
 _RESERVED = _words(
-    "if then elif else fi for while until do done case esac in function select time coproc { } ! [[ ]] eval exec source . trap"
+    "if then elif else fi for while until do done case esac in function select time coproc { } ! [["
+    " ]] eval exec source . trap"
 )
 # Programs that start whatever they are told to.
 _SPAWNING = _words(
-    "sh bash dash zsh ksh csh fish busybox env xargs find sudo su doas nohup setsid timeout nice ionice stdbuf time watch script "
-    "ssh parallel strace ltrace gdb python python3 perl ruby node php lua make npm npx yarn pip git tar vi vim ex less more man"
+    "sh bash dash zsh ksh csh fish busybox env xargs find sudo su doas nohup setsid timeout nice"
+    " ionice stdbuf time watch script ssh parallel strace ltrace gdb python python3 perl ruby node"
+    " php lua make npm npx yarn pip git tar vi vim ex less more man"
 )
 _NETWORK = _words(
-    "curl wget nc ncat netcat socat ssh scp sftp rsync ftp telnet dig host nslookup ping git pip npm npx yarn cargo go apt "
-    "apt-get docker whois openssl"
+    "curl wget nc ncat netcat socat ssh scp sftp rsync ftp telnet dig host nslookup ping git pip"
+    " npm npx yarn cargo go apt apt-get docker whois openssl"
 )
 
 
 class Word(Struct, frozen=True):
-    """One word. `plain`: no part of it is expanded; `glob`: only file name patterns are, and `lead` is what stands before them.
+    """One word. `plain`: no part of it is expanded; `glob`: only file name patterns are, and `lead`
+    is what stands before them.
 
     `written` is how it stands in the command, quotes and all.
     """
@@ -71,7 +75,9 @@ class Word(Struct, frozen=True):
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
-    """What a command is made of. Lists name what was found; an empty list means there is none of it, not that nobody looked."""
+    """What a command is made of. Lists name what was found; an empty list means there is none of
+    it, not that nobody looked.
+    """
 
     # One command with plain words and nothing else. Only then are `program` and `arguments` known.
     simple: bool = False
@@ -104,7 +110,11 @@ def parse(command: str) -> Parsed:
     operators = tuple(word.text for kind, word in reading.tokens if kind == "operator")
     words = [word for kind, word in reading.tokens if kind == "word"]
     redirects = tuple(one for one in operators if one in _REDIRECTS)
-    stages = _stages(reading) if not reading.odd and not reading.expands and all(one == "|" for one in operators) else ()
+    stages = (
+        _stages(reading)
+        if not reading.odd and not reading.expands and all(one == "|" for one in operators)
+        else ()
+    )
     odd = reading.odd or _reserved(stages)
     stages = () if odd else stages
     first = stages[0] if len(stages) == 1 else ()
@@ -121,18 +131,28 @@ def parse(command: str) -> Parsed:
         globs=any(word.glob for word in words),
         writes=not stages or any(one in _WRITING for one in redirects),
         spawns=not stages or not _SPAWNING.isdisjoint(programs),
-        network="/dev/tcp/" in command or "/dev/udp/" in command or not _NETWORK.isdisjoint(programs),
+        network="/dev/tcp/" in command
+        or "/dev/udp/" in command
+        or not _NETWORK.isdisjoint(programs),
         destroys=_destroys(command, reading),
         odd=odd or ("" if simple else _why_not_simple(reading, operators)),
     )
 
 
 # Programs that delete or overwrite, and what others are told to do so.
-_DELETING = _words("rm rmdir unlink shred srm wipe truncate dd mkfs wipefs blkdiscard mkswap fdisk parted")
+_DELETING = _words(
+    "rm rmdir unlink shred srm wipe truncate dd mkfs wipefs blkdiscard mkswap fdisk parted"
+)
 _DELETING_WHEN = {
     "find": _words("-delete -exec -execdir -ok -okdir"),
-    "git": _words("clean reset checkout restore rm push branch stash gc prune filter-branch filter-repo update-ref reflog"),
-    "rsync": _words("--delete --delete-before --delete-after --delete-during --delete-excluded --remove-source-files"),
+    "git": _words(
+        "clean reset checkout restore rm push branch stash gc prune filter-branch filter-repo"
+        " update-ref reflog"
+    ),
+    "rsync": _words(
+        "--delete --delete-before --delete-after --delete-during --delete-excluded"
+        " --remove-source-files"
+    ),
     "sed": _words("-i --in-place"),
     "tar": _words("--remove-files"),
 }
@@ -140,12 +160,17 @@ _MENTIONED = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_DELETING))})(?![\w-])"
 
 
 def _destroys(command: str, reading: _Reading) -> bool:
-    """Return whether a command may delete for good. What cannot be read counts if it as much as names such a program."""
+    """Return whether a command may delete for good. What cannot be read counts if it as much as
+    names such a program.
+    """
     started = _started(reading)
     if not _DELETING.isdisjoint(started) or any(each.startswith("mkfs.") for each in started):
         return True
     given = {word.text for kind, word in reading.tokens if kind == "word"}
-    if any(program in started and not given.isdisjoint(told) for program, told in _DELETING_WHEN.items()):
+    if any(
+        program in started and not given.isdisjoint(told)
+        for program, told in _DELETING_WHEN.items()
+    ):
         return True
     # Shells and the like are told what to do by their arguments.
     hidden = bool(reading.odd) or reading.expands or not (_SPAWNING | _RESERVED).isdisjoint(started)
@@ -196,9 +221,6 @@ def _reserved(stages: tuple[tuple[Word, ...], ...]) -> str:
         if stage[0].glob or not name:
             return "its program is not named plainly"
     return ""
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _read(command: str) -> _Reading:
@@ -262,7 +284,9 @@ def _word(command: str, at: int, reading: _Reading) -> int:
             reading.odd = "it has a blank that is not a space"
         else:
             text, at = text + char, at + 1
-    reading.tokens.append(("word", Word(text, not reading.expands, glob, lead, quoted, command[start:at])))
+    reading.tokens.append(
+        ("word", Word(text, not reading.expands, glob, lead, quoted, command[start:at]))
+    )
     return at
 
 

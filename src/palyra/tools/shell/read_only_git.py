@@ -1,7 +1,9 @@
-"""Git commands that only look: which verbs and options need no question, and how they are kept from showing committed secrets.
+"""Git commands that only look: which verbs and options need no question, and how they are kept from
+showing committed secrets.
 
-The rule is an allow-list. What a file tool never touches is not shown from history either: verbs that print what files hold run
-with these names left out, and an object that is named only by its digest is not printed, because nobody can tell what it is.
+The rule is an allow-list. What a file tool never touches is not shown from history either: verbs
+that print what files hold run with these names left out, and an object that is named only by its
+digest is not printed, because nobody can tell what it is.
 """
 
 import re
@@ -9,65 +11,95 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from palyra.tools import protected_names
-from palyra.tools.shell.options import Rule, fits, names
+from palyra.tools.shell.options import ProgramRule, fits, names
 from palyra.tools.shell.parse import Word
 
-# A file of a commit or of the index, by its name: `HEAD:src/a.py`, `:0:a.py`. Not `:/text`, which searches for a commit.
+# A file of a commit or of the index, by its name: `HEAD:src/a.py`, `:0:a.py`. Not `:/text`, which
+# searches for a commit.
 _NAMED_FILE = re.compile(r"(?!:/)[^:]*:(?:[0-3]:)?[^/:][^:]*")
-_REVISION = re.compile(r"(?:HEAD|@|[0-9a-f]{7,64})(?:[~^]\d*)*(?:\.{2,3}(?:HEAD|@|[0-9a-f]{7,64})?(?:[~^]\d*)*)?")
-# Options of `git log` that print, or search, what files hold; the others show messages, names and numbers.
+_REVISION = re.compile(
+    r"(?:HEAD|@|[0-9a-f]{7,64})(?:[~^]\d*)*(?:\.{2,3}(?:HEAD|@|[0-9a-f]{7,64})?(?:[~^]\d*)*)?"
+)
+# Options of `git log` that print, or search, what files hold; the others show messages, names and
+# numbers.
 _PRINTING = re.compile(r"-(?!-)\w*[puUcSG].*|--(?:patch|unified|word-diff|check)\b.*")
 # Options by which `git show` shows something else than a patch.
 _OTHER_FORMAT = re.compile(
     r"-(?!-)[a-z]*s[a-z]*|--(?:stat|numstat|shortstat|summary|name-only|name-status|no-patch|raw|check|quiet)\b.*"
 )
 _DIFF = names(
-    "stat numstat shortstat summary name-only name-status cached staged patch no-patch raw check color no-color word-diff minimal",
-    "ignore-all-space ignore-space-change ignore-blank-lines exit-code quiet no-ext-diff no-textconv no-renames find-renames",
+    "stat numstat shortstat summary name-only name-status cached staged patch no-patch raw check"
+    " color no-color word-diff minimal",
+    "ignore-all-space ignore-space-change ignore-blank-lines exit-code quiet no-ext-diff"
+    " no-textconv no-renames find-renames",
 )
 _DIFF_VALUED = names("stat unified word-diff diff-filter color abbrev diff-algorithm find-renames")
-_LOG = Rule(
+_LOG = ProgramRule(
     flags="pusbwzaiEFPqc0123456789",
     valued="nUSG",
     long=_DIFF
     | names(
-        "oneline graph decorate no-decorate all branches tags remotes merges no-merges first-parent reverse follow abbrev-commit",
+        "oneline graph decorate no-decorate all branches tags remotes merges no-merges first-parent"
+        " reverse follow abbrev-commit",
         "date-order topo-order relative-date",
     ),
-    long_valued=_DIFF_VALUED | names("max-count skip since until after before author committer grep format pretty date decorate"),
+    long_valued=_DIFF_VALUED
+    | names(
+        "max-count skip since until after before author committer grep format pretty date decorate"
+    ),
     instead_of_text="SG",
 )
-_VERBS: Mapping[str, Rule] = {
-    "blame": Rule(flags="wlsfnetMC", valued="L", long=names("porcelain line-porcelain show-email")),
-    "branch": Rule(flags="arv", long=names("all remotes verbose list show-current no-color"), most=0),
-    "cat-file": Rule(flags="ptes"),
-    "describe": Rule(long=names("tags all always long dirty"), long_valued=names("abbrev match")),
-    "diff": Rule(flags="pubwzaRW", valued="USG", long=_DIFF, long_valued=_DIFF_VALUED, instead_of_text="SG"),
-    "grep": Rule(
+_VERBS: Mapping[str, ProgramRule] = {
+    "blame": ProgramRule(
+        flags="wlsfnetMC", valued="L", long=names("porcelain line-porcelain show-email")
+    ),
+    "branch": ProgramRule(
+        flags="arv", long=names("all remotes verbose list show-current no-color"), most=0
+    ),
+    "cat-file": ProgramRule(flags="ptes"),
+    "describe": ProgramRule(
+        long=names("tags all always long dirty"), long_valued=names("abbrev match")
+    ),
+    "diff": ProgramRule(
+        flags="pubwzaRW", valued="USG", long=_DIFF, long_valued=_DIFF_VALUED, instead_of_text="SG"
+    ),
+    "grep": ProgramRule(
         flags="naiIwEFPGlLcvhHqzpW",
         valued="eABCm",
-        long=names("line-number ignore-case word-regexp count files-with-matches cached untracked heading break show-function"),
+        long=names(
+            "line-number ignore-case word-regexp count files-with-matches cached untracked heading"
+            " break show-function"
+        ),
         text=1,
         instead_of_text="e",
     ),
     "log": _LOG,
-    "ls-files": Rule(flags="cdmosztu", long=names("cached deleted modified others stage exclude-standard full-name")),
-    "remote": Rule(flags="v", long=names("verbose"), most=0),
-    "rev-parse": Rule(
-        long=names("show-toplevel show-prefix show-cdup abbrev-ref short verify symbolic-full-name git-dir is-inside-work-tree"),
+    "ls-files": ProgramRule(
+        flags="cdmosztu",
+        long=names("cached deleted modified others stage exclude-standard full-name"),
+    ),
+    "remote": ProgramRule(flags="v", long=names("verbose"), most=0),
+    "rev-parse": ProgramRule(
+        long=names(
+            "show-toplevel show-prefix show-cdup abbrev-ref short verify symbolic-full-name git-dir"
+            " is-inside-work-tree"
+        ),
         long_valued=names("short"),
     ),
     "show": _LOG,
     # Not -v: it prints what is staged.
-    "status": Rule(
+    "status": ProgramRule(
         flags="sbz",
-        long=names("short branch porcelain long show-stash ignored untracked-files no-renames ahead-behind"),
+        long=names(
+            "short branch porcelain long show-stash ignored untracked-files no-renames ahead-behind"
+        ),
         long_valued=names("porcelain untracked-files ignored"),
     ),
-    "tag": Rule(flags="l", long=names("list"), most=0),
-    "version": Rule(most=0),
+    "tag": ProgramRule(flags="l", long=names("list"), most=0),
+    "version": ProgramRule(most=0),
 }
-# For git, as it reads settings from the environment. The last keeps a folder that only looks like a repository from being one.
+# For git, as it reads settings from the environment. The last keeps a folder that only looks like a
+# repository from being one.
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -88,8 +120,9 @@ QUIET: Mapping[str, str] = {
 def reads(words: Sequence[Word]) -> bool:
     """Whether a verb only looks, with options that only choose what is shown.
 
-    Git also does what a repository's configuration says, and that can name programs. `QUIET` switches off what has a switch; the
-    rest runs where the command does: without network, and where nothing can be written.
+    Git also does what a repository's configuration says, and that can name programs. `QUIET`
+    switches off what has a switch; the rest runs where the command does: without network, and where
+    nothing can be written.
     """
     if not words or words[0].glob or words[0].quoted:
         return False
@@ -101,9 +134,13 @@ def reads(words: Sequence[Word]) -> bool:
         return len(words) == 1 and verb in ("--version", "-V")
     if verb == "cat-file" and any("p" in word.text for word in rest if word.text.startswith("-")):
         # A digest alone could be that of any file.
-        return fits(rule, rest) and all(_NAMED_FILE.fullmatch(word.text) for word in _arguments(rest))
+        return fits(rule, rest) and all(
+            _NAMED_FILE.fullmatch(word.text) for word in _arguments(rest)
+        )
     if verb == "show" and any(":" in word.text for word in _arguments(rest)):
-        return fits(rule, rest) and all(_NAMED_FILE.fullmatch(word.text) for word in _arguments(rest))
+        return fits(rule, rest) and all(
+            _NAMED_FILE.fullmatch(word.text) for word in _arguments(rest)
+        )
     if verb == "log" and any(word.text == "--follow" for word in rest) and _prints(rest):
         return False  # It follows one file and takes no other names.
     return fits(rule, rest)
@@ -120,21 +157,33 @@ def confined(stage: Sequence[Word]) -> str:
             return " ".join([program, verb, *_whole_history(rest), *given, _left_out()])
         case "show" if not any(":" in word.text for word in _arguments(rest)):
             # As `git log`, which shows commits and never a file that is named by its digest.
-            patch = [] if any(_OTHER_FORMAT.fullmatch(word.text) for word in _options(rest)) else ["--cc"]
-            return " ".join([program, "log --no-walk --full-history --sparse", *patch, *given, _left_out()])
+            patch = (
+                []
+                if any(_OTHER_FORMAT.fullmatch(word.text) for word in _options(rest))
+                else ["--cc"]
+            )
+            return " ".join(
+                [program, "log --no-walk --full-history --sparse", *patch, *given, _left_out()]
+            )
         case _:
             return " ".join(word.written for word in stage)
 
 
 def _left_out() -> str:
-    """The names that are never shown, as pathspecs. They may follow arguments of any kind, also without `--`."""
+    """The names that are never shown, as pathspecs. They may follow arguments of any kind, also
+    without `--`.
+    """
     return " ".join(map(shlex.quote, protected_names.pathspecs()))
 
 
 def _whole_history(words: Sequence[Word]) -> list[str]:
-    """With a pathspec git leaves commits out that touch nothing of it; where no path was given, all are wanted."""
+    """With a pathspec git leaves commits out that touch nothing of it; where no path was given, all
+    are wanted.
+    """
     given = _arguments(words)
-    plain = not any(word.text == "--" for word in words) and all(_REVISION.fullmatch(word.text) for word in given)
+    plain = not any(word.text == "--" for word in words) and all(
+        _REVISION.fullmatch(word.text) for word in given
+    )
     return ["--full-history", "--sparse"] if plain else []
 
 

@@ -1,4 +1,6 @@
-"""From the arguments of a call to a process in the sandbox, the same for the foreground and for jobs."""
+"""From the arguments of a call to a process in the sandbox, the same for the foreground and for
+jobs.
+"""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -10,7 +12,7 @@ from msgspec import Struct
 from palyra.core.errors import Forbidden
 from palyra.core.labels import Label, merge, private, untrusted
 from palyra.core.tools import Tier
-from palyra.tools.sandbox.command import Caps, Command, Exit, Network
+from palyra.tools.sandbox.command import Caps, Command, Exit, NetworkAccess
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell import read_only_git
@@ -19,20 +21,22 @@ from palyra.tools.shell.read_only_commands import confined
 _LONGEST_NAME = 60
 
 
-class Gate(Protocol):
+class GatePort(Protocol):
     socket_path: str
 
 
-class Egress(Protocol):
+class EgressPort(Protocol):
     """Opens a way to the hosts on a list and to no others; see `palyra.tools.net.egress`."""
 
     def check(self, allowed: Sequence[str]) -> None: ...
 
-    def gate(self, allowed: frozenset[str]) -> AbstractAsyncContextManager[Gate]: ...
+    def gate(self, allowed: frozenset[str]) -> AbstractAsyncContextManager[GatePort]: ...
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """One command line to run, with everything decided. What is to read only cannot write in the workspace."""
+class ShellCommand(Struct, frozen=True, kw_only=True):
+    """One command line to run, with everything decided. What is to read only cannot write in the
+    workspace.
+    """
 
     command: str
     cwd: str
@@ -43,9 +47,13 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Runner:
-    """`tier` is what every command is to have at least; where the machine gives less, nothing runs."""
+    """`tier` is what every command is to have at least; where the machine gives less, nothing
+    runs.
+    """
 
-    def __init__(self, sandbox: Sandbox, egress: Egress | None = None, *, tier: Tier = "C") -> None:
+    def __init__(
+        self, sandbox: Sandbox, egress: EgressPort | None = None, *, tier: Tier = "C"
+    ) -> None:
         self.sandbox = sandbox
         self.tier = tier
         self._egress = egress
@@ -56,8 +64,10 @@ class Runner:
             self._egress.check(hosts)
 
     @asynccontextmanager
-    async def started(self, wanted: Wanted) -> AsyncIterator[Process]:
-        """The command, running; when the block is left its tree is dead and its way out is closed."""
+    async def started(self, wanted: ShellCommand) -> AsyncIterator[Process]:
+        """The command, running; when the block is left its tree is dead and its way out is
+        closed.
+        """
         async with AsyncExitStack() as stack:
             network = None
             if wanted.hosts and self._egress is None:
@@ -65,10 +75,12 @@ class Runner:
             self.check_hosts(wanted.hosts)
             if wanted.hosts and self._egress is not None:
                 gate = await stack.enter_async_context(self._egress.gate(frozenset(wanted.hosts)))
-                network = Network(gate.socket_path)
-            yield await stack.enter_async_context(await self.sandbox.start(self._command(wanted, network)))
+                network = NetworkAccess(gate.socket_path)
+            yield await stack.enter_async_context(
+                await self.sandbox.start(self._command(wanted, network))
+            )
 
-    def _command(self, wanted: Wanted, network: Network | None) -> Command:
+    def _command(self, wanted: ShellCommand, network: NetworkAccess | None) -> Command:
         return Command(
             argv=(shell(), "-c", confined(wanted.command) if wanted.reads_only else wanted.command),
             cwd=wanted.cwd,
@@ -82,13 +94,21 @@ class Runner:
 
 
 def shell() -> str:
-    return next(path for path in ("/bin/bash", "/usr/bin/bash", "/bin/sh") if path == "/bin/sh" or os.access(path, os.X_OK))
+    return next(
+        path
+        for path in ("/bin/bash", "/usr/bin/bash", "/bin/sh")
+        if path == "/bin/sh" or os.access(path, os.X_OK)
+    )
 
 
 def label(command: str, hosts: Sequence[str]) -> Label:
-    """What a command prints can show any file of the workspace, and is as trustworthy as what it could talk to."""
+    """What a command prints can show any file of the workspace, and is as trustworthy as what it
+    could talk to.
+    """
     line = " ".join(command.split())
-    shown = private(f"command:{line if len(line) <= _LONGEST_NAME else line[:_LONGEST_NAME] + '...'}")
+    shown = private(
+        f"command:{line if len(line) <= _LONGEST_NAME else line[:_LONGEST_NAME] + '...'}"
+    )
     return merge(shown, untrusted(*(f"shell:{host}" for host in hosts))) if hosts else shown
 
 

@@ -1,4 +1,6 @@
-"""`shell.run`, `shell.jobs` and `shell.stop`: commands in the sandbox, in the foreground or as jobs of a session."""
+"""`shell.run`, `shell.jobs` and `shell.stop`: commands in the sandbox, in the foreground or as jobs
+of a session.
+"""
 
 import time
 from typing import Annotated, ClassVar
@@ -11,13 +13,13 @@ from palyra.core.labels import join
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
-from palyra.tools.paths import Fence, Place
+from palyra.tools.paths import PathGuard, WorkspacePath
 from palyra.tools.sandbox.command import Caps
-from palyra.tools.shell.jobs import Job, Jobs
-from palyra.tools.shell.output import KEPT, Kept, Progress
+from palyra.tools.shell.jobs import Jobs, ShellJob
+from palyra.tools.shell.output import KEPT, OutputBuffer, OutputProgress
 from palyra.tools.shell.parse import parse
 from palyra.tools.shell.read_only_commands import harmless
-from palyra.tools.shell.runner import Runner, Wanted, ending, label
+from palyra.tools.shell.runner import Runner, ShellCommand, ending, label
 
 LONGEST_S = 600
 _LONGEST_JOB_S = 24 * 3600
@@ -31,7 +33,10 @@ class RunArguments(Arguments, frozen=True, kw_only=True):
     cwd: Annotated[str, Meta(description="Folder in the workspace")] = "."
     timeout_s: Annotated[int, Meta(ge=1, le=LONGEST_S)] = 120
     background: Annotated[bool, Meta(description="Go on after this call; see shell.jobs")] = False
-    hosts: Annotated[tuple[str, ...], Meta(max_length=16, description="Hosts it needs; there is no network without")] = ()
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(max_length=16, description="Hosts it needs; there is no network without"),
+    ] = ()
 
 
 class JobsArguments(Arguments, frozen=True, kw_only=True):
@@ -43,21 +48,26 @@ class StopArguments(Arguments, frozen=True, kw_only=True):
     id: str
 
 
-class Run:
+class ShellRun:
     argument_type: ClassVar[type[Arguments]] = RunArguments
 
-    def __init__(self, runner: Runner, jobs: Jobs, fence: Fence, caps: Caps = Caps()) -> None:  # noqa: B008 - frozen
+    def __init__(self, runner: Runner, jobs: Jobs, fence: PathGuard, caps: Caps = Caps()) -> None:  # noqa: B008 - frozen
         self._runner = runner
         self._jobs = jobs
         self._fence = fence
         self._caps = caps
         declared = declare(
             "shell.run",
-            "Run a command in a sandbox: the workspace is writable, the system read-only, keys and .env files are hidden.",
+            "Run a command in a sandbox: the workspace is writable, the system read-only, keys and"
+            " .env files are hidden.",
             RunArguments,
             effect="once",
             capabilities=("process",),
-            limits=Limits(time_ms=LONGEST_S * 1000 + _GRACE_MS, input_bytes=64 << 10, output_bytes=KEPT + (8 << 10)),
+            limits=Limits(
+                time_ms=LONGEST_S * 1000 + _GRACE_MS,
+                input_bytes=64 << 10,
+                output_bytes=KEPT + (8 << 10),
+            ),
         )
         self.spec: ToolSpec = msgspec.structs.replace(declared, tier=runner.tier)
 
@@ -72,7 +82,9 @@ class Run:
             workspace=place.root,
             # An answer about a program or a command never covers the same with a way out.
             program=parsed.program if parsed.simple and not hosts else "",
-            command=f"{arguments.command} [network: {', '.join(hosts)}]" if hosts else arguments.command,
+            command=(
+                f"{arguments.command} [network: {', '.join(hosts)}]" if hosts else arguments.command
+            ),
             hosts=hosts,
             capabilities=("network",) if hosts else (),
             harmless=self._harmless(arguments),
@@ -80,7 +92,9 @@ class Run:
         )
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        """The command as it is; its program, unless that would start anything it is told to; everything."""
+        """The command as it is; its program, unless that would start anything it is told to;
+        everything.
+        """
         found = [Subject(self.spec.name, "command", scope.command)]
         if scope.program and not parse(scope.command).spawns:
             found.append(Subject(self.spec.name, "program", scope.program))
@@ -91,13 +105,16 @@ class Run:
         place = self._place(arguments, workspace)
         network = ", ".join(_hosts(arguments.hosts)) or "none"
         how = "in the background" if arguments.background else f"at most {arguments.timeout_s} s"
-        about = f"folder: {place.shown}\nsandbox: tier {self._runner.tier}\nnetwork: {network}\ntime: {how}"
+        about = (
+            f"folder: {place.shown}\nsandbox: tier {self._runner.tier}\nnetwork: {network}\ntime:"
+            f" {how}"
+        )
         return Preview("command", arguments.command, f"{arguments.command}\n\n{about}")
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, RunArguments)
         place = self._place(arguments, context.workspace)
-        wanted = Wanted(
+        wanted = ShellCommand(
             command=arguments.command,
             cwd=place.absolute,
             workspace=place.root,
@@ -107,9 +124,9 @@ class Run:
         )
         return await (self._begin if arguments.background else self._run)(wanted, context)
 
-    async def _run(self, wanted: Wanted, context: CallContext) -> ToolResult:
+    async def _run(self, wanted: ShellCommand, context: CallContext) -> ToolResult:
         began = time.monotonic()
-        kept, progress = Kept(), Progress(context.progress)
+        kept, progress = OutputBuffer(), OutputProgress(context.progress)
         async with self._runner.started(wanted) as process:
             async for chunk in process.output():
                 kept.add(chunk)
@@ -120,10 +137,18 @@ class Run:
         took = time.monotonic() - began
         text, dropped = kept.text()
         how = f"{ending(ended, wanted.caps)} in {took:.1f} s"
-        size = f"{kept.total:,} bytes of output" + (f", {dropped:,} of them left out" if dropped else "")
+        size = f"{kept.total:,} bytes of output" + (
+            f", {dropped:,} of them left out" if dropped else ""
+        )
         said = "".join(f"\nnote: {note}" for note in notes)
         return ToolResult(
-            outcome="timeout" if ended.timed_out else "ok" if ended.code == 0 and not ended.killed else "error",
+            outcome=(
+                "timeout"
+                if ended.timed_out
+                else "ok"
+                if ended.code == 0 and not ended.killed
+                else "error"
+            ),
             text=(f"{how}, {size}{said}\n{text}" if kept.total else f"{how}, no output{said}"),
             data={
                 "code": ended.code,
@@ -140,23 +165,36 @@ class Run:
             label=label(wanted.command, wanted.hosts),
         )
 
-    async def _begin(self, wanted: Wanted, context: CallContext) -> ToolResult:
+    async def _begin(self, wanted: ShellCommand, context: CallContext) -> ToolResult:
         job = await self._jobs.start(context.session_id, wanted)
-        text = f"job {job.job_id} runs in the background: read it with shell.jobs, end it with shell.stop"
-        return ToolResult(outcome="ok", text=text, data={"job": job.job_id}, label=label(wanted.command, wanted.hosts))
+        text = (
+            f"job {job.job_id} runs in the background: read it with shell.jobs, end it with"
+            " shell.stop"
+        )
+        return ToolResult(
+            outcome="ok",
+            text=text,
+            data={"job": job.job_id},
+            label=label(wanted.command, wanted.hosts),
+        )
 
     def _harmless(self, arguments: RunArguments) -> bool:
-        # In tier B a command could read keys in the workspace, so there no command is known to be harmless.
+        # In tier B a command could read keys in the workspace, so there no command is known to be
+        # harmless.
         return self._runner.tier == "C" and not arguments.hosts and harmless(arguments.command)
 
     def _limits(self, arguments: RunArguments) -> Caps:
         if arguments.background:
-            return msgspec.structs.replace(self._caps, time_s=float(_LONGEST_JOB_S), cpu_s=_LONGEST_JOB_S, output_bytes=1 << 40)
+            return msgspec.structs.replace(
+                self._caps, time_s=float(_LONGEST_JOB_S), cpu_s=_LONGEST_JOB_S, output_bytes=1 << 40
+            )
         return msgspec.structs.replace(self._caps, time_s=float(arguments.timeout_s))
 
-    def _place(self, arguments: RunArguments, workspace: str) -> Place:
+    def _place(self, arguments: RunArguments, workspace: str) -> WorkspacePath:
         if not workspace:
-            raise InvalidInput("this session has no workspace folder, so there is nowhere to run a command")
+            raise InvalidInput(
+                "this session has no workspace folder, so there is nowhere to run a command"
+            )
         return self._fence.place(arguments.cwd or ".", workspace)
 
 
@@ -179,7 +217,9 @@ class JobsTool(_OfJobs):
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, JobsArguments)
-        return Preview("text", f"look at job {arguments.id}" if arguments.id else "list the background jobs")
+        return Preview(
+            "text", f"look at job {arguments.id}" if arguments.id else "list the background jobs"
+        )
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, JobsArguments)
@@ -192,8 +232,13 @@ class JobsTool(_OfJobs):
         job = self._jobs.get(context.session_id, arguments.id)
         tail = self._jobs.tail(job, arguments.tail_bytes)
         shown = f", the last {len(tail):,}" if len(tail) < job.output_bytes else ""
-        text = f"{_line(job)}; {job.output_bytes:,} bytes of output{shown}\n{tail.decode(errors='replace')}"
-        return ToolResult(outcome="ok", text=text, data=_data(job), label=label(job.command, job.hosts))
+        text = (
+            f"{_line(job)}; {job.output_bytes:,} bytes of"
+            f" output{shown}\n{tail.decode(errors='replace')}"
+        )
+        return ToolResult(
+            outcome="ok", text=text, data=_data(job), label=label(job.command, job.hosts)
+        )
 
 
 class Stop(_OfJobs):
@@ -216,16 +261,21 @@ class Stop(_OfJobs):
         return ToolResult(outcome="ok", text=_line(job), data=_data(job))
 
 
-def tools(runner: Runner, jobs: Jobs, fence: Fence, caps: Caps = Caps()) -> list[TypedTool]:  # noqa: B008 - frozen
-    return [Run(runner, jobs, fence, caps), JobsTool(jobs), Stop(jobs)]
+def tools(runner: Runner, jobs: Jobs, fence: PathGuard, caps: Caps = Caps()) -> list[TypedTool]:  # noqa: B008 - frozen
+    return [ShellRun(runner, jobs, fence, caps), JobsTool(jobs), Stop(jobs)]
 
 
-def _line(job: Job) -> str:
+def _line(job: ShellJob) -> str:
     how = "running" if job.state == "running" else job.ending
-    return "".join([f"job {job.job_id}: {how}: {job.command[:200]}", *(f"\nnote: {note}" for note in job.notes)])
+    return "".join(
+        [
+            f"job {job.job_id}: {how}: {job.command[:200]}",
+            *(f"\nnote: {note}" for note in job.notes),
+        ]
+    )
 
 
-def _data(job: Job) -> dict[str, object]:
+def _data(job: ShellJob) -> dict[str, object]:
     return {
         "job": job.job_id,
         "state": job.state,
@@ -241,7 +291,7 @@ def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
     """Spelt as a policy compares them. Raises InvalidInput for what is not a host."""
     if not given:
         return ()
-    from palyra.tools.net.allowed_hosts import Listed
+    from palyra.tools.net.allowed_hosts import AllowedHosts
 
-    Listed(given)
+    AllowedHosts(given)
     return tuple(sorted({host.strip().lower() for host in given}))

@@ -1,11 +1,13 @@
-"""Answers that their servers allow to be used again, for as long as they allow it. Bounded in number, bytes and time."""
+"""Answers that their servers allow to be used again, for as long as they allow it. Bounded in
+number, bytes and time.
+"""
 
 import re
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
 
-from palyra.tools.net.http_request import Response
+from palyra.tools.net.http_request import FetchedResponse
 from palyra.tools.net.urls import Url
 
 _MOST_ENTRIES = 64
@@ -16,14 +18,16 @@ _NEVER = re.compile(r"(?:^|[,\s])(?:no-store|no-cache|private)\b", re.IGNORECASE
 
 
 class Cache:
-    """Knows only answers to plain GET requests: nothing that depended on a credential or on headers of a call."""
+    """Knows only answers to plain GET requests: nothing that depended on a credential or on headers
+    of a call.
+    """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._entries: OrderedDict[str, tuple[float, Response]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[float, FetchedResponse]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, url: Url) -> Response | None:
+    def get(self, url: Url) -> FetchedResponse | None:
         found = self._entries.get(str(url))
         if found is None:
             return None
@@ -33,7 +37,7 @@ class Cache:
         self._entries.move_to_end(str(url))
         return found[1]
 
-    def put(self, url: Url, response: Response) -> None:
+    def put(self, url: Url, response: FetchedResponse) -> None:
         lasting = freshness(response)
         if not lasting or len(response.body) > _MOST_BYTES // 4:
             return
@@ -49,7 +53,7 @@ class Cache:
             self._bytes -= len(found[1].body)
 
 
-def freshness(response: Response) -> float:
+def freshness(response: FetchedResponse) -> float:
     """For how many seconds an answer may be used again; 0 if it may not."""
     headers = response.headers
     control = headers.get("cache-control", "")

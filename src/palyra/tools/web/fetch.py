@@ -1,7 +1,7 @@
 """`http.fetch` and `http.post`: a request to a public web server, and its answer as text.
 
-They are two tools because a decision after a crash goes by a tool's effect: a GET can be repeated, a POST cannot. Whatever comes
-back was written by others, and the result says so.
+They are two tools because a decision after a crash goes by a tool's effect: a GET can be repeated,
+a POST cannot. Whatever comes back was written by others, and the result says so.
 """
 
 import asyncio
@@ -21,23 +21,26 @@ from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.net import hosts, urls
-from palyra.tools.net.http_request import Http, Request
+from palyra.tools.net.http_request import Http, HttpRequest
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.net.urls import Url
 from palyra.tools.web.cache import Cache
 from palyra.tools.web.redirects import MOST_BYTES, Credential, Fetched, Follower
 
 if TYPE_CHECKING:
-    from palyra.tools.web.body_text import Reading
+    from palyra.tools.web.body_text import BodyText
 
 Form = Literal["text", "raw"]
-# The value behind a reference such as vault:github, for this host and this call. Raises Forbidden or NotFound.
+# The value behind a reference such as vault:github, for this host and this call. Raises Forbidden
+# or NotFound.
 Secret = Callable[[str, str, CallContext], Awaitable[str]]
 
 SECONDS = 10.0
 _MOST_BODY = 256 << 10
 _MOST_HOSTS = 8
-_HEADERS = frozenset({"accept", "accept-language", "if-modified-since", "if-none-match", "range", "prefer"})
+_HEADERS = frozenset(
+    {"accept", "accept-language", "if-modified-since", "if-none-match", "range", "prefer"}
+)
 _REFERENCE = re.compile(r"vault:[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?")
 _SHOWN_HEADERS = frozenset({"etag", "last-modified", "retry-after", "link"})
@@ -48,7 +51,9 @@ class FetchArguments(Arguments, frozen=True, kw_only=True):
     method: Literal["GET", "HEAD"] = "GET"
     headers: dict[str, str] = {}
     form: Annotated[Form, Meta(description="raw keeps HTML")] = field(default="text", name="as")
-    hosts: Annotated[tuple[str, ...], Meta(description="Redirects may lead here too", max_length=_MOST_HOSTS)] = ()
+    hosts: Annotated[
+        tuple[str, ...], Meta(description="Redirects may lead here too", max_length=_MOST_HOSTS)
+    ] = ()
     auth: Annotated[str, Meta(description="vault:NAME, sent to the first host")] = ""
 
 
@@ -71,23 +76,32 @@ def tools(
     clock: Callable[[], float] = monotonic,
     seconds: float = SECONDS,
 ) -> tuple[TypedTool, ...]:
-    """Both tools, over one cache. Without `secret` no call can use a credential. `seconds` is for a call in all."""
+    """Both tools, over one cache. Without `secret` no call can use a credential. `seconds` is for a
+    call in all.
+    """
     follower = Follower(Http(resolver, tls=tls), Cache(clock))
-    return (Fetch(follower, resolver, secret, seconds), Post(follower, resolver, secret, seconds))
+    return (
+        Fetch(follower, resolver, secret, seconds),
+        HttpPost(follower, resolver, secret, seconds),
+    )
 
 
 class _HttpTool:
     spec: ClassVar[ToolSpec]
     argument_type: ClassVar[type[Arguments]]
 
-    def __init__(self, follower: Follower, resolver: Resolver, secret: Secret | None, seconds: float) -> None:
+    def __init__(
+        self, follower: Follower, resolver: Resolver, secret: Secret | None, seconds: float
+    ) -> None:
         self._follower = follower
         self._resolver = resolver
         self._secret = secret
         self._seconds = seconds
 
     def scope(self, arguments: object, workspace: str) -> Scope:
-        """The hosts a call may reach. Raises Refused for what no policy can permit, so that nobody is asked about it."""
+        """The hosts a call may reach. Raises Refused for what no policy can permit, so that nobody
+        is asked about it.
+        """
         call = _call(arguments)
         request = self._request(call)
         line = f"{request.method} {request.url}" + (f" with {call.auth}" if call.auth else "")
@@ -101,8 +115,13 @@ class _HttpTool:
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         name = self.spec.name
         plain = len(scope.hosts) == 1 and not scope.secrets
-        # A wider yes to a call with a credential is about that call, not about everything at its host.
-        narrow = Subject(name, "host", scope.hosts[0]) if plain else Subject(name, "command", scope.command)
+        # A wider yes to a call with a credential is about that call, not about everything at its
+        # host.
+        narrow = (
+            Subject(name, "host", scope.hosts[0])
+            if plain
+            else Subject(name, "command", scope.command)
+        )
         return (narrow, Subject(name, "tool"))
 
     def preview(self, arguments: object, workspace: str) -> Preview:
@@ -114,7 +133,11 @@ class _HttpTool:
         if others := self._others(call):
             lines.append(f"may be redirected to: {', '.join(others)}")
         if request.body is not None:
-            lines += [f"body: {len(request.body):,} bytes", "", request.body.decode("utf-8", "backslashreplace")]
+            lines += [
+                f"body: {len(request.body):,} bytes",
+                "",
+                request.body.decode("utf-8", "backslashreplace"),
+            ]
         return Preview("request", f"{request.method} {request.url}", "\n".join(lines))
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
@@ -131,27 +154,40 @@ class _HttpTool:
                 permitted = frozenset((request.url.authority, *self._others(call)))
                 asked = labels.untrusted(str(request.url))
                 fetched = await self._follower.fetch(request, permitted, credential)
-                reading = await body_text.read(fetched.response, fetched.url, raw=call.form == "raw")
+                reading = await body_text.read(
+                    fetched.response, fetched.url, raw=call.form == "raw"
+                )
                 result = _result(request, fetched, reading)
         except TimeoutError:
-            result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {self._seconds:g} s in all")
+            result = ToolResult(
+                outcome="timeout",
+                text=f"{hosts.shown(call.url)} took longer than {self._seconds:g} s in all",
+            )
         except PalyraError as error:
-            outcome: Literal["denied", "error"] = "denied" if isinstance(error, Forbidden) else "error"
+            outcome: Literal["denied", "error"] = (
+                "denied" if isinstance(error, Forbidden) else "error"
+            )
             # Why an answer cannot be used may quote it; that there was none quotes nobody.
             label = labels.CLEAN if isinstance(error, Unavailable) else asked
-            result = ToolResult(outcome=outcome, text=error.message, data={"code": error.code}, label=label)
+            result = ToolResult(
+                outcome=outcome, text=error.message, data={"code": error.code}, label=label
+            )
         return _without(result, credential, call.auth)
 
-    def _request(self, call: FetchArguments | PostArguments) -> Request:
+    def _request(self, call: FetchArguments | PostArguments) -> HttpRequest:
         url = urls.parse(call.url)
         self._resolver.check(url.host, url.port)
         headers = _checked(call.headers)
         if call.auth and (not _REFERENCE.fullmatch(call.auth) or url.scheme != "https"):
-            raise InvalidInput("auth must be a reference such as vault:NAME, and the URL must begin with https")
+            raise InvalidInput(
+                "auth must be a reference such as vault:NAME, and the URL must begin with https"
+            )
         if isinstance(call, FetchArguments):
-            return Request(method=call.method, url=url, headers=headers)
+            return HttpRequest(method=call.method, url=url, headers=headers)
         kind = (("Content-Type", _header_value("content_type", call.content_type)),)
-        return Request(method="POST", url=url, headers=(*kind, *headers), body=call.body.encode())
+        return HttpRequest(
+            method="POST", url=url, headers=(*kind, *headers), body=call.body.encode()
+        )
 
     def _others(self, call: FetchArguments | PostArguments) -> tuple[str, ...]:
         """The further hosts of a call, each spelt as a URL's authority would be."""
@@ -163,7 +199,9 @@ class _HttpTool:
             found.append(Url("https", host, port, "/").authority)
         return tuple(dict.fromkeys(found))
 
-    async def _credential(self, call: FetchArguments | PostArguments, url: Url, context: CallContext) -> Credential | None:
+    async def _credential(
+        self, call: FetchArguments | PostArguments, url: Url, context: CallContext
+    ) -> Credential | None:
         if not call.auth:
             return None
         if self._secret is None:
@@ -183,11 +221,13 @@ class Fetch(_HttpTool):
         FetchArguments,
         effect="pure",
         capabilities=("network",),
-        limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=16 << 10, output_bytes=MOST_BYTES),
+        limits=Limits(
+            time_ms=int(SECONDS * 1000) + 1000, input_bytes=16 << 10, output_bytes=MOST_BYTES
+        ),
     )
 
 
-class Post(_HttpTool):
+class HttpPost(_HttpTool):
     argument_type = PostArguments
     # What it shares with http.fetch is described there, once: all of it is sent with every request.
     spec = replace(
@@ -197,7 +237,11 @@ class Post(_HttpTool):
             PostArguments,
             effect="once",
             capabilities=("network",),
-            limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=_MOST_BODY + (16 << 10), output_bytes=MOST_BYTES),
+            limits=Limits(
+                time_ms=int(SECONDS * 1000) + 1000,
+                input_bytes=_MOST_BODY + (16 << 10),
+                output_bytes=MOST_BYTES,
+            ),
         ),
         parameters={
             "type": "object",
@@ -215,7 +259,10 @@ def _call(arguments: object) -> FetchArguments | PostArguments:
 def _checked(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     for name in headers:
         if name.lower() not in _HEADERS:
-            raise InvalidInput(f"the header {hosts.shown(name)} cannot be set; these can: {', '.join(sorted(_HEADERS))}")
+            raise InvalidInput(
+                f"the header {hosts.shown(name)} cannot be set; these can:"
+                f" {', '.join(sorted(_HEADERS))}"
+            )
     return tuple((name.lower(), _header_value(name, value)) for name, value in headers.items())
 
 
@@ -225,10 +272,7 @@ def _header_value(name: str, value: str) -> str:
     return value
 
 
-# --- results ----------------------------------------------------------------------------------------------------------
-
-
-def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResult:
+def _result(request: HttpRequest, fetched: Fetched, reading: "BodyText") -> ToolResult:
     response, url = fetched.response, fetched.url
     data: dict[str, Any] = {
         "url": str(url),
@@ -250,14 +294,22 @@ def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResul
     if reading.title:
         data["title"] = reading.title[:300]
         head.append(f"Title: {reading.title[:300]}")
-    shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
-    head += [f"{name}: {hosts.shown(value, 300)}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
+    shown = (
+        response.headers
+        if request.method == "HEAD"
+        else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
+    )
+    head += [
+        f"{name}: {hosts.shown(value, 300)}"
+        for name, value in list(shown.items())[:50]
+        if name != "set-cookie"
+    ]
     text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
     outcome: Literal["ok", "error"] = "ok" if response.status < 400 else "error"
     return ToolResult(outcome=outcome, text=text, data=data, images=reading.images, label=label)
 
 
-def _first_line(request: Request, fetched: Fetched, reading: "Reading") -> str:
+def _first_line(request: HttpRequest, fetched: Fetched, reading: "BodyText") -> str:
     response = fetched.response
     try:
         phrase = f" {HTTPStatus(response.status).phrase}"
@@ -272,18 +324,23 @@ def _first_line(request: Request, fetched: Fetched, reading: "Reading") -> str:
     if response.cut:
         facts.append(f"cut at {MOST_BYTES >> 20} MiB")
     if fetched.hops:
-        facts.append(f"after {len(fetched.hops)} redirect{'s' if len(fetched.hops) > 1 else ''} from {request.url}")
+        facts.append(
+            f"after {len(fetched.hops)} redirect{'s' if len(fetched.hops) > 1 else ''} from"
+            f" {request.url}"
+        )
     if fetched.cached:
         facts.append("from the cache")
     return f"{request.method} {fetched.url}: {', '.join(facts)}"
 
 
-def _tool(request: Request) -> str:
+def _tool(request: HttpRequest) -> str:
     return "http.post" if request.method == "POST" else "http.fetch"
 
 
 def _without(result: ToolResult, credential: Credential | None, reference: str) -> ToolResult:
-    """The result without the credential, which a server may have sent back in any part of its answer."""
+    """The result without the credential, which a server may have sent back in any part of its
+    answer.
+    """
     if credential is None:
         return result
     secrets = (credential.value, credential.value.partition(" ")[2])
@@ -303,4 +360,6 @@ def _without(result: ToolResult, credential: Credential | None, reference: str) 
 
     # What is shown to those who have the credential, and to nobody else, is private.
     label = labels.merge(result.label, labels.private(*(result.label.sources or (reference,))))
-    return ToolResult(outcome=result.outcome, text=clean(result.text), data=clean(result.data), label=label)
+    return ToolResult(
+        outcome=result.outcome, text=clean(result.text), data=clean(result.data), label=label
+    )

@@ -1,6 +1,8 @@
-"""HTML as a stream of tags and texts. Reading takes time in proportion to the page, however broken or hostile it is.
+"""HTML as a stream of tags and texts. Reading takes time in proportion to the page, however broken
+or hostile it is.
 
-The rule that gives this: whatever is left open swallows the rest of the page, as it does in a browser, and is never read twice.
+The rule that gives this: whatever is left open swallows the rest of the page, as it does in a
+browser, and is never read twice.
 """
 
 import re
@@ -10,11 +12,26 @@ from html import unescape
 from msgspec import Struct
 
 # After these the page goes on only at their own end tag; what stands between is not markup.
-_RAW = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp", "plaintext", "noscript"})
+_RAW = frozenset(
+    {
+        "script",
+        "style",
+        "textarea",
+        "title",
+        "iframe",
+        "noembed",
+        "noframes",
+        "xmp",
+        "plaintext",
+        "noscript",
+    }
+)
 # Where markup may begin; any other `<` is text.
 _OPENING = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = re.compile(r"[A-Za-z][^\s/>]*")
-_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)|(["'])|))?""")
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)|(["'])|))?"""
+)
 _SPACE = re.compile(r"[\s/]*+")
 _MOST_ATTRIBUTES = 64
 
@@ -29,7 +46,9 @@ class End(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """Text between tags. `raw` names the element whose text is no markup, such as title or script."""
+    """Text between tags. `raw` names the element whose text is no markup, such as title or
+    script.
+    """
 
     text: str
     raw: str = ""
@@ -66,7 +85,10 @@ def tokens(page: str) -> Iterator[Token]:
                 if start.name in _RAW:
                     end = _raw_end(page, start.name, at)
                     text = page[at:end]
-                    yield Words(unescape(text) if start.name in ("title", "textarea") else text, raw=start.name)
+                    yield Words(
+                        unescape(text) if start.name in ("title", "textarea") else text,
+                        raw=start.name,
+                    )
                     at = end
 
 
@@ -108,7 +130,9 @@ def _start(page: str, at: int) -> tuple[Start | None, int]:
             return None, len(page)  # a quote that nothing closes
         at = found.end()
         if len(attributes) < _MOST_ATTRIBUTES:
-            attributes.setdefault(found[1].lower(), unescape(found[2] or found[3] or found[4] or ""))
+            attributes.setdefault(
+                found[1].lower(), unescape(found[2] or found[3] or found[4] or "")
+            )
 
 
 def _raw_end(page: str, name: str, at: int) -> int:

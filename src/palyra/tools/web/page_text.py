@@ -1,6 +1,8 @@
-"""A web page as clean text: its title, headings, paragraphs, lists, links, tables and code, without what only a browser needs.
+"""A web page as clean text: its title, headings, paragraphs, lists, links, tables and code, without
+what only a browser needs.
 
-What a visitor would not see (scripts, styles, hidden parts) is left out; it is also where instructions to machines hide.
+What a visitor would not see (scripts, styles, hidden parts) is left out; it is also where
+instructions to machines hide.
 """
 
 import re
@@ -17,12 +19,14 @@ def _names(listed: str) -> frozenset[str]:
 
 
 _DROPPED = _names(
-    "script style noscript template svg math iframe object embed canvas audio video nav dialog select datalist button head"
+    "script style noscript template svg math iframe object embed canvas audio video nav dialog"
+    " select datalist button head"
 )
 _IN_HEAD = _names("title meta link style script base noscript template html head")
 _BLOCKS = _names(
-    "p div section article main header footer aside address figure figcaption blockquote details summary form fieldset legend "
-    "table tr ul ol dl dt dd li h1 h2 h3 h4 h5 h6 pre hr body html center caption tbody thead tfoot"
+    "p div section article main header footer aside address figure figcaption blockquote details"
+    " summary form fieldset legend table tr ul ol dl dt dd li h1 h2 h3 h4 h5 h6 pre hr body html"
+    " center caption tbody thead tfoot"
 )
 _VOID = _names("area base br col embed hr img input link meta param source track wbr")
 # Elements that a page may leave open: the next of their kind ends them.
@@ -36,10 +40,14 @@ _SELF_ENDING = {
     "dt": ("dl",),
 }
 _HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?:[;\s]|$)", re.I
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?:[;\s]|$)",
+    re.I,
 )
-# Spaces that take no room, direction overrides and the tag characters: invisible to people, plain to a model.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# Spaces that take no room, direction overrides and the tag characters: invisible to people, plain
+# to a model.
+_INVISIBLE = re.compile(
+    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BLANKS = re.compile(r"[ \t\r\n\f\u00a0]+")
 _ENOUGH_OF_MAIN = 200
@@ -48,7 +56,9 @@ _MOST_CELLS = 256
 
 
 def prose(page: str, url: Url, stop: Flag | None = None) -> tuple[str, str]:
-    """The title and the text of an HTML page that came from `url`; what there is of it once `stop` is raised."""
+    """The title and the text of an HTML page that came from `url`; what there is of it once `stop`
+    is raised.
+    """
     reader = _Reader(url)
     for token in tokens(page):
         if stop is not None and stop.is_set():
@@ -69,7 +79,9 @@ def visible(text: str) -> str:
 
 
 class _Reader:
-    """Keeps the open elements, writes blocks. An element's text is dropped while any element around it is."""
+    """Keeps the open elements, writes blocks. An element's text is dropped while any element around
+    it is.
+    """
 
     def __init__(self, url: Url) -> None:
         self._base = url
@@ -86,8 +98,6 @@ class _Reader:
         self._cells_at: int | None = None
         self._main: tuple[int, int] | None = None
         self._main_begin: int | None = None
-
-    # --- tokens -------------------------------------------------------------------------------------------------------
 
     def start(self, tag: Start) -> None:
         name = tag.name
@@ -134,11 +144,15 @@ class _Reader:
                 blocks = inside
         return self._title, _joined(blocks)
 
-    # --- elements -----------------------------------------------------------------------------------------------------
-
     def _end_siblings(self, name: str) -> None:
         limits = _SELF_ENDING.get(name)
-        kin = ("td", "th") if name in ("td", "th") else ("dd", "dt") if name in ("dd", "dt") else (name,)
+        kin = (
+            ("td", "th")
+            if name in ("td", "th")
+            else ("dd", "dt")
+            if name in ("dd", "dt")
+            else (name,)
+        )
         if limits is None:
             if name in _BLOCKS and self._open and self._open[-1] == "p":
                 self._leave("p")
@@ -220,8 +234,6 @@ class _Reader:
     def _rebase(self, tag: Start) -> None:
         self._base = self._absolute(tag.attributes.get("href", "")) or self._base
 
-    # --- writing ------------------------------------------------------------------------------------------------------
-
     def _bullet(self) -> str:
         depth = max(len(self._lists) - 1, 0)
         if not self._lists or not self._lists[-1]:
@@ -246,7 +258,10 @@ class _Reader:
             return None
 
     def _flush(self) -> None:
-        if self._pre or (self._cells_at is not None and any(name in ("td", "th") for name in self._open[self._cells_at :])):
+        if self._pre or (
+            self._cells_at is not None
+            and any(name in ("td", "th") for name in self._open[self._cells_at :])
+        ):
             self._line.append("\n" if self._pre else " ")
             return
         text = "".join(self._line)
@@ -256,7 +271,11 @@ class _Reader:
         text = "\n".join(line for line in lines if line)
         if text:
             self._blocks.append(self._prefix + text)
-            self._prefix = " " * len(self._prefix) if self._prefix.strip() and "#" not in self._prefix and self._lists else ""
+            self._prefix = (
+                " " * len(self._prefix)
+                if self._prefix.strip() and "#" not in self._prefix and self._lists
+                else ""
+            )
         elif not self._lists:
             self._prefix = ""
 
@@ -308,6 +327,8 @@ def _joined(blocks: list[str]) -> str:
     """Items of a list stand together, other blocks apart."""
     parts: list[str] = []
     for before, block in zip(["", *blocks], blocks, strict=False):
-        parts.append("\n" if _ITEM.match(before) and _ITEM.match(block) else "\n\n" if before else "")
+        parts.append(
+            "\n" if _ITEM.match(before) and _ITEM.match(block) else "\n\n" if before else ""
+        )
         parts.append(block)
     return "".join(parts)

@@ -1,7 +1,9 @@
-"""The text of a PDF, taken out by PDFium in a process of its own: a hostile file can hurt only that process.
+"""The text of a PDF, taken out by PDFium in a process of its own: a hostile file can hurt only that
+process.
 
-Run as a module it is that process: a PDF comes in on standard input, text goes out on standard output, and it has given up
-most of memory, time, files and processes before it reads the first byte.
+Run as a module it is that process: a PDF comes in on standard input, text goes out on standard
+output, and it has given up most of memory, time, files and processes before it reads the first
+byte.
 """
 
 import asyncio
@@ -19,7 +21,9 @@ _NO_READER, _NOT_PDF = 3, 4
 
 
 async def text_of(pdf: bytes) -> str:
-    """Its text, page after page. Raises InvalidInput for what is no PDF that can be read, Unavailable without a reader."""
+    """Its text, page after page. Raises InvalidInput for what is no PDF that can be read,
+    Unavailable without a reader.
+    """
     with cpu_affinity.roaming():
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -46,7 +50,9 @@ async def text_of(pdf: bytes) -> str:
         case code if code == _NOT_PDF:
             raise InvalidInput("the PDF is damaged or protected by a password")
         case _:
-            raise InvalidInput("the PDF needs more time or memory than it is worth, or broke its reader")
+            raise InvalidInput(
+                "the PDF needs more time or memory than it is worth, or broke its reader"
+            )
 
 
 def _main() -> int:

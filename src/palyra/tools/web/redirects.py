@@ -1,7 +1,7 @@
 """A request and the redirects it leads through. Every hop is judged as if it were the first.
 
-A call goes only to hosts it was permitted for. A redirect elsewhere is not followed: the result says where it wanted to go, so
-that going there can be a call of its own, which policy judges.
+A call goes only to hosts it was permitted for. A redirect elsewhere is not followed: the result
+says where it wanted to go, so that going there can be a call of its own, which policy judges.
 """
 
 from typing import Literal
@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput
 from palyra.tools.net import urls
-from palyra.tools.net.hosts import Refused, shown
-from palyra.tools.net.http_request import Http, Request, Response
+from palyra.tools.net.hosts import HostRefused, shown
+from palyra.tools.net.http_request import FetchedResponse, Http, HttpRequest
 from palyra.tools.net.urls import Url
 from palyra.tools.web.cache import Cache
 
@@ -34,10 +34,12 @@ class Credential(Struct, frozen=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """Where a request ended. `wanted` is a redirect that was not followed, and `why` says why not."""
+    """Where a request ended. `wanted` is a redirect that was not followed, and `why` says why
+    not.
+    """
 
     url: Url
-    response: Response
+    response: FetchedResponse
     hops: tuple[str, ...] = ()
     cached: bool = False
     wanted: Url | None = None
@@ -49,8 +51,12 @@ class Follower:
         self._http = http
         self._cache = cache
 
-    async def fetch(self, request: Request, permitted: frozenset[str], credential: Credential | None = None) -> Fetched:
-        """Sends a request and follows redirects to permitted hosts. Raises what `Http.send` raises, for any hop."""
+    async def fetch(
+        self, request: HttpRequest, permitted: frozenset[str], credential: Credential | None = None
+    ) -> Fetched:
+        """Sends a request and follows redirects to permitted hosts. Raises what `Http.send` raises,
+        for any hop.
+        """
         hops: list[str] = []
         plain = request.method == "GET" and not request.headers and credential is None
         while True:
@@ -62,26 +68,39 @@ class Follower:
             self._http.resolver.check(wanted.host, wanted.port)
             downgraded = url.scheme == "https" and wanted.scheme == "http"
             if downgraded or wanted.authority not in permitted:
-                why: Literal["another host", "from https to http"] = "from https to http" if downgraded else "another host"
+                why: Literal["another host", "from https to http"] = (
+                    "from https to http" if downgraded else "another host"
+                )
                 return Fetched(url=url, response=response, hops=tuple(hops), wanted=wanted, why=why)
             if len(hops) == MOST_REDIRECTS:
                 raise InvalidInput(f"{hops[0]} was redirected more than {MOST_REDIRECTS} times")
             hops.append(str(url))
             request = _next_request(request, response.status, wanted)
 
-    async def _once(self, request: Request, credential: Credential | None, plain: bool) -> tuple[Response, bool]:
+    async def _once(
+        self, request: HttpRequest, credential: Credential | None, plain: bool
+    ) -> tuple[FetchedResponse, bool]:
         if plain and (known := self._cache.get(request.url)) is not None:
             return known, True
-        if credential and request.url.scheme == "https" and request.url.authority == credential.authority:
+        if (
+            credential
+            and request.url.scheme == "https"
+            and request.url.authority == credential.authority
+        ):
             headers = (*request.headers, (credential.name, credential.value))
-            return await self._http.send(msgspec.structs.replace(request, headers=headers), MOST_BYTES), False
+            return (
+                await self._http.send(
+                    msgspec.structs.replace(request, headers=headers), MOST_BYTES
+                ),
+                False,
+            )
         response = await self._http.send(request, MOST_BYTES)
         if plain:
             self._cache.put(request.url, response)
         return response, False
 
 
-def _redirect(response: Response, url: Url) -> Url | None:
+def _redirect(response: FetchedResponse, url: Url) -> Url | None:
     """Where the answer sends us. Raises Refused if nobody may go there."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
@@ -90,16 +109,22 @@ def _redirect(response: Response, url: Url) -> Url | None:
         # Headers are bytes; servers that write a Location in UTF-8 mean UTF-8.
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(f"{url.authority} redirects to an address that cannot be read") from None
+        raise HostRefused(f"{url.authority} redirects to an address that cannot be read") from None
     try:
         return urls.parse(location, url)
-    except (Refused, InvalidInput) as error:
-        raise Refused(f"{url.authority} redirects to {shown(location)}: {error.message}") from None
+    except (HostRefused, InvalidInput) as error:
+        raise HostRefused(
+            f"{url.authority} redirects to {shown(location)}: {error.message}"
+        ) from None
 
 
-def _next_request(request: Request, status: int, url: Url) -> Request:
-    """As browsers do it: after 303, and after 301 or 302 to a POST, the next request is a GET without a body."""
+def _next_request(request: HttpRequest, status: int, url: Url) -> HttpRequest:
+    """As browsers do it: after 303, and after 301 or 302 to a POST, the next request is a GET
+    without a body.
+    """
     if request.method == "POST" and status in (301, 302, 303):
-        headers = tuple((name, value) for name, value in request.headers if name.lower() not in _BODY_HEADERS)
-        return Request(method="GET", url=url, headers=headers)
+        headers = tuple(
+            (name, value) for name, value in request.headers if name.lower() not in _BODY_HEADERS
+        )
+        return HttpRequest(method="GET", url=url, headers=headers)
     return msgspec.structs.replace(request, url=url)

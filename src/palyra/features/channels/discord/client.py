@@ -1,7 +1,9 @@
-"""Discord's own library, made to do one thing: one gateway connection whose events come out in their order.
+"""Discord's own library, made to do one thing: one gateway connection whose events come out in
+their order.
 
-The library would run every event as a task of its own and reconnect by itself. Here events are handed on as they come, with the
-number that the gateway gave them, so that what was not stored can be asked for again.
+The library would run every event as a task of its own and reconnect by itself. Here events are
+handed on as they come, with the number that the gateway gave them, so that what was not stored can
+be asked for again.
 """
 
 import logging
@@ -15,7 +17,7 @@ from discord.http import HTTPClient, Route
 from discord.state import ConnectionState
 from yarl import URL
 
-from palyra.features.channels.discord.cursor import Cursor
+from palyra.features.channels.discord.cursor import DiscordCursor
 
 # Its logs quote messages and headers, and what is wrong is said by the channel's status.
 logging.getLogger("discord").setLevel(logging.CRITICAL)
@@ -36,12 +38,14 @@ class _Http(HTTPClient):
         return await super().request(route, **more)
 
 
-class Line(Client):
+class DiscordConnection(Client):
     def __init__(self, api: str, heard: Heard) -> None:
         self._api = api
         self._heard = heard
         intents = discord.Intents.none()
-        intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
+        intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = (
+            True
+        )
         super().__init__(
             intents=intents,
             max_messages=None,
@@ -62,9 +66,11 @@ class Line(Client):
         found = self.ws.sequence if self.ws is not None else 0
         self._heard(event, args[0] if args else None, found or 0)
 
-    async def begin(self, cursor: Cursor) -> DiscordWebSocket:
+    async def begin(self, cursor: DiscordCursor) -> DiscordWebSocket:
         """Open the gateway: go on with a session that there was, or begin one."""
-        gateway = URL(cursor.gateway) if cursor.session else URL((await self.http.get_bot_gateway())[1])
+        gateway = (
+            URL(cursor.gateway) if cursor.session else URL((await self.http.get_bot_gateway())[1])
+        )
         opened = DiscordWebSocket.from_client(
             self,
             initial=True,
@@ -77,7 +83,9 @@ class Line(Client):
         return self.ws
 
     async def confirm(self, interaction: discord.Interaction) -> None:
-        """Say that a press was taken. The library's own way knows no other address than Discord's."""
+        """Say that a press was taken. The library's own way knows no other address than
+        Discord's.
+        """
         path = "/interactions/{interaction_id}/{token}/callback"
         route = Route("POST", path, interaction_id=interaction.id, token=interaction.token)
         await self.http.request(route, json={"type": 6})

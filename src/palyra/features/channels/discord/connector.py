@@ -1,7 +1,9 @@
-"""Discord: one gateway connection at a time, resumed where the store stands, and messages over its HTTP API.
+"""Discord: one gateway connection at a time, resumed where the store stands, and messages over its
+HTTP API.
 
-The rule: the gateway's number of an event is stored in the step that stores the message. A connection that is lost, or a store that
-was away, is resumed from there; a session that cannot be resumed is made up for from the channels' histories.
+The rule: the gateway's number of an event is stored in the step that stores the message. A
+connection that is lost, or a store that was away, is resumed from there; a session that cannot be
+resumed is made up for from the channels' histories.
 """
 
 import asyncio
@@ -17,12 +19,22 @@ import discord
 import msgspec
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
-from palyra.features.channels.contract import Abilities, Door, Limits, Lost, Mark, Me, Outgoing, SendFailed, Sent
+from palyra.features.channels.contract import (
+    Abilities,
+    ConnectorLimits,
+    Inbox,
+    Lost,
+    Mark,
+    Me,
+    OutgoingMessage,
+    SendFailed,
+    SentReceipt,
+)
 from palyra.features.channels.discord import cursor as cursors
 from palyra.features.channels.discord import messages
-from palyra.features.channels.discord.client import Line
-from palyra.features.channels.discord.cursor import Cursor
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.discord.client import DiscordConnection
+from palyra.features.channels.discord.cursor import DiscordCursor
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, Inbound, Sender
 
 log = logging.getLogger("palyra.channels")
@@ -32,30 +44,44 @@ _CONNECT_S = 60.0
 _MOST_MISSED = 1_000
 _AT_ONCE = 8
 _MARKS: dict[Mark, str] = {"seen": "👀", "done": "✅", "refused": "🚫"}
-_STYLES = {"plain": discord.ButtonStyle.secondary, "good": discord.ButtonStyle.success, "bad": discord.ButtonStyle.danger}
+_STYLES = {
+    "plain": discord.ButtonStyle.secondary,
+    "good": discord.ButtonStyle.success,
+    "bad": discord.ButtonStyle.danger,
+}
 _THREADS = (10, 11, 12)
 _MOST_VALUE = 100
 Event = tuple[str, Any, int]
 
 
 class Discord:
-    abilities = Abilities(threads=True, edit=True, typing=True, acknowledge=True, buttons=True, files=True, idempotent=True)
+    abilities = Abilities(
+        threads=True,
+        edit=True,
+        typing=True,
+        acknowledge=True,
+        buttons=True,
+        files=True,
+        idempotent=True,
+    )
     # It says characters; counted as its own programs count, which is never less.
-    limits = Limits(text=Limit(2_000, "utf16"), files=10, file_bytes=10 << 20, per_second=40.0)
+    limits = ConnectorLimits(
+        text=LengthLimit(2_000, "utf16"), files=10, file_bytes=10 << 20, per_second=40.0
+    )
 
     def __init__(self, name: str, token: str, api: str, now_ms: Callable[[], int]) -> None:
         self.name = name
         self.now_ms = now_ms
         self._token = token
         self._api = api
-        self._line: Line | None = None
+        self._line: DiscordConnection | None = None
         self._parents: dict[int, int] = {}
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         events: asyncio.Queue[Event] = asyncio.Queue()
-        line = Line(self._api, lambda kind, what, number: events.put_nowait((kind, what, number)))
+        line = DiscordConnection(
+            self._api, lambda kind, what, number: events.put_nowait((kind, what, number))
+        )
         reader = _Reader(self, line, door, cursors.read(await door.recall()))
         try:
             with messages.connecting():
@@ -72,12 +98,20 @@ class Discord:
             self._line = None
             await line.leave()
 
-    def stands(self, line: Line) -> None:
+    def stands(self, line: DiscordConnection) -> None:
         self._line = line
 
-    async def place(self, line: Line, channel: Any, channel_id: int) -> tuple[str, str]:
-        """The conversation and the thread. A thread is a channel of its own there, and a message does not say whose."""
-        parent = channel.parent_id if isinstance(channel, discord.Thread) else self._parents.get(channel_id)
+    async def place(
+        self, line: DiscordConnection, channel: Any, channel_id: int
+    ) -> tuple[str, str]:
+        """The conversation and the thread. A thread is a channel of its own there, and a message
+        does not say whose.
+        """
+        parent = (
+            channel.parent_id
+            if isinstance(channel, discord.Thread)
+            else self._parents.get(channel_id)
+        )
         if parent is None and isinstance(channel, discord.PartialMessageable) and channel.guild_id:
             parent = await _parent(line, channel_id)
         if parent is None:
@@ -85,9 +119,7 @@ class Discord:
         self._parents[channel_id] = parent
         return (str(parent), str(channel_id)) if parent else (str(channel_id), "")
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         line = self._standing()
         channel_id = _number(out.thread or out.conversation)
         files = [discord.File(io.BytesIO(each.data), each.name) for each in out.files]
@@ -96,7 +128,9 @@ class Discord:
             more["view"] = _buttons(out.buttons)
         replied, _, message = out.reply_to.partition("#")[0].rpartition("/")
         if message.isdecimal() and replied == str(channel_id):
-            more["reference"] = discord.MessageReference(message_id=int(message), channel_id=channel_id, fail_if_not_exists=False)
+            more["reference"] = discord.MessageReference(
+                message_id=int(message), channel_id=channel_id, fail_if_not_exists=False
+            )
         with messages.sending():
             sent = await line.get_partial_messageable(channel_id).send(
                 out.text,
@@ -107,11 +141,13 @@ class Discord:
                 suppress_embeds=True,
                 **more,
             )
-        return Sent(f"{channel_id}/{sent.id}")
+        return SentReceipt(f"{channel_id}/{sent.id}")
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
         with messages.sending():
-            await self._message(native_id).edit(content=text, view=None, allowed_mentions=_pings(everyone=False))
+            await self._message(native_id).edit(
+                content=text, view=None, allowed_mentions=_pings(everyone=False)
+            )
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
         with messages.sending():
@@ -125,7 +161,7 @@ class Discord:
                 await message.remove_reaction(_MARKS["seen"], line.user)
 
     async def test(self) -> Me:
-        line = Line(self._api, lambda kind, what, number: None)
+        line = DiscordConnection(self._api, lambda kind, what, number: None)
         try:
             with messages.connecting():
                 async with asyncio.timeout(_CONNECT_S):
@@ -138,26 +174,35 @@ class Discord:
     async def close(self) -> None:
         """The connection ends with `serve`."""
 
-    def _standing(self) -> Line:
+    def _standing(self) -> DiscordConnection:
         if self._line is None:
             raise Lost("not connected")
         return self._line
 
     def _message(self, native_id: str) -> discord.PartialMessage:
         channel, _, message = native_id.partition("#")[0].rpartition("/")
-        return self._standing().get_partial_messageable(_number(channel)).get_partial_message(_number(message))
+        return (
+            self._standing()
+            .get_partial_messageable(_number(channel))
+            .get_partial_message(_number(message))
+        )
 
 
 class _Reader:
-    """What one connection brings, one after the other: what it hands over is stored before the next is looked at."""
+    """What one connection brings, one after the other: what it hands over is stored before the next
+    is looked at.
+    """
 
-    def __init__(self, connector: Discord, line: Line, door: Door, cursor: Cursor) -> None:
+    def __init__(
+        self, connector: Discord, line: DiscordConnection, door: Inbox, cursor: DiscordCursor
+    ) -> None:
         self._connector = connector
         self._line = line
         self._door = door
         self.cursor = cursor
         self._socket: DiscordWebSocket | None = None
-        # Up to where everything was taken before; and what is still to be made up for, since this connection began anew.
+        # Up to where everything was taken before; and what is still to be made up for, since this
+        # connection began anew.
         self._since = cursor.last
         self._missed: set[int] = set()
 
@@ -175,8 +220,11 @@ class _Reader:
             case "connect":
                 self._missed = {guild.id for guild in self._line.guilds} | {0}
                 if not self._since:
-                    # Before the first connection nothing was missed; from here on, everything counts.
-                    self.cursor = msgspec.structs.replace(self.cursor, last=_id_at(self._connector.now_ms()))
+                    # Before the first connection nothing was missed; from here on, everything
+                    # counts.
+                    self.cursor = msgspec.structs.replace(
+                        self.cursor, last=_id_at(self._connector.now_ms())
+                    )
                     await self._door.remember(cursors.written(self.cursor))
                 await self._make_up(0, [(each, None) for each in self.cursor.direct], number)
                 await self._stands()
@@ -185,7 +233,8 @@ class _Reader:
             case "guild_available" | "guild_join":
                 await self._make_up_guild(what, number)
             case "message":
-                # The library tells of a server a little late: what was missed there still comes first.
+                # The library tells of a server a little late: what was missed there still comes
+                # first.
                 if what.guild is not None:
                     await self._make_up_guild(what.guild, number)
                 await self._take(what, number)
@@ -204,12 +253,17 @@ class _Reader:
             news = [(each.id, each) for each in spoken if (each.last_message_id or 0) > self._since]
             await self._make_up(guild.id, news, number)
 
-    async def _make_up(self, guild_id: int, channels: Iterable[tuple[int, Any]], number: int) -> None:
+    async def _make_up(
+        self, guild_id: int, channels: Iterable[tuple[int, Any]], number: int
+    ) -> None:
         """What was said while there was no session. Whatever comes twice has the same id."""
         if guild_id not in self._missed:
             return
         if self._since:
-            found = [channel or self._line.get_partial_messageable(channel_id) for channel_id, channel in channels]
+            found = [
+                channel or self._line.get_partial_messageable(channel_id)
+                for channel_id, channel in channels
+            ]
             for at in range(0, len(found), _AT_ONCE):
                 # Read a few at once: with many channels the way there and back is what takes long.
                 for history in await asyncio.gather(*map(self._history, found[at : at + _AT_ONCE])):
@@ -223,8 +277,13 @@ class _Reader:
 
     async def _history(self, channel: Any) -> list[discord.Message]:
         found: list[discord.Message] = []
-        with messages.connecting(), suppress(discord.Forbidden, discord.NotFound):  # not ours to read, or gone
-            async for message in channel.history(limit=_MOST_MISSED, after=discord.Object(self._since), oldest_first=True):
+        with (
+            messages.connecting(),
+            suppress(discord.Forbidden, discord.NotFound),
+        ):  # not ours to read, or gone
+            async for message in channel.history(
+                limit=_MOST_MISSED, after=discord.Object(self._since), oldest_first=True
+            ):
                 found.append(message)
         return found
 
@@ -232,14 +291,18 @@ class _Reader:
         me = self._line.user.id if self._line.user is not None else 0
         if message.author.id == me or not messages.is_spoken(message):
             return
-        conversation, thread = await self._connector.place(self._line, message.channel, message.channel.id)
+        conversation, thread = await self._connector.place(
+            self._line, message.channel, message.channel.id
+        )
         found = await messages.inbound(message, conversation, thread, me, edited=edited)
         await self._hand_over(found, message.id, number)
 
     async def _pressed(self, interaction: discord.Interaction, number: int) -> None:
         data: Any = interaction.data
         channel_id = interaction.channel_id or 0
-        conversation, thread = await self._connector.place(self._line, interaction.channel, channel_id)
+        conversation, thread = await self._connector.place(
+            self._line, interaction.channel, channel_id
+        )
         pressed = Inbound(
             native_id=f"{channel_id}/press-{interaction.id}",
             conversation=conversation,
@@ -255,7 +318,9 @@ class _Reader:
             await self._line.confirm(interaction)
 
     async def _hand_over(self, message: Inbound, said: int, number: int) -> None:
-        cursor = self.cursor.with_direct(int(message.conversation)) if message.is_direct else self.cursor
+        cursor = (
+            self.cursor.with_direct(int(message.conversation)) if message.is_direct else self.cursor
+        )
         if self._missed:
             # Without a session: what is not made up for yet is looked for again after a crash.
             cursor = cursor.without_session()
@@ -264,14 +329,16 @@ class _Reader:
         await self._door.take(message, cursor=cursors.written(cursor))
         self.cursor = cursor
 
-    def _at(self, cursor: Cursor, number: int) -> Cursor:
+    def _at(self, cursor: DiscordCursor, number: int) -> DiscordCursor:
         socket = self._socket
         if not number or socket is None or not socket.session_id:
             return cursor
-        return msgspec.structs.replace(cursor, session=socket.session_id, sequence=number, gateway=str(socket.gateway))
+        return msgspec.structs.replace(
+            cursor, session=socket.session_id, sequence=number, gateway=str(socket.gateway)
+        )
 
 
-async def _parent(line: Line, channel_id: int) -> int:
+async def _parent(line: DiscordConnection, channel_id: int) -> int:
     """Whose thread a channel is; 0 if it is none."""
     with messages.connecting():
         try:
@@ -281,14 +348,18 @@ async def _parent(line: Line, channel_id: int) -> int:
     return int(raw.get("parent_id") or 0) if raw["type"] in _THREADS else 0
 
 
-async def _poll(socket: DiscordWebSocket, door: Door) -> None:
+async def _poll(socket: DiscordWebSocket, door: Inbox) -> None:
     with messages.connecting():
         while True:
             try:
                 await socket.poll_event()
             except (KeyError, TypeError, AttributeError) as error:
-                # Something the library does not understand; it would fail again after every reconnection.
-                log.warning("an event of Discord's was not understood and is left out (%s)", type(error).__name__)
+                # Something the library does not understand; it would fail again after every
+                # reconnection.
+                log.warning(
+                    "an event of Discord's was not understood and is left out (%s)",
+                    type(error).__name__,
+                )
             door.alive()
 
 
@@ -309,19 +380,29 @@ def _id_at(now_ms: int) -> int:
     return discord.utils.time_snowflake(datetime.fromtimestamp(now_ms / 1000, UTC))
 
 
-def who(line: Line) -> Me:
+def who(line: DiscordConnection) -> Me:
     user = line.user
     if user is None:
         raise Lost("Discord did not say who we are")
-    return Me(account=str(user.id), names=(f"<@{user.id}>", f"<@!{user.id}>", f"@{user.name}"), place="Discord")
+    return Me(
+        account=str(user.id),
+        names=(f"<@{user.id}>", f"<@!{user.id}>", f"@{user.name}"),
+        place="Discord",
+    )
 
 
 def _buttons(buttons: Iterable[Button]) -> discord.ui.View:
     view = discord.ui.View(timeout=None)
     for button in buttons:
         if len(button.value) > _MOST_VALUE:
-            raise SendFailed(f"a button's value may have {_MOST_VALUE} characters on Discord", permanent=True)
-        view.add_item(discord.ui.Button(label=button.label[:80], custom_id=button.value, style=_STYLES[button.style]))
+            raise SendFailed(
+                f"a button's value may have {_MOST_VALUE} characters on Discord", permanent=True
+            )
+        view.add_item(
+            discord.ui.Button(
+                label=button.label[:80], custom_id=button.value, style=_STYLES[button.style]
+            )
+        )
     # The library need not remember it: what is pressed comes to us with its value.
     view.stop()
     return view
@@ -333,5 +414,7 @@ def _pings(*, everyone: bool) -> discord.AllowedMentions:
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
-        raise SendFailed(f"{text[:40]!r} is no conversation on Discord: its name is a number", permanent=True)
+        raise SendFailed(
+            f"{text[:40]!r} is no conversation on Discord: its name is a number", permanent=True
+        )
     return int(text)

@@ -1,12 +1,14 @@
-"""What a Discord channel needs to be set up. Nothing of the library is imported before somebody configures one."""
+"""What a Discord channel needs to be set up. Nothing of the library is imported before somebody
+configures one.
+"""
 
 from palyra.core.errors import InvalidInput, Unavailable
-from palyra.features.channels.contract import Connector, Given, Kind, Setting
+from palyra.features.channels.contract import Connector, ConnectorKind, ConnectorSettings, Setting
 
 API = "https://discord.com/api/v10"
 
 
-def _make(given: Given) -> Connector:
+def _make(given: ConnectorSettings) -> Connector:
     api = (given.settings.get("api") or API).rstrip("/")
     if not api.startswith(("https://", "http://")):
         raise InvalidInput(f"channel {given.name}: api must be an http or https address")
@@ -21,13 +23,21 @@ def _make(given: Given) -> Connector:
     return Discord(given.name, given.settings["token"].strip(), api, given.now_ms)
 
 
-KIND = Kind(
+KIND = ConnectorKind(
     name="discord",
     title="Discord",
     make=_make,
     settings=(
-        Setting(name="token", words="the bot's token (Developer Portal, Bot, Reset Token)", secret=True),
-        Setting(name="api", server=True, words="the address of the API, if it is a proxy of your own", required=False, default=API),
+        Setting(
+            name="token", words="the bot's token (Developer Portal, Bot, Reset Token)", secret=True
+        ),
+        Setting(
+            name="api",
+            server=True,
+            words="the address of the API, if it is a proxy of your own",
+            required=False,
+            default=API,
+        ),
     ),
     permissions=(
         "Privileged Gateway Intents: Message Content Intent",
@@ -43,7 +53,10 @@ KIND = Kind(
         "Open https://discord.com/developers/applications, New Application, and give it a name",
         "Bot: switch on Message Content Intent, then Reset Token and copy the token",
         "Store it: palyra vault set discord-token",
-        "OAuth2, URL Generator: scope bot, then the permissions that are named here; open the link it makes and choose your server",
+        (
+            "OAuth2, URL Generator: scope bot, then the permissions that are named here; open the"
+            " link it makes and choose your server"
+        ),
         "Add the channel: palyra channels add discord NAME --set token=vault:discord-token",
     ),
     docs="reference/channels-discord.md",

@@ -1,8 +1,10 @@
-"""Whether the server that took a mail in vouches for its sender: what Authentication-Results say, by RFC 8601.
+"""Whether the server that took a mail in vouches for its sender: what Authentication-Results say,
+by RFC 8601.
 
-Anybody can write such a header. Each server puts its own lines on top, Received included, so what stands below the topmost
-Received came with the mail: it counts for nothing. Above it only the configured server's results count, and only if what passed
-is the domain in From. What a sender can write into a value (in quotes or comments) is never read as a result.
+Anybody can write such a header. Each server puts its own lines on top, Received included, so what
+stands below the topmost Received came with the mail: it counts for nothing. Above it only the
+configured server's results count, and only if what passed is the domain in From. What a sender can
+write into a value (in quotes or comments) is never read as a result.
 """
 
 import re
@@ -13,7 +15,9 @@ _RESULT = re.compile(r"([a-z0-9-]+)(?:/\d+)?=([a-z]+)")
 
 
 def vouched(headers: Sequence[tuple[str, str]], authserv: str, domain: str) -> bool:
-    """`headers` in the order of the mail, topmost first. `domain` is that of the one address in From."""
+    """`headers` in the order of the mail, topmost first. `domain` is that of the one address in
+    From.
+    """
     if not authserv or not domain:
         return False
     passed = False
@@ -28,7 +32,9 @@ def vouched(headers: Sequence[tuple[str, str]], authserv: str, domain: str) -> b
 
 
 def _own(headers: Sequence[tuple[str, str]], authserv: str) -> list[str]:
-    """Return the results that this server put on top: one header, or several that stand next to each other."""
+    """Return the results that this server put on top: one header, or several that stand next to
+    each other.
+    """
     found: list[str] = []
     for name, value in headers:
         if name.casefold() == "received":
@@ -70,7 +76,9 @@ def _about(method: str, properties: dict[str, str], domain: str) -> bool:
 
 
 def _parts(value: str) -> list[str]:
-    """What stands between semicolons, without comments; inside quotes nothing has a meaning. Nothing if it is not closed."""
+    """What stands between semicolons, without comments; inside quotes nothing has a meaning.
+    Nothing if it is not closed.
+    """
     parts: list[str] = [""]
     depth, quoted, escaped = 0, False, False
     for char in value:

@@ -1,4 +1,6 @@
-"""A message of ours as a mail: in its thread, marked as written by a machine so that no other machine answers it."""
+"""A message of ours as a mail: in its thread, marked as written by a machine so that no other
+machine answers it.
+"""
 
 import re
 from datetime import UTC, datetime
@@ -8,7 +10,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from hashlib import sha256
 
-from palyra.features.channels.contract import Outgoing
+from palyra.features.channels.contract import OutgoingMessage
 
 NAME = "Palyra"
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
@@ -21,16 +23,20 @@ def message_id(channel: str, key: str, domain: str) -> str:
     return f"<{sha256(f'{channel}/{key}'.encode()).hexdigest()[:40]}@{domain}>"
 
 
-def answered(out: Outgoing) -> str:
+def answered(out: OutgoingMessage) -> str:
     """The id of the mail that it answers; empty if it answers none."""
     return _id(out.reply_to) or _id(out.thread)
 
 
-def compose(out: Outgoing, channel: str, own: str, subject: str, now_ms: int) -> EmailMessage:
+def compose(
+    out: OutgoingMessage, channel: str, own: str, subject: str, now_ms: int
+) -> EmailMessage:
     local, _, domain = own.rpartition("@")
     mail = EmailMessage(_POLICY)
     mail["From"] = Address(NAME, local, domain)
-    mail["To"] = tuple(Address("", *each.rpartition("@")[::2]) for each in recipients(out.conversation))
+    mail["To"] = tuple(
+        Address("", *each.rpartition("@")[::2]) for each in recipients(out.conversation)
+    )
     mail["Subject"] = " ".join(subject.split())[:200]
     mail["Date"] = format_datetime(datetime.fromtimestamp(now_ms / 1_000, UTC))
     mail["Message-ID"] = message_id(channel, out.key, domain)
@@ -43,12 +49,21 @@ def compose(out: Outgoing, channel: str, own: str, subject: str, now_ms: int) ->
     mail.set_content(_whole(out.text), cte="quoted-printable")
     for file in out.files:
         main, _, sub = file.media_type.partition("/")
-        mail.add_attachment(file.data, maintype=main or "application", subtype=sub or "octet-stream", filename=_whole(file.name))
+        mail.add_attachment(
+            file.data,
+            maintype=main or "application",
+            subtype=sub or "octet-stream",
+            filename=_whole(file.name),
+        )
     return mail
 
 
 def recipients(conversation: str) -> list[str]:
-    return [each for each in (part.strip() for part in conversation.split(",")) if "@" in each and not each.startswith("@")]
+    return [
+        each
+        for each in (part.strip() for part in conversation.split(","))
+        if "@" in each and not each.startswith("@")
+    ]
 
 
 def _id(text: str) -> str:

@@ -1,7 +1,9 @@
-"""E-mail: a mailbox that is read over IMAP as soon as something comes (IDLE), and answers by SMTP in the thread of each mail.
+"""E-mail: a mailbox that is read over IMAP as soon as something comes (IDLE), and answers by SMTP
+in the thread of each mail.
 
-A mail is behind us when it is on disk: its number is stored in the same step. Mail knows no keys; the id of an answer is the same
-for every attempt, so that most mail programs show it once, but it may arrive twice and is said to.
+A mail is behind us when it is on disk: its number is stored in the same step. Mail knows no keys;
+the id of an answer is the same for every attempt, so that most mail programs show it once, but it
+may arrive twice and is said to.
 """
 
 import asyncio
@@ -13,13 +15,25 @@ from functools import partial
 from typing import TypeVar
 
 from palyra.core.errors import InvalidInput
-from palyra.features.channels.contract import Abilities, Door, Given, Limits, Lost, Mark, Me, Outgoing, Refused, SendFailed, Sent
+from palyra.features.channels.contract import (
+    Abilities,
+    ConnectionRefused,
+    ConnectorLimits,
+    ConnectorSettings,
+    Inbox,
+    Lost,
+    Mark,
+    Me,
+    OutgoingMessage,
+    SendFailed,
+    SentReceipt,
+)
 from palyra.features.channels.email import compose
-from palyra.features.channels.email.mailbox import Mailbox
-from palyra.features.channels.email.parse import Read, Reader
+from palyra.features.channels.email.mailbox import ImapMailbox
+from palyra.features.channels.email.parse import MailParser, ParsedMail
 from palyra.features.channels.email.servers import server
 from palyra.features.channels.email.smtp import PostOffice
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.message_splitter import LengthLimit
 
 T = TypeVar("T")
 log = logging.getLogger("palyra.channels")
@@ -29,9 +43,11 @@ _MOST_SUBJECTS = 1_000
 
 class Email:
     abilities = Abilities(threads=True, files=True)
-    limits = Limits(text=Limit(50_000), files=10, file_bytes=10 << 20, per_second=2.0)
+    limits = ConnectorLimits(
+        text=LengthLimit(50_000), files=10, file_bytes=10 << 20, per_second=2.0
+    )
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: ConnectorSettings) -> None:
         settings = given.settings
         self.name = given.name
         self._now_ms = given.now_ms
@@ -40,16 +56,16 @@ class Email:
             raise InvalidInput(f"channel {given.name}: address must be an e-mail address")
         ca, user = settings.get("ca", ""), settings.get("user") or self._own
         imap, password = server(settings["imap"], 993, ca), settings["password"]
-        self._mailbox = partial(Mailbox, imap, user, password, settings.get("folder") or "INBOX")
+        self._mailbox = partial(
+            ImapMailbox, imap, user, password, settings.get("folder") or "INBOX"
+        )
         self._office = PostOffice(server(settings["smtp"], 465, ca), user, password)
-        self._reader = Reader(self._own, settings.get("authserv", "").strip(), given.readable)
+        self._reader = MailParser(self._own, settings.get("authserv", "").strip(), given.readable)
         # What the mails of a thread are called; looked up in the mailbox if it is not here.
         self._subjects: OrderedDict[str, str] = OrderedDict()
         self._up = False
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         box = self._mailbox()
         with _Aside(box, self.name) as aside:
             await aside.do(partial(box.open, await door.recall(), self._now_ms()))
@@ -66,8 +82,8 @@ class Email:
             finally:
                 self._up = False
 
-    async def _take(self, door: Door, box: Mailbox, aside: "_Aside", uid: int) -> None:
-        def fetch() -> Read | None:
+    async def _take(self, door: Inbox, box: ImapMailbox, aside: "_Aside", uid: int) -> None:
+        def fetch() -> ParsedMail | None:
             found = box.fetch(uid)
             return self._reader.read(found[0], left_out=found[1]) if found is not None else None
 
@@ -82,9 +98,7 @@ class Email:
             await door.take(read.message, cursor=box.cursor)
         await aside.do(partial(box.seen, uid))
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         if not self._up:
             raise Lost("the mailbox is not connected")
         people = compose.recipients(out.conversation)
@@ -97,13 +111,13 @@ class Email:
             raise SendFailed(f"the mail cannot be written: {error}", permanent=True) from error
         try:
             await self._office.post(mail, self._own, people)
-        except Refused as error:
+        except ConnectionRefused as error:
             # What comes in still comes: only this is not sent, and is tried again.
             raise SendFailed(str(error)) from error
         # A plain text, not the header that it is there.
-        return Sent(str(mail["Message-ID"]))
+        return SentReceipt(str(mail["Message-ID"]))
 
-    async def _subject(self, out: Outgoing) -> str:
+    async def _subject(self, out: OutgoingMessage) -> str:
         if not out.thread:
             first = next((line.strip("#*_` ") for line in out.text.split("\n") if line.strip()), "")
             return first[:77] + "…" if len(first) > 78 else first or compose.NAME
@@ -113,7 +127,7 @@ class Email:
             with _Aside(box, self.name) as aside:
                 try:
                     known = await aside.do(partial(box.subject, out.thread))
-                except (Lost, Refused):
+                except (Lost, ConnectionRefused):
                     return f"Re: {compose.NAME}"
             self._remember(out.thread, known)
         return f"Re: {known or compose.NAME}"
@@ -151,9 +165,11 @@ class Email:
 
 
 class _Aside:
-    """A thread for one mailbox: waiting for mail takes minutes, and would hold up the threads that all others share."""
+    """A thread for one mailbox: waiting for mail takes minutes, and would hold up the threads that
+    all others share.
+    """
 
-    def __init__(self, box: Mailbox, name: str) -> None:
+    def __init__(self, box: ImapMailbox, name: str) -> None:
         self._box = box
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"mail-{name}")
 

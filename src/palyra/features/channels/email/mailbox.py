@@ -1,4 +1,5 @@
-"""One folder of a mailbox over IMAP, and waiting for new mail in it. Everything here blocks: it is called in a thread of its own.
+"""One folder of a mailbox over IMAP, and waiting for new mail in it. Everything here blocks: it is
+called in a thread of its own.
 
 Nothing is deleted, moved or expunged: a mail that was taken is marked as seen, and that is all.
 """
@@ -15,13 +16,14 @@ from imap_tools.errors import ImapToolsError, MailboxFolderSelectError, MailboxL
 from imap_tools.idle import get_socket_poller
 from imap_tools.mailbox import BaseMailBox
 
-from palyra.features.channels.contract import Lost, Refused
+from palyra.features.channels.contract import ConnectionRefused, Lost
 from palyra.features.channels.email.parse import Mail
-from palyra.features.channels.email.servers import Server
+from palyra.features.channels.email.servers import MailServer
 
 # Larger mails are not fetched whole; their heads are.
 MOST_BYTES = 40 << 20
-# Routers in between forget a quiet connection after some minutes, and some servers forget to tell: then we look ourselves.
+# Routers in between forget a quiet connection after some minutes, and some servers forget to tell:
+# then we look ourselves.
 IDLE_S = 120
 # How often we look where the server does not know IDLE.
 LOOK_S = 30.0
@@ -31,8 +33,8 @@ _AGAIN_DAYS = 7
 ERRORS = (OSError, imaplib.IMAP4.error, ImapToolsError, EOFError)
 
 
-class Mailbox:
-    def __init__(self, server: Server, user: str, password: str, folder: str) -> None:
+class ImapMailbox:
+    def __init__(self, server: MailServer, user: str, password: str, folder: str) -> None:
         self._server = server
         self._user = user
         self._password = password
@@ -51,7 +53,9 @@ class Mailbox:
             box.folder.set(self._folder)
             status = box.folder.status(self._folder, ["UIDVALIDITY", "UIDNEXT"])
         except MailboxFolderSelectError as error:
-            raise Refused(f"there is no folder {self._folder} in the mailbox: set folder") from error
+            raise ConnectionRefused(
+                f"there is no folder {self._folder} in the mailbox: set folder"
+            ) from error
         except ERRORS as error:
             raise self._lost(error) from error
         self.validity = int(status["UIDVALIDITY"])
@@ -74,19 +78,23 @@ class Mailbox:
             box = self._connected()
             box.email_message_class = Mail
             self._box = box
-            login = box.login if self._password.isascii() and self._user.isascii() else box.login_utf8
+            login = (
+                box.login if self._password.isascii() and self._user.isascii() else box.login_utf8
+            )
             login(self._user, self._password, initial_folder=None)
             return box
         except MailboxLoginError as error:
             said = str(error.command_result[1]).upper()
             if any(word in said for word in ("[UNAVAILABLE]", "[LIMIT]", "[INUSE]", "[SERVERBUG]")):
                 raise Lost(f"{self._server.host} does not let us in now") from None
-            raise Refused(
-                f"{self._server.host} refuses the log-in of {self._user}: check the password; many providers need an app password"
+            raise ConnectionRefused(
+                f"{self._server.host} refuses the log-in of {self._user}: check the password; many"
+                " providers need an app password"
             ) from None
         except ssl.SSLCertVerificationError as error:
-            raise Refused(
-                f"the certificate of {self._server.host} is not valid: {error.verify_message}; set ca if it is one of your own"
+            raise ConnectionRefused(
+                f"the certificate of {self._server.host} is not valid: {error.verify_message}; set"
+                " ca if it is one of your own"
             ) from error
         except ERRORS as error:
             raise self._lost(error) from error
@@ -97,7 +105,9 @@ class Mailbox:
             case "tls":
                 return MailBox(host, port, timeout=_TIMEOUT_S, ssl_context=self._server.context())
             case "starttls":
-                return MailBoxStartTls(host, port, timeout=_TIMEOUT_S, ssl_context=self._server.context())
+                return MailBoxStartTls(
+                    host, port, timeout=_TIMEOUT_S, ssl_context=self._server.context()
+                )
             case "none":
                 return MailBoxUnencrypted(host, port, timeout=_TIMEOUT_S)
 
@@ -112,7 +122,9 @@ class Mailbox:
         return sorted(int(uid) for uid in found if int(uid) > self.last)
 
     def fetch(self, uid: int) -> tuple[Mail, int] | None:
-        """A mail, and how many bytes it has if only its head was fetched. Nothing if it is gone meanwhile."""
+        """A mail, and how many bytes it has if only its head was fetched. Nothing if it is gone
+        meanwhile.
+        """
         try:
             head = self._fetched(uid, headers_only=True)
             if head is None or head.size_rfc822 > MOST_BYTES:
@@ -123,7 +135,10 @@ class Mailbox:
         return (whole, 0) if whole is not None else None
 
     def _fetched(self, uid: int, *, headers_only: bool) -> Mail | None:
-        found = next(iter(self._open.fetch(uid_list=str(uid), headers_only=headers_only, mark_seen=False)), None)
+        found = next(
+            iter(self._open.fetch(uid_list=str(uid), headers_only=headers_only, mark_seen=False)),
+            None,
+        )
         return found if isinstance(found, Mail) else None
 
     def seen(self, uid: int) -> None:
@@ -140,16 +155,20 @@ class Mailbox:
                 self._open.client.noop()
                 return
             self._begin(idle)
-            # What was said with the answer to another command since the last search is not said again.
+            # What was said with the answer to another command since the last search is not said
+            # again.
             if not self._open.client.untagged_responses.get("EXISTS") and not self._buffered():
-                # Only waited for here, and read by `stop`: the library's own `poll` takes half a line for the end.
+                # Only waited for here, and read by `stop`: the library's own `poll` takes half a
+                # line for the end.
                 get_socket_poller(self._open.client.sock, IDLE_S)
             idle.stop()
         except ERRORS as error:
             raise self._lost(error) from error
 
     def _begin(self, idle: Any) -> None:
-        """As the library's own `start`, which takes news that come before the server's yes for a no."""
+        """As the library's own `start`, which takes news that come before the server's yes for a
+        no.
+        """
         client: Any = self._open.client
         idle._idle_tag = tag = client._command("IDLE")
         while client._get_response() is not None:
@@ -157,7 +176,9 @@ class Mailbox:
                 raise imaplib.IMAP4.error("the server does not take IDLE")
 
     def _buffered(self) -> bool:
-        """Whether the server has said something together with its yes to IDLE, which no poll would see."""
+        """Whether the server has said something together with its yes to IDLE, which no poll would
+        see.
+        """
         client: Any = self._open.client
         before = client.sock.gettimeout()
         client.sock.settimeout(0)
@@ -175,7 +196,10 @@ class Mailbox:
         try:
             box.folder.set(self._folder, readonly=True)
             wanted = AND(header=H("Message-ID", message_id))
-            found = next(iter(box.fetch(wanted, charset=None, headers_only=True, mark_seen=False, limit=1)), None)
+            found = next(
+                iter(box.fetch(wanted, charset=None, headers_only=True, mark_seen=False, limit=1)),
+                None,
+            )
             return found.subject if found is not None else ""
         except ERRORS as error:
             raise self._lost(error) from error

@@ -1,7 +1,8 @@
 """A mail as a message: who wrote it, to whom, in which thread, what is new in it, and its files.
 
-From is what somebody wrote into a mail. Unless the configured server vouches for it, its sender has another name here
-(`unverified/ADDRESS`), so that nobody enters the sessions, memory or permissions of the person whose address they wrote.
+From is what somebody wrote into a mail. Unless the configured server vouches for it, its sender has
+another name here (`unverified/ADDRESS`), so that nobody enters the sessions, memory or permissions
+of the person whose address they wrote.
 """
 
 import re
@@ -22,10 +23,14 @@ from palyra.features.channels.model import Inbound, InboundFile, Sender, calls_e
 
 UNVERIFIED = "unverified/"
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
-_PREFIX = re.compile(r"(?:\s*(?:re|aw|antw|sv|vs|fw|fwd|wg|tr|rv)(?:\[\d+\])?\s*:)+\s*", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"(?:\s*(?:re|aw|antw|sv|vs|fw|fwd|wg|tr|rv)(?:\[\d+\])?\s*:)+\s*", re.IGNORECASE
+)
 _FORWARD = re.compile(r"\s*(?:fw|fwd|wg|tr|rv|i|enc)\s*:", re.IGNORECASE)
 _ORIGINAL = re.compile(
-    r"\n(?:-{2,}[ ]?(?:Original Message|Ursprüngliche Nachricht)[ ]?-{2,}|_{20,}\s*\n(?:From|Von):)", re.IGNORECASE
+    r"\n(?:-{2,}[ ]?(?:Original Message|Ursprüngliche Nachricht)["
+    r" ]?-{2,}|_{20,}\s*\n(?:From|Von):)",
+    re.IGNORECASE,
 )
 _MOST_FILES = 16
 # A mail to more people than this is answered to its sender alone.
@@ -36,7 +41,9 @@ BROKEN = (ValueError, LookupError, TypeError, AttributeError, AssertionError, Re
 
 
 class Mail(MailMessage):
-    """A mail as it was fetched. One that no parser takes, as with parts in parts a thousand deep, has its head and nothing else."""
+    """A mail as it was fetched. One that no parser takes, as with parts in parts a thousand deep,
+    has its head and nothing else.
+    """
 
     def __init__(self, fetch_data: list[Any]) -> None:
         self.beheaded = 0
@@ -50,27 +57,29 @@ class Mail(MailMessage):
 
 
 @dataclass(frozen=True)
-class Reader:
-    """`own` is the agent's address; `authserv` the server that is believed; `readable` makes text of HTML."""
+class MailParser:
+    """`own` is the agent's address; `authserv` the server that is believed; `readable` makes text
+    of HTML.
+    """
 
     own: str
     authserv: str
     readable: Callable[[str], str]
 
-    def read(self, mail: Mail, *, left_out: int = 0) -> "Read":
+    def read(self, mail: Mail, *, left_out: int = 0) -> "ParsedMail":
         """`left_out`: only its head was fetched, because it has so many bytes."""
         try:
             return self._read(mail, left_out or mail.beheaded)
         except BROKEN as error:
             return self._broken(mail, error)
 
-    def _read(self, mail: Mail, left_out: int) -> "Read":
+    def _read(self, mail: Mail, left_out: int) -> "ParsedMail":
         head = mail.obj
         sender = self._sender(head)
         address = sender.handle.removeprefix(UNVERIFIED)
         why = "it is our own" if self._is_own(address) else automatic(head)
         if why:
-            return Read(None, f"from {address}: {why}")
+            return ParsedMail(None, f"from {address}: {why}")
         references = _ids(head, "References") or _ids(head, "In-Reply-To")
         own_id = next(iter(_ids(head, "Message-ID")), "") or _made_up(head)
         subject = " ".join(mail.subject.split())
@@ -80,11 +89,14 @@ class Reader:
         title = subject if text and not references else ""
         text = text or (subject if not references else "")
         if left_out:
-            text = f"{text}\n[the body of this mail, {left_out} bytes, is too large or too broken to be read]".strip()
+            text = (
+                f"{text}\n[the body of this mail, {left_out} bytes, is too large or too broken to"
+                " be read]".strip()
+            )
         to, everybody = self._addresses(head, "To"), self._addresses(head, "To", "Cc")
         others = sorted({each for each in everybody if not self._is_own(each)} - {address})
         listed = _list(head)
-        return Read(
+        return ParsedMail(
             Inbound(
                 native_id=f"{own_id}#{sha256(sender.handle.encode()).hexdigest()[:8]}",
                 conversation=_conversation(address, others, listed),
@@ -104,7 +116,11 @@ class Reader:
         )
 
     def _sender(self, head: Message) -> Sender:
-        found = [(name, each) for name, each in getaddresses([_plain(value) for value in head.get_all("From", [])]) if "@" in each]
+        found = [
+            (name, each)
+            for name, each in getaddresses([_plain(value) for value in head.get_all("From", [])])
+            if "@" in each
+        ]
         if not found:
             return Sender(f"{UNVERIFIED}nobody", "", verified=False)
         name, address = found[0][0], found[0][1].casefold()
@@ -131,31 +147,59 @@ class Reader:
         notes: list[str] = []
         for part in _leaves(mail.obj):
             kind = part.get_content_type()
-            if kind in texts and part.get_content_disposition() != "attachment" and not part.get_filename():
+            if (
+                kind in texts
+                and part.get_content_disposition() != "attachment"
+                and not part.get_filename()
+            ):
                 data = part.get_payload(decode=True)
-                texts[kind].append(decode_value(data if isinstance(data, bytes) else b"", part.get_content_charset()))
+                texts[kind].append(
+                    decode_value(
+                        data if isinstance(data, bytes) else b"", part.get_content_charset()
+                    )
+                )
                 continue
             attached = MailAttachment(part)
-            name = attached.filename or f"part-{len(files) + 1}{'.eml' if kind == 'message/rfc822' else ''}"
+            name = (
+                attached.filename
+                or f"part-{len(files) + 1}{'.eml' if kind == 'message/rfc822' else ''}"
+            )
             if len(files) >= _MOST_FILES or attached.size > MOST_FILE_BYTES:
                 notes.append(f"[the file {name} was left out: {attached.size} bytes]")
             elif attached.size:
                 files.append(InboundFile(name, attached.payload, kind))
         plain = "\n".join(texts["text/plain"])
-        text = plain if plain.strip() else self.readable("\n".join(texts["text/html"])) if texts["text/html"] else ""
-        return "\n".join(filter(None, (text.strip() if whole else what_is_new(text), *notes))), tuple(files)
+        text = (
+            plain
+            if plain.strip()
+            else self.readable("\n".join(texts["text/html"]))
+            if texts["text/html"]
+            else ""
+        )
+        return "\n".join(
+            filter(None, (text.strip() if whole else what_is_new(text), *notes))
+        ), tuple(files)
 
-    def _broken(self, mail: Mail, error: BaseException) -> "Read":
+    def _broken(self, mail: Mail, error: BaseException) -> "ParsedMail":
         """It is still somebody's mail: it is told of, and not read again and again."""
         name = sha256(bytes(repr(mail.obj.items()), "utf-8", "replace")).hexdigest()[:32]
         text = f"[a mail that cannot be read: {type(error).__name__}]"
         sender = Sender(f"{UNVERIFIED}nobody", verified=False)
-        return Read(Inbound(native_id=f"<{name}@broken>", conversation=f"{UNVERIFIED}nobody", sender=sender, text=text))
+        return ParsedMail(
+            Inbound(
+                native_id=f"<{name}@broken>",
+                conversation=f"{UNVERIFIED}nobody",
+                sender=sender,
+                text=text,
+            )
+        )
 
 
 @dataclass(frozen=True)
-class Read:
-    """The message; or none, and why it is not taken. `subject` is what an answer is written under."""
+class ParsedMail:
+    """The message; or none, and why it is not taken. `subject` is what an answer is written
+    under.
+    """
 
     message: Inbound | None
     why: str = ""
@@ -163,19 +207,28 @@ class Read:
 
 
 def automatic(head: Message) -> str:
-    """Why a mail was not written by a person, or would go round in circles; empty if nothing says so."""
+    """Why a mail was not written by a person, or would go round in circles; empty if nothing says
+    so.
+    """
     said = _plain(head.get("Auto-Submitted", "no")).partition(";")[0].strip().casefold()
     if said != "no":
         return "it is an automatic answer"
     if _plain(head.get("Precedence", "")).strip().casefold() in ("bulk", "junk", "auto_reply"):
         return "it was sent in bulk"
-    if any(name in head for name in ("X-Autoreply", "X-Autorespond", "X-Auto-Reply", "Feedback-ID")):
+    if any(
+        name in head for name in ("X-Autoreply", "X-Autorespond", "X-Auto-Reply", "Feedback-ID")
+    ):
         return "it is an automatic answer"
-    if _plain(head.get("Return-Path", "x")).strip() == "<>" or head.get_content_type() == "multipart/report":
+    if (
+        _plain(head.get("Return-Path", "x")).strip() == "<>"
+        or head.get_content_type() == "multipart/report"
+    ):
         return "it is a mail that came back or a report"
     if "X-Failed-Recipients" in head:
         return "it is a mail that came back"
-    address = next((each.casefold() for _, each in getaddresses([_plain(head.get("From", ""))])), "")
+    address = next(
+        (each.casefold() for _, each in getaddresses([_plain(head.get("From", ""))])), ""
+    )
     if re.match(r"(mailer-daemon|postmaster|no-?reply|do-?not-?reply)@", address):
         return "nobody reads what is sent there"
     if len(head.get_all("Received", [])) > _MOST_HOPS:
@@ -184,7 +237,9 @@ def automatic(head: Message) -> str:
 
 
 def what_is_new(text: str) -> str:
-    """The text without what mail programs put below it: the mail that is answered, and a signature."""
+    """The text without what mail programs put below it: the mail that is answered, and a
+    signature.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     original = _ORIGINAL.search(text)
     lines = (text[: original.start()] if original else text).rstrip().split("\n")
@@ -212,7 +267,9 @@ def _conversation(sender: str, others: list[str], listed: str) -> str:
 
 
 def _list(head: Message) -> str:
-    found = re.search(r"<mailto:([^?>\s]+@[^?>\s]+)", _plain(head.get("List-Post", "")), re.IGNORECASE)
+    found = re.search(
+        r"<mailto:([^?>\s]+@[^?>\s]+)", _plain(head.get("List-Post", "")), re.IGNORECASE
+    )
     if found is not None:
         return found[1].casefold()
     named = re.search(r"<([^<>\s]+)>", _plain(head.get("List-Id", "")))
@@ -234,7 +291,9 @@ def _ids(head: Message, name: str) -> list[str]:
 
 
 def _made_up(head: Message) -> str:
-    digest = sha256(repr([(name, _plain(value)) for name, value in head.items()]).encode("utf-8", "replace")).hexdigest()
+    digest = sha256(
+        repr([(name, _plain(value)) for name, value in head.items()]).encode("utf-8", "replace")
+    ).hexdigest()
     return f"<{digest[:32]}@without-id>"
 
 

@@ -1,4 +1,6 @@
-"""How a mail server is reached, from what somebody wrote: never without encryption, but on this machine itself."""
+"""How a mail server is reached, from what somebody wrote: never without encryption, but on this
+machine itself.
+"""
 
 import ssl
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
-class Server:
+class MailServer:
     host: str
     port: int
     security: Security
@@ -23,16 +25,21 @@ class Server:
         return ssl.create_default_context(cafile=self.ca or None)
 
 
-def server(text: str, usual: int, ca: str = "") -> Server:
-    """From `host` or `host:port`; the port says how it is encrypted. On this machine other ports are not."""
+def server(text: str, usual: int, ca: str = "") -> MailServer:
+    """From `host` or `host:port`; the port says how it is encrypted. On this machine other ports
+    are not.
+    """
     host, colon, number = text.strip().rpartition(":")
     if not colon or not number.isdecimal():
         host, number = text.strip(), str(usual)
     host, port = host.strip("[]"), int(number)
     if not host or "/" in host or not 0 < port < 65536:
-        raise InvalidInput(f"{text[:60]!r} is no mail server: write it as mail.example.org or mail.example.org:{usual}")
+        raise InvalidInput(
+            f"{text[:60]!r} is no mail server: write it as mail.example.org or"
+            f" mail.example.org:{usual}"
+        )
     if port in _STARTTLS:
-        return Server(host, port, "starttls", ca)
+        return MailServer(host, port, "starttls", ca)
     if host in _HERE and port not in _TLS and not ca:
-        return Server(host, port, "none")
-    return Server(host, port, "tls", ca)
+        return MailServer(host, port, "none")
+    return MailServer(host, port, "tls", ca)

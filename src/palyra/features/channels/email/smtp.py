@@ -1,14 +1,22 @@
-"""Handing a mail to the SMTP server: one connection for each, and every answer told as what it means."""
+"""Handing a mail to the SMTP server: one connection for each, and every answer told as what it
+means.
+"""
 
 import logging
 import ssl
 from email.message import EmailMessage
 
 import aiosmtplib
-from aiosmtplib import SMTP, SMTPAuthenticationError, SMTPException, SMTPRecipientRefused, SMTPResponseException
+from aiosmtplib import (
+    SMTP,
+    SMTPAuthenticationError,
+    SMTPException,
+    SMTPRecipientRefused,
+    SMTPResponseException,
+)
 
-from palyra.features.channels.contract import Lost, Refused, SendFailed
-from palyra.features.channels.email.servers import Server
+from palyra.features.channels.contract import ConnectionRefused, Lost, SendFailed
+from palyra.features.channels.email.servers import MailServer
 
 _TIMEOUT_S = 30.0
 # SMTP names no time: this is how long we wait where a server says that it is too much now.
@@ -16,7 +24,7 @@ _WAIT_MS = 60_000
 
 
 class PostOffice:
-    def __init__(self, server: Server, user: str, password: str) -> None:
+    def __init__(self, server: MailServer, user: str, password: str) -> None:
         self._server = server
         self._user = user
         self._password = password
@@ -37,7 +45,9 @@ class PostOffice:
                 raise _failed(error) from error
             except (SMTPException, OSError, TimeoutError) as error:
                 # It may have been taken before the connection went.
-                raise SendFailed(f"{self._server.host} did not answer: {type(error).__name__}", maybe_sent=True) from error
+                raise SendFailed(
+                    f"{self._server.host} did not answer: {type(error).__name__}", maybe_sent=True
+                ) from error
         finally:
             client.close()
 
@@ -55,11 +65,15 @@ class PostOffice:
         except SMTPResponseException as error:
             raise _failed(error) from error
         except (SMTPException, OSError, TimeoutError) as error:
-            raise SendFailed(f"the connection to {self._server.host} was lost: {type(error).__name__}") from error
+            raise SendFailed(
+                f"the connection to {self._server.host} was lost: {type(error).__name__}"
+            ) from error
         if len(refused) == len(recipients):
             raise _failed(refused[0])
         for gone in refused:
-            logging.getLogger("palyra.channels").warning("a mail goes to the others only: %s", _failed(gone))
+            logging.getLogger("palyra.channels").warning(
+                "a mail goes to the others only: %s", _failed(gone)
+            )
 
     async def _open(self) -> SMTP:
         host, port, security = self._server.host, self._server.port, self._server.security
@@ -82,11 +96,15 @@ class PostOffice:
             client.close()
             if error.code < 500:
                 raise Lost(f"{host} does not let us in now ({error.code})") from None
-            raise Refused(f"{host} refuses the log-in of {self._user} ({error.code}): check the password") from None
+            raise ConnectionRefused(
+                f"{host} refuses the log-in of {self._user} ({error.code}): check the password"
+            ) from None
         except (SMTPException, OSError, TimeoutError) as error:
             client.close()
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-                raise Refused(f"the certificate of {host} is not valid: set ca if it is one of your own") from error
+                raise ConnectionRefused(
+                    f"the certificate of {host} is not valid: set ca if it is one of your own"
+                ) from error
             raise Lost(f"{host} cannot be reached: {type(error).__name__}") from error
         return client
 

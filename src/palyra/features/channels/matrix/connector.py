@@ -1,8 +1,9 @@
 """The Matrix connector: one account on a homeserver, in the rooms it was invited to.
 
-The place in the server's stream is stored with the last message of each answer: what was not stored comes again, and what a gap
-left out is fetched. Every send carries a transaction id made from its key, so that nothing is written twice. Encrypted rooms are
-not joined: whoever invites us there is told in a sentence.
+The place in the server's stream is stored with the last message of each answer: what was not stored
+comes again, and what a gap left out is fetched. Every send carries a transaction id made from its
+key, so that nothing is written twice. Encrypted rooms are not joined: whoever invites us there is
+told in a sentence.
 """
 
 import asyncio
@@ -18,22 +19,28 @@ from palyra.core.errors import InvalidInput
 from palyra.features.channels.contract import (
     MOST_FILE_BYTES,
     Abilities,
-    Door,
-    Given,
-    Limits,
+    ConnectorLimits,
+    ConnectorSettings,
+    Inbox,
     Lost,
     Mark,
     Me,
     OutFile,
-    Outgoing,
+    OutgoingMessage,
     SendFailed,
-    Sent,
+    SentReceipt,
 )
 from palyra.features.channels.matrix import contents
 from palyra.features.channels.matrix import events as matrix_events
-from palyra.features.channels.matrix.events import Event, Told
-from palyra.features.channels.matrix.homeserver import POLL_MS, ask, client, deliver, is_unknown_place
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.matrix.events import Event, RoomMessage
+from palyra.features.channels.matrix.homeserver import (
+    POLL_MS,
+    ask,
+    client,
+    deliver,
+    is_unknown_place,
+)
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Inbound, InboundFile, Sender
 
 log = logging.getLogger("palyra.features.channels.matrix")
@@ -50,21 +57,32 @@ _NOTHING: dict[str, Any] = {"types": []}
 _FILTER = {
     "presence": _NOTHING,
     "account_data": _NOTHING,
-    "room": {"timeline": _TIMELINE, "state": {"lazy_load_members": True}, "ephemeral": _NOTHING, "account_data": _NOTHING},
+    "room": {
+        "timeline": _TIMELINE,
+        "state": {"lazy_load_members": True},
+        "ephemeral": _NOTHING,
+        "account_data": _NOTHING,
+    },
 }
 _TYPING_MS = 15_000
 _LONGEST_SYNC_S = 300.0
-# A file that a server does not give so often is not waited for any longer: what comes after it waits behind it.
+# A file that a server does not give so often is not waited for any longer: what comes after it
+# waits behind it.
 _MOST_TRIES = 3
 _LONGEST_FILE_S = 120.0
 
 
 class Matrix:
-    abilities = Abilities(threads=True, edit=True, typing=True, acknowledge=True, files=True, idempotent=True)
-    # The whole event may have 64 KiB, and holds the text up to four times: plain and as HTML, and both again in an edit.
-    limits = Limits(text=Limit(12_000, "bytes"), files=10, file_bytes=16 << 20, per_second=5.0)
+    abilities = Abilities(
+        threads=True, edit=True, typing=True, acknowledge=True, files=True, idempotent=True
+    )
+    # The whole event may have 64 KiB, and holds the text up to four times: plain and as HTML, and
+    # both again in an edit.
+    limits = ConnectorLimits(
+        text=LengthLimit(12_000, "bytes"), files=10, file_bytes=16 << 20, per_second=5.0
+    )
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: ConnectorSettings) -> None:
         self.name = given.name
         self._settings = given.settings
         self._invites = given.settings.get("invites") or INVITES[0]
@@ -80,9 +98,7 @@ class Matrix:
     def _made(self) -> nio.AsyncClient:
         return client(self.name, self._settings["homeserver"], self._settings["token"])
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         me = await self.test()
         self._me = self._api.user_id = me.account
         since = await door.recall()
@@ -93,21 +109,29 @@ class Matrix:
             await self._hand_over(door, answer, since)
             while True:
                 since = answer.next_batch
-                answer = await ask(self._api.sync(timeout=POLL_MS, sync_filter=_FILTER, since=since))
+                answer = await ask(
+                    self._api.sync(timeout=POLL_MS, sync_filter=_FILTER, since=since)
+                )
                 door.alive()
                 await self._hand_over(door, answer, since)
         finally:
             self._up = False
 
-    async def _begin(self, door: Door, since: str) -> Any:
-        """The first answer of a connection: what came since we were here, with who is in which room."""
+    async def _begin(self, door: Inbox, since: str) -> Any:
+        """The first answer of a connection: what came since we were here, with who is in which
+        room.
+        """
         if since:
             try:
                 return await self._whole(since)
             except Lost as error:
                 if not is_unknown_place(error):
                     raise
-                log.warning("channel %s: the homeserver does not know where we stopped; we begin with what comes now", self.name)
+                log.warning(
+                    "channel %s: the homeserver does not know where we stopped; we begin with what"
+                    " comes now",
+                    self.name,
+                )
         answer = await self._whole(None)
         # What was said before the channel was there is not for us.
         for room in answer.rooms.join.values():
@@ -119,22 +143,29 @@ class Matrix:
         call = self._api.sync(timeout=0, sync_filter=_FILTER, since=since, full_state=True)
         return await ask(asyncio.wait_for(call, _LONGEST_SYNC_S))
 
-    async def _hand_over(self, door: Door, answer: Any, since: str) -> None:
+    async def _hand_over(self, door: Inbox, answer: Any, since: str) -> None:
         for room_id, invitation in answer.rooms.invite.items():
             await self._invited(room_id, [each.source for each in invitation.invite_state])
-        rooms = [await self._heard(room_id, room.timeline, since) for room_id, room in answer.rooms.join.items()]
+        rooms = [
+            await self._heard(room_id, room.timeline, since)
+            for room_id, room in answer.rooms.join.items()
+        ]
         # Each room in its own order; between rooms the earlier one first.
         messages = list(heapq.merge(*rooms, key=lambda found: found[1].sent_ms))
         for number, (room_id, told) in enumerate(messages, 1):
             inbound = await self._inbound(room_id, told)
             await door.take(inbound, cursor=answer.next_batch if number == len(messages) else None)
 
-    async def _heard(self, room_id: str, timeline: Any, since: str) -> list[tuple[str, Told]]:
+    async def _heard(
+        self, room_id: str, timeline: Any, since: str
+    ) -> list[tuple[str, RoomMessage]]:
         """What others have said in one room, oldest first."""
         events = [each.source for each in timeline.events]
         wanted, invited = matrix_events.since_invited(events, self._me)
         if timeline.limited and not invited:
-            wanted, _ = matrix_events.since_invited(await self._between(room_id, timeline.prev_batch, since) + events, self._me)
+            wanted, _ = matrix_events.since_invited(
+                await self._between(room_id, timeline.prev_batch, since) + events, self._me
+            )
         found = []
         for event in wanted:
             if event.get("sender") == self._me:
@@ -146,22 +177,34 @@ class Matrix:
         return found
 
     async def _between(self, room_id: str, start: str | None, end: str) -> list[Event]:
-        """What the answer left out because it was too much: back to where we were, or to where we were invited."""
+        """What the answer left out because it was too much: back to where we were, or to where we
+        were invited.
+        """
         found: list[Event] = []
         while start:
             try:
                 page = await deliver(
-                    self._api.room_messages(room_id, start, end or None, limit=500, message_filter={"types": _KINDS})
+                    self._api.room_messages(
+                        room_id, start, end or None, limit=500, message_filter={"types": _KINDS}
+                    )
                 )
             except SendFailed as error:
                 _give_up_or_raise(error)
-                log.warning("channel %s: what was said before in a room is not shown to us: %s", self.name, error)
+                log.warning(
+                    "channel %s: what was said before in a room is not shown to us: %s",
+                    self.name,
+                    error,
+                )
                 break
             found = [each.source for each in reversed(page.chunk)] + found
-            start = page.end if page.chunk and not matrix_events.since_invited(found, self._me)[1] else None
+            start = (
+                page.end
+                if page.chunk and not matrix_events.since_invited(found, self._me)[1]
+                else None
+            )
         return found
 
-    async def _inbound(self, room_id: str, told: Told) -> Inbound:
+    async def _inbound(self, room_id: str, told: RoomMessage) -> Inbound:
         room = self._api.rooms[room_id]
         text = told.text
         files: tuple[InboundFile, ...] = ()
@@ -203,9 +246,13 @@ class Matrix:
 
     async def _read(self, path: str) -> bytes | None:
         headers = {"Authorization": f"Bearer {self._api.access_token}"}
-        async with await self._api.send("GET", path, headers=headers, timeout=_LONGEST_FILE_S) as response:
+        async with await self._api.send(
+            "GET", path, headers=headers, timeout=_LONGEST_FILE_S
+        ) as response:
             if response.status == 429 or response.status >= 500:
-                raise Lost(f"the homeserver does not give a file: {response.status}", retry_after_ms=1_000)
+                raise Lost(
+                    f"the homeserver does not give a file: {response.status}", retry_after_ms=1_000
+                )
             if response.status != 200:
                 return None
             found = bytearray()
@@ -215,13 +262,17 @@ class Matrix:
                     return None
             return bytes(found)
 
-    # --- rooms --------------------------------------------------------------------------------------------------------
-
     async def _invited(self, room_id: str, state: list[Event]) -> None:
-        by = next((each.get("sender", "") for each in state if each.get("state_key") == self._me), "")
+        by = next(
+            (each.get("sender", "") for each in state if each.get("state_key") == self._me), ""
+        )
         local = by.partition(":")[2] == self._me.partition(":")[2]
         if self._invites == "nobody" or (self._invites == "local" and not local):
-            log.info("channel %s: an invitation was not followed (invites = %s)", self.name, self._invites)
+            log.info(
+                "channel %s: an invitation was not followed (invites = %s)",
+                self.name,
+                self._invites,
+            )
             return
         try:
             await deliver(self._api.join(room_id))
@@ -246,26 +297,35 @@ class Matrix:
             return
         content = {"msgtype": "m.notice", "body": CANNOT_READ, "m.mentions": {}}
         try:
-            await self._put(room_id, "m.room.message", content, _transaction(f"cannot read {room_id}"))
+            await self._put(
+                room_id, "m.room.message", content, _transaction(f"cannot read {room_id}")
+            )
         except SendFailed as error:
             _give_up_or_raise(error)
             log.warning("channel %s: an encrypted room could not be told so: %s", self.name, error)
         self._told.add(room_id)
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         room = self._ready(out.conversation)
         if room is not None and room.encrypted:
-            raise SendFailed("the room is encrypted: nothing is written there in the open", permanent=True)
+            raise SendFailed(
+                "the room is encrypted: nothing is written there in the open", permanent=True
+            )
         native_id = ""
         if out.text:
-            native_id = await self._put(out.conversation, "m.room.message", contents.message(out), _transaction(out.key))
+            native_id = await self._put(
+                out.conversation, "m.room.message", contents.message(out), _transaction(out.key)
+            )
         for number, each in enumerate(out.files):
             content = contents.file(each, await self._uploaded(each), out)
-            sent = await self._put(out.conversation, "m.room.message", content, _transaction(f"{out.key} file {number}"))
+            sent = await self._put(
+                out.conversation,
+                "m.room.message",
+                content,
+                _transaction(f"{out.key} file {number}"),
+            )
             native_id = native_id or sent
-        return Sent(native_id)
+        return SentReceipt(native_id)
 
     async def edit(self, conversation: str, native_id: str, text: str, *, thread: str = "") -> None:
         self._ready(conversation)
@@ -280,13 +340,17 @@ class Matrix:
         transaction = _transaction(f"{mark} {native_id}")
         await self._put(conversation, "m.reaction", contents.reaction(native_id, mark), transaction)
 
-    async def _put(self, room_id: str, kind: str, content: dict[str, Any], transaction: str | None) -> str:
+    async def _put(
+        self, room_id: str, kind: str, content: dict[str, Any], transaction: str | None
+    ) -> str:
         sent = await deliver(self._api.room_send(room_id, kind, content, tx_id=transaction))
         return str(sent.event_id)
 
     async def _uploaded(self, each: OutFile) -> str:
         data = io.BytesIO(each.data)
-        upload = self._api.upload(data, content_type=each.media_type, filename=each.name, filesize=len(each.data))
+        upload = self._api.upload(
+            data, content_type=each.media_type, filename=each.name, filesize=len(each.data)
+        )
         return str((await deliver(_first(upload))).content_uri)
 
     def _ready(self, room_id: str) -> Any:
@@ -314,7 +378,9 @@ async def _first(pair: Any) -> Any:
 
 
 def _give_up_or_raise(error: SendFailed) -> None:
-    """What no later attempt changes must not stop everything behind it; everything else is tried again from where we were."""
+    """What no later attempt changes must not stop everything behind it; everything else is tried
+    again from where we were.
+    """
     if not error.permanent:
         raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error
 

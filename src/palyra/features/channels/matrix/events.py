@@ -1,4 +1,6 @@
-"""What an event of a Matrix room says, as plain values. It was written by anybody: nothing in it is believed to have a shape."""
+"""What an event of a Matrix room says, as plain values. It was written by anybody: nothing in it is
+believed to have a shape.
+"""
 
 from typing import Any
 
@@ -10,7 +12,7 @@ _FILES = frozenset({"m.file", "m.image", "m.audio", "m.video"})
 _NOT_FOR_US = frozenset({"m.notice", "m.server_notice", "m.key.verification.request"})
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class RoomMessage(Struct, frozen=True, kw_only=True):
     """`file` is the mxc address of the one that came with it, if one did."""
 
     native_id: str
@@ -26,7 +28,7 @@ class Told(Struct, frozen=True, kw_only=True):
     sent_ms: int = 0
 
 
-def told(event: Event) -> Told | None:
+def told(event: Event) -> RoomMessage | None:
     """What somebody says with an event; None if it is no message."""
     content = _dict(event.get("content"))
     if event.get("type") != "m.room.message" or _str(content.get("msgtype")) in {"", *_NOT_FOR_US}:
@@ -43,13 +45,17 @@ def told(event: Event) -> Told | None:
         text = _without_quote(text)
     threaded = relation.get("rel_type") == "m.thread"
     moment = event.get("origin_server_ts")
-    return Told(
+    return RoomMessage(
         native_id=_str(event.get("event_id")),
         sender=_str(event.get("sender")),
         text=text,
         thread=_str(relation.get("event_id")) if threaded else "",
         reply_to="" if threaded and relation.get("is_falling_back") is True else reply_to,
-        mentions=tuple(each for each in people if isinstance(each, str)) if isinstance(people, list) else (),
+        mentions=(
+            tuple(each for each in people if isinstance(each, str))
+            if isinstance(people, list)
+            else ()
+        ),
         everyone=mentions.get("room") is True or (not mentions and _calls_room(text)),
         file=uri,
         file_name=name,
@@ -59,7 +65,9 @@ def told(event: Event) -> Told | None:
 
 
 def since_invited(events: list[Event], me: str) -> tuple[list[Event], bool]:
-    """The events from the moment on that we were asked in, if that lies among them; and whether it does."""
+    """The events from the moment on that we were asked in, if that lies among them; and whether it
+    does.
+    """
     start, invited, found = 0, False, False
     for number, event in enumerate(events):
         if event.get("type") != "m.room.member" or event.get("state_key") != me:
@@ -85,7 +93,13 @@ def media_path(uri: str) -> str:
     server, _, media = uri.removeprefix("mxc://").partition("/")
     plain = all(char.isascii() and (char.isalnum() or char in ".-_:[]") for char in server + media)
     # One segment each: `..` and further slashes would lead elsewhere.
-    if not uri.startswith("mxc://") or not server or not media or not plain or ".." in (server, media):
+    if (
+        not uri.startswith("mxc://")
+        or not server
+        or not media
+        or not plain
+        or ".." in (server, media)
+    ):
         return ""
     return f"/_matrix/client/v1/media/download/{server}/{media}"
 

@@ -1,4 +1,6 @@
-"""Calls to a homeserver through matrix-nio, with what goes wrong said in the words of the contract. Nothing is retried here."""
+"""Calls to a homeserver through matrix-nio, with what goes wrong said in the words of the contract.
+Nothing is retried here.
+"""
 
 import asyncio
 import logging
@@ -10,13 +12,21 @@ import aiohttp
 import nio
 
 from palyra.core.errors import InvalidInput
-from palyra.features.channels.contract import Lost, Refused, SendFailed
+from palyra.features.channels.contract import ConnectionRefused, Lost, SendFailed
 
 # How long the server may hold a sync open when there is nothing new.
 POLL_MS = 30_000
 _REQUEST_S = 30.0
 _PAUSE_MS = 5_000
-_REFUSED = frozenset({"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"})
+_REFUSED = frozenset(
+    {
+        "M_UNKNOWN_TOKEN",
+        "M_MISSING_TOKEN",
+        "M_USER_DEACTIVATED",
+        "M_USER_LOCKED",
+        "M_USER_SUSPENDED",
+    }
+)
 
 
 # It would say what is wrong with an answer by quoting it.
@@ -26,10 +36,16 @@ logging.getLogger("nio").setLevel(logging.CRITICAL)
 def client(name: str, homeserver: str, token: str) -> nio.AsyncClient:
     parts = urlsplit(homeserver)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
-        raise InvalidInput(f"channel {name}: homeserver must be an address such as https://matrix.example.org")
+        raise InvalidInput(
+            f"channel {name}: homeserver must be an address such as https://matrix.example.org"
+        )
     # It neither waits nor tries again by itself: whoever calls knows better when that makes sense.
     config = nio.AsyncClientConfig(
-        max_limit_exceeded=0, max_timeouts=0, request_timeout=_REQUEST_S, encryption_enabled=False, store=None
+        max_limit_exceeded=0,
+        max_timeouts=0,
+        request_timeout=_REQUEST_S,
+        encryption_enabled=False,
+        store=None,
     )
     made = nio.AsyncClient(homeserver.rstrip("/"), config=config)
     made.access_token = token
@@ -37,15 +53,23 @@ def client(name: str, homeserver: str, token: str) -> nio.AsyncClient:
 
 
 async def ask(call: Awaitable[Any]) -> Any:
-    """The answer to a question; Refused if we are not let in, Lost for everything else that is wrong."""
+    """The answer to a question; Refused if we are not let in, Lost for everything else that is
+    wrong.
+    """
     try:
         answer = await call
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         raise Lost(f"the homeserver does not answer: {_words(error)}") from error
     if isinstance(answer, nio.ErrorResponse):
         if _status(answer) == 401 or answer.status_code in _REFUSED:
-            raise Refused(f"the homeserver refuses the token ({answer.status_code}): log in again and store a new one")
-        raise Lost(f"the homeserver answers {_said(answer)}", retry_after_ms=_wait_ms(answer) if _status(answer) == 429 else 0)
+            raise ConnectionRefused(
+                f"the homeserver refuses the token ({answer.status_code}): log in again and store a"
+                " new one"
+            )
+        raise Lost(
+            f"the homeserver answers {_said(answer)}",
+            retry_after_ms=_wait_ms(answer) if _status(answer) == 429 else 0,
+        )
     return answer
 
 
@@ -56,7 +80,9 @@ async def deliver(call: Awaitable[Any]) -> Any:
     except aiohttp.ClientConnectorError as error:
         raise Lost(f"the homeserver cannot be reached: {_words(error)}") from error
     except (aiohttp.ClientError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-        raise SendFailed(f"the homeserver's answer was lost: {_words(error)}", maybe_sent=True) from error
+        raise SendFailed(
+            f"the homeserver's answer was lost: {_words(error)}", maybe_sent=True
+        ) from error
     if not isinstance(answer, nio.ErrorResponse):
         return answer
     status = _status(answer)
@@ -64,7 +90,9 @@ async def deliver(call: Awaitable[Any]) -> Any:
         raise SendFailed("the homeserver asks us to wait", retry_after_ms=_wait_ms(answer))
     if status == 401:
         raise Lost("the homeserver refuses the token")
-    raise SendFailed(f"the homeserver answers {_said(answer)}", permanent=400 <= status < 500 and status != 408)
+    raise SendFailed(
+        f"the homeserver answers {_said(answer)}", permanent=400 <= status < 500 and status != 408
+    )
 
 
 def is_unknown_place(error: Lost) -> bool:
@@ -80,7 +108,11 @@ def _status(answer: Any) -> int:
 
 def _wait_ms(answer: Any) -> int:
     """How long we are to wait; the header is the newer way to say it."""
-    header = answer.transport_response.headers.get("Retry-After", "") if answer.transport_response is not None else ""
+    header = (
+        answer.transport_response.headers.get("Retry-After", "")
+        if answer.transport_response is not None
+        else ""
+    )
     told = int(header) * 1000 if header.isascii() and header.isdecimal() else 0
     return max(1, answer.retry_after_ms or told or _PAUSE_MS)
 

@@ -1,10 +1,12 @@
-"""What a Matrix channel is called and what it needs. The library is loaded when somebody has one."""
+"""What a Matrix channel is called and what it needs. The library is loaded when somebody has
+one.
+"""
 
 from palyra.core.errors import Unavailable
-from palyra.features.channels.contract import Connector, Given, Kind, Setting
+from palyra.features.channels.contract import Connector, ConnectorKind, ConnectorSettings, Setting
 
 
-def _make(given: Given) -> Connector:
+def _make(given: ConnectorSettings) -> Connector:
     try:
         from palyra.features.channels.matrix.connector import Matrix
     except ModuleNotFoundError as error:
@@ -14,16 +16,23 @@ def _make(given: Given) -> Connector:
     return Matrix(given)
 
 
-KIND = Kind(
+KIND = ConnectorKind(
     name="matrix",
     title="Matrix (any homeserver; rooms without encryption)",
     make=_make,
     settings=(
-        Setting(name="homeserver", server=True, words="address of the homeserver's client API, as https://matrix.example.org"),
+        Setting(
+            name="homeserver",
+            server=True,
+            words="address of the homeserver's client API, as https://matrix.example.org",
+        ),
         Setting(name="token", words="access token of the agent's own account", secret=True),
         Setting(
             name="invites",
-            words="whose invitations are followed: anyone, local (accounts of the same server) or nobody",
+            words=(
+                "whose invitations are followed: anyone, local (accounts of the same server) or"
+                " nobody"
+            ),
             required=False,
             default="anyone",
         ),
@@ -34,11 +43,23 @@ KIND = Kind(
         "to be invited; the room must not be encrypted",
     ),
     steps=(
-        "Make an account for the agent on your homeserver (in Element: Create account; on your Synapse: register_new_matrix_user)",
-        "Get an access token for it: log in once with POST /_matrix/client/v3/login (docs/reference/channels-matrix.md shows how)",
+        (
+            "Make an account for the agent on your homeserver (in Element: Create account; on your"
+            " Synapse: register_new_matrix_user)"
+        ),
+        (
+            "Get an access token for it: log in once with POST /_matrix/client/v3/login"
+            " (docs/reference/channels-matrix.md shows how)"
+        ),
         "Store it: palyra vault set matrix-token",
-        "Add the channel: palyra channels add matrix NAME --set homeserver=https://… --set token=vault:matrix-token",
-        "Invite the account into a room without encryption, or write to it directly with encryption switched off",
+        (
+            "Add the channel: palyra channels add matrix NAME --set homeserver=https://… --set"
+            " token=vault:matrix-token"
+        ),
+        (
+            "Invite the account into a room without encryption, or write to it directly with"
+            " encryption switched off"
+        ),
     ),
     docs="reference/channels-matrix.md",
 )

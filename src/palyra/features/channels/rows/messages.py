@@ -1,6 +1,8 @@
-"""Messages from chat as rows: stored before anything else, moved from state to state, each step written beside it.
+"""Messages from chat as rows: stored before anything else, moved from state to state, each step
+written beside it.
 
-The rule: a message is one row from the moment it is taken, and it is open until it is answered, refused or failed and told.
+The rule: a message is one row from the moment it is taken, and it is open until it is answered,
+refused or failed and told.
 """
 
 from typing import Any
@@ -19,11 +21,12 @@ from palyra.store.database import Row, Tx
 OPEN = "state IN ('received', 'held', 'queued')"
 _SHOWN_ON_TAPE = 4_000
 _LONGEST_DETAIL = 1_000
-_COLUMNS = """number, message_id, connector, conversation, thread, sender, state, reason, principal, session_id, run_id, files,
+_COLUMNS = """number, message_id, connector, conversation, thread, sender, state, reason, principal,
+    session_id, run_id, files,
     received_ms, ended_ms, body"""
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoredMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`inbound` is what came, without its files; `files` says how many there are."""
 
     number: int
@@ -43,7 +46,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     inbound: Inbound
 
 
-class Step(Struct, frozen=True):
+class MessageStep(Struct, frozen=True):
     """One thing that happened to a message."""
 
     time_ms: int
@@ -51,26 +54,33 @@ class Step(Struct, frozen=True):
     detail: str = ""
 
 
-def _message(row: tuple[Any, ...]) -> Message:
-    values = dict(zip(Message.__struct_fields__, row, strict=True))
+def _message(row: tuple[Any, ...]) -> StoredMessage:
+    values = dict(zip(StoredMessage.__struct_fields__, row, strict=True))
     values["inbound"] = msgspec.json.decode(row[-1], type=Inbound)
-    return Message(**values)
+    return StoredMessage(**values)
 
 
-def take(tx: Tx, connector: str, message_id: str, principal: str, inbound: Inbound) -> tuple[str, bool]:
+def take(
+    tx: Tx, connector: str, message_id: str, principal: str, inbound: Inbound
+) -> tuple[str, bool]:
     """Store a message; its id, and whether it was there already. `inbound` has been redacted."""
     known = tx.one(
-        "SELECT message_id FROM channel_messages WHERE connector = :connector AND native_id = :native",
+        "SELECT message_id FROM channel_messages WHERE connector = :connector AND native_id ="
+        " :native",
         connector=connector,
         native=inbound.native_id,
     )
     if known is not None:
-        add_step(tx, str(known[0]), "duplicate", "the platform delivered it again; nothing was done")
+        add_step(
+            tx, str(known[0]), "duplicate", "the platform delivered it again; nothing was done"
+        )
         return str(known[0]), True
     tx.run(
-        """INSERT INTO channel_messages (message_id, connector, native_id, conversation, thread, sender, state, principal, files,
+        """INSERT INTO channel_messages (message_id, connector, native_id, conversation, thread,
+        sender, state, principal, files,
             received_ms, body)
-        VALUES (:id, :connector, :native, :conversation, :thread, :sender, 'received', :principal, :files, :now, :body)""",
+        VALUES (:id, :connector, :native, :conversation, :thread, :sender, 'received', :principal,
+        :files, :now, :body)""",
         id=message_id,
         connector=connector,
         native=inbound.native_id,
@@ -84,7 +94,8 @@ def take(tx: Tx, connector: str, message_id: str, principal: str, inbound: Inbou
     )
     for number, file in enumerate(inbound.files):
         tx.run(
-            "INSERT INTO channel_files (message_id, number, name, media_type, data) VALUES (:id, :number, :name, :media, :data)",
+            "INSERT INTO channel_files (message_id, number, name, media_type, data) VALUES (:id,"
+            " :number, :name, :media, :data)",
             id=message_id,
             number=number,
             name=file.name,
@@ -106,7 +117,8 @@ def take(tx: Tx, connector: str, message_id: str, principal: str, inbound: Inbou
 
 def add_step(tx: Tx, message_id: str, step: str, detail: str = "") -> None:
     tx.run(
-        "INSERT INTO channel_steps (message_id, time_ms, step, detail) VALUES (:id, :now, :step, :detail)",
+        "INSERT INTO channel_steps (message_id, time_ms, step, detail) VALUES (:id, :now, :step,"
+        " :detail)",
         id=message_id,
         now=tx.now_ms,
         step=step,
@@ -114,26 +126,33 @@ def add_step(tx: Tx, message_id: str, step: str, detail: str = "") -> None:
     )
 
 
-def steps(tx: Tx, message_id: str) -> list[Step]:
-    rows = tx.all("SELECT time_ms, step, detail FROM channel_steps WHERE message_id = :id ORDER BY number", id=message_id)
-    return [Step(*row) for row in rows]
+def steps(tx: Tx, message_id: str) -> list[MessageStep]:
+    rows = tx.all(
+        "SELECT time_ms, step, detail FROM channel_steps WHERE message_id = :id ORDER BY number",
+        id=message_id,
+    )
+    return [MessageStep(*row) for row in rows]
 
 
-def find(tx: Tx, message_id: str) -> Message | None:
+def find(tx: Tx, message_id: str) -> StoredMessage | None:
     row = tx.one(f"SELECT {_COLUMNS} FROM channel_messages WHERE message_id = :id", id=message_id)
     return _message(row) if row else None
 
 
-def get(tx: Tx, message_id: str) -> Message:
+def get(tx: Tx, message_id: str) -> StoredMessage:
     message = find(tx, message_id)
     if message is None:
-        raise NotFound(f"there is no message {message_id}: `palyra channels trace` lists the newest", message_id=message_id)
+        raise NotFound(
+            f"there is no message {message_id}: `palyra channels trace` lists the newest",
+            message_id=message_id,
+        )
     return message
 
 
-def by_native_id(tx: Tx, connector: str, native_id: str) -> Message | None:
+def by_native_id(tx: Tx, connector: str, native_id: str) -> StoredMessage | None:
     row = tx.one(
-        f"SELECT {_COLUMNS} FROM channel_messages WHERE connector = :connector AND native_id = :native",
+        f"SELECT {_COLUMNS} FROM channel_messages WHERE connector = :connector AND native_id ="
+        " :native",
         connector=connector,
         native=native_id,
     )
@@ -141,7 +160,10 @@ def by_native_id(tx: Tx, connector: str, native_id: str) -> Message | None:
 
 
 def files(tx: Tx, message_id: str) -> list[InboundFile]:
-    rows = tx.all("SELECT name, data, media_type FROM channel_files WHERE message_id = :id ORDER BY number", id=message_id)
+    rows = tx.all(
+        "SELECT name, data, media_type FROM channel_files WHERE message_id = :id ORDER BY number",
+        id=message_id,
+    )
     return [InboundFile(*row) for row in rows]
 
 
@@ -150,22 +172,32 @@ def drop_files(tx: Tx, message_id: str) -> None:
     tx.run("DELETE FROM channel_files WHERE message_id = :id", id=message_id)
 
 
-def open_messages(tx: Tx, state: MessageState) -> list[Message]:
+def open_messages(tx: Tx, state: MessageState) -> list[StoredMessage]:
     """Those in one open state, in the order in which they came."""
     # Not by the plain number: all messages there ever were would be gone through in that order.
-    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_messages WHERE {OPEN} AND state = :state ORDER BY number + 0", state=state)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM channel_messages WHERE {OPEN} AND state = :state ORDER BY"
+        " number + 0",
+        state=state,
+    )
     return [_message(row) for row in rows]
 
 
-def of_run(tx: Tx, run_id: str) -> list[Message]:
+def of_run(tx: Tx, run_id: str) -> list[StoredMessage]:
     """The messages that a run answers, in their order."""
     if not run_id:
         return []
-    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_messages WHERE run_id = :id AND run_id <> '' ORDER BY number", id=run_id)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM channel_messages WHERE run_id = :id AND run_id <> '' ORDER BY"
+        " number",
+        id=run_id,
+    )
     return [_message(row) for row in rows]
 
 
-def move(tx: Tx, message_id: str, state: MessageState, step: str, detail: str = "", reason: str = "") -> None:
+def move(
+    tx: Tx, message_id: str, state: MessageState, step: str, detail: str = "", reason: str = ""
+) -> None:
     ended = state in ("answered", "refused", "failed")
     tx.run(
         """UPDATE channel_messages SET state = :state, ended_ms = :ended,
@@ -178,16 +210,19 @@ def move(tx: Tx, message_id: str, state: MessageState, step: str, detail: str = 
     add_step(tx, message_id, step, detail)
 
 
-def refuse(tx: Tx, message: Message, reason: str, sentence: str) -> None:
+def refuse(tx: Tx, message: StoredMessage, reason: str, sentence: str) -> None:
     move(tx, message.message_id, "refused", "refused", sentence, reason)
     drop_files(tx, message.message_id)
     event = MessageRefused(message_id=message.message_id, reason=reason)
     tape.append(tx, SYSTEM_TAPE, message.principal, [event])
 
 
-def give_to_run(tx: Tx, message_id: str, principal: str, session_id: str, run_id: str, detail: str) -> None:
+def give_to_run(
+    tx: Tx, message_id: str, principal: str, session_id: str, run_id: str, detail: str
+) -> None:
     tx.run(
-        """UPDATE channel_messages SET state = 'queued', principal = :principal, session_id = :session, run_id = :run
+        """UPDATE channel_messages SET state = 'queued', principal = :principal, session_id =
+        :session, run_id = :run
         WHERE message_id = :id""",
         id=message_id,
         principal=principal,
@@ -199,9 +234,12 @@ def give_to_run(tx: Tx, message_id: str, principal: str, session_id: str, run_id
 
 
 def counts(tx: Tx, connector: str, sender: str, besides: str = "") -> tuple[int, int]:
-    """How many messages of a sender came in the last minute, and how many are under way; `besides` is not counted."""
+    """How many messages of a sender came in the last minute, and how many are under way; `besides`
+    is not counted.
+    """
     recent = tx.one(
-        """SELECT count(*) FROM channel_messages WHERE connector = :connector AND sender = :sender AND received_ms > :since
+        """SELECT count(*) FROM channel_messages WHERE connector = :connector AND sender = :sender
+        AND received_ms > :since
             AND message_id <> :besides AND reason <> 'over_limit'""",
         connector=connector,
         sender=sender,
@@ -218,11 +256,15 @@ def counts(tx: Tx, connector: str, sender: str, besides: str = "") -> tuple[int,
     return int(recent[0]) if recent else 0, int(waiting[0]) if waiting else 0
 
 
-def refused_lately(tx: Tx, message: Message, reason: str, times: int = 1) -> bool:
-    """Return whether the sender of a message was refused for this, so often, in the same place in the minute before."""
+def refused_lately(tx: Tx, message: StoredMessage, reason: str, times: int = 1) -> bool:
+    """Return whether the sender of a message was refused for this, so often, in the same place in
+    the minute before.
+    """
     rows = tx.all(
-        """SELECT 1 FROM channel_messages WHERE connector = :connector AND sender = :sender AND received_ms > :since
-            AND reason = :reason AND conversation = :conversation AND message_id <> :besides LIMIT :times""",
+        """SELECT 1 FROM channel_messages WHERE connector = :connector AND sender = :sender AND
+        received_ms > :since
+            AND reason = :reason AND conversation = :conversation AND message_id <> :besides LIMIT
+            :times""",
         connector=message.connector,
         sender=message.sender,
         since=tx.now_ms - 60_000,
@@ -235,12 +277,14 @@ def refused_lately(tx: Tx, message: Message, reason: str, times: int = 1) -> boo
 
 
 def forget_refused(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
-    """Drop messages that were refused before a time, with their steps and what was said to them. Gives where to go on; 0: done.
+    """Drop messages that were refused before a time, with their steps and what was said to them.
+    Gives where to go on; 0: done.
 
     Anybody can write to us: what they are not heard with must not stay for ever.
     """
     rows = tx.all(
-        """SELECT number, message_id FROM channel_messages WHERE number > :after AND state = 'refused' AND ended_ms < :before
+        """SELECT number, message_id FROM channel_messages WHERE number > :after AND state =
+        'refused' AND ended_ms < :before
             ORDER BY number LIMIT :most""",
         after=after,
         before=before_ms,
@@ -250,13 +294,16 @@ def forget_refused(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
 
 
 def forget_ended(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
-    """Drop messages that were answered, or failed, before a time, in the same way; what was said stays in its session.
+    """Drop messages that were answered, or failed, before a time, in the same way; what was said
+    stays in its session.
 
     What waits to be sent about one, or is a dead letter that nobody has looked at, keeps it.
     """
     rows = tx.all(
-        """SELECT number, message_id FROM channel_messages m WHERE number > :after AND state IN ('answered', 'failed')
-            AND ended_ms < :before AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.message_id = m.message_id
+        """SELECT number, message_id FROM channel_messages m WHERE number > :after AND state IN
+        ('answered', 'failed')
+            AND ended_ms < :before AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.message_id
+            = m.message_id
                 AND o.message_id <> '' AND o.state NOT IN ('sent', 'dropped'))
             ORDER BY number LIMIT :most""",
         after=after,
@@ -269,9 +316,11 @@ def forget_ended(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
 def _forget(tx: Tx, rows: list[Row], most: int) -> int:
     for _, message_id in rows:
         tx.run("DELETE FROM channel_steps WHERE message_id = :id", id=message_id)
-        # The last row stays: who sends has read up to its number, which must not be given out again.
+        # The last row stays: who sends has read up to its number, which must not be given out
+        # again.
         tx.run(
-            """DELETE FROM channel_outbox WHERE message_id = :id AND message_id <> '' AND state IN ('sent', 'dropped')
+            """DELETE FROM channel_outbox WHERE message_id = :id AND message_id <> '' AND state IN
+            ('sent', 'dropped')
                 AND number < (SELECT max(number) FROM channel_outbox)""",
             id=message_id,
         )
@@ -279,10 +328,13 @@ def _forget(tx: Tx, rows: list[Row], most: int) -> int:
     return int(rows[-1][0]) if len(rows) == most else 0
 
 
-def listing(tx: Tx, *, connector: str = "", state: str = "", before: int = 1 << 62, limit: int = 100) -> list[Message]:
+def listing(
+    tx: Tx, *, connector: str = "", state: str = "", before: int = 1 << 62, limit: int = 100
+) -> list[StoredMessage]:
     """The newest first."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM channel_messages WHERE number < :before AND (:connector = '' OR connector = :connector)
+        f"""SELECT {_COLUMNS} FROM channel_messages WHERE number < :before AND (:connector = '' OR
+        connector = :connector)
             AND (:state = '' OR state = :state) ORDER BY number DESC LIMIT :limit""",
         before=before,
         connector=connector,
@@ -293,22 +345,27 @@ def listing(tx: Tx, *, connector: str = "", state: str = "", before: int = 1 << 
 
 
 def by_state(tx: Tx, connector: str) -> dict[str, int]:
-    rows = tx.all("SELECT state, count(*) FROM channel_messages WHERE connector = :connector GROUP BY state", connector=connector)
+    rows = tx.all(
+        "SELECT state, count(*) FROM channel_messages WHERE connector = :connector GROUP BY state",
+        connector=connector,
+    )
     return {str(state): int(count) for state, count in rows}
 
 
-# --- what was changed while the daemon ran ----------------------------------------------------------------------------
-
-
-class Changed(Struct, frozen=True):
+class MessageChange(Struct, frozen=True):
     paused: bool = False
     rules: dict[str, Any] = {}
 
 
-def changed(tx: Tx) -> dict[str, Changed]:
+def changed(tx: Tx) -> dict[str, MessageChange]:
     # A name with a colon is a conversation's, not a channel's.
-    rows = tx.all("SELECT connector, paused, rules FROM channel_settings WHERE connector NOT LIKE 'at:%'")
-    return {str(name): Changed(bool(paused), msgspec.json.decode(rules)) for name, paused, rules in rows}
+    rows = tx.all(
+        "SELECT connector, paused, rules FROM channel_settings WHERE connector NOT LIKE 'at:%'"
+    )
+    return {
+        str(name): MessageChange(bool(paused), msgspec.json.decode(rules))
+        for name, paused, rules in rows
+    }
 
 
 def pause(tx: Tx, connector: str, *, paused: bool) -> None:
@@ -339,5 +396,7 @@ def remember(tx: Tx, connector: str, cursor: str) -> None:
 
 
 def recall(tx: Tx, connector: str) -> str:
-    row = tx.one("SELECT cursor FROM channel_settings WHERE connector = :connector", connector=connector)
+    row = tx.one(
+        "SELECT cursor FROM channel_settings WHERE connector = :connector", connector=connector
+    )
     return str(row[0]) if row else ""

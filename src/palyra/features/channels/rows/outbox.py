@@ -1,6 +1,8 @@
-"""What goes out to chats, as rows: one for each message of the platform, in the order in which they are sent.
+"""What goes out to chats, as rows: one for each message of the platform, in the order in which they
+are sent.
 
-The rule: that an attempt begins is on disk before it does, so that after a crash it is known which message may have been sent.
+The rule: that an attempt begins is on disk before it does, so that after a crash it is known which
+message may have been sent.
 """
 
 from typing import Any, Literal
@@ -17,13 +19,16 @@ from palyra.store import tape
 from palyra.store.database import Tx
 
 # `failure`: what whoever asked is told when their run failed; it ends the message, too.
-ReplyKind = Literal["answer", "failure", "told", "approval", "pairing", "command", "message", "edit"]
+ReplyKind = Literal[
+    "answer", "failure", "told", "approval", "pairing", "command", "message", "edit"
+]
 _ENDING: frozenset[ReplyKind] = frozenset({"answer", "failure", "command"})
 # A dead letter stays until it is sent after all, or dropped by somebody.
 ReplyState = Literal["waiting", "sending", "sent", "dead", "dropped"]
 # The signal that there is something to send, as the queue's kinds have theirs.
 SIGNAL = "channels.outbox"
-_COLUMNS = """number, reply_id, part, parts, message_id, connector, conversation, thread, kind, state, attempts, ready_ms, error,
+_COLUMNS = """number, reply_id, part, parts, message_id, connector, conversation, thread, kind,
+    state, attempts, ready_ms, error,
     native_id, doubtful, created_ms, ended_ms, body"""
 
 
@@ -50,7 +55,8 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message to a chat. `message_id`: what it answers, if it does.
 
-    `doubtful`: nobody knows what became of an attempt. If it was sent, it may have arrived twice; if given up, once.
+    `doubtful`: nobody knows what became of an attempt. If it was sent, it may have arrived twice;
+    if given up, once.
     """
 
     number: int
@@ -104,9 +110,11 @@ def add(
         return False
     for part, body in enumerate(bodies):
         tx.run(
-            """INSERT INTO channel_outbox (reply_id, part, parts, message_id, connector, conversation, thread, kind, state,
+            """INSERT INTO channel_outbox (reply_id, part, parts, message_id, connector,
+            conversation, thread, kind, state,
                 created_ms, body)
-            VALUES (:id, :part, :parts, :message, :connector, :conversation, :thread, :kind, 'waiting', :now, :body)""",
+            VALUES (:id, :part, :parts, :message, :connector, :conversation, :thread, :kind,
+            'waiting', :now, :body)""",
             id=reply_id,
             part=part,
             parts=len(bodies),
@@ -125,7 +133,8 @@ def add(
 def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[Reply]:
     """What is to be sent behind a number, in its order."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state IN ('waiting', 'sending') AND connector = :connector
+        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state IN ('waiting', 'sending') AND
+        connector = :connector
             AND number > :after ORDER BY number LIMIT :limit""",
         connector=connector,
         after=after,
@@ -135,13 +144,16 @@ def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[
 
 
 def begin(tx: Tx, reply: Reply) -> Reply | None:
-    """An attempt begins, if it is still to be sent. One that a crash cut short may have been sent, and has not failed."""
+    """An attempt begins, if it is still to be sent. One that a crash cut short may have been sent,
+    and has not failed.
+    """
     now = find(tx, reply.number)
     if now is None or now.state not in ("waiting", "sending"):
         return None
     cut_short = now.state == "sending"
     tx.run(
-        "UPDATE channel_outbox SET state = 'sending', attempts = :attempts, doubtful = :doubtful WHERE number = :number",
+        "UPDATE channel_outbox SET state = 'sending', attempts = :attempts, doubtful = :doubtful"
+        " WHERE number = :number",
         number=reply.number,
         attempts=max(1, now.attempts) if cut_short else now.attempts + 1,
         doubtful=int(now.doubtful or cut_short),
@@ -150,11 +162,14 @@ def begin(tx: Tx, reply: Reply) -> Reply | None:
 
 
 def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
-    """It has arrived. With the last part of an answer, the messages that it answers are answered."""
+    """It has arrived. With the last part of an answer, the messages that it answers are
+    answered.
+    """
     # Where the platform knows the key, whatever came before was the same message.
     doubtful = reply.doubtful and not idempotent
     tx.run(
-        """UPDATE channel_outbox SET state = 'sent', native_id = :native, error = '', ended_ms = :now, doubtful = :doubtful
+        """UPDATE channel_outbox SET state = 'sent', native_id = :native, error = '', ended_ms =
+        :now, doubtful = :doubtful
         WHERE number = :number""",
         number=reply.number,
         native=native_id,
@@ -164,8 +179,15 @@ def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
     if not reply.message_id:
         return
     about = f"part {reply.part + 1} of {reply.parts}" if reply.parts > 1 else ""
-    messages.add_step(tx, reply.message_id, "sent", " ".join(filter(None, (about, "possibly twice" if doubtful else ""))))
-    event = ReplySent(message_id=reply.message_id, native_id=native_id, possibly_duplicated=doubtful)
+    messages.add_step(
+        tx,
+        reply.message_id,
+        "sent",
+        " ".join(filter(None, (about, "possibly twice" if doubtful else ""))),
+    )
+    event = ReplySent(
+        message_id=reply.message_id, native_id=native_id, possibly_duplicated=doubtful
+    )
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
     if reply.kind in _ENDING and not _unsent(tx, reply.reply_id):
         for message in _answered_by(tx, reply):
@@ -176,23 +198,37 @@ def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
 
 
 def _unsent(tx: Tx, reply_id: str) -> bool:
-    return tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state <> 'sent' LIMIT 1", id=reply_id) is not None
+    return (
+        tx.one(
+            "SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state <> 'sent' LIMIT 1",
+            id=reply_id,
+        )
+        is not None
+    )
 
 
 def _answered_by(tx: Tx, reply: Reply) -> list[str]:
-    """The messages that this reply is the answer to and that are still open, or that failed because it could not be sent."""
+    """The messages that this reply is the answer to and that are still open, or that failed because
+    it could not be sent.
+    """
     first = messages.find(tx, reply.message_id)
     if first is None:
         return []
     together = messages.of_run(tx, first.run_id) or [first]
-    return [each.message_id for each in together if each.state == "queued" or each.reason == "undeliverable"]
+    return [
+        each.message_id
+        for each in together
+        if each.state == "queued" or each.reason == "undeliverable"
+    ]
 
 
 def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doubtful: bool) -> None:
     """It was not sent and is tried again. `doubtful`: perhaps it was."""
     tx.run(
-        """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts = attempts - :back,
-            doubtful = CASE WHEN :doubtful = 1 THEN 1 ELSE doubtful END WHERE number = :number AND state = 'sending'""",
+        """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts
+        = attempts - :back,
+            doubtful = CASE WHEN :doubtful = 1 THEN 1 ELSE doubtful END WHERE number = :number AND
+            state = 'sending'""",
         number=reply.number,
         doubtful=int(doubtful),
         error=error,
@@ -204,7 +240,9 @@ def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doub
 
 
 def abandon(tx: Tx, reply: Reply, error: str, *, doubtful: bool) -> None:
-    """It is a dead letter, with the rest of the same reply: half an answer behind a hole is worse than none."""
+    """It is a dead letter, with the rest of the same reply: half an answer behind a hole is worse
+    than none.
+    """
     if doubtful:
         tx.run("UPDATE channel_outbox SET doubtful = 1 WHERE number = :number", number=reply.number)
     tx.run(
@@ -216,7 +254,9 @@ def abandon(tx: Tx, reply: Reply, error: str, *, doubtful: bool) -> None:
     )
     if not reply.message_id:
         return
-    tape.append(tx, SYSTEM_TAPE, SYSTEM, [ReplyAbandoned(message_id=reply.message_id, reason=error)])
+    tape.append(
+        tx, SYSTEM_TAPE, SYSTEM, [ReplyAbandoned(message_id=reply.message_id, reason=error)]
+    )
     if reply.kind in _ENDING:
         for message in _answered_by(tx, reply):
             messages.move(tx, message, "failed", "abandoned", error, "undeliverable")
@@ -230,13 +270,17 @@ def find(tx: Tx, number: int) -> Reply | None:
 
 
 def of_reply(tx: Tx, reply_id: str) -> list[Reply]:
-    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_outbox WHERE reply_id = :id ORDER BY part", id=reply_id)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM channel_outbox WHERE reply_id = :id ORDER BY part", id=reply_id
+    )
     return [_reply(row) for row in rows]
 
 
 def of_message(tx: Tx, message_id: str) -> list[Reply]:
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM channel_outbox WHERE message_id = :id AND message_id <> '' ORDER BY number", id=message_id
+        f"SELECT {_COLUMNS} FROM channel_outbox WHERE message_id = :id AND message_id <> '' ORDER"
+        " BY number",
+        id=message_id,
     )
     return [_reply(row) for row in rows]
 
@@ -244,7 +288,8 @@ def of_message(tx: Tx, message_id: str) -> list[Reply]:
 def dead(tx: Tx, connector: str = "", limit: int = 100) -> list[Reply]:
     """Dead letters, newest first."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state = 'dead' AND (:connector = '' OR connector = :connector)
+        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state = 'dead' AND (:connector = '' OR
+        connector = :connector)
         ORDER BY number DESC LIMIT :limit""",
         connector=connector,
         limit=limit,
@@ -254,8 +299,17 @@ def dead(tx: Tx, connector: str = "", limit: int = 100) -> list[Reply]:
 
 def replay(tx: Tx, reply_id: str) -> list[Reply]:
     """Send a dead letter again, with all its attempts; what of it has arrived is not sent again."""
-    if tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1", id=reply_id) is None:
-        raise NotFound(f"there is no dead letter {reply_id}: `palyra channels dead` lists them", reply_id=reply_id)
+    if (
+        tx.one(
+            "SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1",
+            id=reply_id,
+        )
+        is None
+    ):
+        raise NotFound(
+            f"there is no dead letter {reply_id}: `palyra channels dead` lists them",
+            reply_id=reply_id,
+        )
     tx.run(
         """UPDATE channel_outbox SET state = 'waiting', attempts = 0, ready_ms = 0, ended_ms = 0
         WHERE reply_id = :id AND state = 'dead'""",
@@ -270,10 +324,20 @@ def replay(tx: Tx, reply_id: str) -> list[Reply]:
 
 def drop(tx: Tx, reply_id: str) -> list[Reply]:
     """Give a dead letter up for good."""
-    if tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1", id=reply_id) is None:
-        raise NotFound(f"there is no dead letter {reply_id}: `palyra channels dead` lists them", reply_id=reply_id)
+    if (
+        tx.one(
+            "SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1",
+            id=reply_id,
+        )
+        is None
+    ):
+        raise NotFound(
+            f"there is no dead letter {reply_id}: `palyra channels dead` lists them",
+            reply_id=reply_id,
+        )
     tx.run(
-        "UPDATE channel_outbox SET state = 'dropped', ended_ms = :now WHERE reply_id = :id AND state = 'dead'",
+        "UPDATE channel_outbox SET state = 'dropped', ended_ms = :now WHERE reply_id = :id AND"
+        " state = 'dead'",
         id=reply_id,
         now=tx.now_ms,
     )
@@ -284,21 +348,26 @@ def drop(tx: Tx, reply_id: str) -> list[Reply]:
 
 
 def forget(tx: Tx, before_ms: int, most: int = 500) -> bool:
-    """Drop what was sent of our own accord before a time, or given up, and where approvals were asked that are long answered.
+    """Drop what was sent of our own accord before a time, or given up, and where approvals were
+    asked that are long answered.
 
     Whether there is more. What answers a message goes with it.
     """
     rows = tx.all(
-        # The last row stays: who sends has read up to its number, which must not be given out again.
+        # The last row stays: who sends has read up to its number, which must not be given out
+        # again.
         """DELETE FROM channel_outbox WHERE number IN (
-            SELECT number FROM channel_outbox WHERE state IN ('sent', 'dropped') AND message_id = '' AND ended_ms < :before
-                AND number < (SELECT max(number) FROM channel_outbox) LIMIT :most) RETURNING number""",
+            SELECT number FROM channel_outbox WHERE state IN ('sent', 'dropped') AND message_id = ''
+            AND ended_ms < :before
+                AND number < (SELECT max(number) FROM channel_outbox) LIMIT :most) RETURNING
+                number""",
         before=before_ms,
         most=most,
     )
     tx.run(
         """DELETE FROM channel_asked WHERE EXISTS (SELECT 1 FROM approvals a
-            WHERE a.approval_id = channel_asked.approval_id AND a.decision <> '' AND a.resolved_ms < :before)""",
+            WHERE a.approval_id = channel_asked.approval_id AND a.decision <> '' AND a.resolved_ms <
+            :before)""",
         before=before_ms,
     )
     return len(rows) == most
@@ -306,17 +375,15 @@ def forget(tx: Tx, before_ms: int, most: int = 500) -> bool:
 
 def by_state(tx: Tx, connector: str) -> dict[str, int]:
     rows = tx.all(
-        """SELECT state, count(*) FROM channel_outbox WHERE connector = :connector AND state NOT IN ('sent', 'dropped')
+        """SELECT state, count(*) FROM channel_outbox WHERE connector = :connector AND state NOT IN
+        ('sent', 'dropped')
             GROUP BY state""",
         connector=connector,
     )
     return {str(state): int(count) for state, count in rows}
 
 
-# --- approvals that were put to somebody ------------------------------------------------------------------------------
-
-
-class Asked(Struct, frozen=True):
+class AskedApproval(Struct, frozen=True):
     approval_id: str
     reply_id: str
     connector: str
@@ -324,21 +391,24 @@ class Asked(Struct, frozen=True):
     thread: str
 
 
-def was_asked(tx: Tx, asked: Asked) -> bool:
+def was_asked(tx: Tx, asked: AskedApproval) -> bool:
     """Note where an approval is asked; False if it is asked there already."""
     rows = tx.all(
         """INSERT INTO channel_asked (approval_id, reply_id, connector, conversation, thread)
-        VALUES (:approval_id, :reply_id, :connector, :conversation, :thread) ON CONFLICT DO NOTHING RETURNING 1""",
-        **{name: getattr(asked, name) for name in Asked.__struct_fields__},
+        VALUES (:approval_id, :reply_id, :connector, :conversation, :thread) ON CONFLICT DO NOTHING
+        RETURNING 1""",
+        **{name: getattr(asked, name) for name in AskedApproval.__struct_fields__},
     )
     return bool(rows)
 
 
-def asked_where(tx: Tx, approval_id: str) -> list[Asked]:
+def asked_where(tx: Tx, approval_id: str) -> list[AskedApproval]:
     rows = tx.all(
-        "SELECT approval_id, reply_id, connector, conversation, thread FROM channel_asked WHERE approval_id = :id", id=approval_id
+        "SELECT approval_id, reply_id, connector, conversation, thread FROM channel_asked WHERE"
+        " approval_id = :id",
+        id=approval_id,
     )
-    return [Asked(*row) for row in rows]
+    return [AskedApproval(*row) for row in rows]
 
 
 # What is put in place of a question when it was answered.
@@ -348,8 +418,10 @@ ANSWERED = "e"
 def unclosed(tx: Tx) -> list[str]:
     """Approvals that were answered, and whose question in a chat does not say so yet."""
     rows = tx.all(
-        """SELECT DISTINCT k.approval_id FROM channel_asked k JOIN approvals a ON a.approval_id = k.approval_id
-        WHERE a.decision <> '' AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.reply_id = k.reply_id || :answered)""",
+        """SELECT DISTINCT k.approval_id FROM channel_asked k JOIN approvals a ON a.approval_id =
+        k.approval_id
+        WHERE a.decision <> '' AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.reply_id =
+        k.reply_id || :answered)""",
         answered=ANSWERED,
     )
     return [str(approval_id) for (approval_id,) in rows]

@@ -1,6 +1,8 @@
-"""Who writes to us from chats, as rows: whose identity a sender is, who is paired and until when, codes, and wrong tries.
+"""Who writes to us from chats, as rows: whose identity a sender is, who is paired and until when,
+codes, and wrong tries.
 
-The rule: a code works once, for the one it was made for, and not for long; what it grants can end and can be taken back.
+The rule: a code works once, for the one it was made for, and not for long; what it grants can end
+and can be taken back.
 """
 
 from typing import Any, Literal
@@ -13,8 +15,12 @@ from palyra.store.database import Tx
 
 PairingKind = Literal["request", "invitation"]
 PairingState = Literal["pending", "approved", "denied", "expired", "replaced"]
-_PERSON = "connector, sender, display, principal, paired_ms, paired_until_ms, revoked_ms, granted_by, conversation, seen_ms"
-_PAIRING = """pairing_id, connector, kind, sender, display, conversation, thread, state, grant_ms, created_ms, expires_ms,
+_PERSON = (
+    "connector, sender, display, principal, paired_ms, paired_until_ms, revoked_ms, granted_by,"
+    " conversation, seen_ms"
+)
+_PAIRING = """pairing_id, connector, kind, sender, display, conversation, thread, state, grant_ms,
+    created_ms, expires_ms,
     settled_ms, settled_by"""
 
 
@@ -38,12 +44,18 @@ class Person(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def standing(self, now_ms: int) -> Standing:
         if self.principal:
             return "person"
-        lasts = self.paired_ms and not self.revoked_ms and (not self.paired_until_ms or self.paired_until_ms > now_ms)
+        lasts = (
+            self.paired_ms
+            and not self.revoked_ms
+            and (not self.paired_until_ms or self.paired_until_ms > now_ms)
+        )
         return "paired" if lasts else "stranger"
 
 
 class Pairing(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A code that waits, or what became of it. A `request` is a stranger's; an `invitation` is given to somebody by the owner."""
+    """A code that waits, or what became of it. A `request` is a stranger's; an `invitation` is
+    given to somebody by the owner.
+    """
 
     pairing_id: str
     connector: str
@@ -68,18 +80,21 @@ def _pairing(row: tuple[Any, ...]) -> Pairing:
     return Pairing(**dict(zip(Pairing.__struct_fields__, row, strict=True)))
 
 
-# --- people -----------------------------------------------------------------------------------------------------------
-
-
 def find(tx: Tx, connector: str, sender: str) -> Person | None:
-    row = tx.one(f"SELECT {_PERSON} FROM channel_people WHERE connector = :c AND sender = :s", c=connector, s=sender)
+    row = tx.one(
+        f"SELECT {_PERSON} FROM channel_people WHERE connector = :c AND sender = :s",
+        c=connector,
+        s=sender,
+    )
     return _person(row) if row else None
 
 
 def get(tx: Tx, connector: str, sender: str) -> Person:
     found = find(tx, connector, sender)
     if found is None:
-        raise NotFound(f"nobody called {sender} has written on {connector}", connector=connector, sender=sender)
+        raise NotFound(
+            f"nobody called {sender} has written on {connector}", connector=connector, sender=sender
+        )
     return found
 
 
@@ -112,7 +127,9 @@ def listing(tx: Tx, connector: str = "", limit: int = 500) -> list[Person]:
 def of_principal(tx: Tx, principal: str) -> list[Person]:
     """The identities of a person, last seen first."""
     rows = tx.all(
-        f"SELECT {_PERSON} FROM channel_people WHERE principal = :p AND principal <> '' ORDER BY seen_ms DESC", p=principal
+        f"SELECT {_PERSON} FROM channel_people WHERE principal = :p AND principal <> '' ORDER BY"
+        " seen_ms DESC",
+        p=principal,
     )
     return [_person(row) for row in rows]
 
@@ -130,21 +147,30 @@ def heard_in(tx: Tx, connector: str, conversation: str) -> list[str]:
 
 def _ensure(tx: Tx, connector: str, sender: str) -> None:
     tx.run(
-        "INSERT INTO channel_people (connector, sender, display) VALUES (:c, :s, '') ON CONFLICT DO NOTHING", c=connector, s=sender
+        "INSERT INTO channel_people (connector, sender, display) VALUES (:c, :s, '') ON CONFLICT DO"
+        " NOTHING",
+        c=connector,
+        s=sender,
     )
 
 
 def link(tx: Tx, connector: str, sender: str, principal: str) -> Person:
     """Say whose identity a sender is; an empty principal: nobody's any more."""
     _ensure(tx, connector, sender)
-    tx.run("UPDATE channel_people SET principal = :p WHERE connector = :c AND sender = :s", c=connector, s=sender, p=principal)
+    tx.run(
+        "UPDATE channel_people SET principal = :p WHERE connector = :c AND sender = :s",
+        c=connector,
+        s=sender,
+        p=principal,
+    )
     return get(tx, connector, sender)
 
 
 def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str) -> Person:
     _ensure(tx, connector, sender)
     tx.run(
-        """UPDATE channel_people SET paired_ms = :now, paired_until_ms = :until, revoked_ms = 0, granted_by = :by
+        """UPDATE channel_people SET paired_ms = :now, paired_until_ms = :until, revoked_ms = 0,
+        granted_by = :by
         WHERE connector = :c AND sender = :s""",
         c=connector,
         s=sender,
@@ -159,7 +185,8 @@ def revoke(tx: Tx, connector: str, sender: str) -> Person:
     """From now on a sender is a stranger, also one who was somebody's identity."""
     get(tx, connector, sender)
     tx.run(
-        "UPDATE channel_people SET revoked_ms = :now, principal = '' WHERE connector = :c AND sender = :s",
+        "UPDATE channel_people SET revoked_ms = :now, principal = '' WHERE connector = :c AND"
+        " sender = :s",
         c=connector,
         s=sender,
         now=tx.now_ms,
@@ -168,20 +195,30 @@ def revoke(tx: Tx, connector: str, sender: str) -> Person:
 
 
 def forget_strangers(tx: Tx, before_ms: int) -> None:
-    """Drop who wrote before a time and never was anybody to us, with their requests and wrong tries."""
-    gone = "SELECT connector, sender FROM channel_people WHERE seen_ms < :before AND principal = '' AND paired_ms = 0"
+    """Drop who wrote before a time and never was anybody to us, with their requests and wrong
+    tries.
+    """
+    gone = (
+        "SELECT connector, sender FROM channel_people WHERE seen_ms < :before AND principal = ''"
+        " AND paired_ms = 0"
+    )
     tx.run(f"DELETE FROM channel_tries WHERE (connector, sender) IN ({gone})", before=before_ms)
-    tx.run(f"DELETE FROM channel_pairings WHERE created_ms < :before AND (connector, sender) IN ({gone})", before=before_ms)
-    tx.run("DELETE FROM channel_people WHERE seen_ms < :before AND principal = '' AND paired_ms = 0", before=before_ms)
-
-
-# --- codes ------------------------------------------------------------------------------------------------------------
+    tx.run(
+        "DELETE FROM channel_pairings WHERE created_ms < :before AND (connector, sender) IN"
+        f" ({gone})",
+        before=before_ms,
+    )
+    tx.run(
+        "DELETE FROM channel_people WHERE seen_ms < :before AND principal = '' AND paired_ms = 0",
+        before=before_ms,
+    )
 
 
 def add(tx: Tx, pairing: Pairing, code: bytes) -> None:
     tx.run(
         f"""INSERT INTO channel_pairings ({_PAIRING}, code)
-        VALUES (:pairing_id, :connector, :kind, :sender, :display, :conversation, :thread, :state, :grant_ms, :created_ms,
+        VALUES (:pairing_id, :connector, :kind, :sender, :display, :conversation, :thread, :state,
+        :grant_ms, :created_ms,
             :expires_ms, :settled_ms, :settled_by, :code)""",
         code=code,
         **{name: getattr(pairing, name) for name in Pairing.__struct_fields__},
@@ -191,14 +228,18 @@ def add(tx: Tx, pairing: Pairing, code: bytes) -> None:
 def pairing(tx: Tx, pairing_id: str) -> Pairing:
     row = tx.one(f"SELECT {_PAIRING} FROM channel_pairings WHERE pairing_id = :id", id=pairing_id)
     if row is None:
-        raise NotFound(f"there is no pairing {pairing_id}: `palyra channels pair` lists those that wait", pairing_id=pairing_id)
+        raise NotFound(
+            f"there is no pairing {pairing_id}: `palyra channels pair` lists those that wait",
+            pairing_id=pairing_id,
+        )
     return _pairing(row)
 
 
 def by_code(tx: Tx, code: bytes) -> Pairing | None:
     """What a code stands for while it can be used."""
     row = tx.one(
-        f"SELECT {_PAIRING} FROM channel_pairings WHERE code = :code AND state = 'pending' AND expires_ms > :now",
+        f"SELECT {_PAIRING} FROM channel_pairings WHERE code = :code AND state = 'pending' AND"
+        " expires_ms > :now",
         code=code,
         now=tx.now_ms,
     )
@@ -208,7 +249,8 @@ def by_code(tx: Tx, code: bytes) -> Pairing | None:
 def requests_of(tx: Tx, connector: str, sender: str, since_ms: int) -> list[Pairing]:
     """What a sender asked for since then, newest first."""
     rows = tx.all(
-        f"""SELECT {_PAIRING} FROM channel_pairings WHERE connector = :c AND sender = :s AND created_ms > :since
+        f"""SELECT {_PAIRING} FROM channel_pairings WHERE connector = :c AND sender = :s AND
+        created_ms > :since
             AND kind = 'request' ORDER BY created_ms DESC, pairing_id DESC""",
         c=connector,
         s=sender,
@@ -219,7 +261,8 @@ def requests_of(tx: Tx, connector: str, sender: str, since_ms: int) -> list[Pair
 
 def pending(tx: Tx, connector: str = "") -> list[Pairing]:
     rows = tx.all(
-        f"""SELECT {_PAIRING} FROM channel_pairings WHERE state = 'pending' AND expires_ms > :now AND (:c = '' OR connector = :c)
+        f"""SELECT {_PAIRING} FROM channel_pairings WHERE state = 'pending' AND expires_ms > :now
+        AND (:c = '' OR connector = :c)
         ORDER BY created_ms DESC LIMIT 500""",
         c=connector,
         now=tx.now_ms,
@@ -242,27 +285,34 @@ def settle(tx: Tx, pairing_id: str, state: PairingState, by: str, sender: str = 
 def expire(tx: Tx) -> None:
     """Codes whose time is over make room for others like them."""
     tx.run(
-        "UPDATE channel_pairings SET state = 'expired', settled_ms = :now WHERE state = 'pending' AND expires_ms <= :now",
+        "UPDATE channel_pairings SET state = 'expired', settled_ms = :now WHERE state = 'pending'"
+        " AND expires_ms <= :now",
         now=tx.now_ms,
     )
 
 
-# --- wrong tries ------------------------------------------------------------------------------------------------------
-
-
 def locked_until(tx: Tx, connector: str, sender: str) -> int:
     """Until when a sender's tries do not count; 0: they count."""
-    row = tx.one("SELECT locked_until_ms FROM channel_tries WHERE connector = :c AND sender = :s", c=connector, s=sender)
+    row = tx.one(
+        "SELECT locked_until_ms FROM channel_tries WHERE connector = :c AND sender = :s",
+        c=connector,
+        s=sender,
+    )
     return int(row[0]) if row and row[0] > tx.now_ms else 0
 
 
 def wrong_try(tx: Tx, connector: str, sender: str, most: int, lock_ms: int) -> int:
     """Count a wrong code; how many more there may be before the sender is locked out."""
-    row = tx.one("SELECT wrong, locked_until_ms FROM channel_tries WHERE connector = :c AND sender = :s", c=connector, s=sender)
+    row = tx.one(
+        "SELECT wrong, locked_until_ms FROM channel_tries WHERE connector = :c AND sender = :s",
+        c=connector,
+        s=sender,
+    )
     over = row is not None and 0 < row[1] <= tx.now_ms
     wrong = 1 if row is None or over else int(row[0]) + 1
     tx.run(
-        """INSERT INTO channel_tries (connector, sender, wrong, locked_until_ms) VALUES (:c, :s, :wrong, :until)
+        """INSERT INTO channel_tries (connector, sender, wrong, locked_until_ms) VALUES (:c, :s,
+        :wrong, :until)
         ON CONFLICT (connector, sender) DO UPDATE SET wrong = :wrong, locked_until_ms = :until""",
         c=connector,
         s=sender,

@@ -1,7 +1,9 @@
-"""Slack's own library, made to do one thing: one Socket Mode connection whose envelopes come out in their order.
+"""Slack's own library, made to do one thing: one Socket Mode connection whose envelopes come out in
+their order.
 
-The library would run every envelope as a task of its own and connect again by itself, without a pause. Here they are handed on as
-they come, and that it wants to connect again is the end of this connection: the supervisor's pauses grow.
+The library would run every envelope as a task of its own and connect again by itself, without a
+pause. Here they are handed on as they come, and that it wants to connect again is the end of this
+connection: the supervisor's pauses grow.
 """
 
 import asyncio
@@ -15,13 +17,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from palyra.features.channels.slack import messages
 
-# Its logs quote messages and addresses that let anybody in, and what is wrong is said by the channel's status.
+# Its logs quote messages and addresses that let anybody in, and what is wrong is said by the
+# channel's status.
 logging.getLogger("slack_sdk").setLevel(logging.CRITICAL)
 
 _TIMEOUT_S = 30
 
 
-class Line(SocketModeClient):
+class SlackConnection(SocketModeClient):
     def __init__(self, app_token: str, web: AsyncWebClient) -> None:
         super().__init__(app_token, web_client=web)
         self.envelopes: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
@@ -53,4 +56,6 @@ class Line(SocketModeClient):
 
 def web_client(token: str, api: str, session: Any) -> AsyncWebClient:
     # Without its own way to try again: it would send a message twice whose answer was lost.
-    return AsyncWebClient(token, base_url=f"{api}/", timeout=_TIMEOUT_S, session=session, retry_handlers=[])
+    return AsyncWebClient(
+        token, base_url=f"{api}/", timeout=_TIMEOUT_S, session=session, retry_handlers=[]
+    )

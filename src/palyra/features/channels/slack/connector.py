@@ -1,7 +1,8 @@
-"""Slack over Socket Mode: one connection at a time, envelopes confirmed once they are stored, and answers over the Web API.
+"""Slack over Socket Mode: one connection at a time, envelopes confirmed once they are stored, and
+answers over the Web API.
 
-The rule: what is not stored is not confirmed, so that Slack sends it again; and what was said while nobody listened is read from
-the histories before anything new is taken.
+The rule: what is not stored is not confirmed, so that Slack sends it again; and what was said while
+nobody listened is read from the histories before anything new is taken.
 """
 
 import logging
@@ -15,20 +16,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 from palyra.features.channels.contract import (
     MOST_FILE_BYTES,
     Abilities,
-    Door,
-    Limits,
+    ConnectionRefused,
+    ConnectorLimits,
+    Inbox,
     Lost,
     Mark,
     Me,
-    Outgoing,
-    Refused,
+    OutgoingMessage,
     SendFailed,
-    Sent,
+    SentReceipt,
 )
 from palyra.features.channels.model import Inbound, InboundFile
 from palyra.features.channels.slack import cursor as cursors
 from palyra.features.channels.slack import history, messages, mrkdwn
-from palyra.features.channels.slack.client import Line, web_client
+from palyra.features.channels.slack.client import SlackConnection, web_client
 from palyra.features.channels.slack.scopes import SCOPES
 from palyra.features.channels.slack.send import Mouth
 
@@ -42,10 +43,16 @@ Json = dict[str, Any]
 
 
 class Slack:
-    abilities = Abilities(threads=True, edit=True, acknowledge=True, buttons=True, files=True, idempotent=True)
-    limits = Limits(text=mrkdwn.MARKDOWN, files=10, file_bytes=64 << 20, per_second=5.0, apart_ms=1_000)
+    abilities = Abilities(
+        threads=True, edit=True, acknowledge=True, buttons=True, files=True, idempotent=True
+    )
+    limits = ConnectorLimits(
+        text=mrkdwn.MARKDOWN, files=10, file_bytes=64 << 20, per_second=5.0, apart_ms=1_000
+    )
 
-    def __init__(self, name: str, token: str, app_token: str, api: str, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, name: str, token: str, app_token: str, api: str, now_ms: Callable[[], int]
+    ) -> None:
         self.name = name
         self.now_ms = now_ms
         self._token = token
@@ -56,13 +63,11 @@ class Slack:
         self._web: AsyncWebClient | None = None
         self._names: dict[str, str] = {}
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         async with aiohttp.ClientSession() as session:
             web = web_client(self._token, self._api, session)
             me = await self._who(web)
-            line = Line(self._app_token, web)
+            line = SlackConnection(self._app_token, web)
             try:
                 await line.open()
                 reader = _Reader(self, web, session, door, me)
@@ -94,20 +99,29 @@ class Slack:
                 return ""
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
-            self._names[user] = str((profile.get("profile") or {}).get("display_name") or profile.get("real_name") or "")
+            self._names[user] = str(
+                (profile.get("profile") or {}).get("display_name") or profile.get("real_name") or ""
+            )
         return self._names[user]
 
     async def fetch(self, session: aiohttp.ClientSession, file: Json) -> InboundFile | str:
         """A file, or why it was not taken. Our token goes to Slack and to nobody else."""
-        name, url = str(file.get("name") or "file"), str(file.get("url_private_download") or file.get("url_private") or "")
+        name, url = (
+            str(file.get("name") or "file"),
+            str(file.get("url_private_download") or file.get("url_private") or ""),
+        )
         if int(file.get("size") or 0) > MOST_FILE_BYTES:
-            return f"(The file {name} was not taken: it is larger than {MOST_FILE_BYTES >> 20} MiB.)"
+            return (
+                f"(The file {name} was not taken: it is larger than {MOST_FILE_BYTES >> 20} MiB.)"
+            )
         if not self._is_home(url):
             return f"(The file {name} was not taken: it is not stored at Slack.)"
         headers = {"Authorization": f"Bearer {self._token}"}
         try:
             timeout = aiohttp.ClientTimeout(total=_FILE_S)
-            async with session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as answer:
+            async with session.get(
+                url, headers=headers, allow_redirects=False, timeout=timeout
+            ) as answer:
                 data = await _body(answer) if answer.status == 200 else None
         except (aiohttp.ClientError, TimeoutError, OSError):
             data = None
@@ -118,12 +132,12 @@ class Slack:
     def _is_home(self, url: str) -> bool:
         parts, own = urlsplit(url), urlsplit(self._api)
         host = parts.hostname or ""
-        known = parts.scheme == "https" and any(host == each or host.endswith(f".{each}") for each in _HOME)
+        known = parts.scheme == "https" and any(
+            host == each or host.endswith(f".{each}") for each in _HOME
+        )
         return known or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         web, session = self._standing()
         return await self._mouth.say(web, session, out)
 
@@ -140,7 +154,9 @@ class Slack:
         if mark != "seen":
             await self._react(web.reactions_remove, channel, stamp, "seen")
 
-    async def _react(self, method: Callable[..., Any], channel: str, stamp: str, mark: Mark) -> None:
+    async def _react(
+        self, method: Callable[..., Any], channel: str, stamp: str, mark: Mark
+    ) -> None:
         try:
             with messages.sending():
                 await method(channel=channel, timestamp=stamp, name=_MARKS[mark])
@@ -160,12 +176,22 @@ class Slack:
     async def _who(self, web: AsyncWebClient) -> Me:
         with messages.connecting():
             told = await web.auth_test()
-        granted = {name.lower(): value for name, value in told.headers.items()}.get("x-oauth-scopes", "")
-        lacking = [scope for scope in SCOPES if granted and scope not in granted.replace(" ", "").split(",")]
+        granted = {name.lower(): value for name, value in told.headers.items()}.get(
+            "x-oauth-scopes", ""
+        )
+        lacking = [
+            scope
+            for scope in SCOPES
+            if granted and scope not in granted.replace(" ", "").split(",")
+        ]
         if lacking:
-            raise Refused(messages.missing(", ".join(lacking)))
+            raise ConnectionRefused(messages.missing(", ".join(lacking)))
         user = str(told["user_id"])
-        return Me(account=user, names=(f"<@{user}>", f"@{told['user']}"), place=str(told.get("team") or "Slack"))
+        return Me(
+            account=user,
+            names=(f"<@{user}>", f"@{told['user']}"),
+            place=str(told.get("team") or "Slack"),
+        )
 
     async def close(self) -> None:
         """The connection ends with `serve`."""
@@ -179,13 +205,20 @@ class Slack:
 class _Reader:
     """What one connection brings, one after the other."""
 
-    def __init__(self, connector: Slack, web: AsyncWebClient, session: aiohttp.ClientSession, door: Door, me: Me) -> None:
+    def __init__(
+        self,
+        connector: Slack,
+        web: AsyncWebClient,
+        session: aiohttp.ClientSession,
+        door: Inbox,
+        me: Me,
+    ) -> None:
         self._connector = connector
         self._web = web
         self._session = session
         self._door = door
         self._me = me.account
-        self._cursor = cursors.Cursor()
+        self._cursor = cursors.SlackCursor()
 
     async def begin(self) -> str:
         """Since when to make up for what was missed: before the first connection, nothing was."""
@@ -236,12 +269,18 @@ class _Reader:
             else:
                 files.append(found)
         user = str(event.get("user") or "")
-        display = await self._connector.display(self._web, user) if user else str(event.get("username") or "")
+        display = (
+            await self._connector.display(self._web, user)
+            if user
+            else str(event.get("username") or "")
+        )
         try:
             message = messages.inbound(event, self._me, display, tuple(files), notes, edit=edit)
         except (KeyError, TypeError, ValueError) as error:
             # It would be no better the next time that Slack delivers it.
-            log.warning("an event of Slack's was not understood and is left out (%s)", type(error).__name__)
+            log.warning(
+                "an event of Slack's was not understood and is left out (%s)", type(error).__name__
+            )
             return
         await self._hand_over(message, str(event["ts"]) if advance else "")
 

@@ -1,4 +1,6 @@
-"""What was said while nobody listened. Slack sends again what was not confirmed, but not for long; the histories have the rest."""
+"""What was said while nobody listened. Slack sends again what was not confirmed, but not for long;
+the histories have the rest.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,7 +10,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from palyra.features.channels.slack import messages
-from palyra.features.channels.slack.cursor import Cursor, moment
+from palyra.features.channels.slack.cursor import SlackCursor, moment
 
 _KINDS = "public_channel,private_channel,mpim,im"
 _MOST_CONVERSATIONS = 400
@@ -20,16 +22,24 @@ Json = dict[str, Any]
 _CLOSED = ("channel_not_found", "not_in_channel", "thread_not_found", "missing_scope")
 
 
-async def events(web: AsyncWebClient, cursor: Cursor) -> AsyncIterator[Json]:
+async def events(web: AsyncWebClient, cursor: SlackCursor) -> AsyncIterator[Json]:
     """Everything since the cursor, each conversation in its order."""
     for conversation in await _conversations(web):
         channel = str(conversation["id"])
         kind = "im" if conversation.get("is_im") else ""
-        found = await _pages(web.conversations_history, "messages", channel=channel, oldest=cursor.last)
+        found = await _pages(
+            web.conversations_history, "messages", channel=channel, oldest=cursor.last
+        )
         threads = {thread for where, thread in cursor.threads if where == channel}
         threads |= {str(each["ts"]) for each in found if each.get("reply_count")}
         for thread in sorted(threads):
-            replies = await _pages(web.conversations_replies, "messages", channel=channel, ts=thread, oldest=cursor.last)
+            replies = await _pages(
+                web.conversations_replies,
+                "messages",
+                channel=channel,
+                ts=thread,
+                oldest=cursor.last,
+            )
             found += [each for each in replies if moment(str(each["ts"])) > moment(cursor.last)]
         known: set[str] = set()
         for message in sorted(found, key=lambda each: moment(str(each["ts"]))):

@@ -1,4 +1,6 @@
-"""From Slack's events to our messages, and from what goes wrong there to what the core knows. Nothing is decided here."""
+"""From Slack's events to our messages, and from what goes wrong there to what the core knows.
+Nothing is decided here.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,17 +9,24 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from palyra.features.channels.contract import Lost, Refused, SendFailed
+from palyra.features.channels.contract import ConnectionRefused, Lost, SendFailed
 from palyra.features.channels.model import Inbound, InboundFile, Sender
 from palyra.features.channels.slack import mrkdwn
 
 Json = dict[str, Any]
 _SPOKEN = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 _TOKEN = (
-    "Slack does not know the tokens, or the app was removed: install it again (https://api.slack.com/apps, Install App), "
-    "and store the new tokens in the vault"
+    "Slack does not know the tokens, or the app was removed: install it again"
+    " (https://api.slack.com/apps, Install App), and store the new tokens in the vault"
 )
-_NOT_IN = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "not_allowed_token_type")
+_NOT_IN = (
+    "invalid_auth",
+    "not_authed",
+    "token_revoked",
+    "token_expired",
+    "account_inactive",
+    "not_allowed_token_type",
+)
 _SOCKET = "Socket Mode is off for this app: switch it on (https://api.slack.com/apps, Socket Mode)"
 # What a later attempt does not change.
 _HOPELESS = (
@@ -57,8 +66,20 @@ def edited(event: Json) -> Json | None:
     return {**message, "channel": event["channel"], "channel_type": event.get("channel_type", "")}
 
 
-def inbound(event: Json, me: str, display: str, files: tuple[InboundFile, ...], notes: list[str], *, edit: bool = False) -> Inbound:
-    channel, stamp, thread = str(event["channel"]), str(event["ts"]), str(event.get("thread_ts") or "")
+def inbound(
+    event: Json,
+    me: str,
+    display: str,
+    files: tuple[InboundFile, ...],
+    notes: list[str],
+    *,
+    edit: bool = False,
+) -> Inbound:
+    channel, stamp, thread = (
+        str(event["channel"]),
+        str(event["ts"]),
+        str(event.get("thread_ts") or ""),
+    )
     raw = str(event.get("text") or "")
     native = f"{channel}/{stamp}"
     return Inbound(
@@ -66,13 +87,16 @@ def inbound(event: Json, me: str, display: str, files: tuple[InboundFile, ...], 
         conversation=channel,
         thread=thread if thread != stamp else "",
         # A bot's posts may carry any name; only a member of the workspace is who they say.
-        sender=Sender(str(event.get("user") or event["bot_id"]), display, verified=bool(event.get("user"))),
+        sender=Sender(
+            str(event.get("user") or event["bot_id"]), display, verified=bool(event.get("user"))
+        ),
         text="\n".join([mrkdwn.read(raw), *notes]) if notes else mrkdwn.read(raw),
         files=files,
         is_direct=event.get("channel_type") == "im",
         mentions_agent=f"<@{me}>" in raw or f"<@{me}|" in raw,
         mentions_everyone=mrkdwn.EVERYONE.search(raw) is not None,
-        sent_ms=int(stamp.partition(".")[0] or 0) * 1000 + int((stamp.partition(".")[2] or "0")[:3]),
+        sent_ms=int(stamp.partition(".")[0] or 0) * 1000
+        + int((stamp.partition(".")[2] or "0")[:3]),
     )
 
 
@@ -81,7 +105,11 @@ def pressed(payload: Json) -> Inbound | None:
     actions = [each for each in payload.get("actions") or [] if each.get("type") == "button"]
     if payload.get("type") != "block_actions" or not actions or not payload.get("channel"):
         return None
-    user, channel, message = payload["user"], str(payload["channel"]["id"]), payload.get("message") or {}
+    user, channel, message = (
+        payload["user"],
+        str(payload["channel"]["id"]),
+        payload.get("message") or {},
+    )
     thread = str(message.get("thread_ts") or "")
     return Inbound(
         native_id=f"{channel}/press-{user['id']}-{actions[0]['action_ts']}",
@@ -105,7 +133,9 @@ def pause_ms(error: SlackApiError) -> int:
     """How long Slack asks to wait; 0 if it does not."""
     if _code(error) != "ratelimited" and getattr(error.response, "status_code", 0) != 429:
         return 0
-    told = {name.lower(): value for name, value in dict(getattr(error.response, "headers", {})).items()}.get("retry-after", "")
+    told = {
+        name.lower(): value for name, value in dict(getattr(error.response, "headers", {})).items()
+    }.get("retry-after", "")
     return max(1, int(float(told) * 1000)) if str(told).replace(".", "", 1).isdecimal() else 30_000
 
 
@@ -116,26 +146,32 @@ def connecting() -> Iterator[None]:
     except SlackApiError as error:
         code = _code(error)
         if code in _NOT_IN:
-            raise Refused(f"{_TOKEN} ({code})") from error
+            raise ConnectionRefused(f"{_TOKEN} ({code})") from error
         if code == "missing_scope":
-            raise Refused(missing(str(error.response.get("needed") or ""))) from error
+            raise ConnectionRefused(missing(str(error.response.get("needed") or ""))) from error
         if code == "socket_mode_not_enabled":
-            raise Refused(_SOCKET) from error
-        raise Lost(f"Slack answered {code or 'with an error'}", retry_after_ms=pause_ms(error)) from error
+            raise ConnectionRefused(_SOCKET) from error
+        raise Lost(
+            f"Slack answered {code or 'with an error'}", retry_after_ms=pause_ms(error)
+        ) from error
     except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
         raise Lost(f"Slack cannot be reached: {type(error).__name__}") from error
 
 
 def missing(scopes: str) -> str:
     return (
-        f"the app lacks the scope {scopes}: add it (https://api.slack.com/apps, OAuth & Permissions, Bot Token Scopes) "
-        "and install the app again"
+        f"the app lacks the scope {scopes}: add it (https://api.slack.com/apps, OAuth &"
+        " Permissions, Bot Token Scopes) and install the app again"
     )
 
 
 def bid_farewell(reason: str) -> Exception:
     """What it means that Slack ends a connection."""
-    return Refused(_SOCKET) if reason == "link_disabled" else Lost(f"Slack asks to connect again ({reason or 'closed'})")
+    return (
+        ConnectionRefused(_SOCKET)
+        if reason == "link_disabled"
+        else Lost(f"Slack asks to connect again ({reason or 'closed'})")
+    )
 
 
 @contextmanager
@@ -148,7 +184,9 @@ def sending() -> Iterator[None]:
     except aiohttp.ClientConnectorError as error:
         raise SendFailed("Slack cannot be reached") from error
     except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise SendFailed(f"Slack did not answer: {type(error).__name__}", maybe_sent=True) from error
+        raise SendFailed(
+            f"Slack did not answer: {type(error).__name__}", maybe_sent=True
+        ) from error
 
 
 def _failure(error: SlackApiError) -> SendFailed:

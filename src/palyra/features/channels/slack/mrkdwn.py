@@ -5,15 +5,19 @@ The rule: what stands in code stays as it is, and nothing that was only quoted b
 
 import re
 
-from palyra.features.channels.message_splitter import Limit, split
+from palyra.features.channels.message_splitter import LengthLimit, split
 
 # What Slack takes: in a message's text, and in one section.
 MOST_TEXT = 40_000
-SECTION = Limit(3_000, "utf16")
-# It takes 12,000 in Markdown, and a little more in all blocks together; buttons and what it makes of tables need some of that.
-MARKDOWN = Limit(10_000, "utf16")
+SECTION = LengthLimit(3_000, "utf16")
+# It takes 12,000 in Markdown, and a little more in all blocks together; buttons and what it makes
+# of tables need some of that.
+MARKDOWN = LengthLimit(10_000, "utf16")
 
-_CODE = re.compile(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[`~]*[ \t]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(
+    r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[`~]*[ \t]*$|\Z)|`[^`\n]+`)",
+    re.MULTILINE | re.DOTALL,
+)
 _FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\[\]\n]*+)\]\((https?://[^\s)]++)\)")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
@@ -28,7 +32,9 @@ EVERYONE = re.compile(r"<!(everyone|here|channel)(?:\|[^>]*)?>")
 
 
 def pinging(text: str, *, everyone: bool) -> str:
-    """The text such that it pings everybody, if it says so and may; otherwise such that it cannot."""
+    """The text such that it pings everybody, if it says so and may; otherwise such that it
+    cannot.
+    """
     return _NAMED.sub(r"<!\1>", text) if everyone else _EVERYBODY.sub("<\u200b!", text)
 
 
@@ -72,7 +78,9 @@ def sections(markdown: str, *, everyone: bool = False) -> list[str]:
 
 
 def read(text: str) -> str:
-    """What somebody wrote, as they see it. Mentions of people keep their form, which is the only sure one."""
+    """What somebody wrote, as they see it. Mentions of people keep their form, which is the only
+    sure one.
+    """
     text = _TOKEN.sub(_meant, text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 

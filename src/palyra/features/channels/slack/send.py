@@ -1,7 +1,9 @@
-"""How an answer is put to Slack: once, also if the answer to it was lost or the daemon was killed in the middle.
+"""How an answer is put to Slack: once, also if the answer to it was lost or the daemon was killed
+in the middle.
 
-Slack knows no keys for messages. Each message carries its key in its metadata instead, and where the fate of one is unknown
-(after a start, or when an answer was lost) the conversation is read before anything is said in it.
+Slack knows no keys for messages. Each message carries its key in its metadata instead, and where
+the fate of one is unknown (after a start, or when an answer was lost) the conversation is read
+before anything is said in it.
 """
 
 from collections import OrderedDict
@@ -12,7 +14,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from palyra.features.channels.contract import OutFile, Outgoing, SendFailed, Sent
+from palyra.features.channels.contract import OutFile, OutgoingMessage, SendFailed, SentReceipt
 from palyra.features.channels.model import Button
 from palyra.features.channels.slack import messages, mrkdwn
 from palyra.features.channels.slack.cursor import moment
@@ -20,7 +22,11 @@ from palyra.features.channels.slack.cursor import moment
 _EVENT = "palyra_message"
 _MOST_KEYS = 2_000
 _LOOK_BACK_S = 24 * 3_600
-_STYLES: dict[str, dict[str, str]] = {"plain": {}, "good": {"style": "primary"}, "bad": {"style": "danger"}}
+_STYLES: dict[str, dict[str, str]] = {
+    "plain": {},
+    "good": {"style": "primary"},
+    "bad": {"style": "danger"},
+}
 # Where nothing can be read, nothing is known; the message is sent.
 _CLOSED = ("not_in_channel", "channel_not_found", "thread_not_found", "missing_scope")
 Place = tuple[str, str]
@@ -28,7 +34,9 @@ Json = dict[str, Any]
 
 
 class Mouth:
-    """What we say. It outlives connections: what it knows of sent messages is asked of Slack once for each place."""
+    """What we say. It outlives connections: what it knows of sent messages is asked of Slack once
+    for each place.
+    """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -37,7 +45,9 @@ class Mouth:
         # Whether Slack reads Markdown here; an old installation may not.
         self._markdown = True
 
-    async def say(self, web: AsyncWebClient, session: aiohttp.ClientSession, out: Outgoing) -> Sent:
+    async def say(
+        self, web: AsyncWebClient, session: aiohttp.ClientSession, out: OutgoingMessage
+    ) -> SentReceipt:
         place = (out.conversation, out.thread)
         try:
             with messages.sending():
@@ -50,9 +60,9 @@ class Mouth:
             if error.maybe_sent:
                 self._looked.discard(place)
             raise
-        return Sent(f"{out.conversation}/{stamp}", duplicate=bool(known))
+        return SentReceipt(f"{out.conversation}/{stamp}", duplicate=bool(known))
 
-    async def _post(self, web: AsyncWebClient, out: Outgoing) -> str:
+    async def _post(self, web: AsyncWebClient, out: OutgoingMessage) -> str:
         asked: Json = {
             "channel": out.conversation,
             "text": mrkdwn.written(out.text, everyone=out.ping_everyone)[: mrkdwn.MOST_TEXT],
@@ -63,18 +73,30 @@ class Mouth:
         }
         if out.thread:
             asked["thread_ts"] = out.thread
-        answer = await self._with_blocks(web.chat_postMessage, asked, out.text, out.buttons, everyone=out.ping_everyone)
+        answer = await self._with_blocks(
+            web.chat_postMessage, asked, out.text, out.buttons, everyone=out.ping_everyone
+        )
         stamp = str(answer["ts"])
         self._note(out.key, stamp)
         return stamp
 
     async def replace(self, web: AsyncWebClient, channel: str, stamp: str, text: str) -> None:
-        asked: Json = {"channel": channel, "ts": stamp, "text": mrkdwn.written(text)[: mrkdwn.MOST_TEXT]}
+        asked: Json = {
+            "channel": channel,
+            "ts": stamp,
+            "text": mrkdwn.written(text)[: mrkdwn.MOST_TEXT],
+        }
         with messages.sending():
             await self._with_blocks(web.chat_update, asked, text, (), everyone=False)
 
     async def _with_blocks(
-        self, method: Callable[..., Any], asked: Json, text: str, buttons: Sequence[Button], *, everyone: bool
+        self,
+        method: Callable[..., Any],
+        asked: Json,
+        text: str,
+        buttons: Sequence[Button],
+        *,
+        everyone: bool,
     ) -> Any:
         below = _buttons(buttons)
         if self._markdown:
@@ -92,15 +114,18 @@ class Mouth:
         plain = [{"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in pieces]
         return await method(**asked, blocks=[*plain, *below])
 
-    # --- what was said already ----------------------------------------------------------------------------------------
-
     async def _look(self, web: AsyncWebClient, place: Place) -> list[Json]:
         """Read what we said here lately, where that is not known; gives it if it was read."""
         if place in self._looked:
             return []
         channel, thread = place
         since = f"{self._now_ms() // 1000 - _LOOK_BACK_S}.000000"
-        asked: Json = {"channel": channel, "oldest": since, "limit": 200, "include_all_metadata": True}
+        asked: Json = {
+            "channel": channel,
+            "oldest": since,
+            "limit": 200,
+            "include_all_metadata": True,
+        }
         try:
             if thread:
                 answer = await web.conversations_replies(**asked, ts=thread)
@@ -114,7 +139,9 @@ class Mouth:
         for message in sorted(found, key=lambda each: moment(str(each["ts"]))):
             metadata = message.get("metadata") or {}
             if metadata.get("event_type") == _EVENT:
-                self._note(str((metadata.get("event_payload") or {}).get("key")), str(message["ts"]))
+                self._note(
+                    str((metadata.get("event_payload") or {}).get("key")), str(message["ts"])
+                )
         if len(self._looked) >= _MOST_KEYS:
             self._looked.clear()
         self._looked.add(place)
@@ -146,14 +173,20 @@ def _shared(recent: list[Json], since: str, files: Sequence[OutFile]) -> bool:
     """Whether the files of a message stand below it already."""
     wanted = sorted((file.name, len(file.data)) for file in files)
     return any(
-        sorted((str(each.get("name")), int(each.get("size") or 0)) for each in message.get("files") or []) == wanted
+        sorted(
+            (str(each.get("name")), int(each.get("size") or 0))
+            for each in message.get("files") or []
+        )
+        == wanted
         for message in recent
         if moment(str(message["ts"])) > moment(since)
     )
 
 
-async def _share(web: AsyncWebClient, session: aiohttp.ClientSession, out: Outgoing) -> None:
-    """Files follow their text as a message of their own: Slack gives a message with files no metadata."""
+async def _share(web: AsyncWebClient, session: aiohttp.ClientSession, out: OutgoingMessage) -> None:
+    """Files follow their text as a message of their own: Slack gives a message with files no
+    metadata.
+    """
     uploaded: list[dict[str, str | None]] = []
     for file in out.files:
         place = await web.files_getUploadURLExternal(filename=file.name, length=len(file.data))
@@ -161,4 +194,6 @@ async def _share(web: AsyncWebClient, session: aiohttp.ClientSession, out: Outgo
             if answer.status != 200:
                 raise SendFailed(f"Slack did not take the file {file.name} ({answer.status})")
         uploaded.append({"id": place["file_id"], "title": file.name})
-    await web.files_completeUploadExternal(files=uploaded, channel_id=out.conversation, thread_ts=out.thread or None)
+    await web.files_completeUploadExternal(
+        files=uploaded, channel_id=out.conversation, thread_ts=out.thread or None
+    )

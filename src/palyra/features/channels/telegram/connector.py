@@ -1,7 +1,9 @@
-"""Telegram through its Bot API: news by long polling, answers with buttons, files, reactions and forum topics.
+"""Telegram through its Bot API: news by long polling, answers with buttons, files, reactions and
+forum topics.
 
-An update is confirmed to Telegram only when it is on disk: the number that confirms it is stored in the same step. Telegram takes
-no keys for messages, so one whose answer was lost may arrive twice, and is said to.
+An update is confirmed to Telegram only when it is on disk: the number that confirms it is stored in
+the same step. Telegram takes no keys for messages, so one whose answer was lost may arrive twice,
+and is said to.
 """
 
 import logging
@@ -28,13 +30,25 @@ from telegram.error import BadRequest, ChatMigrated, NetworkError, TelegramError
 from telegram.request import HTTPXRequest
 
 from palyra.core.errors import InvalidInput
-from palyra.features.channels.contract import Abilities, Door, Given, Limits, Lost, Mark, Me, OutFile, Outgoing, SendFailed, Sent
-from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.contract import (
+    Abilities,
+    ConnectorLimits,
+    ConnectorSettings,
+    Inbox,
+    Lost,
+    Mark,
+    Me,
+    OutFile,
+    OutgoingMessage,
+    SendFailed,
+    SentReceipt,
+)
+from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, InboundFile
 from palyra.features.channels.telegram import errors
 from palyra.features.channels.telegram import messages as telegram_messages
 from palyra.features.channels.telegram.formatting import marked, units
-from palyra.features.channels.telegram.messages import Attachment, message_number, native_id
+from palyra.features.channels.telegram.messages import TelegramFile, message_number, native_id
 
 T = TypeVar("T")
 
@@ -48,11 +62,20 @@ _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 class Telegram:
-    abilities = Abilities(threads=True, edit=True, typing=True, acknowledge=True, buttons=True, files=True)
-    # A message a second in one chat, 30 a second in all; beyond that Telegram tells us to wait, and we do.
-    limits = Limits(text=Limit(4_096, "utf16"), files=10, file_bytes=20 << 20, per_second=25.0, apart_ms=1_000)
+    abilities = Abilities(
+        threads=True, edit=True, typing=True, acknowledge=True, buttons=True, files=True
+    )
+    # A message a second in one chat, 30 a second in all; beyond that Telegram tells us to wait, and
+    # we do.
+    limits = ConnectorLimits(
+        text=LengthLimit(4_096, "utf16"),
+        files=10,
+        file_bytes=20 << 20,
+        per_second=25.0,
+        apart_ms=1_000,
+    )
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: ConnectorSettings) -> None:
         self.name = given.name
         self._token = given.settings["token"].strip()
         self._api = given.settings["api"].rstrip("/")
@@ -64,7 +87,10 @@ class Telegram:
         if where.scheme not in ("http", "https") or not where.hostname:
             raise InvalidInput(f"channel {given.name}: api must be an http or https address")
         if ":" not in self._token:
-            raise InvalidInput(f"channel {given.name}: the token must look like 123456:letters; get it from @BotFather")
+            raise InvalidInput(
+                f"channel {given.name}: the token must look like 123456:letters; get it from"
+                " @BotFather"
+            )
         # Its lines at level INFO hold the address of each request, and that holds the token.
         for logger in ("httpx", "httpcore", "telegram"):
             logging.getLogger(logger).setLevel(logging.WARNING)
@@ -72,7 +98,12 @@ class Telegram:
     def _client(self) -> Bot:
         if self._bot is None:
             calls, polls = self._requests = tuple(
-                HTTPXRequest(connection_pool_size=size, read_timeout=20, write_timeout=20, httpx_kwargs={"trust_env": False})
+                HTTPXRequest(
+                    connection_pool_size=size,
+                    read_timeout=20,
+                    write_timeout=20,
+                    httpx_kwargs={"trust_env": False},
+                )
                 for size in (16, 1)
             )
             self._bot = Bot(
@@ -84,9 +115,7 @@ class Telegram:
             )
         return self._bot
 
-    # --- coming in ----------------------------------------------------------------------------------------------------
-
-    async def serve(self, door: Door) -> None:
+    async def serve(self, door: Inbox) -> None:
         user = await self._asked(self._client().get_me())
         try:
             # Telegram keeps what was not confirmed; the number only confirms what came before it.
@@ -98,7 +127,8 @@ class Telegram:
                 updates = await self._poll(offset, seconds=POLL_S)
                 door.alive()
                 if not updates and offset:
-                    # It is confirmed now. After a week without news Telegram begins with another number: this one must go.
+                    # It is confirmed now. After a week without news Telegram begins with another
+                    # number: this one must go.
                     await door.remember("")
                     offset = 0
                 for update in sorted(updates, key=lambda each: each.update_id):
@@ -110,10 +140,12 @@ class Telegram:
     async def _poll(self, offset: int, *, seconds: int, limit: int = 100) -> tuple[Update, ...]:
         wanted = list(telegram_messages.WANTED)
         return await self._asked(
-            self._client().get_updates(offset=offset or None, limit=limit, timeout=seconds, allowed_updates=wanted)
+            self._client().get_updates(
+                offset=offset or None, limit=limit, timeout=seconds, allowed_updates=wanted
+            )
         )
 
-    async def _take(self, door: Door, update: Update, me: User, offset: int) -> None:
+    async def _take(self, door: Inbox, update: Update, me: User, offset: int) -> None:
         found = telegram_messages.of(update, me)
         if found is None:
             await door.remember(str(offset))
@@ -131,14 +163,16 @@ class Telegram:
             # Without it the button shows for a while that something is under way; it is no loss.
             await _in_vain(update.callback_query.answer())
 
-    async def _fetched(self, attachment: Attachment) -> InboundFile | str:
+    async def _fetched(self, attachment: TelegramFile) -> InboundFile | str:
         """The file, or in its place a line that says why it is not there."""
         name = attachment.name
         if attachment.size > telegram_messages.MOST_FETCHED:
             return f"[the file {name} has {attachment.size} bytes: too many to be fetched]"
         try:
             file = await self._client().get_file(attachment.file_id)
-            return InboundFile(name, bytes(await file.download_as_bytearray()), attachment.media_type)
+            return InboundFile(
+                name, bytes(await file.download_as_bytearray()), attachment.media_type
+            )
         except BadRequest as error:
             return f"[the file {name} cannot be fetched: {error.message}]"
         except TelegramError as error:
@@ -151,9 +185,7 @@ class Telegram:
             # Not chained where the library writes the token into its text.
             raise errors.connecting(error) from (error if isinstance(error, NetworkError) else None)
 
-    # --- going out ----------------------------------------------------------------------------------------------------
-
-    async def send(self, out: Outgoing) -> Sent:
+    async def send(self, out: OutgoingMessage) -> SentReceipt:
         if not self._up:
             raise Lost("Telegram is not connected")
         try:
@@ -167,12 +199,12 @@ class Telegram:
         except TelegramError as error:
             raise errors.sending(error) from error
 
-    async def _sent(self, out: Outgoing, chat: int) -> Sent:
+    async def _sent(self, out: OutgoingMessage, chat: int) -> SentReceipt:
         if not out.files:
-            return Sent(native_id(chat, (await self._text(out, chat)).message_id))
+            return SentReceipt(native_id(chat, (await self._text(out, chat)).message_id))
         shown, _ = marked(out.text)
         if units(shown) <= _MOST_CAPTION and not (out.buttons and len(out.files) > 1):
-            return Sent(native_id(chat, await self._documents(out, chat)))
+            return SentReceipt(native_id(chat, await self._documents(out, chat)))
         number = self._halves.get(out.key)
         if number is None:
             number = (await self._text(out, chat)).message_id
@@ -182,9 +214,9 @@ class Telegram:
         alone = msgspec.structs.replace(out, text="", buttons=(), reply_to=native_id(chat, number))
         await self._documents(alone, chat)
         del self._halves[out.key]
-        return Sent(native_id(chat, number))
+        return SentReceipt(native_id(chat, number))
 
-    async def _text(self, out: Outgoing, chat: int) -> Message:
+    async def _text(self, out: OutgoingMessage, chat: int) -> Message:
         text, entities = _entities(out.text)
         return await self._client().send_message(
             chat,
@@ -193,11 +225,12 @@ class Telegram:
             message_thread_id=_topic(out.thread),
             reply_parameters=_reply(out),
             reply_markup=_keyboard(out.buttons),
-            # A preview is fetched by Telegram: an answer could tell a stranger's server something by its addresses.
+            # A preview is fetched by Telegram: an answer could tell a stranger's server something
+            # by its addresses.
             link_preview_options=_NO_PREVIEW,
         )
 
-    async def _documents(self, out: Outgoing, chat: int) -> int:
+    async def _documents(self, out: OutgoingMessage, chat: int) -> int:
         text, entities = _entities(out.text)
         if len(out.files) == 1:
             message = await self._client().send_document(
@@ -213,10 +246,16 @@ class Telegram:
             return message.message_id
         # The words stand under the last file, where they are read after them.
         *first, last = out.files
-        media = [InputMediaDocument(_file(each, attach=True), disable_content_type_detection=True) for each in first]
+        media = [
+            InputMediaDocument(_file(each, attach=True), disable_content_type_detection=True)
+            for each in first
+        ]
         media.append(
             InputMediaDocument(
-                _file(last, attach=True), caption=text or None, caption_entities=entities, disable_content_type_detection=True
+                _file(last, attach=True),
+                caption=text or None,
+                caption_entities=entities,
+                disable_content_type_detection=True,
             )
         )
         messages = await self._client().send_media_group(
@@ -232,11 +271,15 @@ class Telegram:
         bot = self._client()
         try:
             try:
-                await bot.edit_message_text(shown, chat, number, entities=entities, link_preview_options=_NO_PREVIEW)
+                await bot.edit_message_text(
+                    shown, chat, number, entities=entities, link_preview_options=_NO_PREVIEW
+                )
             except BadRequest as error:
                 if "no text in the message" not in error.message.casefold():
                     raise
-                await bot.edit_message_caption(chat, number, caption=shown[:_MOST_CAPTION], caption_entities=entities)
+                await bot.edit_message_caption(
+                    chat, number, caption=shown[:_MOST_CAPTION], caption_entities=entities
+                )
         except BadRequest as error:
             if "not modified" not in error.message.casefold():
                 raise errors.sending(error) from error
@@ -244,11 +287,17 @@ class Telegram:
             raise errors.sending(error) from error
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
-        await _in_vain(self._client().send_chat_action(_chat(conversation), "typing", message_thread_id=_topic(thread)))
+        await _in_vain(
+            self._client().send_chat_action(
+                _chat(conversation), "typing", message_thread_id=_topic(thread)
+            )
+        )
 
     async def acknowledge(self, conversation: str, native_id: str, mark: Mark) -> None:
         # A group may allow no reactions: then there is none.
-        reacted = self._client().set_message_reaction(_chat(conversation), message_number(native_id), _REACTIONS[mark])
+        reacted = self._client().set_message_reaction(
+            _chat(conversation), message_number(native_id), _REACTIONS[mark]
+        )
         await _in_vain(reacted)
 
     async def test(self) -> Me:
@@ -269,14 +318,16 @@ def _chat(conversation: str) -> int:
     try:
         return int(conversation)
     except ValueError:
-        raise SendFailed(f"{conversation[:40]!r} is no chat: Telegram names chats by numbers", permanent=True) from None
+        raise SendFailed(
+            f"{conversation[:40]!r} is no chat: Telegram names chats by numbers", permanent=True
+        ) from None
 
 
 def _topic(thread: str) -> int | None:
     return int(thread) if thread.isdecimal() else None
 
 
-def _reply(out: Outgoing) -> ReplyParameters | None:
+def _reply(out: OutgoingMessage) -> ReplyParameters | None:
     if "/" not in out.reply_to or out.reply_to.startswith("press/"):
         return None
     return ReplyParameters(message_number(out.reply_to), allow_sending_without_reply=True)
@@ -286,16 +337,24 @@ def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
     if not buttons:
         return None
     if any(len(each.value.encode()) > _MOST_BUTTON_BYTES for each in buttons):
-        raise SendFailed(f"the value of a button may have {_MOST_BUTTON_BYTES} bytes on Telegram", permanent=True)
+        raise SendFailed(
+            f"the value of a button may have {_MOST_BUTTON_BYTES} bytes on Telegram", permanent=True
+        )
     styles = {"good": "✅ ", "bad": "❌ ", "plain": ""}
     return InlineKeyboardMarkup.from_row(
-        [InlineKeyboardButton(f"{styles[each.style]}{each.label}", callback_data=each.value) for each in buttons]
+        [
+            InlineKeyboardButton(f"{styles[each.style]}{each.label}", callback_data=each.value)
+            for each in buttons
+        ]
     )
 
 
 def _entities(text: str) -> tuple[str, list[MessageEntity]]:
     shown, marks = marked(text)
-    return shown, [MessageEntity(each.kind, each.offset, each.length, language=each.language or None) for each in marks]
+    return shown, [
+        MessageEntity(each.kind, each.offset, each.length, language=each.language or None)
+        for each in marks
+    ]
 
 
 def _file(file: OutFile, *, attach: bool = False) -> InputFile:
@@ -309,4 +368,6 @@ async def _in_vain(attempt: Awaitable[object]) -> None:
     try:
         await attempt
     except TelegramError as error:
-        logging.getLogger("palyra.channels").debug("Telegram did not take a courtesy: %s", type(error).__name__)
+        logging.getLogger("palyra.channels").debug(
+            "Telegram did not take a courtesy: %s", type(error).__name__
+        )

@@ -1,7 +1,8 @@
-"""Markdown as Telegram shows it: a text without the signs, and marks that say which stretch of it is code or bold.
+"""Markdown as Telegram shows it: a text without the signs, and marks that say which stretch of it
+is code or bold.
 
-The text is sent with the marks beside it, never as markup: nothing in an answer can break out of its place, and what is not
-understood stays as it was written.
+The text is sent with the marks beside it, never as markup: nothing in an answer can break out of
+its place, and what is not understood stays as it was written.
 """
 
 import re
@@ -12,12 +13,15 @@ from msgspec import Struct
 # Telegram ignores marks beyond this many; what they would stand for keeps its signs then.
 MOST_MARKS = 100
 _FENCED = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[^`\s]*)[^`\n]*\n(?P<code>.*?)\n(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[^`\s]*)[^`\n]*\n(?P<code>.*?)\n(?P=fence)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
 )
-_INLINE = re.compile(r"(?<!`)`(?P<code>[^`\n]+)`(?!`)|(?<!\*)\*\*(?P<bold>[^\s*](?:[^*\n]*[^\s*])?)\*\*(?!\*)")
+_INLINE = re.compile(
+    r"(?<!`)`(?P<code>[^`\n]+)`(?!`)|(?<!\*)\*\*(?P<bold>[^\s*](?:[^*\n]*[^\s*])?)\*\*(?!\*)"
+)
 
 
-class Mark(Struct, frozen=True):
+class TextMark(Struct, frozen=True):
     """Where it is, in UTF-16 units, as Telegram counts."""
 
     kind: Literal["pre", "code", "bold"]
@@ -30,15 +34,21 @@ def units(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-def marked(text: str) -> tuple[str, list[Mark]]:
+def marked(text: str) -> tuple[str, list[TextMark]]:
     """The text as it is shown, and its marks in order."""
     writer = _Writer()
     at = 0
     for found in _FENCED.finditer(text):
         writer.prose(text[at : found.start()])
         # Telegram cuts blanks off both ends of a message, also those of code.
-        edge = (not writer.size and found["code"][:1].isspace()) or (found.end() == len(text) and found["code"][-1:].isspace())
-        if not found["code"].strip() or edge or not writer.put("pre", found["code"], found["language"]):
+        edge = (not writer.size and found["code"][:1].isspace()) or (
+            found.end() == len(text) and found["code"][-1:].isspace()
+        )
+        if (
+            not found["code"].strip()
+            or edge
+            or not writer.put("pre", found["code"], found["language"])
+        ):
             writer.write(found[0])
         at = found.end()
     writer.prose(text[at:])
@@ -48,7 +58,7 @@ def marked(text: str) -> tuple[str, list[Mark]]:
 class _Writer:
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.marks: list[Mark] = []
+        self.marks: list[TextMark] = []
         self.size = 0
 
     def write(self, text: str) -> None:
@@ -58,7 +68,7 @@ class _Writer:
     def put(self, kind: Literal["pre", "code", "bold"], text: str, language: str = "") -> bool:
         if len(self.marks) >= MOST_MARKS or not text.strip():
             return False
-        self.marks.append(Mark(kind, self.size, units(text), language))
+        self.marks.append(TextMark(kind, self.size, units(text), language))
         self.write(text)
         return True
 

@@ -1,6 +1,7 @@
 """What Telegram tells us, as messages: who wrote where, to whom, and with which files.
 
-Ids count per chat there, so a message's name has its chat in it. An edited message is a message of its own.
+Ids count per chat there, so a message's name has its chat in it. An edited message is a message of
+its own.
 """
 
 import re
@@ -21,7 +22,7 @@ _START = re.compile(r"/start(?:\s+(\S+))?\s*")
 
 
 @dataclass(frozen=True)
-class Attachment:
+class TelegramFile:
     """A file of a message that is still at Telegram."""
 
     file_id: str
@@ -39,7 +40,7 @@ def message_number(native: str) -> int:
     return int(native.partition("/")[2].partition("#")[0])
 
 
-def of(update: Update, me: User) -> tuple[Inbound, tuple[Attachment, ...]] | None:
+def of(update: Update, me: User) -> tuple[Inbound, tuple[TelegramFile, ...]] | None:
     """The message in an update; nothing if it is none, as when somebody joins a group."""
     if update.callback_query is not None:
         pressed = _pressed(update.callback_query)
@@ -58,7 +59,8 @@ def of(update: Update, me: User) -> tuple[Inbound, tuple[Attachment, ...]] | Non
     edited = message.edit_date
     return (
         Inbound(
-            # Two edits can be of the same second; the update's number is the same whenever it is delivered.
+            # Two edits can be of the same second; the update's number is the same whenever it is
+            # delivered.
             native_id=f"{native}#edit{update.update_id}" if edited is not None else native,
             conversation=str(message.chat.id),
             sender=sender,
@@ -67,7 +69,11 @@ def of(update: Update, me: User) -> tuple[Inbound, tuple[Attachment, ...]] | Non
             is_direct=message.chat.type == "private",
             mentions_agent=addressed or _means_us(message, me),
             mentions_everyone=calls_everyone(text),
-            reply_to=native_id(message.chat.id, message.reply_to_message.message_id) if message.reply_to_message else "",
+            reply_to=(
+                native_id(message.chat.id, message.reply_to_message.message_id)
+                if message.reply_to_message
+                else ""
+            ),
             sent_ms=_ms(edited or message.date),
             forwarded=message.forward_origin is not None,
         ),
@@ -94,7 +100,11 @@ def _pressed(query: CallbackQuery) -> Inbound | None:
 def _sender(message: Message) -> Sender | None:
     # An admin who stays anonymous, or a linked channel: Telegram does not say which person it is.
     if message.sender_chat is not None:
-        return Sender(f"chat{message.sender_chat.id}", message.sender_chat.effective_name or "", verified=False)
+        return Sender(
+            f"chat{message.sender_chat.id}",
+            message.sender_chat.effective_name or "",
+            verified=False,
+        )
     if message.from_user is None:
         return None
     return Sender(str(message.from_user.id), message.from_user.full_name)
@@ -102,7 +112,11 @@ def _sender(message: Message) -> Sender | None:
 
 def _thread(message: Message) -> str:
     # Replies have such a number too; only a topic of a forum is a conversation of its own.
-    return str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
+    return (
+        str(message.message_thread_id)
+        if message.is_topic_message and message.message_thread_id
+        else ""
+    )
 
 
 def _means_us(message: Message, me: User) -> bool:
@@ -110,19 +124,27 @@ def _means_us(message: Message, me: User) -> bool:
     if replied is not None and replied.from_user is not None and replied.from_user.id == me.id:
         return True
     entities = (*message.entities, *message.caption_entities)
-    return any(each.type == MessageEntity.TEXT_MENTION and each.user is not None and each.user.id == me.id for each in entities)
+    return any(
+        each.type == MessageEntity.TEXT_MENTION and each.user is not None and each.user.id == me.id
+        for each in entities
+    )
 
 
 def _text(message: Message, me: User) -> tuple[str, bool]:
     """What was written, in our words, and whether it is a command that names us."""
     text = message.text or message.caption or _described(message)
     command = _COMMAND.match(text)
-    addressed = command is not None and me.username is not None and command[2].casefold() == me.username.casefold()
+    addressed = (
+        command is not None
+        and me.username is not None
+        and command[2].casefold() == me.username.casefold()
+    )
     if command is not None and addressed:
         text = f"/{command[1]} {text[command.end() :]}".rstrip()
     start = _START.fullmatch(text)
     if start is not None:
-        # What the button below a new chat sends; with a word if one came by a link (t.me/BOT?start=CODE).
+        # What the button below a new chat sends; with a word if one came by a link
+        # (t.me/BOT?start=CODE).
         text = f"pair {start[1]}" if start[1] else "help"
     return text, addressed
 
@@ -140,23 +162,50 @@ def _described(message: Message) -> str:
     return ""
 
 
-def _attachments(message: Message) -> tuple[Attachment, ...]:
+def _attachments(message: Message) -> tuple[TelegramFile, ...]:
     number = message.message_id
     if message.photo:
         best = message.photo[-1]
-        return (Attachment(best.file_id, f"photo-{number}.jpg", "image/jpeg", best.file_size or 0),)
+        return (
+            TelegramFile(best.file_id, f"photo-{number}.jpg", "image/jpeg", best.file_size or 0),
+        )
     named = message.document or message.audio or message.video or message.animation
     if named is not None:
         kind = named.mime_type or "application/octet-stream"
-        return (Attachment(named.file_id, named.file_name or f"file-{number}", kind, named.file_size or 0),)
-    if message.voice is not None:
-        return (Attachment(message.voice.file_id, f"voice-{number}.ogg", "audio/ogg", message.voice.file_size or 0),)
-    if message.video_note is not None:
-        return (Attachment(message.video_note.file_id, f"video-{number}.mp4", "video/mp4", message.video_note.file_size or 0),)
-    if message.sticker is not None:
-        ending = "webm" if message.sticker.is_video else "tgs" if message.sticker.is_animated else "webp"
         return (
-            Attachment(message.sticker.file_id, f"sticker-{number}.{ending}", f"image/{ending}", message.sticker.file_size or 0),
+            TelegramFile(
+                named.file_id, named.file_name or f"file-{number}", kind, named.file_size or 0
+            ),
+        )
+    if message.voice is not None:
+        return (
+            TelegramFile(
+                message.voice.file_id,
+                f"voice-{number}.ogg",
+                "audio/ogg",
+                message.voice.file_size or 0,
+            ),
+        )
+    if message.video_note is not None:
+        return (
+            TelegramFile(
+                message.video_note.file_id,
+                f"video-{number}.mp4",
+                "video/mp4",
+                message.video_note.file_size or 0,
+            ),
+        )
+    if message.sticker is not None:
+        ending = (
+            "webm" if message.sticker.is_video else "tgs" if message.sticker.is_animated else "webp"
+        )
+        return (
+            TelegramFile(
+                message.sticker.file_id,
+                f"sticker-{number}.{ending}",
+                f"image/{ending}",
+                message.sticker.file_size or 0,
+            ),
         )
     return ()
 

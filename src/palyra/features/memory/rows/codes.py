@@ -1,7 +1,9 @@
-"""The signs of all vectors of the partitions in use, held in memory for as long as they are asked for.
+"""The signs of all vectors of the partitions in use, held in memory for as long as they are asked
+for.
 
-48 bytes an item. The rule: they only propose. Which items there are, and how near they are, is read from the store each time, so an
-outdated sign costs at most a candidate, and nothing is held back when memory is short: without room they are read anew.
+48 bytes an item. The rule: they only propose. Which items there are, and how near they are, is read
+from the store each time, so an outdated sign costs at most a candidate, and nothing is held back
+when memory is short: without room they are read anew.
 """
 
 import threading
@@ -49,10 +51,18 @@ class Codes:
     def release(self, before_ms: int) -> None:
         """Let go of what was not asked for since."""
         with self._lock:
-            self._held = {partition: each for partition, each in self._held.items() if each.used_ms >= before_ms}
+            self._held = {
+                partition: each
+                for partition, each in self._held.items()
+                if each.used_ms >= before_ms
+            }
 
-    def distances(self, tx: Tx, partition: Partition, signs: "Signs", heavy: "Sequence[Signs]") -> "NDArray[np.uint16]":
-        """For each slot of a partition in how many signs its vector differs; each of the sets of `heavy` ones counts once more."""
+    def distances(
+        self, tx: Tx, partition: Partition, signs: "Signs", heavy: "Sequence[Signs]"
+    ) -> "NDArray[np.uint16]":
+        """For each slot of a partition in how many signs its vector differs; each of the sets of
+        `heavy` ones counts once more.
+        """
         import numpy as np
 
         held = self._of(tx, partition)
@@ -78,7 +88,9 @@ class Codes:
             held = self._held.get(partition.partition)
             if held is None or held.signs.shape[1] < partition.next_slot:
                 # A quarter more than is needed, in whole blocks: growing is copying.
-                capacity = -(-(partition.next_slot * 5 // 4 + 1) // SLOTS_PER_BLOCK) * SLOTS_PER_BLOCK
+                capacity = (
+                    -(-(partition.next_slot * 5 // 4 + 1) // SLOTS_PER_BLOCK) * SLOTS_PER_BLOCK
+                )
                 held = _Held(np.zeros((_WORDS, capacity), np.uint64), np.zeros(capacity, np.bool_))
                 self._held[partition.partition] = held
             self._catch_up(tx, partition, held)
@@ -89,7 +101,8 @@ class Codes:
     def _catch_up(self, tx: Tx, partition: Partition, held: _Held) -> None:
         if held.changed:
             rows = tx.all(
-                "SELECT block, changed, codes FROM memory_codes WHERE partition = :partition AND changed > :seen",
+                "SELECT block, changed, codes FROM memory_codes WHERE partition = :partition AND"
+                " changed > :seen",
                 partition=partition.partition,
                 seen=held.changed,
             )
@@ -120,7 +133,9 @@ class Codes:
             held.changed = max(held.changed, changed)
 
     def _make_room(self, but: int) -> None:
-        """Those in use longest ago go first. The one being asked for stays until it was answered from."""
+        """Those in use longest ago go first. The one being asked for stays until it was answered
+        from.
+        """
         for partition in sorted(self._held, key=lambda each: self._held[each].used_ms):
             if self.held_bytes <= self._most_bytes:
                 return

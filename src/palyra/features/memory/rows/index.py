@@ -1,7 +1,9 @@
-"""The index of what is remembered: postings by word and vectors by slot, kept partition by partition in packed pieces.
+"""The index of what is remembered: postings by word and vectors by slot, kept partition by
+partition in packed pieces.
 
-The rule: a partition knows nothing of any other. Counts, lengths and ranks come from what the asker may see and from nothing else;
-a full-text index over everything would rank by other people's words. Plain SQL over blobs, so a second database needs no extension.
+The rule: a partition knows nothing of any other. Counts, lengths and ranks come from what the asker
+may see and from nothing else; a full-text index over everything would rank by other people's words.
+Plain SQL over blobs, so a second database needs no extension.
 """
 
 import struct
@@ -39,7 +41,7 @@ class Partition(Struct, frozen=True):
     next_slot: int
 
 
-class Entry(Struct, frozen=True):
+class IndexEntry(Struct, frozen=True):
     """What goes into the index about one item."""
 
     slot: int
@@ -59,13 +61,13 @@ def at(place: int) -> tuple[int, int]:
     return place >> _SHIFT, place & (1 << _SHIFT) - 1
 
 
-# --- partitions -------------------------------------------------------------------------------------------------------
-
-
 def visible(tx: Tx, where: Where) -> list[Partition]:
-    """What may be seen from somewhere: the principal's own, and what is for exactly this channel, session and workspace."""
+    """What may be seen from somewhere: the principal's own, and what is for exactly this channel,
+    session and workspace.
+    """
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND items > 0 AND (scope = 'principal'
+        f"""SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND items > 0 AND (scope =
+        'principal'
             OR (scope = 'channel' AND scope_value = :channel AND :channel <> '')
             OR (scope = 'session' AND scope_value = :session AND :session <> '')
             OR (scope = 'workspace' AND scope_value = :workspace AND :workspace <> ''))""",
@@ -79,18 +81,28 @@ def visible(tx: Tx, where: Where) -> list[Partition]:
 
 def everything_of(tx: Tx, owner: str) -> list[Partition]:
     """All that a principal had remembered, for the person who looks after it."""
-    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope <> 'turns' AND items > 0", owner=owner)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope <> 'turns' AND"
+        " items > 0",
+        owner=owner,
+    )
     return [Partition(*row) for row in rows]
 
 
 def turns_of(tx: Tx, owner: str) -> list[Partition]:
     """All that was said in a principal's sessions."""
-    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope = 'turns' AND items > 0", owner=owner)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope = 'turns' AND"
+        " items > 0",
+        owner=owner,
+    )
     return [Partition(*row) for row in rows]
 
 
 def slots_for(tx: Tx, owner: str, scope: Shelf, scope_value: str, count: int) -> tuple[int, int]:
-    """A partition, made if need be, and the first of so many fresh slots in it. Slots only grow: postings stay sorted."""
+    """A partition, made if need be, and the first of so many fresh slots in it. Slots only grow:
+    postings stay sorted.
+    """
     tx.run(
         """INSERT INTO memory_partitions (owner, scope, scope_value) VALUES (:owner, :scope, :value)
         ON CONFLICT (owner, scope, scope_value) DO NOTHING""",
@@ -100,7 +112,8 @@ def slots_for(tx: Tx, owner: str, scope: Shelf, scope_value: str, count: int) ->
     )
     row = tx.one(
         """UPDATE memory_partitions SET next_slot = next_slot + :count
-        WHERE owner = :owner AND scope = :scope AND scope_value = :value RETURNING partition, next_slot""",
+        WHERE owner = :owner AND scope = :scope AND scope_value = :value RETURNING partition,
+        next_slot""",
         owner=owner,
         scope=scope,
         value=scope_value,
@@ -111,28 +124,40 @@ def slots_for(tx: Tx, owner: str, scope: Shelf, scope_value: str, count: int) ->
 
 
 def drop_empty(tx: Tx, owner: str) -> None:
-    """A partition in which nothing is left says that there was a channel, a session, a workspace: away with it."""
-    empty = tx.all("SELECT partition FROM memory_partitions WHERE owner = :owner AND items = 0", owner=owner)
+    """A partition in which nothing is left says that there was a channel, a session, a workspace:
+    away with it.
+    """
+    empty = tx.all(
+        "SELECT partition FROM memory_partitions WHERE owner = :owner AND items = 0", owner=owner
+    )
     for (partition,) in empty:
-        if tx.one("SELECT 1 FROM memory_items WHERE spot >= :low AND spot < :high", **_span(partition)) is None:
+        if (
+            tx.one(
+                "SELECT 1 FROM memory_items WHERE spot >= :low AND spot < :high", **_span(partition)
+            )
+            is None
+        ):
             tx.run("DELETE FROM memory_codes WHERE partition = :partition", partition=partition)
-            tx.run("DELETE FROM memory_partitions WHERE partition = :partition", partition=partition)
+            tx.run(
+                "DELETE FROM memory_partitions WHERE partition = :partition", partition=partition
+            )
 
 
 def _span(partition: int) -> dict[str, int]:
     return {"low": spot(partition, 0), "high": spot(partition + 1, 0)}
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def add_words(tx: Tx, partition: int, entries: Sequence[Entry]) -> None:
-    """Make items findable by their words; entries in the order of their slots, all behind those that are there."""
+def add_words(tx: Tx, partition: int, entries: Sequence[IndexEntry]) -> None:
+    """Make items findable by their words; entries in the order of their slots, all behind those
+    that are there.
+    """
     fresh: dict[str, list[bytes]] = {}
     firsts: dict[str, int] = {}
     for entry in entries:
         for term, count in entry.counts.items():
-            fresh.setdefault(term, []).append(POSTING.pack(entry.slot, min(255, count), entry.length))
+            fresh.setdefault(term, []).append(
+                POSTING.pack(entry.slot, min(255, count), entry.length)
+            )
             firsts.setdefault(term, entry.slot)
     for term, packed in fresh.items():
         _append(tx, partition, term, firsts[term], packed)
@@ -141,7 +166,8 @@ def add_words(tx: Tx, partition: int, entries: Sequence[Entry]) -> None:
 
 def _append(tx: Tx, partition: int, term: str, first: int, packed: list[bytes]) -> None:
     row = tx.one(
-        """SELECT first, count, postings FROM memory_postings WHERE partition = :partition AND term = :term
+        """SELECT first, count, postings FROM memory_postings WHERE partition = :partition AND term
+        = :term
         ORDER BY first DESC LIMIT 1""",
         partition=partition,
         term=term,
@@ -177,7 +203,8 @@ def _put_chunk(tx: Tx, partition: int, term: str, first: int, postings: bytes) -
         )
     else:
         tx.run(
-            "DELETE FROM memory_postings WHERE partition = :partition AND term = :term AND first = :first",
+            "DELETE FROM memory_postings WHERE partition = :partition AND term = :term AND first ="
+            " :first",
             partition=partition,
             term=term,
             first=first,
@@ -186,18 +213,20 @@ def _put_chunk(tx: Tx, partition: int, term: str, first: int, postings: bytes) -
 
 def _count(tx: Tx, partition: int, items: int, words: int) -> None:
     tx.run(
-        "UPDATE memory_partitions SET items = items + :items, words = words + :words WHERE partition = :partition",
+        "UPDATE memory_partitions SET items = items + :items, words = words + :words WHERE"
+        " partition = :partition",
         partition=partition,
         items=items,
         words=words,
     )
 
 
-def remove(tx: Tx, partition: int, entry: Entry) -> None:
+def remove(tx: Tx, partition: int, entry: IndexEntry) -> None:
     """Take an item out: its words, its vector, its signs."""
     for term in entry.counts:
         row = tx.one(
-            """SELECT first, postings FROM memory_postings WHERE partition = :partition AND term = :term AND first <= :slot
+            """SELECT first, postings FROM memory_postings WHERE partition = :partition AND term =
+            :term AND first <= :slot
             ORDER BY first DESC LIMIT 1""",
             partition=partition,
             term=term,
@@ -207,17 +236,17 @@ def remove(tx: Tx, partition: int, entry: Entry) -> None:
             kept = bytes(row[1])
             for offset in range(0, len(kept), POSTING.size):
                 if POSTING.unpack_from(kept, offset)[0] == entry.slot:
-                    _put_chunk(tx, partition, term, row[0], kept[:offset] + kept[offset + POSTING.size :])
+                    _put_chunk(
+                        tx, partition, term, row[0], kept[:offset] + kept[offset + POSTING.size :]
+                    )
                     break
     _count(tx, partition, -1, -entry.length)
     remove_vector(tx, partition, entry.slot)
 
 
-# --- vectors ----------------------------------------------------------------------------------------------------------
-
-
 def pack(vector: bytes) -> tuple[bytes, bytes]:
-    """A vector of float32 as it is stored, one byte an element with one scale for all, and the signs of its elements.
+    """A vector of float32 as it is stored, one byte an element with one scale for all, and the
+    signs of its elements.
 
     In plain Python: what only writes has no need of the libraries that searching loads.
     """
@@ -254,11 +283,16 @@ def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:
     by_block: dict[int, dict[int, bytes]] = {}
     for slot, code in codes.items():
         by_block.setdefault(slot // SLOTS_PER_BLOCK, {})[slot % SLOTS_PER_BLOCK] = code
-    newest = tx.one("SELECT coalesce(max(changed), 0) FROM memory_codes WHERE partition = :partition", partition=partition)
+    newest = tx.one(
+        "SELECT coalesce(max(changed), 0) FROM memory_codes WHERE partition = :partition",
+        partition=partition,
+    )
     changed = int(newest[0]) + 1 if newest else 1
     for block, given in by_block.items():
         row = tx.one(
-            "SELECT codes FROM memory_codes WHERE partition = :partition AND block = :block", partition=partition, block=block
+            "SELECT codes FROM memory_codes WHERE partition = :partition AND block = :block",
+            partition=partition,
+            block=block,
         )
         if row is None and not any(code != _NO_CODE for code in given.values()):
             continue
@@ -266,8 +300,10 @@ def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:
         for at_slot, code in given.items():
             whole[at_slot * CODE_BYTES : (at_slot + 1) * CODE_BYTES] = code
         tx.run(
-            """INSERT INTO memory_codes (partition, block, changed, codes) VALUES (:partition, :block, :changed, :codes)
-            ON CONFLICT (partition, block) DO UPDATE SET changed = excluded.changed, codes = excluded.codes""",
+            """INSERT INTO memory_codes (partition, block, changed, codes) VALUES (:partition,
+            :block, :changed, :codes)
+            ON CONFLICT (partition, block) DO UPDATE SET changed = excluded.changed, codes =
+            excluded.codes""",
             partition=partition,
             block=block,
             changed=changed,

@@ -1,6 +1,7 @@
 """Items of memory as rows, each change with its event on the tape in the same step.
 
-The rule: what is searched is exactly what is active. Whatever takes an item out of that state takes it out of the index with it.
+The rule: what is searched is exactly what is active. Whatever takes an item out of that state takes
+it out of the index with it.
 """
 
 import os
@@ -19,32 +20,43 @@ from palyra.core.labels import Label
 from palyra.features.memory import vectors, words
 from palyra.features.memory.model import Item, State
 from palyra.features.memory.rows import index
-from palyra.features.memory.rows.index import Entry
+from palyra.features.memory.rows.index import IndexEntry
 from palyra.store import tape
 from palyra.store.database import Row, Tx
 
-_COLUMNS = """memory_id, owner, text, kind, scope, scope_value, label, provenance, source, place, confidence_bps, valid_from_ms,
-    valid_until_ms, expires_ms, pinned, state, why, origin, supersedes, superseded_by, created_ms, updated_ms, embedded_by"""
+_COLUMNS = """memory_id, owner, text, kind, scope, scope_value, label, provenance, source, place,
+    confidence_bps, valid_from_ms,
+    valid_until_ms, expires_ms, pinned, state, why, origin, supersedes, superseded_by, created_ms,
+    updated_ms, embedded_by"""
 _MOST_PROVENANCE = 64
 
 
 class On(Struct, frozen=True):
-    """Where a change is recorded: on the session's tape if it came from one, else on the system's."""
+    """Where a change is recorded: on the session's tape if it came from one, else on the
+    system's.
+    """
 
     principal: str
     session: str = ""
     run: str = ""
 
     def append(self, tx: Tx, *events: AnyEvent) -> None:
-        tape.append(tx, self.session or SYSTEM_TAPE, self.principal, events, self.run if self.session else "")
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
+        tape.append(
+            tx,
+            self.session or SYSTEM_TAPE,
+            self.principal,
+            events,
+            self.run if self.session else "",
+        )
 
 
 def get(tx: Tx, owner: str, memory_id: str) -> Item:
     """An item of this owner. Somebody else's is not there, as if it did not exist."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND owner = :owner", id=memory_id, owner=owner)
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND owner = :owner",
+        id=memory_id,
+        owner=owner,
+    )
     if row is None:
         raise NotFound(f"there is no memory {memory_id[:64]}", memory_id=memory_id[:64])
     return _item(row)
@@ -52,10 +64,15 @@ def get(tx: Tx, owner: str, memory_id: str) -> Item:
 
 def listing(tx: Tx, owner: str, states: Sequence[State], before: str, limit: int) -> list[Item]:
     """An owner's items in these states, newest first, behind the one with this id."""
-    row = tx.one("SELECT number FROM memory_items WHERE memory_id = :id AND owner = :owner", id=before, owner=owner)
+    row = tx.one(
+        "SELECT number FROM memory_items WHERE memory_id = :id AND owner = :owner",
+        id=before,
+        owner=owner,
+    )
     listed = ",".join(f"'{state}'" for state in states)
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM memory_items WHERE owner = :owner AND state IN ({listed}) AND number < :number
+        f"""SELECT {_COLUMNS} FROM memory_items WHERE owner = :owner AND state IN ({listed}) AND
+        number < :number
         ORDER BY number DESC LIMIT :limit""",
         owner=owner,
         number=row[0] if row else 1 << 62,
@@ -78,8 +95,10 @@ def history(tx: Tx, owner: str, memory_id: str) -> list[Item]:
             met.add(at)
             versions.append(get(tx, owner, at))
             rows = tx.all(
-                """SELECT memory_id FROM memory_items WHERE superseded_by = :id AND superseded_by <> '' AND owner = :owner
-                UNION SELECT memory_id FROM memory_items WHERE supersedes = :id AND supersedes <> '' AND owner = :owner
+                """SELECT memory_id FROM memory_items WHERE superseded_by = :id AND superseded_by <>
+                '' AND owner = :owner
+                UNION SELECT memory_id FROM memory_items WHERE supersedes = :id AND supersedes <> ''
+                AND owner = :owner
                 ORDER BY memory_id DESC""",
                 owner=owner,
                 id=at,
@@ -91,8 +110,10 @@ def history(tx: Tx, owner: str, memory_id: str) -> list[Item]:
 def pinned(tx: Tx, owner: str, partitions: Sequence[int]) -> list[Item]:
     """The pinned items of these partitions, newest first."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS}, spot FROM memory_items WHERE owner = :owner AND pinned = 1 AND spot IS NOT NULL
-            AND (expires_ms = 0 OR expires_ms > :now) AND (valid_until_ms = 0 OR valid_until_ms > :now) ORDER BY number DESC""",
+        f"""SELECT {_COLUMNS}, spot FROM memory_items WHERE owner = :owner AND pinned = 1 AND spot
+        IS NOT NULL
+            AND (expires_ms = 0 OR expires_ms > :now) AND (valid_until_ms = 0 OR valid_until_ms >
+            :now) ORDER BY number DESC""",
         owner=owner,
         now=tx.now_ms,
     )
@@ -101,25 +122,35 @@ def pinned(tx: Tx, owner: str, partitions: Sequence[int]) -> list[Item]:
 
 def at_spots(tx: Tx, spots: Sequence[int]) -> list[Item]:
     """The items at these spots of the index, in this order."""
-    rows = tx.all(f"SELECT spot, {_COLUMNS} FROM memory_items WHERE spot IN ({','.join(map(str, spots))})")
+    rows = tx.all(
+        f"SELECT spot, {_COLUMNS} FROM memory_items WHERE spot IN ({','.join(map(str, spots))})"
+    )
     found = {spot: _item(tuple(rest)) for spot, *rest in rows}
     return [found[spot] for spot in spots]
 
 
 def counts(tx: Tx, owner: str) -> dict[State, int]:
-    return dict(tx.all("SELECT state, count(*) FROM memory_items WHERE owner = :owner GROUP BY state", owner=owner))
+    return dict(
+        tx.all(
+            "SELECT state, count(*) FROM memory_items WHERE owner = :owner GROUP BY state",
+            owner=owner,
+        )
+    )
 
 
 def not_embedded(tx: Tx, owner: str) -> int:
-    row = tx.one("SELECT count(*) FROM memory_items WHERE owner = :owner AND spot IS NOT NULL AND embedded_by = ''", owner=owner)
+    row = tx.one(
+        "SELECT count(*) FROM memory_items WHERE owner = :owner AND spot IS NOT NULL AND"
+        " embedded_by = ''",
+        owner=owner,
+    )
     return int(row[0]) if row else 0
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
 def add(tx: Tx, on: On, items: Sequence[Item]) -> list[Item]:
-    """Remember these. One that says what is known already strengthens that instead; the known one is then what is returned."""
+    """Remember these. One that says what is known already strengthens that instead; the known one
+    is then what is returned.
+    """
     kept: list[Item] = []
     fresh: dict[tuple[str, str, str], list[Item]] = {}
     for item in items:
@@ -143,10 +174,14 @@ def known(tx: Tx, item: Item) -> Item | None:
 
 
 def _same(tx: Tx, item: Item) -> Item | None:
-    """A live item that says the same, to the same eyes. One under review is never made true by repeating it."""
+    """A live item that says the same, to the same eyes. One under review is never made true by
+    repeating it.
+    """
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM memory_items WHERE owner = :owner AND same_key = :key AND scope = :scope
-            AND scope_value = :value AND state = :state AND (:source = '' OR (source = :source AND place = :place))""",
+        f"""SELECT {_COLUMNS} FROM memory_items WHERE owner = :owner AND same_key = :key AND scope =
+        :scope
+            AND scope_value = :value AND state = :state AND (:source = '' OR (source = :source AND
+            place = :place))""",
         owner=item.owner,
         key=words.same_key(item.text),
         scope=item.scope,
@@ -160,7 +195,9 @@ def _same(tx: Tx, item: Item) -> Item | None:
 
 def _strengthen(tx: Tx, on: On, known: Item, again: Item) -> Item:
     provenance = tuple(dict.fromkeys((*known.provenance, *again.provenance)))[:_MOST_PROVENANCE]
-    expires = 0 if 0 in (known.expires_ms, again.expires_ms) else max(known.expires_ms, again.expires_ms)
+    expires = (
+        0 if 0 in (known.expires_ms, again.expires_ms) else max(known.expires_ms, again.expires_ms)
+    )
     merged = msgspec.structs.replace(
         known,
         provenance=provenance,
@@ -178,12 +215,20 @@ def _strengthen(tx: Tx, on: On, known: Item, again: Item) -> Item:
 def correct(tx: Tx, on: On, old: Item, new: Item) -> Item:
     """A new version in place of an old one, which stays as history."""
     if old.state == "superseded":
-        raise Conflict(f"memory {old.memory_id} was corrected already: change {old.superseded_by}", newest=old.superseded_by)
+        raise Conflict(
+            f"memory {old.memory_id} was corrected already: change {old.superseded_by}",
+            newest=old.superseded_by,
+        )
     new = msgspec.structs.replace(new, supersedes=old.memory_id)
     if new.state == "active" or old.state != "active":
         # A correction that waits for a look does not take the place of what holds.
         _take_out(tx, old)
-        _update(tx, msgspec.structs.replace(old, state="superseded", superseded_by=new.memory_id, updated_ms=tx.now_ms))
+        _update(
+            tx,
+            msgspec.structs.replace(
+                old, state="superseded", superseded_by=new.memory_id, updated_ms=tx.now_ms
+            ),
+        )
     _insert(tx, new)
     if new.state == "active":
         _index(tx, [new])
@@ -209,10 +254,18 @@ def settle(tx: Tx, on: On, item: Item, state: State, why: str = "") -> Item:
 
 def _accept_over(tx: Tx, new: Item) -> None:
     """What an accepted correction was about becomes history, if it still holds."""
-    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND state = 'active'", id=new.supersedes)
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND state = 'active'",
+        id=new.supersedes,
+    )
     for old in map(_item, rows):
         _take_out(tx, old)
-        _update(tx, msgspec.structs.replace(old, state="superseded", superseded_by=new.memory_id, updated_ms=tx.now_ms))
+        _update(
+            tx,
+            msgspec.structs.replace(
+                old, state="superseded", superseded_by=new.memory_id, updated_ms=tx.now_ms
+            ),
+        )
 
 
 def reinstate(tx: Tx, on: On, old: Item) -> Item:
@@ -228,7 +281,9 @@ def pin(tx: Tx, on: On, item: Item, *, pinned: bool) -> Item:
 
 
 def purge(tx: Tx, on: On, items: Sequence[Item], reason: str = "purged") -> int:
-    """Remove items with all their versions, their words, vectors and salts. The tape keeps ids and digests that now say nothing."""
+    """Remove items with all their versions, their words, vectors and salts. The tape keeps ids and
+    digests that now say nothing.
+    """
     gone: dict[str, Item] = {}
     for item in items:
         if item.memory_id not in gone:
@@ -246,15 +301,13 @@ def purge(tx: Tx, on: On, items: Sequence[Item], reason: str = "purged") -> int:
 def expired(tx: Tx, limit: int = 200) -> list[Item]:
     """Items of anybody whose time is over; a pinned one stays."""
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM memory_items WHERE expires_ms > 0 AND expires_ms <= :now AND pinned = 0
+        f"""SELECT {_COLUMNS} FROM memory_items WHERE expires_ms > 0 AND expires_ms <= :now AND
+        pinned = 0
             AND state IN ('active', 'review') ORDER BY expires_ms LIMIT :limit""",
         now=tx.now_ms,
         limit=limit,
     )
     return [_item(row) for row in rows]
-
-
-# --- vectors, after the fact ------------------------------------------------------------------------------------------
 
 
 class Unembedded(Struct, frozen=True):
@@ -267,25 +320,35 @@ class Unembedded(Struct, frozen=True):
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
     """What is searched by its words only, oldest first."""
     rows = tx.all(
-        """SELECT i.spot, i.text, coalesce((SELECT b.text FROM memory_items b WHERE b.owner = i.owner AND b.source = i.source
-                AND b.source <> '' AND b.place = i.place - 1 AND b.scope = i.scope AND b.scope_value = i.scope_value
+        """SELECT i.spot, i.text, coalesce((SELECT b.text FROM memory_items b WHERE b.owner =
+        i.owner AND b.source = i.source
+                AND b.source <> '' AND b.place = i.place - 1 AND b.scope = i.scope AND b.scope_value
+                = i.scope_value
                 AND b.spot IS NOT NULL ORDER BY b.number LIMIT 1), '')
-        FROM memory_items i WHERE i.spot IS NOT NULL AND i.embedded_by = '' ORDER BY i.number LIMIT :limit""",
+        FROM memory_items i WHERE i.spot IS NOT NULL AND i.embedded_by = '' ORDER BY i.number LIMIT
+        :limit""",
         limit=limit,
     )
     return [Unembedded(spot, vectors.views(text, before)) for spot, text, before in rows]
 
 
 def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> int:
-    """Vectors for spots. Slots are never used twice, so a spot that was left meanwhile is simply not there any more."""
+    """Vectors for spots. Slots are never used twice, so a spot that was left meanwhile is simply
+    not there any more.
+    """
     listed = ",".join(map(str, packed))
-    still = {spot for (spot,) in tx.all(f"SELECT spot FROM memory_items WHERE spot IN ({listed}) AND embedded_by = ''")}
+    still = {
+        spot
+        for (spot,) in tx.all(
+            f"SELECT spot FROM memory_items WHERE spot IN ({listed}) AND embedded_by = ''"
+        )
+    }
     index.add_vectors(tx, {spot: each for spot, each in packed.items() if spot in still})
-    tx.run(f"UPDATE memory_items SET embedded_by = :by WHERE spot IN ({','.join(map(str, still))})", by=by)
+    tx.run(
+        f"UPDATE memory_items SET embedded_by = :by WHERE spot IN ({','.join(map(str, still))})",
+        by=by,
+    )
     return len(still)
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _insert(tx: Tx, item: Item) -> None:
@@ -340,10 +403,12 @@ def _written(tx: Tx, item: Item) -> MemoryWritten:
 def _index(tx: Tx, together: Sequence[Item]) -> None:
     """Items of one owner and one scope, into the index."""
     first = together[0]
-    partition, slot = index.slots_for(tx, first.owner, first.scope, first.scope_value, len(together))
+    partition, slot = index.slots_for(
+        tx, first.owner, first.scope, first.scope_value, len(together)
+    )
     entries = []
     for number, item in enumerate(together):
-        entries.append(Entry(slot + number, words.counted(item.text, item.valid_from_ms)))
+        entries.append(IndexEntry(slot + number, words.counted(item.text, item.valid_from_ms)))
         tx.run(
             "UPDATE memory_items SET spot = :spot, embedded_by = '' WHERE memory_id = :id",
             spot=index.spot(partition, slot + number),
@@ -357,12 +422,14 @@ def _take_out(tx: Tx, item: Item) -> None:
     if row is None or row[0] is None:
         return
     partition, slot = index.at(row[0])
-    index.remove(tx, partition, Entry(slot, words.counted(item.text, item.valid_from_ms)))
+    index.remove(tx, partition, IndexEntry(slot, words.counted(item.text, item.valid_from_ms)))
     if item.source:
         # The vector of what was said next has a part of this in it.
         behind = tx.all(
-            """SELECT spot FROM memory_items WHERE owner = :owner AND source = :source AND source <> '' AND place = :place + 1
-                AND scope = :scope AND scope_value = :value AND spot IS NOT NULL AND embedded_by <> ''""",
+            """SELECT spot FROM memory_items WHERE owner = :owner AND source = :source AND source <>
+            '' AND place = :place + 1
+                AND scope = :scope AND scope_value = :value AND spot IS NOT NULL AND embedded_by <>
+                ''""",
             owner=item.owner,
             source=item.source,
             place=item.place,
@@ -372,4 +439,7 @@ def _take_out(tx: Tx, item: Item) -> None:
         for (spot,) in behind:
             index.remove_vector(tx, *index.at(spot))
             tx.run("UPDATE memory_items SET embedded_by = '' WHERE spot = :spot", spot=spot)
-    tx.run("UPDATE memory_items SET spot = NULL, embedded_by = '' WHERE memory_id = :id", id=item.memory_id)
+    tx.run(
+        "UPDATE memory_items SET spot = NULL, embedded_by = '' WHERE memory_id = :id",
+        id=item.memory_id,
+    )

@@ -1,8 +1,9 @@
 """Searching what is remembered, by words and by meaning at once, over every item that may be seen.
 
-Words: BM25, divided by what the question's words are worth together, so that it says how much of the question an item has.
-Meaning: the cosine. All vectors are compared by their signs first, the nearest of them exactly. Then each item may borrow from
-its better neighbour in the conversation it was said in.
+Words: BM25, divided by what the question's words are worth together, so that it says how much of
+the question an item has. Meaning: the cosine. All vectors are compared by their signs first, the
+nearest of them exactly. Then each item may borrow from its better neighbour in the conversation it
+was said in.
 
 The rule: nothing out of sight is read, so nothing out of sight can move a score.
 """
@@ -60,7 +61,9 @@ class Ranked(Struct, frozen=True):
 
 
 class Weights(Struct, frozen=True):
-    """How much each part counts. Only a benchmark asks with others, to have the parents beside the child."""
+    """How much each part counts. Only a benchmark asks with others, to have the parents beside the
+    child.
+    """
 
     words: float = WORDS_WEIGHT
     meaning: float = MEANING_WEIGHT
@@ -143,7 +146,9 @@ def rank(
     weights: Weights | None = None,
     table: str = ITEMS,
 ) -> list[Ranked]:
-    """Where the best of these partitions stand, best first. `table` has what is known about a spot."""
+    """Where the best of these partitions stand, best first. `table` has what is known about a
+    spot.
+    """
     weights = weights or Weights()
     row = _Row([each for each in partitions if each.next_slot], table)
     if not row.items:
@@ -158,19 +163,29 @@ def rank(
     seen.update({each.index: each for each in _load(tx, row, row.spots(sorted(further)))})
     _score(tx, row, seen, words, vector, weights)
     for index, each in seen.items():
-        each.neighbour = max((seen[other].base for other in beside.get(index, ()) if other in seen), default=0.0)
+        each.neighbour = max(
+            (seen[other].base for other in beside.get(index, ()) if other in seen), default=0.0
+        )
     ranked = sorted(
-        ((_total(each, tx.now_ms, weights), each) for each in seen.values()), key=lambda pair: (-pair[0], pair[1].index)
+        ((_total(each, tx.now_ms, weights), each) for each in seen.values()),
+        key=lambda pair: (-pair[0], pair[1].index),
     )
     best = [(score, each) for score, each in ranked[:limit] if score > 0]
     spots = row.spots(each.index for _, each in best)
-    return [Ranked(where, round(score, 4), _parts(each, tx.now_ms)) for where, (score, each) in zip(spots, best, strict=True)]
+    return [
+        Ranked(where, round(score, 4), _parts(each, tx.now_ms))
+        for where, (score, each) in zip(spots, best, strict=True)
+    ]
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-
-def _score(tx: Tx, row: _Row, seen: dict[int, _Seen], words: "Floats", vector: "Floats | None", weights: Weights) -> None:
+def _score(
+    tx: Tx,
+    row: _Row,
+    seen: dict[int, _Seen],
+    words: "Floats",
+    vector: "Floats | None",
+    weights: Weights,
+) -> None:
     cosines = _cosines(tx, row.spots(seen), vector) if vector is not None else [0.0] * len(seen)
     for each, cosine in zip(seen.values(), cosines, strict=True):
         each.words = min(1.0, float(words[each.index]))
@@ -184,7 +199,9 @@ def _total(each: _Seen, now_ms: int, weights: Weights) -> float:
     # A share of what is missing, so that nothing piles up at 1.
     relevance = each.base + weights.neighbour * each.neighbour * (1 - each.base)
     steady = 1 - weights.fresh - weights.sure
-    return relevance * (steady + weights.fresh * _recency(each, now_ms) + weights.sure * each.confidence)
+    return relevance * (
+        steady + weights.fresh * _recency(each, now_ms) + weights.sure * each.confidence
+    )
 
 
 def _recency(each: _Seen, now_ms: int) -> float:
@@ -193,16 +210,23 @@ def _recency(each: _Seen, now_ms: int) -> float:
 
 def _parts(each: _Seen, now_ms: int) -> ScoreParts:
     rounded = (
-        round(value, 4) for value in (each.words, each.meaning, each.base, each.neighbour, _recency(each, now_ms), each.confidence)
+        round(value, 4)
+        for value in (
+            each.words,
+            each.meaning,
+            each.base,
+            each.neighbour,
+            _recency(each, now_ms),
+            each.confidence,
+        )
     )
     return ScoreParts(*rounded)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
 def _words(tx: Tx, row: _Row, question: str) -> "Floats":
-    """For every slot how much of the question's worth in words it has; 1 is all of it in an item of average length."""
+    """For every slot how much of the question's worth in words it has; 1 is all of it in an item of
+    average length.
+    """
     import numpy as np
 
     posting = np.dtype([("slot", "<u4"), ("count", "u1"), ("length", "u1")])
@@ -211,7 +235,9 @@ def _words(tx: Tx, row: _Row, question: str) -> "Floats":
     worth = 0.0
     for term in list(dict.fromkeys(memory_words.terms(question)))[:_MOST_QUESTION_TERMS]:
         chunks = tx.all(
-            f"SELECT partition, count, postings FROM memory_postings WHERE term = :term AND partition IN ({row.listed})", term=term
+            "SELECT partition, count, postings FROM memory_postings WHERE term = :term AND"
+            f" partition IN ({row.listed})",
+            term=term,
         )
         holding = sum(count for _, count, _ in chunks)
         rarity = math.log(1 + (row.items - holding + 0.5) / (holding + 0.5))
@@ -220,7 +246,9 @@ def _words(tx: Tx, row: _Row, question: str) -> "Floats":
             hits = np.frombuffer(packed, posting)
             counts = hits["count"].astype(np.float32)
             norm = _K1 * (1 - _B + _B * hits["length"].astype(np.float32) / np.float32(average))
-            scores[hits["slot"].astype(np.int64) + start] += np.float32(rarity * (_K1 + 1)) * counts / (counts + norm)
+            scores[hits["slot"].astype(np.int64) + start] += (
+                np.float32(rarity * (_K1 + 1)) * counts / (counts + norm)
+            )
     return scores / np.float32(worth) if worth else scores
 
 
@@ -241,12 +269,10 @@ def _top(scores: "Floats", count: int) -> list[int]:
     return [int(each) for each in hits]
 
 
-# --- meaning ----------------------------------------------------------------------------------------------------------
-
-
 def _nearest(tx: Tx, row: _Row, vector: "Floats", codes: Codes) -> list[int]:
-    """Where the items nearest in meaning are. Every vector is compared by its signs, those where the question's numbers are
-    large counting more, and the nearest of them exactly."""
+    """Where the items nearest in meaning are. Every vector is compared by its signs, those where
+    the question's numbers are large counting more, and the nearest of them exactly.
+    """
     import numpy as np
 
     signs = np.packbits(vector > 0).view(np.uint64)
@@ -268,7 +294,11 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
     """The exact cosine at each spot, 0 where there is no vector."""
     import numpy as np
 
-    rows: dict[int, bytes] = dict(tx.all(f"SELECT spot, vector FROM memory_vectors WHERE spot IN ({','.join(map(str, spots))})"))
+    rows: dict[int, bytes] = dict(
+        tx.all(
+            f"SELECT spot, vector FROM memory_vectors WHERE spot IN ({','.join(map(str, spots))})"
+        )
+    )
     found = np.zeros(len(spots), np.float32)
     present = [number for number, each in enumerate(spots) if each in rows]
     if present:
@@ -278,13 +308,11 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
     return found
 
 
-# --- candidates and their neighbours ----------------------------------------------------------------------------------
-
-
 def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
     """Those that are to be considered: not expired, still valid."""
     rows = tx.all(
-        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM {row.table}
+        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM
+        {row.table}
         WHERE spot IN ({",".join(map(str, spots))}) AND (expires_ms = 0 OR expires_ms > :now)
             AND (valid_until_ms = 0 OR valid_until_ms > :now)""",
         now=tx.now_ms,
@@ -296,20 +324,28 @@ def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
 
 
 def _neighbours(tx: Tx, row: _Row, seen: Iterable[_Seen]) -> dict[int, list[int]]:
-    """The candidates that were said somewhere and the items beside them, each with the items beside it, as far as in sight."""
+    """The candidates that were said somewhere and the items beside them, each with the items beside
+    it, as far as in sight.
+    """
     by_source: dict[str, set[int]] = {}
     for each in seen:
         if each.source:
-            by_source.setdefault(each.source, set()).update((each.place - 1, each.place, each.place + 1))
+            by_source.setdefault(each.source, set()).update(
+                (each.place - 1, each.place, each.place + 1)
+            )
     beside: dict[int, list[int]] = {}
     for source, places in by_source.items():
         rows = tx.all(
-            f"""SELECT spot, place FROM {row.table} WHERE owner = (SELECT owner FROM memory_partitions WHERE partition = :any)
-                AND source = :source AND source <> '' AND spot IS NOT NULL AND place IN ({",".join(map(str, places))})""",
+            f"""SELECT spot, place FROM {row.table} WHERE owner = (SELECT owner FROM
+            memory_partitions WHERE partition = :any)
+                AND source = :source AND source <> '' AND spot IS NOT NULL AND place IN
+                ({",".join(map(str, places))})""",
             any=row.partitions[0].partition,
             source=source,
         )
-        in_sight = [(row.index(where), place) for where, place in rows if at(where)[0] in row.starts]
+        in_sight = [
+            (row.index(where), place) for where, place in rows if at(where)[0] in row.starts
+        ]
         at_place: dict[int, list[int]] = {}
         for index, place in in_sight:
             at_place.setdefault(place, []).append(index)

@@ -1,7 +1,9 @@
-"""What was said in sessions, made findable: passages of inputs and answers, by their words at once and by their meaning later.
+"""What was said in sessions, made findable: passages of inputs and answers, by their words at once
+and by their meaning later.
 
-The rule: a principal's passages are a partition of their own, so nobody else's words move a rank, and each keeps the label of
-what it was made from, so quoting it elsewhere does not make it any more trusted.
+The rule: a principal's passages are a partition of their own, so nobody else's words move a rank,
+and each keeps the label of what it was made from, so quoting it elsewhere does not make it any more
+trusted.
 """
 
 import re
@@ -18,7 +20,7 @@ from palyra.features.memory.model import Said
 from palyra.features.memory.rows import index as index_rows
 from palyra.features.memory.rows import search as search_rows
 from palyra.features.memory.rows.codes import Codes
-from palyra.features.memory.rows.index import Entry
+from palyra.features.memory.rows.index import IndexEntry
 from palyra.features.memory.rows.items import Unembedded
 from palyra.store.database import Tx
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A passage is about what the embedding model reads; what is longer than so many of them is found by its beginning.
+# A passage is about what the embedding model reads; what is longer than so many of them is found by
+# its beginning.
 _PASSAGE = 1_000
 _MOST_PASSAGES = 64
 _SNIPPET = 200
@@ -38,12 +41,11 @@ _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s|\s")
 _NEAR_ENOUGH = 0.2
 
 
-# --- indexing ---------------------------------------------------------------------------------------------------------
-
-
 def behind(tx: Tx) -> int:
     """How many entries wait to be indexed."""
-    row = tx.one(f"SELECT count(*) FROM entries WHERE {_SAID} AND position > :indexed", indexed=_indexed(tx))
+    row = tx.one(
+        f"SELECT count(*) FROM entries WHERE {_SAID} AND position > :indexed", indexed=_indexed(tx)
+    )
     return int(row[0]) if row else 0
 
 
@@ -56,11 +58,12 @@ def index(tx: Tx, limit: int) -> int:
     """Make the oldest that waits findable by its words. Says how many entries it took."""
     rows = tx.all(
         f"""SELECT e.position, e.tape, e.time_ms, e.run_id, e.body, s.owner FROM entries e
-            JOIN sessions s ON s.session_id = e.tape WHERE {_SAID} AND e.position > :indexed ORDER BY e.position LIMIT :limit""",
+            JOIN sessions s ON s.session_id = e.tape WHERE {_SAID} AND e.position > :indexed ORDER
+            BY e.position LIMIT :limit""",
         indexed=_indexed(tx),
         limit=limit,
     )
-    fresh: dict[int, list[Entry]] = {}
+    fresh: dict[int, list[IndexEntry]] = {}
     for position, tape, time_ms, run_id, body, owner in rows:
         event = events.decode(body)
         assert isinstance(event, InputReceived | RunCompleted)
@@ -76,7 +79,8 @@ def index(tx: Tx, limit: int) -> int:
 def _answer_label(tx: Tx, run_id: str) -> Label:
     """An answer is made from all that the model was shown for it."""
     row = tx.one(
-        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.assembled'
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind =
+        'input.assembled'
         ORDER BY seq DESC LIMIT 1""",
         run_id=run_id,
     )
@@ -89,11 +93,15 @@ def _answer_label(tx: Tx, run_id: str) -> Label:
         run_id=run_id,
         upto=assembled.upto_seq,
     )
-    inputs = [event.label for (body,) in joined if isinstance(event := events.decode(body), InputReceived)]
+    inputs = [
+        event.label for (body,) in joined if isinstance(event := events.decode(body), InputReceived)
+    ]
     return labels.join([*(part.label for part in assembled.parts), *inputs])
 
 
-def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, label: Label) -> tuple[int, list[Entry]]:
+def _add(
+    tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, label: Label
+) -> tuple[int, list[IndexEntry]]:
     """Note an entry's passages; what of them is still to go into which partition's words."""
     cut = passages(text)
     partition, slot = index_rows.slots_for(tx, owner, "turns", "", len(cut))
@@ -101,9 +109,10 @@ def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, 
     place = int(last[0]) + 1 if last else 1
     entries = []
     for number, (first, end) in enumerate(cut):
-        entries.append(Entry(slot + number, memory_words.counted(text[first:end], time_ms)))
+        entries.append(IndexEntry(slot + number, memory_words.counted(text[first:end], time_ms)))
         tx.run(
-            """INSERT INTO turns (position, owner, session_id, place, first, behind, time_ms, label, spot)
+            """INSERT INTO turns (position, owner, session_id, place, first, behind, time_ms, label,
+            spot)
             VALUES (:position, :owner, :tape, :place, :first, :behind, :time_ms, :label, :spot)""",
             position=position,
             owner=owner,
@@ -119,7 +128,9 @@ def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, 
 
 
 def passages(text: str) -> list[tuple[int, int]]:
-    """Where each passage begins and ends; cut at the best break that a passage has in its second half."""
+    """Where each passage begins and ends; cut at the best break that a passage has in its second
+    half.
+    """
     found: list[tuple[int, int]] = []
     first = 0
     while len(found) < _MOST_PASSAGES and (first < len(text) or not found):
@@ -133,14 +144,15 @@ def passages(text: str) -> list[tuple[int, int]]:
     return found
 
 
-# --- vectors, after the fact ------------------------------------------------------------------------------------------
-
-
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
-    """Passages that are found by their words only, newest first: what was just said is what is asked for."""
+    """Passages that are found by their words only, newest first: what was just said is what is
+    asked for.
+    """
     rows = tx.all(
-        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, coalesce(e.body, a.body) FROM turns t
-            LEFT JOIN entries e ON e.position = t.position LEFT JOIN archived_said a ON a.position = t.position
+        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, coalesce(e.body, a.body) FROM
+        turns t
+            LEFT JOIN entries e ON e.position = t.position LEFT JOIN archived_said a ON a.position =
+            t.position
         WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
         limit=limit,
     )
@@ -163,24 +175,36 @@ def _before(tx: Tx, session_id: str, place: int) -> str:
 
 def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> None:
     index_rows.add_vectors(tx, packed)
-    tx.run(f"UPDATE turns SET embedded_by = :by WHERE spot IN ({','.join(map(str, packed))})", by=by)
-
-
-# --- searching --------------------------------------------------------------------------------------------------------
+    tx.run(
+        f"UPDATE turns SET embedded_by = :by WHERE spot IN ({','.join(map(str, packed))})", by=by
+    )
 
 
 def search(
-    tx: Tx, owner: str, question: str, limit: int, *, vector: "NDArray[np.float32] | None", codes: Codes, but_run: str = ""
+    tx: Tx,
+    owner: str,
+    question: str,
+    limit: int,
+    *,
+    vector: "NDArray[np.float32] | None",
+    codes: Codes,
+    but_run: str = "",
 ) -> list[Said]:
-    """The entries of an owner's sessions that say most about a question, each once, best first. `but_run` is who asks."""
+    """The entries of an owner's sessions that say most about a question, each once, best first.
+    `but_run` is who asks.
+    """
     partitions = index_rows.turns_of(tx, owner)
     if not partitions:
         return []
-    ranked = search_rows.rank(tx, partitions, question, limit * 4 + 8, vector=vector, codes=codes, table=search_rows.TURNS)
+    ranked = search_rows.rank(
+        tx, partitions, question, limit * 4 + 8, vector=vector, codes=codes, table=search_rows.TURNS
+    )
     told = [each for each in ranked if each.parts.words or each.parts.own >= _NEAR_ENOUGH]
     rows = tx.all(
-        f"""SELECT t.spot, t.session_id, s.title, e.seq, t.time_ms, e.kind, e.body, t.first, t.behind, t.label, e.run_id
-        FROM turns t JOIN spoken e ON e.position = t.position JOIN sessions s ON s.session_id = t.session_id
+        f"""SELECT t.spot, t.session_id, s.title, e.seq, t.time_ms, e.kind, e.body, t.first,
+        t.behind, t.label, e.run_id
+        FROM turns t JOIN spoken e ON e.position = t.position JOIN sessions s ON s.session_id =
+        t.session_id
         WHERE t.spot IN ({",".join(str(each.spot) for each in told)})"""
     )
     by_spot = {row[0]: row[1:] for row in rows}
@@ -193,7 +217,9 @@ def search(
         speaker = "user" if kind == "input.received" else "agent"
         quoted = snippet(_text(body)[first:end], terms)
         kept = msgspec.json.decode(label, type=Label)
-        found[session_id, seq] = Said(session_id, title, seq, time_ms, speaker, quoted, each.score, each.parts, kept, run_id)
+        found[session_id, seq] = Said(
+            session_id, title, seq, time_ms, speaker, quoted, each.score, each.parts, kept, run_id
+        )
         if len(found) == limit:
             break
     return list(found.values())
@@ -205,7 +231,9 @@ def snippet(passage: str, terms: set[str]) -> str:
     if len(" ".join(words)) <= _SNIPPET:
         return " ".join(words)
     hits = [at for at, word in enumerate(words) if terms.intersection(memory_words.terms(word))]
-    best = max(hits, key=lambda at: sum(at <= other < at + _SNIPPET_WORDS for other in hits), default=0)
+    best = max(
+        hits, key=lambda at: sum(at <= other < at + _SNIPPET_WORDS for other in hits), default=0
+    )
     first = max(0, best - _SNIPPET_LEAD)
     rest = " ".join(words[first:])
     return ("…" if first else "") + rest[:_SNIPPET].rstrip() + ("…" if len(rest) > _SNIPPET else "")

@@ -1,4 +1,6 @@
-"""`palyra fork`: take a run up again from one of its entries, live, and lay what comes of it beside the original."""
+"""`palyra fork`: take a run up again from one of its entries, live, and lay what comes of it beside
+the original.
+"""
 
 from pathlib import Path
 
@@ -8,8 +10,8 @@ from msgspec import Struct
 from palyra.cli import client, exit_codes, formatting, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
-from palyra.cli.state import State
-from palyra.client.http import Message, Stopped
+from palyra.cli.state import CliState
+from palyra.client.http import ServerSentEvent, StopSignal
 from palyra.client.stream import decode
 from palyra.core.events import Entry
 from palyra.features.time_travel import outcomes
@@ -20,7 +22,7 @@ _ENDS = ("run.completed", "run.failed", "run.cancelled")
 _PATIENCE_S = 60.0
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class ComparedRuns(Struct, frozen=True, kw_only=True):
     """Both from the same entry on."""
 
     fork: Forked
@@ -28,20 +30,35 @@ class Compared(Struct, frozen=True, kw_only=True):
     forked: Outcome
 
 
-@command("fork", help="Take a run up again from an entry, live, in a branch: with another model, or under other policies.")
+@command(
+    "fork",
+    help=(
+        "Take a run up again from an entry, live, in a branch: with another model, or under other"
+        " policies."
+    ),
+)
 @click.argument("run", metavar="RUN")
-@click.option("--at", default=0, metavar="SEQ", help="The entry to go on from.  [default: the beginning of the run]")
+@click.option(
+    "--at",
+    default=0,
+    metavar="SEQ",
+    help="The entry to go on from.  [default: the beginning of the run]",
+)
 @click.option("--model", default="", metavar="NAME", help="Another model.")
-@click.option("--policy", default="", metavar="FOLDER", help="A folder of policies to be in force instead.")
-def fork(state: State, run: str, at: int, model: str, policy: str) -> int:
+@click.option(
+    "--policy", default="", metavar="FOLDER", help="A folder of policies to be in force instead."
+)
+def fork(state: CliState, run: str, at: int, model: str, policy: str) -> int:
     folder = str(Path(policy).resolve()) if policy else ""
-    forked = client.fork(state.api, short_ids.run(state.api, run), Forked, at=at, model=model, policy=folder)
+    forked = client.fork(
+        state.api, short_ids.run(state.api, run), Forked, at=at, model=model, policy=folder
+    )
     if not state.out.as_json:
         state.out.note(f"forked behind entry {forked.at} into session {forked.session_id}")
     asked = _until_it_rests(state, forked)
     original = client.entries(state.api, forked.forked_session_id, forked.at, None)
     ours = client.entries(state.api, forked.session_id, forked.seq, None)
-    compared = Compared(
+    compared = ComparedRuns(
         fork=forked,
         original=outcomes.of(original, forked.forked_run_id, forked.at),
         forked=outcomes.of(ours, forked.run_id),
@@ -55,10 +72,12 @@ def fork(state: State, run: str, at: int, model: str, policy: str) -> int:
     return exit_codes.OK
 
 
-def _until_it_rests(state: State, forked: Forked) -> bool:
+def _until_it_rests(state: CliState, forked: Forked) -> bool:
     """Wait for the fork's end. True: it waits for a person instead."""
-    for message in client.watch(state.api, forked.session_id, forked.seq, Stopped(), patience_s=_PATIENCE_S):
-        item = decode(message) if isinstance(message, Message) else None
+    for message in client.watch(
+        state.api, forked.session_id, forked.seq, StopSignal(), patience_s=_PATIENCE_S
+    ):
+        item = decode(message) if isinstance(message, ServerSentEvent) else None
         if isinstance(item, Entry) and item.run_id == forked.run_id:
             if item.kind in _ENDS:
                 return False
@@ -67,7 +86,7 @@ def _until_it_rests(state: State, forked: Forked) -> bool:
     return False
 
 
-def _tell(state: State, compared: Compared) -> None:
+def _tell(state: CliState, compared: ComparedRuns) -> None:
     one, other = compared.original, compared.forked
     rows = [
         ("ended", one.state, other.state),
@@ -79,7 +98,10 @@ def _tell(state: State, compared: Compared) -> None:
     for number in range(max(len(one.calls), len(other.calls))):
         rows.append((f"call {number + 1}", _call(one, number), _call(other, number)))
     rows.append(("answer", one_line(one.text, 60), one_line(other.text, 60)))
-    state.out.table(["", "original", "fork"], [(("" if left == right else "≠ ") + name, left, right) for name, left, right in rows])
+    state.out.table(
+        ["", "original", "fork"],
+        [(("" if left == right else "≠ ") + name, left, right) for name, left, right in rows],
+    )
 
 
 def _call(outcome: Outcome, number: int) -> str:

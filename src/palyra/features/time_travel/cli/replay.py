@@ -1,4 +1,6 @@
-"""`palyra replay`: run the loop again over a recorded run and say where it differs, if it does. Needs no daemon and no network."""
+"""`palyra replay`: run the loop again over a recorded run and say where it differs, if it does.
+Needs no daemon and no network.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,23 +10,29 @@ import click
 from palyra.cli import exit_codes, formatting
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.core import ids
 from palyra.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from palyra.features.time_travel.replay.compare import Difference, Side
     from palyra.features.time_travel.replay.replay import Replayed
-    from palyra.features.time_travel.replay.suite import Summary, Tried
+    from palyra.features.time_travel.replay.suite import ReplayedRun, SuiteSummary
 
 
 @command(
-    "replay", help="Run the loop again over a recorded run or session, offline, and say where it differs. 0: identical, 1: not."
+    "replay",
+    help=(
+        "Run the loop again over a recorded run or session, offline, and say where it differs. 0:"
+        " identical, 1: not."
+    ),
 )
 @click.argument("what", nargs=-1, metavar="RUN|SESSION|FILE|FOLDER")
-@click.option("--keep", is_flag=True, help="RUN FOLDER: keep a run as a file of its own, to replay it later.")
+@click.option(
+    "--keep", is_flag=True, help="RUN FOLDER: keep a run as a file of its own, to replay it later."
+)
 @click.option("--suite", is_flag=True, help="FOLDER: replay every kept run of a folder.")
-def replay(state: State, what: tuple[str, ...], keep: bool, suite: bool) -> int:
+def replay(state: CliState, what: tuple[str, ...], keep: bool, suite: bool) -> int:
     if keep and suite:
         raise InvalidInput("give --keep or --suite, not both")
     if keep:
@@ -39,7 +47,7 @@ def _given(what: tuple[str, ...], *names: str) -> tuple[str, ...]:
     return what
 
 
-def _replay(state: State, wanted: str) -> int:
+def _replay(state: CliState, wanted: str) -> int:
     from palyra.features.time_travel.replay import recording as recordings
     from palyra.features.time_travel.replay.replay import replay as again
     from palyra.serve import offline
@@ -56,7 +64,7 @@ def _replay(state: State, wanted: str) -> int:
     return exit_codes.OK if replayed.identical else exit_codes.FAILED
 
 
-def _keep(state: State, wanted: str, folder: str) -> int:
+def _keep(state: CliState, wanted: str, folder: str) -> int:
     from palyra.features.time_travel.replay import suite
     from palyra.features.time_travel.replay.replay import replay as again
     from palyra.serve import offline
@@ -72,7 +80,7 @@ def _keep(state: State, wanted: str, folder: str) -> int:
     return exit_codes.OK if replayed.identical else exit_codes.FAILED
 
 
-def _suite(state: State, folder: Path) -> int:
+def _suite(state: CliState, folder: Path) -> int:
     from palyra.features.time_travel.replay import suite
     from palyra.serve import offline
 
@@ -85,20 +93,20 @@ def _suite(state: State, folder: Path) -> int:
     return exit_codes.OK if summary.ok else exit_codes.FAILED
 
 
-# --- telling it -------------------------------------------------------------------------------------------------------
-
-
-def _tell(state: State, replayed: "Replayed") -> None:
+def _tell(state: CliState, replayed: "Replayed") -> None:
     compared = f"{formatting.count(replayed.entries)} entries are the same"
     if replayed.identical:
         state.out.line(state.out.style("✓ ", "green") + f"identical: {compared}")
         return
     assert replayed.difference is not None
-    state.out.line(state.out.style("✗ ", "red") + f"different at entry {replayed.difference.seq}; {compared} before it")
+    state.out.line(
+        state.out.style("✗ ", "red")
+        + f"different at entry {replayed.difference.seq}; {compared} before it"
+    )
     _difference(state, replayed.difference)
 
 
-def _difference(state: State, difference: "Difference") -> None:
+def _difference(state: CliState, difference: "Difference") -> None:
     if difference.where:
         state.out.line(f"  at        {clean(difference.where)}")
     state.out.line(f"  recorded  {_side(difference.recorded)}")
@@ -119,19 +127,27 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _tried(state: State, tried: "Tried") -> None:
+def _tried(state: CliState, tried: "ReplayedRun") -> None:
     if tried.replayed is None:
-        state.out.line(state.out.style("! ", "yellow") + f"{clean(tried.file)}: {clean(tried.problem)}")
+        state.out.line(
+            state.out.style("! ", "yellow") + f"{clean(tried.file)}: {clean(tried.problem)}"
+        )
     elif tried.ok:
-        state.out.line(state.out.style("✓ ", "green") + f"{clean(tried.file)} {one_line(tried.replayed.title, 60)}")
+        state.out.line(
+            state.out.style("✓ ", "green")
+            + f"{clean(tried.file)} {one_line(tried.replayed.title, 60)}"
+        )
     else:
         assert tried.replayed.difference is not None
-        state.out.line(state.out.style("✗ ", "red") + f"{clean(tried.file)} {one_line(tried.replayed.title, 60)}")
+        state.out.line(
+            state.out.style("✗ ", "red")
+            + f"{clean(tried.file)} {one_line(tried.replayed.title, 60)}"
+        )
         _difference(state, tried.replayed.difference)
 
 
-def _summary(state: State, summary: "Summary") -> None:
+def _summary(state: CliState, summary: "SuiteSummary") -> None:
     state.out.line(
-        f"{summary.identical} identical, {summary.different} different, {summary.broken} not readable; "
-        f"{formatting.count(summary.entries)} entries compared"
+        f"{summary.identical} identical, {summary.different} different, {summary.broken} not"
+        f" readable; {formatting.count(summary.entries)} entries compared"
     )

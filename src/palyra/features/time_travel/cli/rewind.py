@@ -1,4 +1,6 @@
-"""`palyra rewind`, `palyra sessions at`: a session as it was, and the way back to there. What changes is shown before it does."""
+"""`palyra rewind`, `palyra sessions at`: a session as it was, and the way back to there. What
+changes is shown before it does.
+"""
 
 import click
 
@@ -8,7 +10,7 @@ from palyra.cli.confirm import confirm
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.sessions import sessions
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.cli.travel_client import Moment, Rewound, ShownTurn
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.tools import Preview
@@ -17,19 +19,27 @@ from palyra.features.time_travel.rows import Lasting
 _MOST_LISTED = 40
 
 
-@command("rewind", help="Take a session back to one of its entries: the files it changed since, and the conversation.")
+@command(
+    "rewind",
+    help=(
+        "Take a session back to one of its entries: the files it changed since, and the"
+        " conversation."
+    ),
+)
 @click.argument("session_id", metavar="SESSION")
 @click.argument("seq", type=click.IntRange(1))
 @click.option("--files-only", is_flag=True, help="Leave the conversation as it is.")
 @click.option("--conversation-only", is_flag=True, help="Leave the files as they are.")
 @click.option("--preview", is_flag=True, help="Show what would change, and change nothing.")
 @click.option(
-    "--skip-conflicts", is_flag=True, help="Leave files as they are that somebody else changed, and take back the others."
+    "--skip-conflicts",
+    is_flag=True,
+    help="Leave files as they are that somebody else changed, and take back the others.",
 )
 @click.option("--stop", is_flag=True, help="Stop what runs or waits in the session first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rewind(
-    state: State,
+    state: CliState,
     session_id: str,
     seq: int,
     files_only: bool,
@@ -66,30 +76,42 @@ def rewind(
         return
     for line in entries.change_lines(state.out.style, done.changes):
         state.out.line(line)
-    state.out.line(f"back at entry {done.to}; to go forward again: palyra rewind {whole} {done.seq - 1}")
+    state.out.line(
+        f"back at entry {done.to}; to go forward again: palyra rewind {whole} {done.seq - 1}"
+    )
 
 
 def _check(planned: Rewound, *, stop: bool, skip: bool) -> None:
     """What would be refused is said before anybody is asked."""
     if planned.running and not stop:
-        raise Conflict("a run works or waits in this session: wait for it, or add --stop", runs=planned.running)
+        raise Conflict(
+            "a run works or waits in this session: wait for it, or add --stop", runs=planned.running
+        )
     if planned.conflicts and not skip:
         named = ", ".join(clash.path for clash in planned.conflicts)
-        raise Conflict(f"nobody's work is overwritten: {named}: look at it first; --skip-conflicts leaves it as it is")
+        raise Conflict(
+            f"nobody's work is overwritten: {named}: look at it first; --skip-conflicts leaves it"
+            " as it is"
+        )
 
 
-def _show_plan(state: State, planned: Rewound) -> None:
+def _show_plan(state: CliState, planned: Rewound) -> None:
     out, style = state.out, state.out.style
     out.line(f"back to entry {planned.to}:")
     if planned.files:
-        for line in entries.change_lines(style, planned.changes) or [style("  no file changes", "dim")]:
+        for line in entries.change_lines(style, planned.changes) or [
+            style("  no file changes", "dim")
+        ]:
             out.line(line)
         for line in entries.preview_lines(style, Preview("diff", "", planned.diff)):
             out.line(line)
     for clash in planned.conflicts:
         out.line(style(f"  conflict: {clean(clash.path)}: {clean(clash.why)}", "red"))
     if planned.conversation:
-        out.line(f"  the conversation has {planned.turns_then} turns then; it has {planned.turns_now} now")
+        out.line(
+            f"  the conversation has {planned.turns_then} turns then; it has"
+            f" {planned.turns_now} now"
+        )
     for rule in planned.rules:
         out.line(f"  in force again: {one_line(rule, 120)}")
     for run_id in planned.running:
@@ -97,19 +119,30 @@ def _show_plan(state: State, planned: Rewound) -> None:
     _show_lasting(state, planned.lasting, "cannot be taken back")
 
 
-def _show_lasting(state: State, lasting: tuple[Lasting, ...], what: str) -> None:
+def _show_lasting(state: CliState, lasting: tuple[Lasting, ...], what: str) -> None:
     for each in lasting[:_MOST_LISTED]:
-        told = f"  {what}: {clean(each.tool)} {one_line(each.what, 100)} (entry {each.seq}, {each.outcome or 'no result'})"
+        told = (
+            f"  {what}: {clean(each.tool)} {one_line(each.what, 100)} (entry {each.seq},"
+            f" {each.outcome or 'no result'})"
+        )
         state.out.line(state.out.style(told, "yellow"))
     if len(lasting) > _MOST_LISTED:
         state.out.line(f"  … and {len(lasting) - _MOST_LISTED} more")
 
 
-@verb(sessions, "at", help="Show a session as it was after one of its entries, and what came since.")
+@verb(
+    sessions, "at", help="Show a session as it was after one of its entries, and what came since."
+)
 @click.argument("session_id")
 @click.argument("seq", type=click.IntRange(1))
-@click.option("--turns", default=50, show_default=True, type=click.IntRange(1, 1_000), help="How many turns, from the end.")
-def at(state: State, session_id: str, seq: int, turns: int) -> None:
+@click.option(
+    "--turns",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, 1_000),
+    help="How many turns, from the end.",
+)
+def at(state: CliState, session_id: str, seq: int, turns: int) -> None:
     moment = travel_client.at(state.api, short_ids.session(state.api, session_id), seq, turns)
     if state.out.as_json:
         state.out.json(moment)
@@ -117,9 +150,15 @@ def at(state: State, session_id: str, seq: int, turns: int) -> None:
     _show_moment(state, moment)
 
 
-def _show_moment(state: State, moment: Moment) -> None:
+def _show_moment(state: CliState, moment: Moment) -> None:
     out, style = state.out, state.out.style
-    out.line(style(f"entry {moment.seq} of {moment.head_seq}: {moment.kind}, {formatting.ago(moment.time_ms)}", "bold"))
+    out.line(
+        style(
+            f"entry {moment.seq} of {moment.head_seq}: {moment.kind},"
+            f" {formatting.ago(moment.time_ms)}",
+            "bold",
+        )
+    )
     if moment.left_out:
         out.line(style(f"… {moment.left_out} turns before", "dim"))
     for turn in moment.turns:
@@ -134,13 +173,16 @@ def _show_moment(state: State, moment: Moment) -> None:
     for run in moment.runs[-5:]:
         out.line(style(f"run {run.run_id}: {run.state}", "dim"))
     for change in moment.changed[:_MOST_LISTED]:
-        out.line(f"since: {change.change} {clean(change.path)} by {clean(change.by)} (entry {change.seq})")
+        out.line(
+            f"since: {change.change} {clean(change.path)} by {clean(change.by)} (entry"
+            f" {change.seq})"
+        )
     if len(moment.changed) > _MOST_LISTED:
         out.line(f"… and {len(moment.changed) - _MOST_LISTED} more changes of files since")
     _show_lasting(state, moment.lasting, "since")
 
 
-def _turn_lines(state: State, turn: ShownTurn) -> list[str]:
+def _turn_lines(state: CliState, turn: ShownTurn) -> list[str]:
     style = state.out.style
     lines = [style(f"[note] {one_line(note, 200)}", "dim") for note in turn.notes]
     match turn.who:
@@ -153,6 +195,10 @@ def _turn_lines(state: State, turn: ShownTurn) -> list[str]:
     for call in turn.calls:
         undone = ", undone" if call.undone else ""
         lines.append(
-            style(f"  {clean(call.tool)} {formatting.about(call.arguments)}: {call.outcome or 'no result'}{undone}", "cyan")
+            style(
+                f"  {clean(call.tool)} {formatting.about(call.arguments)}:"
+                f" {call.outcome or 'no result'}{undone}",
+                "cyan",
+            )
         )
     return lines

@@ -1,4 +1,6 @@
-"""`palyra undo`: take back what the agent changed. Says what changes, and where; --preview says it without doing it."""
+"""`palyra undo`: take back what the agent changed. Says what changes, and where; --preview says it
+without doing it.
+"""
 
 import click
 from msgspec import Struct
@@ -7,7 +9,7 @@ from palyra.cli import client, short_ids
 from palyra.cli.commands import command
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.state import State
+from palyra.cli.state import CliState
 from palyra.client.discovery import folder_of
 from palyra.client.http import Api
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
@@ -18,20 +20,47 @@ _MOST_SESSIONS = 20
 _UNDONE = "undone already"
 
 
-@command("undo", help="Take back the newest change that was made in this folder, or the one of a session, a call or a run.")
-@click.option("--session", "session_id", default="", metavar="ID", help="In this session.  [default: those of this folder]")
+@command(
+    "undo",
+    help=(
+        "Take back the newest change that was made in this folder, or the one of a session, a call"
+        " or a run."
+    ),
+)
+@click.option(
+    "--session",
+    "session_id",
+    default="",
+    metavar="ID",
+    help="In this session.  [default: those of this folder]",
+)
 @click.option("--call", "call_id", default="", metavar="ID", help="The change of this call.")
-@click.option("--run", "run_id", default="", metavar="ID", help="All changes of this run, newest first.")
-@click.option("--preview", "--dry-run", "dry_run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option(
+    "--run", "run_id", default="", metavar="ID", help="All changes of this run, newest first."
+)
+@click.option(
+    "--preview",
+    "--dry-run",
+    "dry_run",
+    is_flag=True,
+    help="Show what would change, and change nothing.",
+)
 @click.option("--force", is_flag=True, help="Also where somebody changed the file since.")
-def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool, force: bool) -> None:
+def undo(
+    state: CliState, session_id: str, call_id: str, run_id: str, dry_run: bool, force: bool
+) -> None:
     if call_id and run_id:
         raise InvalidInput("give --call or --run, not both")
     run_id = short_ids.run(state.api, run_id) if run_id else ""
     place = _place(state.api, session_id, call_id, run_id)
     try:
         undone = client.undo(
-            state.api, place.session.session_id, call_id=place.call_id, run_id=run_id, dry_run=dry_run, force=force
+            state.api,
+            place.session.session_id,
+            call_id=place.call_id,
+            run_id=run_id,
+            dry_run=dry_run,
+            force=force,
         )
     except Conflict as error:
         raise explained(error, "--force") from error
@@ -46,7 +75,11 @@ def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool
     for line in entries.preview_lines(state.out.style, Preview("diff", "", undone.diff)):
         state.out.line(line)
     for left in undone.left:
-        state.out.line(state.out.style(f"  not put back: {clean(left.tool)}: {one_line(left.why, 200)}", "yellow"))
+        state.out.line(
+            state.out.style(
+                f"  not put back: {clean(left.tool)}: {one_line(left.why, 200)}", "yellow"
+            )
+        )
     for path in undone.conflicts if undone.dry_run else ():
         state.out.line(state.out.style(f"  changed by somebody else since: {clean(path)}", "red"))
 
@@ -54,7 +87,10 @@ def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool
 def explained(error: Conflict, force: str) -> PalyraError:
     """A refusal to undo, with what can be done about it."""
     if error.details.get("files"):
-        return Conflict(f"{error.message}: look at it first; {force} takes the change back all the same", **error.details)
+        return Conflict(
+            f"{error.message}: look at it first; {force} takes the change back all the same",
+            **error.details,
+        )
     if _UNDONE in error.message:
         return NotFound("nothing is left to take back: that was undone already")
     return error
@@ -73,7 +109,9 @@ def _place(api: Api, session_id: str, call_id: str, run_id: str) -> _Place:
         return _Place(client.session(api, client.run(api, run_id).session_id))
     found = client.sessions_of(api, folder_of(""))[:_MOST_SESSIONS]
     if not found:
-        raise NotFound("this folder has no session: go to the folder, or name a session with --session")
+        raise NotFound(
+            "this folder has no session: go to the folder, or name a session with --session"
+        )
     return _with_call(api, found, call_id) if call_id else _newest(api, found)
 
 
@@ -86,7 +124,9 @@ def _with_call(api: Api, sessions: list[Session], call_id: str) -> _Place:
         except Conflict:
             pass
         return _Place(session, call_id)
-    raise NotFound(f"no session of this folder made the call {call_id}: name its session with --session")
+    raise NotFound(
+        f"no session of this folder made the call {call_id}: name its session with --session"
+    )
 
 
 def _newest(api: Api, sessions: list[Session]) -> _Place:
@@ -96,7 +136,9 @@ def _newest(api: Api, sessions: list[Session]) -> _Place:
     away: Unavailable | None = None
     for session in sessions:
         try:
-            open_ones.append(_Place(session, client.undo(api, session.session_id, dry_run=True).calls[0]))
+            open_ones.append(
+                _Place(session, client.undo(api, session.session_id, dry_run=True).calls[0])
+            )
         except NotFound:
             continue
         except Conflict as error:
@@ -112,5 +154,8 @@ def _newest(api: Api, sessions: list[Session]) -> _Place:
     if working is not None:
         raise working
     if refused:
-        raise NotFound("nothing is left to take back: all that the agent changed in this folder was undone already")
+        raise NotFound(
+            "nothing is left to take back: all that the agent changed in this folder was undone"
+            " already"
+        )
     raise NotFound("there is nothing to take back: the agent changed nothing in this folder")

@@ -1,11 +1,20 @@
-"""What a replayed entry must have in common with the recorded one: everything but what is named here, each with its reason."""
+"""What a replayed entry must have in common with the recorded one: everything but what is named
+here, each with its reason.
+"""
 
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from palyra.core.events import AnyEvent, ApprovalRequested, InputAssembled, ToolProposed, encode, kind_of
+from palyra.core.events import (
+    AnyEvent,
+    ApprovalRequested,
+    InputAssembled,
+    ToolProposed,
+    encode,
+    kind_of,
+)
 from palyra.core.tools import Preview
 
 # By kind: the field, and why two runs of the same thing differ in it.
@@ -40,7 +49,9 @@ VOLATILE: dict[str, dict[str, str]] = {
     "tool.proposed": {"asked.now_ms": "when policy was asked lies a moment before the entry"},
     "tool.decided": {"shadow": "a second set of policies is not asked again"},
     "approval.requested": {
-        "expires_ms": "how long a person has to answer is a setting of the daemon, counted from its clock",
+        "expires_ms": (
+            "how long a person has to answer is a setting of the daemon, counted from its clock"
+        ),
         "cost_microusd": "prices change",
     },
     "input.assembled": {
@@ -50,8 +61,8 @@ VOLATILE: dict[str, dict[str, str]] = {
     "run.started": {"node": "which machine worked on it"},
     "run.resumed": {"node": "which machine worked on it"},
 }
-# Of every entry: its position in the whole journal and the hash that covers it, because other sessions lie between; its time,
-# because the replay's clock is the recorded one.
+# Of every entry: its position in the whole journal and the hash that covers it, because other
+# sessions lie between; its time, because the replay's clock is the recorded one.
 
 _LONGEST = 4_000
 
@@ -94,7 +105,9 @@ def differ(seq: int, recorded: AnyEvent, replayed: AnyEvent) -> Difference | Non
 
 
 def comparable(event: AnyEvent, recorded: AnyEvent) -> Any:
-    """An event as plain values without what is volatile; without what the recorded one could not say, too."""
+    """An event as plain values without what is volatile; without what the recorded one could not
+    say, too.
+    """
     plain = msgspec.json.decode(encode(event))
     for name in VOLATILE.get(kind_of(event), ()):
         _drop(plain, name.split("."))
@@ -107,7 +120,8 @@ def comparable(event: AnyEvent, recorded: AnyEvent) -> Any:
             _drop(plain, ["digest"])
             _drop(plain, ["surroundings"])
         case ApprovalRequested(preview=Preview(digest="")):
-            # An entry from before previews had a digest. What it showed comes from the recording anyway.
+            # An entry from before previews had a digest. What it showed comes from the recording
+            # anyway.
             _drop(plain, ["preview"])
     return plain
 
@@ -166,7 +180,7 @@ def _short(plain: Any) -> Any:
 def _hint(recorded: AnyEvent, where: str) -> str:
     if isinstance(recorded, InputAssembled) and where in ("digest", "surroundings"):
         return (
-            "the model would be sent something else now: the instructions, the description of a tool, "
-            "what is remembered, or the way the conversation is shown have changed"
+            "the model would be sent something else now: the instructions, the description of a"
+            " tool, what is remembered, or the way the conversation is shown have changed"
         )
     return ""

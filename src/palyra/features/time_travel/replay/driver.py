@@ -1,7 +1,9 @@
-"""Leads a replay: lets the loop write, and brings what came from outside at the positions at which it came.
+"""Leads a replay: lets the loop write, and brings what came from outside at the positions at which
+it came.
 
-The rule: at every position it is known from the recorded tape whose turn it is. Steps of the loop wait here as long as something
-from outside is due before them; whoever stands in for the world waits here until its answer is due.
+The rule: at every position it is known from the recorded tape whose turn it is. Steps of the loop
+wait here as long as something from outside is due before them; whoever stands in for the world
+waits here until its answer is due.
 """
 
 import asyncio
@@ -17,20 +19,23 @@ from palyra.core.run_state import RunState
 from palyra.features.time_travel.replay.compare import Difference, Side, differ
 from palyra.features.time_travel.replay.outside_input import feed
 from palyra.features.time_travel.replay.recording import based_on
-from palyra.features.time_travel.replay.script import Recorded, Script, Unit
+from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript, Unit
 from palyra.store import approvals
 from palyra.store.database import Appended, Database, Tx
 
 T = TypeVar("T")
 # So long nothing happens at all before a replay is taken to stand still.
 STILL_S = 60.0
-# More than a replay ever takes. A run's active time does not pass by itself here: how slow this machine is says nothing of the run.
+# More than a replay ever takes. A run's active time does not pass by itself here: how slow this
+# machine is says nothing of the run.
 SPARE_S = 100_000.0
 _NEVER = 1 << 60
 
 
 class _EndedBefore(Exception):
-    """The loop wants to write what the recorded one did not come to: a clock or a person had ended the run."""
+    """The loop wants to write what the recorded one did not come to: a clock or a person had ended
+    the run.
+    """
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -54,8 +59,10 @@ class Runtime(Protocol):
     def interrupt(self, run_id: str) -> None: ...
 
 
-class Door(Database):
-    """The journal as the loop sees it. What it writes goes through the director; after a crash it writes nothing more."""
+class ReplayDatabase(Database):
+    """The journal as the loop sees it. What it writes goes through the director; after a crash it
+    writes nothing more.
+    """
 
     def __init__(self, director: "Director", real: Database) -> None:
         self._director = director
@@ -76,21 +83,23 @@ class Door(Database):
 
 
 class Director:
-    def __init__(self, script: Script, session_id: str, db: Database, head: int) -> None:
+    def __init__(self, script: RecordedScript, session_id: str, db: Database, head: int) -> None:
         self.script = script
         self._session_id = session_id
         self._db = db
         self.head = head
         self.difference: Difference | None = None
         self.runtime: Runtime | None = None
-        self.renew: Callable[[Door], Runtime] | None = None
+        self.renew: Callable[[ReplayDatabase], Runtime] | None = None
         # Called when everything behind the head is forgotten, as in a crash.
         self.on_restart: list[Callable[[], None]] = []
-        self._door: Door | None = None
+        self._door: ReplayDatabase | None = None
         self._steps: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
-        # Those of a daemon that starts. They say nothing of how far the run has come that it set to work again.
+        # Those of a daemon that starts. They say nothing of how far the run has come that it set to
+        # work again.
         self._starting: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
-        # Until which entry, who is told, and in which run: one that ended may have left somebody behind.
+        # Until which entry, who is told, and in which run: one that ended may have left somebody
+        # behind.
         self._waiting: list[tuple[int, asyncio.Future[None], str]] = []
         self._states: dict[str, RunState | None] = {}
         self.loop = asyncio.get_running_loop()
@@ -100,12 +109,12 @@ class Director:
         self._last_use = _last_uses(script)
         db.on_commit = self._committed
 
-    # --- for those who stand in for the world -------------------------------------------------------------------------
-
     @property
     def run_id(self) -> str:
         """The run that is being worked on."""
-        return next((run_id for run_id, state in self._states.items() if state == "in_progress"), "")
+        return next(
+            (run_id for run_id, state in self._states.items() if state == "in_progress"), ""
+        )
 
     @property
     def now_ms(self) -> int:
@@ -135,10 +144,12 @@ class Director:
         self.runtime.interrupt(run_id)
         await self.never()
 
-    # --- the journal --------------------------------------------------------------------------------------------------
-
     def hand_over(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]") -> None:
-        starts = self._doing is not None and self._doing[0].how == "restart" and asyncio.current_task() is self._doing[1]
+        starts = (
+            self._doing is not None
+            and self._doing[0].how == "restart"
+            and asyncio.current_task() is self._doing[1]
+        )
         (self._starting if starts else self._steps).append((step, future))
         self._news.set()
 
@@ -160,7 +171,9 @@ class Director:
         self._news.set()
 
     def _move(self, run_id: str, kind: str) -> None:
-        """Keep the states of runs that have not ended. What is said of a run later does not move it."""
+        """Keep the states of runs that have not ended. What is said of a run later does not move
+        it.
+        """
         if kind == "run.accepted" or run_id in self._states:
             state = run_state.advance(self._states.get(run_id), kind)
             if state in run_state.TERMINAL:
@@ -172,7 +185,9 @@ class Director:
         recorded = self.script.at(entry.seq)
         if recorded is None:
             return Difference(
-                seq=entry.seq, replayed=Side(entry.kind), hint="the recorded tape ends before this; the replay goes on"
+                seq=entry.seq,
+                replayed=Side(entry.kind),
+                hint="the recorded tape ends before this; the replay goes on",
             )
         if (recorded.run_id, recorded.kind) != (entry.run_id, entry.kind):
             found = differ(entry.seq, recorded.event, entry.event)
@@ -183,8 +198,6 @@ class Director:
                 replayed=Side(entry.kind, entry.run_id),
             )
         return differ(entry.seq, recorded.event, entry.event)
-
-    # --- leading ------------------------------------------------------------------------------------------------------
 
     async def lead(self) -> None:
         """Until the recorded tape ends, something differs, or nothing moves any more."""
@@ -199,7 +212,10 @@ class Director:
             elif unit is not None and self._is_due(unit):
                 await self._do(unit)
             elif self._steps and not restarting and (unit is None or unit.how == "time"):
-                if not await self._pass_on(*self._steps.popleft(), ending=unit) and unit is not None:
+                if (
+                    not await self._pass_on(*self._steps.popleft(), ending=unit)
+                    and unit is not None
+                ):
                     await self._do(unit)
             elif not await self._something_new():
                 self._stands_still()
@@ -211,12 +227,15 @@ class Director:
         unit, done = self._doing
         if done.done() or self.head < unit.last:
             return done.done()
-        # A daemon that starts takes nothing from outside before it has looked at all that was unfinished, unless it dies at that.
+        # A daemon that starts takes nothing from outside before it has looked at all that was
+        # unfinished, unless it dies at that.
         following = self.script.unit(self.head + 1)
         return unit.how != "restart" or (following is not None and following.how == "restart")
 
     def _is_due(self, unit: Unit) -> bool:
-        """Whether the loop has come as far as it can: it wants to write, it waits for the world, or nobody works."""
+        """Whether the loop has come as far as it can: it wants to write, it waits for the world, or
+        nobody works.
+        """
         self._waiting = [each for each in self._waiting if not each[1].done()]
         waits = any(run_id == self.run_id for *_, run_id in self._waiting)
         if unit.how == "time":
@@ -237,11 +256,17 @@ class Director:
         entry = self.script.at(self.head + 1)
         assert entry is not None
         self.difference = Difference(
-            seq=entry.seq, recorded=Side(entry.kind), hint="the replay does not come to this entry: it stands still before it"
+            seq=entry.seq,
+            recorded=Side(entry.kind),
+            hint="the replay does not come to this entry: it stands still before it",
         )
 
-    async def _pass_on(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]", ending: Unit | None = None) -> bool:
-        """Let a step of the loop be written, at the time at which it was. False: a run was ended before it came to this."""
+    async def _pass_on(
+        self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]", ending: Unit | None = None
+    ) -> bool:
+        """Let a step of the loop be written, at the time at which it was. False: a run was ended
+        before it came to this.
+        """
         if future.cancelled():
             return True  # Whoever wanted this was stopped first.
         if self._doing is not None:
@@ -251,7 +276,10 @@ class Director:
         def timed(tx: Tx) -> Any:
             tx.now_ms = self.now_ms
             result = step(tx)
-            if ends and any(entry.tape == self._session_id and self._compared(entry) is not None for entry in tx.appended):
+            if ends and any(
+                entry.tape == self._session_id and self._compared(entry) is not None
+                for entry in tx.appended
+            ):
                 raise _EndedBefore
             for entry in tx.appended:
                 used = based_on(entry.event)
@@ -275,7 +303,7 @@ class Director:
 
     def _start(self) -> Runtime:
         assert self.renew is not None
-        self._door = Door(self, self._db)
+        self._door = ReplayDatabase(self, self._db)
         self.runtime = self.renew(self._door)
         return self.runtime
 
@@ -299,10 +327,10 @@ class Director:
                 loop.ahead_s += accepted.event.budgets.active_ms / 1000 + SPARE_S + 1
                 self._doing = (unit, loop.create_future())
 
-    def _feed(self, tx: Tx, entry: Recorded) -> None:
+    def _feed(self, tx: Tx, entry: RecordedEntry) -> None:
         feed(tx, self._session_id, entry)
 
-    def _answer(self, tx: Tx, entry: Recorded) -> None:
+    def _answer(self, tx: Tx, entry: RecordedEntry) -> None:
         resolved = entry.event
         assert isinstance(resolved, ApprovalResolved)
         tx.now_ms = entry.time_ms
@@ -318,7 +346,9 @@ class Director:
         assert isinstance(ending, RunCancelled)
         assert self.runtime is not None
         begun = self._begun(unit.entry.run_id)
-        if begun and not any(entry.kind == "tool.finished" for entry in self.script.entries[self.head : unit.last]):
+        if begun and not any(
+            entry.kind == "tool.finished" for entry in self.script.entries[self.head : unit.last]
+        ):
             # Its task took too long to end: the cancel was recorded without it.
             run_id = unit.entry.run_id
 
@@ -328,7 +358,10 @@ class Director:
 
             await self._db.write(step)
             return
-        self._doing = (unit, asyncio.create_task(self.runtime.cancel(unit.entry.run_id, ending.reason)))
+        self._doing = (
+            unit,
+            asyncio.create_task(self.runtime.cancel(unit.entry.run_id, ending.reason)),
+        )
 
     def _begun(self, run_id: str) -> set[str]:
         """The calls of a run that have begun and have no result."""
@@ -342,7 +375,9 @@ class Director:
         return found
 
     async def _restart(self, unit: Unit) -> None:
-        """As a crash: everything that was going on is gone, and what is on the tape is found again."""
+        """As a crash: everything that was going on is gone, and what is on the tape is found
+        again.
+        """
         assert self._door is not None
         self._door.dead = True
         self.runtime = None
@@ -361,8 +396,10 @@ class Director:
         self._doing = (unit, recovering)
 
 
-def _last_uses(script: Script) -> dict[str, int]:
-    """Where each wider yes was last the reason for a decision: who took it back later did not do so on this tape."""
+def _last_uses(script: RecordedScript) -> dict[str, int]:
+    """Where each wider yes was last the reason for a decision: who took it back later did not do so
+    on this tape.
+    """
     return {used: entry.seq for entry in script.entries if (used := based_on(entry.event))}
 
 

@@ -1,6 +1,8 @@
-"""The model of a replay: says what the recorded one said, fails as it failed, and is routed as it was.
+"""The model of a replay: says what the recorded one said, fails as it failed, and is routed as it
+was.
 
-Which provider was healthy is not on a tape, so the route is taken from it; what is assembled for that route is not.
+Which provider was healthy is not on a tape, so the route is taken from it; what is assembled for
+that route is not.
 """
 
 import math
@@ -8,20 +10,28 @@ from collections.abc import Iterator
 
 import msgspec
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.agent.model_turn import parse_arguments
-from palyra.agent.prompt.run_context import Around
+from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
 from palyra.core.errors import PalyraError
-from palyra.core.events import ApprovalRequested, Call, InputAssembled, ModelFailed, ModelReplied, RoutePlanned, RunFailed
-from palyra.core.messages import Emit, ModelCall, ModelFailure, ModelRequest, Reply
+from palyra.core.events import (
+    ApprovalRequested,
+    Call,
+    InputAssembled,
+    ModelFailed,
+    ModelReplied,
+    RoutePlanned,
+    RunFailed,
+)
+from palyra.core.messages import Emit, ModelCall, ModelFailure, ModelReply, ModelRequest
 from palyra.core.ports import ModelProvider
 from palyra.features.budgets.service import BudgetQuestion
-from palyra.features.budgets.turn_cost import NO_BILL, Bill, Heard, Spending
+from palyra.features.budgets.turn_cost import NO_BILL, Bill, CallUsage, Spending
 from palyra.features.time_travel.replay.driver import Director
-from palyra.features.time_travel.replay.script import Recorded
+from palyra.features.time_travel.replay.script import RecordedEntry
 from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure
-from palyra.models.routing import WINDOW_SHARE, Models, Need, Route, Target
+from palyra.models.routing import WINDOW_SHARE, CallNeeds, ModelRoute, Models, Target
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 
@@ -63,7 +73,7 @@ class RecordedClock(Clock):
             await director.interrupted(run_id, following.event.upto_seq)
 
 
-def _ids(entry: Recorded) -> Iterator[str]:
+def _ids(entry: RecordedEntry) -> Iterator[str]:
     match entry.event:
         case ModelReplied(calls=calls):
             yield from (call.id for call in calls)
@@ -80,12 +90,12 @@ class RecordedModel:
         self._director = director
         self._clock = clock
 
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+    async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         director = self._director
         script, head, run_id = director.script, director.head, director.run_id
         outcome = script.expect(head, run_id, *_OUTCOMES)
         if outcome is None:
-            return Reply(text=str(await director.never()))
+            return ModelReply(text=str(await director.never()))
         due = script.untold(head, outcome)
         match outcome.event:
             case ModelReplied() as reply:
@@ -105,16 +115,26 @@ class RecordedModel:
                 raise self._failure(failed, switched=self._switches(outcome))
         raise AssertionError(f"a model call does not end in {outcome.kind}")
 
-    def _switches(self, outcome: Recorded) -> bool:
+    def _switches(self, outcome: RecordedEntry) -> bool:
         """Whether the next provider was asked after this failure: then a new route was told."""
-        following = self._director.script.expect(outcome.seq, outcome.run_id, "route.planned", *_OUTCOMES)
-        return following is not None and isinstance(following.event, RoutePlanned) and ": " in following.event.reason
+        following = self._director.script.expect(
+            outcome.seq, outcome.run_id, "route.planned", *_OUTCOMES
+        )
+        return (
+            following is not None
+            and isinstance(following.event, RoutePlanned)
+            and ": " in following.event.reason
+        )
 
     def _failure(self, failed: ModelFailed, *, switched: bool) -> ModelFailure:
-        """A failure after which the same is decided: what the provider said about waiting, and chance, are found from that."""
+        """A failure after which the same is decided: what the provider said about waiting, and
+        chance, are found from that.
+        """
         plain = ModelFailure(failed.failure, failed.message)
         self._clock.rand = 0.0
-        most = after_failure(plain, attempt=failed.attempt, text_shown=False, has_fallback=switched, rand=1 - 1e-9)
+        most = after_failure(
+            plain, attempt=failed.attempt, text_shown=False, has_fallback=switched, rand=1 - 1e-9
+        )
         if not failed.will_retry or switched:
             if isinstance(most, RetryAfter) or (switched and not isinstance(most, NextProvider)):
                 return ModelFailure(failed.failure, failed.message, retry_after_ms=_TOO_LONG_MS)
@@ -125,8 +145,8 @@ class RecordedModel:
         return ModelFailure(failed.failure, failed.message, retry_after_ms=failed.wait_ms)
 
 
-def _reply(reply: ModelReplied) -> Reply:
-    return Reply(
+def _reply(reply: ModelReplied) -> ModelReply:
+    return ModelReply(
         text=reply.text,
         reasoning=reply.reasoning,
         calls=tuple(ModelCall(call.native_id, call.tool, _written(call)) for call in reply.calls),
@@ -137,20 +157,45 @@ def _reply(reply: ModelReplied) -> Reply:
     )
 
 
-_BEGINNINGS = ("", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,', "[", "[1", "[1,", '{"a":{', '{"a":[', '{"a":[1', '"', "1", "nul")
+_BEGINNINGS = (
+    "",
+    "{",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1,',
+    "[",
+    "[1",
+    "[1,",
+    '{"a":{',
+    '{"a":[',
+    '{"a":[1',
+    '"',
+    "1",
+    "nul",
+)
 _STUMBLES = ("", "x", "}", "]", '"', "{", ",", "\\", "\n", "1", "tru", '"\\x', "\x01")
 
 
 def _written(call: Call) -> str:
-    """The arguments as the model wrote them. Of those that were no JSON the complaint is known: a text that earns it will do."""
+    """The arguments as the model wrote them. Of those that were no JSON the complaint is known: a
+    text that earns it will do.
+    """
     if not call.malformed:
         return msgspec.json.encode(call.arguments).decode()
     _, _, place = call.malformed.rpartition("(byte ")
     byte = int(place.rstrip(")")) if place.rstrip(")").isdecimal() else 0
     for beginning in _BEGINNINGS:
         for stumble in _STUMBLES:
-            for room in {0, max(0, byte - len(beginning)), max(0, byte - len(beginning) - len(stumble) + 1)}:
-                for text in (beginning + " " * room + stumble, '{"' + "a" * max(0, byte - 4) + '":' + stumble):
+            for room in {
+                0,
+                max(0, byte - len(beginning)),
+                max(0, byte - len(beginning) - len(stumble) + 1),
+            }:
+                for text in (
+                    beginning + " " * room + stumble,
+                    '{"' + "a" * max(0, byte - 4) + '":' + stumble,
+                ):
                     if parse_arguments(text) == (call.arguments, call.malformed):
                         return text
     return "["
@@ -170,7 +215,7 @@ class RecordedModels(Models):
     def breaker(self, target: Target) -> Breaker:
         return Breaker(threshold=1 << 30)
 
-    def route(self, need: Need) -> Route:
+    def route(self, need: CallNeeds) -> ModelRoute:
         script, head, run_id = self._director.script, self._director.head, self._director.run_id
         failed = script.failure(head, run_id)
         if failed is not None:
@@ -179,13 +224,19 @@ class RecordedModels(Models):
         match following.event if following else None:
             case RoutePlanned() as planned:
                 names = (f"{planned.provider}/{planned.model}", *planned.fallbacks)
-                return Route(targets=tuple(self._targets(names)), reason=planned.reason, told=True)
+                return ModelRoute(
+                    targets=tuple(self._targets(names)), reason=planned.reason, told=True
+                )
             case ModelReplied(provider=provider) | ModelFailed(provider=provider):
-                return Route(targets=tuple(self._targets((self._asked(provider), *self._elsewhere()))), reason="", told=False)
+                return ModelRoute(
+                    targets=tuple(self._targets((self._asked(provider), *self._elsewhere()))),
+                    reason="",
+                    told=False,
+                )
         # The run was stopped before anybody answered. A plan that did not change is not told again.
         for names in self._plans_before():
-            return Route(targets=tuple(self._targets(names)), reason="", told=False)
-        return Route(targets=(Target("recorded", "none", 128_000),), reason="")
+            return ModelRoute(targets=tuple(self._targets(names)), reason="", told=False)
+        return ModelRoute(targets=(Target("recorded", "none", 128_000),), reason="")
 
     def _plans_before(self) -> Iterator[tuple[str, ...]]:
         """Who was to be asked in this run so far, by its plans, the newest first."""
@@ -210,7 +261,9 @@ class RecordedModels(Models):
                 return
 
     def _targets(self, names: tuple[str, ...]) -> Iterator[Target]:
-        following = self._director.script.expect(self._director.head, self._director.run_id, "input.assembled")
+        following = self._director.script.expect(
+            self._director.head, self._director.run_id, "input.assembled"
+        )
         budget, sees = 96_000, True
         if following is not None and isinstance(following.event, InputAssembled):
             budget = following.event.budget
@@ -225,44 +278,58 @@ class RecordedSpending(Spending):
 
     records = False
 
-    def __init__(self, director: Director, db: Database, models: Models, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, director: Director, db: Database, models: Models, clock: Clock, settings: Settings
+    ) -> None:
         self._db = db
         self._models = models
         self._clock = clock
         self._settings = settings
         self._director = director
 
-    async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+    async def route(self, run: ActiveRun, nearby: RunContext, *, images: bool) -> ModelRoute:
         director = self._director
         kinds = ("approval.requested", "route.planned", "input.assembled", *_OUTCOMES)
         following = director.script.expect(director.head, run.run_id, *kinds)
-        if following is not None and isinstance(following.event, ApprovalRequested) and following.event.budget is not None:
+        if (
+            following is not None
+            and isinstance(following.event, ApprovalRequested)
+            and following.event.budget is not None
+        ):
             raise BudgetQuestion(following.event.budget, following.event.why)
-        return self._models.route(Need(now_ms=0))
+        return self._models.route(CallNeeds(now_ms=0))
 
-    async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
+    async def admit(
+        self, run: ActiveRun, target: Target, request: ModelRequest, assembled: InputAssembled
+    ) -> ModelRequest:
         return request
 
-    def done(self, run: Working) -> None:
+    def done(self, run: ActiveRun) -> None:
         pass
 
-    def planned(self, route: Route, index: int, why: str, assembled: InputAssembled) -> RoutePlanned:
+    def planned(
+        self, route: ModelRoute, index: int, why: str, assembled: InputAssembled
+    ) -> RoutePlanned:
         return route.planned(index, why)
 
-    def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
+    def bill(self, target: Target, reply: ModelReply, counted: int) -> Bill:
         return Bill(reply.usage, 0, "")
 
-    def cut_short(self, target: Target, heard: Heard, counted: int) -> Bill:
+    def cut_short(self, target: Target, heard: CallUsage, counted: int) -> Bill:
         return NO_BILL
 
     def lost(self, target: Target, counted: int) -> Bill | None:
-        """A tape from before such calls were counted says nothing of them: behind the start of the daemon, it goes on."""
+        """A tape from before such calls were counted says nothing of them: behind the start of the
+        daemon, it goes on.
+        """
         following = self._director.script.at(self._director.head + 2)
         return NO_BILL if following is not None and following.kind == "model.failed" else None
 
 
 def failure(failed: RunFailed) -> Exception:
-    """What ended a run, as far as the tape says it: an error of ours by its code, or a defect by its name."""
+    """What ended a run, as far as the tape says it: an error of ours by its code, or a defect by
+    its name.
+    """
     message, _, _ = failed.message.rpartition(" (")
     if failed.reason == "internal":
         name = failed.message.partition("(")[2].partition(")")[0]

@@ -1,13 +1,20 @@
 """What came from outside, put on the replayed tape as it was recorded."""
 
-from palyra.core.events import SessionBranched, SessionCreated, SessionReset, SessionRestored, SessionRuled, SessionUncompacted
+from palyra.core.events import (
+    SessionBranched,
+    SessionCreated,
+    SessionReset,
+    SessionRestored,
+    SessionRuled,
+    SessionUncompacted,
+)
 from palyra.core.verdicts import SessionRule
-from palyra.features.time_travel.replay.script import Recorded
+from palyra.features.time_travel.replay.script import RecordedEntry
 from palyra.store import session_rules, sessions, tape
 from palyra.store.database import Tx
 
 
-def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
+def feed(tx: Tx, session_id: str, entry: RecordedEntry) -> None:
     """Put a recorded entry on the tape as it was, with the rows that it implies."""
     tx.now_ms = entry.time_ms
     match entry.event:
@@ -26,7 +33,8 @@ def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
             tape.append(tx, session_id, entry.principal, [entry.event])
             if child == session_id:
                 tx.run(
-                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq WHERE session_id = :child",
+                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq WHERE session_id ="
+                    " :child",
                     parent=parent,
                     seq=parent_seq,
                     child=child,

@@ -12,7 +12,15 @@ from msgspec import Struct
 from palyra.agent.approvals import grant_of
 from palyra.core import chain, events
 from palyra.core.errors import ChainBroken, InvalidInput, NotFound
-from palyra.core.events import AnyEvent, Entry, InputAssembled, InputReceived, SessionBranched, ToolDecided, ToolFinished
+from palyra.core.events import (
+    AnyEvent,
+    Entry,
+    InputAssembled,
+    InputReceived,
+    SessionBranched,
+    ToolDecided,
+    ToolFinished,
+)
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.verdicts import Grant
 from palyra.features.memory.model import Item
@@ -34,7 +42,7 @@ class Tape(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-class Artifact(Struct, frozen=True):
+class RecordedArtifact(Struct, frozen=True):
     session_id: str
     artifact_id: str
     media_type: str
@@ -42,7 +50,9 @@ class Artifact(Struct, frozen=True):
 
 
 class Recording(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`tapes`: those the session was branched from, oldest first, then its own. Entries `first` to `last` of it are replayed."""
+    """`tapes`: those the session was branched from, oldest first, then its own. Entries `first` to
+    `last` of it are replayed.
+    """
 
     format: Literal["palyra-recording-1"] = FORMAT
     session_id: str
@@ -51,8 +61,9 @@ class Recording(Struct, frozen=True, kw_only=True, omit_defaults=True):
     first: int = 1
     last: int
     tapes: tuple[Tape, ...]
-    artifacts: tuple[Artifact, ...] = ()
-    # What was remembered and shown, as it is now: the tape has no text of memory, because a purge must be one.
+    artifacts: tuple[RecordedArtifact, ...] = ()
+    # What was remembered and shown, as it is now: the tape has no text of memory, because a purge
+    # must be one.
     remembered: tuple[Item, ...] = ()
     # Wider yeses of before that a decision was based on.
     grants: tuple[Grant, ...] = ()
@@ -63,7 +74,9 @@ class Recording(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read(tx: Tx, wanted: str, principal: str = "") -> Recording:
-    """The recording of a run, or of a whole session. Without a principal whoever reads may read everything."""
+    """The recording of a run, or of a whole session. Without a principal whoever reads may read
+    everything.
+    """
     run = runs.find(tx, wanted)
     session = sessions.find(tx, session_id=run.session_id if run else wanted)
     if session is None:
@@ -99,7 +112,9 @@ def _entries(tx: Tx, tape_id: str, last: int) -> Iterator[Entry]:
 def _range(own: tuple[Entry, ...], run_id: str) -> tuple[int, int]:
     """Where a run's replay begins, which is where nothing was at work, and where it ends."""
     first = next(entry.seq for entry in own if entry.run_id == run_id)
-    last = next((entry.seq for entry in own if entry.run_id == run_id and entry.kind in _ENDS), len(own))
+    last = next(
+        (entry.seq for entry in own if entry.run_id == run_id and entry.kind in _ENDS), len(own)
+    )
     return _whole(own, first), last
 
 
@@ -129,7 +144,7 @@ def _ancestors(tx: Tx, session: Session) -> list[Tape]:
     return found[::-1]
 
 
-def _artifacts(tx: Tx, session_id: str, tapes: Iterable[Tape]) -> Iterator[Artifact]:
+def _artifacts(tx: Tx, session_id: str, tapes: Iterable[Tape]) -> Iterator[RecordedArtifact]:
     wanted: dict[tuple[str, str], None] = {}
     for part in tapes:
         for entry in part.entries:
@@ -149,11 +164,13 @@ def _artifacts(tx: Tx, session_id: str, tapes: Iterable[Tape]) -> Iterator[Artif
     for owner, artifact_id in wanted:
         found = store_artifacts.artifact(tx, owner, artifact_id)
         if found is not None:
-            yield Artifact(owner, artifact_id, found.media_type, found.body)
+            yield RecordedArtifact(owner, artifact_id, found.media_type, found.body)
 
 
 def _remembered(tx: Tx, owner: str, driven: Iterable[AnyEvent]) -> Iterator[Item]:
-    wanted = dict.fromkeys(each for event in driven if isinstance(event, InputAssembled) for each, _ in recalled(event))
+    wanted = dict.fromkeys(
+        each for event in driven if isinstance(event, InputAssembled) for each, _ in recalled(event)
+    )
     for memory_id in wanted:
         try:
             yield items.get(tx, owner, memory_id)
@@ -164,24 +181,32 @@ def _remembered(tx: Tx, owner: str, driven: Iterable[AnyEvent]) -> Iterator[Item
 def recalled(event: InputAssembled) -> list[tuple[str, float]]:
     """Which items of memory were shown, with their scores, as the event says."""
     note = next((part.note for part in event.parts if part.source == "memory"), "")
-    return [(memory_id, float(score)) for memory_id, _, score in (each.partition(" ") for each in note.split(", ") if each)]
+    return [
+        (memory_id, float(score))
+        for memory_id, _, score in (each.partition(" ") for each in note.split(", ") if each)
+    ]
 
 
 def based_on(event: AnyEvent) -> str:
     """The approval whose wider yes decided a call, or nothing."""
-    return event.reason.rpartition(" ")[2] if isinstance(event, ToolDecided) and event.by == "grant" else ""
+    return (
+        event.reason.rpartition(" ")[2]
+        if isinstance(event, ToolDecided) and event.by == "grant"
+        else ""
+    )
 
 
 def _grants(tx: Tx, driven: list[AnyEvent]) -> Iterator[Grant]:
-    given_here = {event.approval_id for event in driven if isinstance(event, events.ApprovalResolved)}
+    given_here = {
+        event.approval_id for event in driven if isinstance(event, events.ApprovalResolved)
+    }
     for approval_id in dict.fromkeys(filter(None, map(based_on, driven))):
         approval = approvals.find(tx, approval_id) if approval_id not in given_here else None
-        grant = grant_of(approval, approval.resolution) if approval and approval.resolution else None
+        grant = (
+            grant_of(approval, approval.resolution) if approval and approval.resolution else None
+        )
         if grant is not None:
             yield grant
-
-
-# --- as a file --------------------------------------------------------------------------------------------------------
 
 
 def encode(recording: Recording) -> bytes:
@@ -195,7 +220,10 @@ def decode(body: bytes) -> Recording:
     except msgspec.DecodeError as error:
         raise InvalidInput(f"this is not a recording of a run: {error}") from None
     if not recording.tapes or not 1 <= recording.first <= recording.last == len(recording.own):
-        raise InvalidInput("this recording is not whole: its tape does not have the entries that are to be replayed")
+        raise InvalidInput(
+            "this recording is not whole: its tape does not have the entries that are to be"
+            " replayed"
+        )
     for part in recording.tapes:
         _check_chain(part)
     return recording
@@ -216,7 +244,11 @@ def _check_chain(part: Tape) -> None:
             body=bytes(entry.event),
         )
         if entry.seq != number or entry.tape != part.tape or entry.hash != prev.hex():
-            raise ChainBroken(f"entry {number} of tape {part.tape} is not as it was written", tape=part.tape, seq=number)
+            raise ChainBroken(
+                f"entry {number} of tape {part.tape} is not as it was written",
+                tape=part.tape,
+                seq=number,
+            )
 
 
 def parent_of(entries: Iterable[Entry], tape_id: str) -> SessionBranched | None:

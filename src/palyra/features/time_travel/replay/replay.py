@@ -1,7 +1,8 @@
-"""Runs the loop again over a recorded tape, and compares entry by entry. No network, no tool, no effect.
+"""Runs the loop again over a recorded tape, and compares entry by entry. No network, no tool, no
+effect.
 
-The same classes as in the daemon work on a journal of their own in a scratch folder; only what they reach the world through is
-another: the model, the tools, the policy, the clock.
+The same classes as in the daemon work on a journal of their own in a scratch folder; only what they
+reach the world through is another: the model, the tools, the policy, the clock.
 """
 
 import asyncio
@@ -14,17 +15,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.agent.active_run import Working
-from palyra.agent.authorize import Judging
-from palyra.agent.broadcast import Hub
-from palyra.agent.images import Gallery
+from palyra.agent.active_run import ActiveRun
+from palyra.agent.authorize import Authorizer
+from palyra.agent.broadcast import Broadcast
+from palyra.agent.images import ImageLoader
 from palyra.agent.model_turn import ModelTurns
 from palyra.agent.prompt.assembly import Assembler
-from palyra.agent.prompt.run_context import Around
+from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.prompt.sources import Surroundings
 from palyra.agent.prompt.token_sizes import Measure
 from palyra.agent.runs import Runs
-from palyra.agent.session_cache import LiveSessions
+from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import ApprovalTimes, Settings
 from palyra.agent.tool_flow import ToolFlow
 from palyra.core.conversation import Conversation, RunProgress
@@ -38,12 +39,24 @@ from palyra.features.project_notes.prompt import NONE, Project, ProjectFiles
 from palyra.features.skills.index import EMPTY, Index
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.compare import Difference
-from palyra.features.time_travel.replay.driver import SPARE_S, Director, Door, Loop
-from palyra.features.time_travel.replay.models import RecordedClock, RecordedModel, RecordedModels, RecordedSpending, failure
+from palyra.features.time_travel.replay.driver import SPARE_S, Director, Loop, ReplayDatabase
+from palyra.features.time_travel.replay.models import (
+    RecordedClock,
+    RecordedModel,
+    RecordedModels,
+    RecordedSpending,
+    failure,
+)
 from palyra.features.time_travel.replay.outside_input import feed
 from palyra.features.time_travel.replay.recording import Recording
-from palyra.features.time_travel.replay.script import Recorded, Script
-from palyra.features.time_travel.replay.tools import Calls, RecordedCatalogue, RecordedCheckpoints, RecordedPolicy, RecordedSpawning
+from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript
+from palyra.features.time_travel.replay.tools import (
+    RecordedCalls,
+    RecordedCatalogue,
+    RecordedCheckpoints,
+    RecordedPolicy,
+    RecordedSpawning,
+)
 from palyra.models.routing import Target
 from palyra.store import approvals, runs
 from palyra.store.database import Appended, Connection, Database, Tx
@@ -55,7 +68,9 @@ _NEVER_S = 1e9
 
 
 class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`entries` is how many were compared and are the same; `difference` is the first that is not."""
+    """`entries` is how many were compared and are the same; `difference` is the first that is
+    not.
+    """
 
     session_id: str
     run_id: str = ""
@@ -66,8 +81,13 @@ class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def replay(recording: Recording, ours: Catalogue) -> Replayed:
-    """Replay a recording on an event loop of its own. Not for the daemon's event loop: call it on a thread or in a process."""
-    with tempfile.TemporaryDirectory(prefix="palyra-replay-") as folder, asyncio.Runner(loop_factory=Loop) as runner:
+    """Replay a recording on an event loop of its own. Not for the daemon's event loop: call it on a
+    thread or in a process.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="palyra-replay-") as folder,
+        asyncio.Runner(loop_factory=Loop) as runner,
+    ):
         return runner.run(_replay(recording, ours, Path(folder)))
 
 
@@ -83,7 +103,7 @@ class _Scratch(Sqlite):
 class _RecordedPace:
     """The clock is a part of the world: in a replay it does what it did."""
 
-    def __init__(self, recording: Recording, script: Script) -> None:
+    def __init__(self, recording: Recording, script: RecordedScript) -> None:
         self._tape = recording.session_id
         self._script = script
 
@@ -100,7 +120,7 @@ class _RecordedPace:
 
 
 async def _replay(recording: Recording, ours: Catalogue, folder: Path) -> Replayed:
-    script = Script(recording)
+    script = RecordedScript(recording)
     director: Director | None = None
     db = Database(
         _Scratch(folder / "journal.db"),
@@ -136,10 +156,12 @@ async def _end_everything() -> None:
         await asyncio.wait(others, timeout=2)
 
 
-async def _prefill(db: Database, recording: Recording, script: Script) -> None:
+async def _prefill(db: Database, recording: Recording, script: RecordedScript) -> None:
     """What was there before: ancestors, earlier entries, artifacts, wider yeses."""
     for part in recording.tapes[:-1]:
-        own = Script(msgspec.structs.replace(recording, tapes=(part,), last=len(part.entries)))
+        own = RecordedScript(
+            msgspec.structs.replace(recording, tapes=(part,), last=len(part.entries))
+        )
         await _feed_all(db, part.tape, own.entries)
     await _feed_all(db, recording.session_id, script.entries[: recording.first - 1])
 
@@ -156,11 +178,11 @@ async def _prefill(db: Database, recording: Recording, script: Script) -> None:
     await db.write(rest)
 
 
-async def _feed_all(db: Database, tape: str, entries: list[Recorded]) -> None:
+async def _feed_all(db: Database, tape: str, entries: list[RecordedEntry]) -> None:
     for start in range(0, len(entries), _BATCH):
         some = entries[start : start + _BATCH]
 
-        def step(tx: Tx, some: list[Recorded] = some) -> None:
+        def step(tx: Tx, some: list[RecordedEntry] = some) -> None:
             for entry in some:
                 feed(tx, tape, entry)
             tx.appended.clear()
@@ -169,9 +191,13 @@ async def _feed_all(db: Database, tape: str, entries: list[Recorded]) -> None:
 
 
 class _World:
-    """The loop and everything it reaches the world through; made anew where the daemon was started again."""
+    """The loop and everything it reaches the world through; made anew where the daemon was started
+    again.
+    """
 
-    def __init__(self, director: Director, recording: Recording, ours: Catalogue, door: Door) -> None:
+    def __init__(
+        self, director: Director, recording: Recording, ours: Catalogue, door: ReplayDatabase
+    ) -> None:
         self._director = director
         self._door = door
         bodies = {each.artifact_id: each.body for each in recording.artifacts}
@@ -183,30 +209,34 @@ class _World:
         surroundings = _Outside(director, outside)
         clock = RecordedClock(director)
         models = RecordedModels(director, RecordedModel(director, clock))
-        calls = Calls(director, bodies.get)
+        calls = RecordedCalls(director, bodies.get)
         catalogue = RecordedCatalogue(ours, calls, surroundings.tools)
         # Everything recorded was redacted when it came; what is found in it now is a difference.
         redactor = Redactor(bytes(32))
-        hub = Hub()
+        hub = Broadcast()
         settings = Settings(Budgets(), ApprovalTimes(), 1_000)
-        self._lives = LiveSessions(door)
+        self._lives = SessionCache(door)
         model_turns = ModelTurns(
             hub,
             models,
             _Assembler(director, catalogue, surroundings),
             _Projects(surroundings),
             _Recalling(director, recording),
-            Gallery(door),
+            ImageLoader(door),
             _Compacting(director),
             redactor,
             clock,
             RecordedSpending(director, door, models, clock, settings),
         )
-        judging = Judging(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
+        judging = Authorizer(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
         spawning = RecordedSpawning(director)
-        tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock, spawning)
+        tool_flow = ToolFlow(
+            door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock, spawning
+        )
         # A heartbeat says nothing on the tape, and would look like the loop's next step.
-        self._runs = Runs(door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S, spare_s=SPARE_S)
+        self._runs = Runs(
+            door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S, spare_s=SPARE_S
+        )
 
     def on_commit(self, appended: list[Appended]) -> None:
         self._lives.on_commit(appended)
@@ -225,7 +255,9 @@ class _World:
 
 
 class _Outside:
-    """What the prompt took from outside the tape, as of the next time that something is assembled."""
+    """What the prompt took from outside the tape, as of the next time that something is
+    assembled.
+    """
 
     def __init__(self, director: Director, stored: Mapping[str, Surroundings]) -> None:
         self._director = director
@@ -233,7 +265,9 @@ class _Outside:
 
     def _now(self) -> Surroundings | None:
         script, head, run_id = self._director.script, self._director.head, self._director.run_id
-        found = script.expect(head, run_id, "input.assembled") or script.before(head, run_id, "input.assembled")
+        found = script.expect(head, run_id, "input.assembled") or script.before(
+            head, run_id, "input.assembled"
+        )
         if found is None or not isinstance(found.event, InputAssembled):
             return None
         return self._stored.get(found.event.surroundings or "")
@@ -268,12 +302,16 @@ class _Recalling(Recalling):
         self._director = director
         self._items = {each.memory_id: each for each in recording.remembered}
 
-    async def look(self, run: Working) -> tuple[Recalled, ...]:
+    async def look(self, run: ActiveRun) -> tuple[Recalled, ...]:
         found = self._director.script.expect(self._director.head, run.run_id, "input.assembled")
         if found is None or not isinstance(found.event, InputAssembled):
             return ()
         wanted = recordings.recalled(found.event)
-        return tuple(Recalled(self._items[each], score, None, 0) for each, score in wanted if each in self._items)
+        return tuple(
+            Recalled(self._items[each], score, None, 0)
+            for each, score in wanted
+            if each in self._items
+        )
 
 
 class _Compacting(Compacting):
@@ -282,13 +320,13 @@ class _Compacting(Compacting):
     def __init__(self, director: Director) -> None:
         self._director = director
 
-    async def make_room(self, run: Working, target: Target) -> bool:
+    async def make_room(self, run: ActiveRun, target: Target) -> bool:
         script, head = self._director.script, self._director.head
         seq = script.made_room(head, script.expect(head, run.run_id, "model.failed"))
         await self._director.reach(seq)
         return bool(seq)
 
-    async def before_turn(self, run: Working, target: Target, tokens: int = 0) -> bool:
+    async def before_turn(self, run: ActiveRun, target: Target, tokens: int = 0) -> bool:
         director = self._director
         following = director.script.expect(director.head, run.run_id, "input.assembled")
         if following is None or not isinstance(following.event, InputAssembled):
@@ -310,7 +348,14 @@ class _Assembler(Assembler):
         super().__init__(catalogue.specs, outside.skills)
         self._director = director
 
-    async def measure(self, conversation: Conversation, run: RunProgress, target: Target, around: Around, sizes: Measure) -> None:
+    async def measure(
+        self,
+        conversation: Conversation,
+        run: RunProgress,
+        target: Target,
+        around: RunContext,
+        sizes: Measure,
+    ) -> None:
         director = self._director
         failed = director.script.failure(director.head, run.run_id)
         if failed is not None:

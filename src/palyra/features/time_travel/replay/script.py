@@ -1,7 +1,9 @@
-"""The recorded tape as a script: what comes next, who has to bring it about, and what the world answered.
+"""The recorded tape as a script: what comes next, who has to bring it about, and what the world
+answered.
 
-Everything is looked up by position: what is behind the head of the replayed tape has happened, what is before it has not. So a
-replay that starts in the middle, or again after a crash, needs no memory of its own.
+Everything is looked up by position: what is behind the head of the replayed tape has happened, what
+is before it has not. So a replay that starts in the middle, or again after a crash, needs no memory
+of its own.
 """
 
 from collections.abc import Iterator
@@ -56,7 +58,7 @@ _BUDGETS = frozenset({"turn_budget", "call_budget", "time_budget"})
 
 
 @dataclass(slots=True, frozen=True)
-class Recorded:
+class RecordedEntry:
     """One entry of the recorded tape."""
 
     seq: int
@@ -69,57 +71,70 @@ class Recorded:
 
 @dataclass(slots=True, frozen=True)
 class Unit:
-    """Something from outside that is due at a position: how to do it, and the last entry that comes of it."""
+    """Something from outside that is due at a position: how to do it, and the last entry that comes
+    of it.
+    """
 
     how: Literal["feed", "answer", "cancel", "restart", "time"]
-    entry: Recorded
+    entry: RecordedEntry
     last: int
 
 
-class Script:
+class RecordedScript:
     def __init__(self, recording: Recording) -> None:
         self.entries = [
-            Recorded(entry.seq, entry.time_ms, entry.run_id, entry.principal, entry.kind, events.decode(bytes(entry.event)))
+            RecordedEntry(
+                entry.seq,
+                entry.time_ms,
+                entry.run_id,
+                entry.principal,
+                entry.kind,
+                events.decode(bytes(entry.event)),
+            )
             for entry in recording.own
         ]
         self.last = recording.last
         decided = (each.event for each in self.entries if isinstance(each.event, ToolDecided))
         self.decisions: dict[str, ToolDecided] = {event.call_id: event for event in decided}
 
-    def at(self, seq: int) -> Recorded | None:
+    def at(self, seq: int) -> RecordedEntry | None:
         return self.entries[seq - 1] if 1 <= seq <= self.last else None
 
-    def after(self, head: int, run_id: str = "") -> Iterator[Recorded]:
+    def after(self, head: int, run_id: str = "") -> Iterator[RecordedEntry]:
         for number in range(head, self.last):
             entry = self.entries[number]
             if not run_id or entry.run_id == run_id:
                 yield entry
 
-    def expect(self, head: int, run_id: str, *kinds: str) -> Recorded | None:
+    def expect(self, head: int, run_id: str, *kinds: str) -> RecordedEntry | None:
         """The next entry of a run of one of these kinds, unless the run is stopped before it."""
         for entry in self.after(head, run_id):
             if entry.kind in kinds:
                 return entry
-            if entry.kind in _ENDS or (isinstance(entry.event, RunResumed) and entry.event.after == "crash"):
+            if entry.kind in _ENDS or (
+                isinstance(entry.event, RunResumed) and entry.event.after == "crash"
+            ):
                 return None
         return None
 
     def clock_changed(self, seq: int) -> RunClockChanged | None:
         """What the clock did before the entry behind this position."""
         entry = self.at(seq + 1)
-        return entry.event if entry is not None and isinstance(entry.event, RunClockChanged) else None
+        return (
+            entry.event if entry is not None and isinstance(entry.event, RunClockChanged) else None
+        )
 
-    def before(self, head: int, run_id: str, kind: str) -> Recorded | None:
+    def before(self, head: int, run_id: str, kind: str) -> RecordedEntry | None:
         for number in range(min(head, self.last) - 1, -1, -1):
             entry = self.entries[number]
             if entry.run_id == run_id and entry.kind == kind:
                 return entry
         return None
 
-    # --- who brings it about ------------------------------------------------------------------------------------------
-
     def unit(self, seq: int) -> Unit | None:
-        """What has to be done from outside so that the entry at this position comes about; None if the loop does it."""
+        """What has to be done from outside so that the entry at this position comes about; None if
+        the loop does it.
+        """
         while self.clock_changed(seq - 1) is not None:
             # It comes with the entry behind it, whoever brings that about.
             seq += 1
@@ -133,23 +148,38 @@ class Script:
             case RunResumed(after="crash"):
                 return Unit("restart", entry, seq)
             case ModelFailed(failure="interrupted"):
-                # A daemon that was stopped wrote it while it ended; one that starts writes it with the line before.
+                # A daemon that was stopped wrote it while it ended; one that starts writes it with
+                # the line before.
                 before = self.at(seq - 1)
-                return None if before is not None and before.kind == "run.resumed" else Unit("feed", entry, seq)
+                return (
+                    None
+                    if before is not None and before.kind == "run.resumed"
+                    else Unit("feed", entry, seq)
+                )
             case ApprovalResolved():
                 return Unit("answer", entry, self._answered(entry))
-            case ToolUndone(why="undo") | ToolFinished(agent=AgentEnd()) | RunResumed(after="child" | "client"):
+            case (
+                ToolUndone(why="undo")
+                | ToolFinished(agent=AgentEnd())
+                | RunResumed(after="child" | "client")
+            ):
                 return Unit("feed", entry, seq)
             case ToolFinished(attestation=Attestation(executor="client")):
                 return Unit("feed", entry, seq)
         if entry.kind == "run.started":
             before = self.at(seq - 1)
-            submitted = before is not None and before.run_id == entry.run_id and before.kind in ("input.received", "run.accepted")
+            submitted = (
+                before is not None
+                and before.run_id == entry.run_id
+                and before.kind in ("input.received", "run.accepted")
+            )
             return Unit("feed", entry, seq) if submitted else None
         return None if entry.kind in _OWN_DOING else Unit("feed", entry, seq)
 
-    def _ending(self, entry: Recorded) -> Recorded | None:
-        """The early end of a run of which this entry is the first: what it still asked for and ran goes with it."""
+    def _ending(self, entry: RecordedEntry) -> RecordedEntry | None:
+        """The early end of a run of which this entry is the first: what it still asked for and ran
+        goes with it.
+        """
         for each in self.after(entry.seq - 1):
             if each.run_id != entry.run_id or not each.run_id:
                 return None
@@ -161,15 +191,17 @@ class Script:
             return each if each.kind in ("run.cancelled", "run.failed") else None
         return None
 
-    def _ends(self, entry: Recorded, ending: Recorded) -> Unit | None:
+    def _ends(self, entry: RecordedEntry, ending: RecordedEntry) -> Unit | None:
         if ending.kind == "run.cancelled":
             return Unit("cancel", ending, ending.seq)
         assert isinstance(ending.event, RunFailed)
         # Only a clock can bring this about where the loop waits for something.
         return Unit("time", ending, ending.seq) if ending.event.reason == "time_budget" else None
 
-    def _answered(self, entry: Recorded) -> int:
-        """An answer, the result of a call that was refused, and the end of the wait are one step."""
+    def _answered(self, entry: RecordedEntry) -> int:
+        """An answer, the result of a call that was refused, and the end of the wait are one
+        step.
+        """
         last = entry.seq
         assert isinstance(entry.event, ApprovalResolved)
         following = self.at(last + 1)
@@ -177,50 +209,77 @@ class Script:
         if refused and following is not None and isinstance(following.event, ToolFinished):
             last += following.event.call_id == entry.event.call_id
         following = self.at(last + 1)
-        if following is not None and following.run_id == entry.run_id and isinstance(following.event, RunResumed):
+        if (
+            following is not None
+            and following.run_id == entry.run_id
+            and isinstance(following.event, RunResumed)
+        ):
             last += following.event.after != "crash"
         return last
 
-    # --- what the world answered --------------------------------------------------------------------------------------
-
-    def untold(self, head: int, outcome: Recorded) -> int:
-        """Behind which entry a model call may end: what was assembled for a later turn may be told together with its outcome."""
+    def untold(self, head: int, outcome: RecordedEntry) -> int:
+        """Behind which entry a model call may end: what was assembled for a later turn may be told
+        together with its outcome.
+        """
         for entry in self.entries[head : outcome.seq - 1]:
             if entry.run_id == outcome.run_id and isinstance(entry.event, InputAssembled):
                 before = self.at(entry.seq - 1)
-                if entry.seq == outcome.seq - 1 and (before is None or before.kind != "route.planned"):
+                if entry.seq == outcome.seq - 1 and (
+                    before is None or before.kind != "route.planned"
+                ):
                     return entry.seq - 1
         made_room = self.made_room(head, outcome)
         return (made_room or outcome.seq) - 1
 
-    def made_room(self, head: int, outcome: Recorded | None) -> int:
-        """Where the conversation was condensed because a provider had found it too long; the failure is told after that."""
-        if outcome is not None and isinstance(outcome.event, ModelFailed) and outcome.event.failure == "context_too_long":
+    def made_room(self, head: int, outcome: RecordedEntry | None) -> int:
+        """Where the conversation was condensed because a provider had found it too long; the
+        failure is told after that.
+        """
+        if (
+            outcome is not None
+            and isinstance(outcome.event, ModelFailed)
+            and outcome.event.failure == "context_too_long"
+        ):
             for number in range(head, outcome.seq):
                 if self.entries[number].kind == "session.compacted":
                     return self.entries[number].seq
         return 0
 
-    def interrupted(self, head: int, outcome: Recorded) -> bool:
-        """Whether a person ended this model call: there is their input, and nobody counted tokens."""
+    def interrupted(self, head: int, outcome: RecordedEntry) -> bool:
+        """Whether a person ended this model call: there is their input, and nobody counted
+        tokens.
+        """
         reply = outcome.event
-        if not isinstance(reply, ModelReplied) or reply.stop != "interrupted" or reply.usage.input_tokens:
+        if (
+            not isinstance(reply, ModelReplied)
+            or reply.stop != "interrupted"
+            or reply.usage.input_tokens
+        ):
             return False
         assembled = self.before(outcome.seq - 1, outcome.run_id, "input.assembled")
-        since = assembled.event.upto_seq if assembled and isinstance(assembled.event, InputAssembled) else head
+        since = (
+            assembled.event.upto_seq
+            if assembled and isinstance(assembled.event, InputAssembled)
+            else head
+        )
         return any(
             isinstance(entry.event, InputReceived) and entry.event.mode == "interrupt"
             for entry in self.entries[since : outcome.seq]
             if entry.run_id == outcome.run_id
         )
 
-    def finished(self, head: int, run_id: str, call_id: str) -> Recorded | None:
+    def finished(self, head: int, run_id: str, call_id: str) -> RecordedEntry | None:
         """The recorded result of a call that runs now; None if it was never to have one."""
         for entry in self.after(head, run_id):
             if isinstance(entry.event, ToolFinished) and entry.event.call_id == call_id:
-                late = entry.event.attestation is None and entry.event.outcome in ("cancelled", "timeout")
+                late = entry.event.attestation is None and entry.event.outcome in (
+                    "cancelled",
+                    "timeout",
+                )
                 return None if late else entry
-            if entry.kind in _ENDS or (isinstance(entry.event, RunResumed) and entry.event.after == "crash"):
+            if entry.kind in _ENDS or (
+                isinstance(entry.event, RunResumed) and entry.event.after == "crash"
+            ):
                 return None
         return None
 
@@ -231,7 +290,9 @@ class Script:
         return None
 
     def failure(self, head: int, run_id: str) -> RunFailed | None:
-        """The failure that comes next in this run, if nothing that is replayed can bring it about."""
+        """The failure that comes next in this run, if nothing that is replayed can bring it
+        about.
+        """
         for entry in self.after(head, run_id):
             if isinstance(entry.event, RunFailed):
                 known = entry.event.reason in _BUDGETS or entry.event.reason.startswith("model_")

@@ -1,4 +1,6 @@
-"""Replays inside a running daemon: one at a time, on a thread with an event loop of its own, and looked at later."""
+"""Replays inside a running daemon: one at a time, on a thread with an event loop of its own, and
+looked at later.
+"""
 
 import asyncio
 import logging
@@ -61,7 +63,9 @@ class Replays:
             await asyncio.wait([task], timeout=wait_ms / 1000)
         known = self._found.get(run_id)
         if known is None:
-            raise NotFound(f"run {run_id} has not been replayed: ask for it with POST", run_id=run_id)
+            raise NotFound(
+                f"run {run_id} has not been replayed: ask for it with POST", run_id=run_id
+            )
         return known
 
     async def _replay(self, recording: Recording) -> None:
@@ -72,7 +76,10 @@ class Replays:
                 self._say(RunReplay(run_id=recording.run_id, state="failed", problem=error.message))
             except Exception as error:
                 log.exception("the replay of run %s failed", recording.run_id)
-                problem = f"the replay itself failed ({type(error).__name__}): this is a defect, and the log says more"
+                problem = (
+                    f"the replay itself failed ({type(error).__name__}): this is a defect, and the"
+                    " log says more"
+                )
                 self._say(RunReplay(run_id=recording.run_id, state="failed", problem=problem))
             else:
                 self._say(RunReplay(run_id=recording.run_id, state="done", replayed=replayed))

@@ -1,4 +1,6 @@
-"""A folder of kept runs as regression tests: each is replayed, and one sentence says what came of all."""
+"""A folder of kept runs as regression tests: each is replayed, and one sentence says what came of
+all.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +17,7 @@ from palyra.tools.catalogue import Catalogue
 SUFFIX = ".run.json"
 
 
-class Tried(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplayedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One kept run. `problem`: why it could not be replayed at all."""
 
     file: str
@@ -27,12 +29,12 @@ class Tried(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.replayed is not None and self.replayed.identical
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class SuiteSummary(Struct, frozen=True, kw_only=True):
     identical: int
     different: int
     broken: int
     entries: int
-    runs: tuple[Tried, ...]
+    runs: tuple[ReplayedRun, ...]
 
     @property
     def ok(self) -> bool:
@@ -40,7 +42,9 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 def keep(recording: Recording, folder: Path) -> Path:
-    """Write a recording into a folder, whole or not at all. One that is there already is not replaced."""
+    """Write a recording into a folder, whole or not at all. One that is there already is not
+    replaced.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{recording.run_id or recording.session_id}{SUFFIX}"
     if target.exists():
@@ -63,14 +67,19 @@ def kept(folder: Path) -> list[Path]:
         raise NotFound(f"there is no folder {folder}", path=str(folder))
     found = sorted(folder.glob(f"*{SUFFIX}"))
     if not found:
-        raise InvalidInput(f"{folder} has no kept runs: keep one with `palyra replay --keep RUN {folder}`", path=str(folder))
+        raise InvalidInput(
+            f"{folder} has no kept runs: keep one with `palyra replay --keep RUN {folder}`",
+            path=str(folder),
+        )
     return found
 
 
-def run(folder: Path, ours: Catalogue, told: Callable[[Tried], None] = lambda tried: None) -> Summary:
+def run(
+    folder: Path, ours: Catalogue, told: Callable[[ReplayedRun], None] = lambda tried: None
+) -> SuiteSummary:
     """Replay every kept run of a folder; `told` hears of each at once."""
     tried = tuple(_tried(kept(folder), ours, told))
-    return Summary(
+    return SuiteSummary(
         identical=sum(each.ok for each in tried),
         different=sum(each.replayed is not None and not each.ok for each in tried),
         broken=sum(each.replayed is None for each in tried),
@@ -79,11 +88,15 @@ def run(folder: Path, ours: Catalogue, told: Callable[[Tried], None] = lambda tr
     )
 
 
-def _tried(files: list[Path], ours: Catalogue, told: Callable[[Tried], None]) -> Iterator[Tried]:
+def _tried(
+    files: list[Path], ours: Catalogue, told: Callable[[ReplayedRun], None]
+) -> Iterator[ReplayedRun]:
     for path in files:
         try:
-            one = Tried(file=path.name, replayed=replay(recordings.decode(path.read_bytes()), ours))
+            one = ReplayedRun(
+                file=path.name, replayed=replay(recordings.decode(path.read_bytes()), ours)
+            )
         except PalyraError as error:
-            one = Tried(file=path.name, problem=error.message)
+            one = ReplayedRun(file=path.name, problem=error.message)
         told(one)
         yield one

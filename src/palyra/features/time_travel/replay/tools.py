@@ -1,7 +1,8 @@
 """The tools and the policy of a replay: they say what the recorded ones said, and do nothing.
 
-Our own tools read a model's arguments as they do now, and are described to it as they are now: both are what a replay looks at.
-What a call is about, its preview, its result and the verdict on it are taken from the tape.
+Our own tools read a model's arguments as they do now, and are described to it as they are now: both
+are what a replay looks at. What a call is about, its preview, its result and the verdict on it are
+taken from the tape.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from palyra.agent.active_run import Working
+from palyra.agent.active_run import ActiveRun
 from palyra.agent.checkpoints import Checkpoints
 from palyra.core.conversation import CallProgress
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, PalyraError
@@ -37,7 +38,7 @@ from palyra.core.ports import CallContext, InDoubt
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.features.time_travel.replay.driver import Director
-from palyra.features.time_travel.replay.script import Recorded
+from palyra.features.time_travel.replay.script import RecordedEntry
 from palyra.policy.rules import PREFIX
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.files.checkpoints import Reversible
@@ -48,17 +49,21 @@ _DENIED = "denied: "
 Stored = Callable[[str], bytes | None]
 
 
-class Given(Arguments, frozen=True, kw_only=True):
+class RecordedArguments(Arguments, frozen=True, kw_only=True):
     """Arguments of a tool whose own shape we do not know."""
 
     values: dict[str, Any]
 
 
 def _plain(arguments: object) -> dict[str, Any]:
-    return arguments.values if isinstance(arguments, Given) else dict(msgspec.to_builtins(arguments))
+    return (
+        arguments.values
+        if isinstance(arguments, RecordedArguments)
+        else dict(msgspec.to_builtins(arguments))
+    )
 
 
-class Calls:
+class RecordedCalls:
     """The recorded calls of the reply that is being worked on."""
 
     def __init__(self, director: Director, stored: Stored) -> None:
@@ -70,10 +75,14 @@ class Calls:
         director.on_restart.append(self._judged.clear)
 
     def reply(self) -> tuple[Call, ...]:
-        found = self.director.script.before(self.director.head, self.director.run_id, "model.replied")
-        return found.event.calls if found is not None and isinstance(found.event, ModelReplied) else ()
+        found = self.director.script.before(
+            self.director.head, self.director.run_id, "model.replied"
+        )
+        return (
+            found.event.calls if found is not None and isinstance(found.event, ModelReplied) else ()
+        )
 
-    def proposals(self) -> list[tuple[Recorded, ToolProposed]]:
+    def proposals(self) -> list[tuple[RecordedEntry, ToolProposed]]:
         """Of the last reply, in the model's order."""
         script, wanted = self.director.script, {call.id for call in self.reply()}
         since = script.before(self.director.head, self.director.run_id, "model.replied")
@@ -88,8 +97,12 @@ class Calls:
     def decided(self, call_id: str) -> ToolDecided | None:
         return self.director.script.decisions.get(call_id)
 
-    def proposed(self, tool: str, plain: Mapping[str, Any]) -> tuple[Recorded, ToolProposed] | None:
-        """A proposal of this tool with these arguments; one that is still to come before one that was."""
+    def proposed(
+        self, tool: str, plain: Mapping[str, Any]
+    ) -> tuple[RecordedEntry, ToolProposed] | None:
+        """A proposal of this tool with these arguments; one that is still to come before one that
+        was.
+        """
         # Arguments that were no JSON were never looked at.
         unread = {call.id for call in self.reply() if call.malformed}
         same = [
@@ -97,17 +110,30 @@ class Calls:
             for each in self.proposals()
             if each[1].tool == tool and each[1].arguments == plain and each[1].call_id not in unread
         ]
-        fresh = [each for each in same if each[0].seq > self.director.head and each[1].call_id not in self._judged]
+        fresh = [
+            each
+            for each in same
+            if each[0].seq > self.director.head and each[1].call_id not in self._judged
+        ]
         edited = [each for each in self.proposals() if each[1].tool == tool]
         return next(iter(fresh or same or edited), None)
 
-    def next_judged(self, question: Question | None = None) -> tuple[ToolProposed, ToolDecided] | None:
+    def next_judged(
+        self, question: Question | None = None
+    ) -> tuple[ToolProposed, ToolDecided] | None:
         """The next call that policy was asked about, as the tape goes on."""
         for entry, proposed in self.proposals():
-            if entry.seq <= self.director.head or proposed.asked is None or proposed.call_id in self._judged:
+            if (
+                entry.seq <= self.director.head
+                or proposed.asked is None
+                or proposed.call_id in self._judged
+            ):
                 continue
             decided = self.decided(proposed.call_id)
-            fits = question is None or (question.tool.name, question.scope) == (proposed.tool, proposed.scope)
+            fits = question is None or (question.tool.name, question.scope) == (
+                proposed.tool,
+                proposed.scope,
+            )
             if fits and decided is not None and decided.by in ("policy", "grant"):
                 return proposed, decided
         return None
@@ -123,7 +149,9 @@ class Calls:
 class StandIn:
     """One tool, in name and in what it takes."""
 
-    def __init__(self, spec: ToolSpec, calls: Calls, argument_type: type[Arguments]) -> None:
+    def __init__(
+        self, spec: ToolSpec, calls: RecordedCalls, argument_type: type[Arguments]
+    ) -> None:
         self.spec = spec
         self.argument_type = argument_type
         self._calls = calls
@@ -135,16 +163,27 @@ class StandIn:
             return Scope(workspace=workspace)
         entry, proposed = found
         decided = self._calls.decided(proposed.call_id)
-        if decided is not None and proposed.asked is None and decided.by in ("hard_rule", "catalogue"):
-            raise Forbidden(decided.reason) if decided.by == "hard_rule" else InvalidInput(decided.reason)
+        if (
+            decided is not None
+            and proposed.asked is None
+            and decided.by in ("hard_rule", "catalogue")
+        ):
+            raise (
+                Forbidden(decided.reason)
+                if decided.by == "hard_rule"
+                else InvalidInput(decided.reason)
+            )
         self._await_rules(entry, proposed)
         return proposed.scope
 
-    def _await_rules(self, entry: Recorded, proposed: ToolProposed) -> None:
+    def _await_rules(self, entry: RecordedEntry, proposed: ToolProposed) -> None:
         told = {rule.rule_id for rule in proposed.asked.rules} if proposed.asked else set()
         director = self._calls.director
         for each in reversed(director.script.entries[director.head : entry.seq]):
-            if isinstance(each.event, SessionRuled) and (each.event.rule_id in told) != each.event.removed:
+            if (
+                isinstance(each.event, SessionRuled)
+                and (each.event.rule_id in told) != each.event.removed
+            ):
                 asyncio.run_coroutine_threadsafe(director.reach(each.seq), director.loop).result(60)
                 return
 
@@ -172,7 +211,9 @@ class StandIn:
         return self._result(finished.event)
 
     def _doubted(self, context: CallContext) -> int:
-        """Where it was settled that nobody knew what came of this attempt, though the daemon had not stopped: a worker was lost."""
+        """Where it was settled that nobody knew what came of this attempt, though the daemon had
+        not stopped: a worker was lost.
+        """
         for entry in self._calls.director.script.after(self._calls.director.head, context.run_id):
             event = entry.event
             if isinstance(event, RunResumed):
@@ -182,12 +223,16 @@ class StandIn:
                 return entry.seq if about or isinstance(event, ToolStarted | ToolUndone) else 0
         return 0
 
-    def _last_before(self, finished: Recorded) -> int:
+    def _last_before(self, finished: RecordedEntry) -> int:
         """Calls that an interrupt ended have their results in one step."""
         seq = finished.seq - 1
         while (before := self._calls.director.script.at(seq)) is not None:
             event = before.event
-            if not (isinstance(event, ToolFinished) and event.outcome == "interrupted" and event.attestation is None):
+            if not (
+                isinstance(event, ToolFinished)
+                and event.outcome == "interrupted"
+                and event.attestation is None
+            ):
                 break
             seq -= 1
         return seq
@@ -217,15 +262,27 @@ class Foreign(StandIn):
                 decided = self._calls.decided(call.id)
                 if decided is not None and decided.by == "catalogue":
                     raise InvalidInput(decided.reason)
-                normal = next((each.arguments for _, each in self._calls.proposals() if each.call_id == call.id), arguments)
-                return Given(values=dict(normal)), dict(normal)
-        return Given(values=dict(arguments)), dict(arguments)
+                normal = next(
+                    (
+                        each.arguments
+                        for _, each in self._calls.proposals()
+                        if each.call_id == call.id
+                    ),
+                    arguments,
+                )
+                return RecordedArguments(values=dict(normal)), dict(normal)
+        return RecordedArguments(values=dict(arguments)), dict(arguments)
 
 
 class RecordedCatalogue(Catalogue):
     """The tools that were on offer: ours as they are now, others as they were."""
 
-    def __init__(self, ours: Catalogue, calls: Calls, offered: Callable[[], tuple[ToolSchema, ...] | None]) -> None:
+    def __init__(
+        self,
+        ours: Catalogue,
+        calls: RecordedCalls,
+        offered: Callable[[], tuple[ToolSchema, ...] | None],
+    ) -> None:
         super().__init__(())
         self._ours = ours
         self._calls = calls
@@ -249,25 +306,39 @@ class RecordedCatalogue(Catalogue):
 
     def get(self, name: str) -> TypedTool:
         self._refresh()
-        if name not in self._tools and any(each.tool == name and each.asked for _, each in self._calls.proposals()):
+        if name not in self._tools and any(
+            each.tool == name and each.asked for _, each in self._calls.proposals()
+        ):
             return self._stand_in(ToolSchema(name, "", {}))
         return super().get(name)
 
-    def parse(self, name: str, arguments: Mapping[str, Any]) -> tuple[TypedTool, Arguments, dict[str, Any]]:
+    def parse(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[TypedTool, Arguments, dict[str, Any]]:
         gone = self._gone(name, arguments)
         if gone:
             raise InvalidInput(gone)
         return super().parse(name, arguments)
 
     def _gone(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """A call that had begun, and whose tool was another one or none after the daemon was started again."""
+        """A call that had begun, and whose tool was another one or none after the daemon was
+        started again.
+        """
         script, head = self._calls.director.script, self._calls.director.head
         last, following = script.at(head), script.at(head + 1)
-        if last is None or following is None or last.kind != "tool.started" or not isinstance(following.event, ToolFinished):
+        if (
+            last is None
+            or following is None
+            or last.kind != "tool.started"
+            or not isinstance(following.event, ToolFinished)
+        ):
             return ""
         finished = following.event
         without = finished.outcome == "error" and finished.attestation is None
-        mine = any(each.call_id == finished.call_id and each.tool == name for _, each in self._calls.proposals())
+        mine = any(
+            each.call_id == finished.call_id and each.tool == name
+            for _, each in self._calls.proposals()
+        )
         return finished.text if without and mine else ""
 
     def _stand_in(self, schema: ToolSchema) -> TypedTool:
@@ -275,21 +346,37 @@ class RecordedCatalogue(Catalogue):
         if known is not None and known.source == "internal":
             tool = self._ours.get(schema.name)
             kind = Foreign if hasattr(tool, "parse") else StandIn
-            return kind(replace(known, limits=_PATIENT, yields=CLEAN), self._calls, tool.argument_type)
-        return Foreign(self._remembered(schema), self._calls, Given)
+            return kind(
+                replace(known, limits=_PATIENT, yields=CLEAN), self._calls, tool.argument_type
+            )
+        return Foreign(self._remembered(schema), self._calls, RecordedArguments)
 
     def _remembered(self, schema: ToolSchema) -> ToolSpec:
         """What a tool from elsewhere declared, as far as a call of it says."""
         spec = ToolSpec(
-            name=schema.name, description=schema.description, parameters=schema.parameters, effect="once", limits=_PATIENT
+            name=schema.name,
+            description=schema.description,
+            parameters=schema.parameters,
+            effect="once",
+            limits=_PATIENT,
         )
         for entry in self._calls.director.script.entries:
             event = entry.event
-            if isinstance(event, ToolProposed) and event.tool == schema.name and event.asked is not None:
+            if (
+                isinstance(event, ToolProposed)
+                and event.tool == schema.name
+                and event.asked is not None
+            ):
                 asked = event.asked
-                spec = replace(spec, effect=event.effect, capabilities=asked.capabilities, source=asked.source)
+                spec = replace(
+                    spec, effect=event.effect, capabilities=asked.capabilities, source=asked.source
+                )
                 ended = self._calls.director.script.finished(entry.seq, entry.run_id, event.call_id)
-                if ended is not None and isinstance(ended.event, ToolFinished) and ended.event.attestation:
+                if (
+                    ended is not None
+                    and isinstance(ended.event, ToolFinished)
+                    and ended.event.attestation
+                ):
                     return replace(spec, tier=ended.event.attestation.tier)
         return spec
 
@@ -301,7 +388,7 @@ def _schema(spec: ToolSpec) -> ToolSchema:
 class RecordedPolicy:
     """Decides as it was decided. What it is asked stands on the tape and is compared there."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: RecordedCalls) -> None:
         self._calls = calls
 
     @property
@@ -322,10 +409,14 @@ class RecordedPolicy:
                 return Allow(decided.reason, decided.policies)
         request = self._calls.request()
         sends_private = bool(request and request.flow and request.flow.sends_private)
-        return Ask(decided.reason, request.risk if request else "low", decided.policies, sends_private)
+        return Ask(
+            decided.reason, request.risk if request else "low", decided.policies, sends_private
+        )
 
     def _again(self, question: Question) -> Verdict:
-        """A call that was decided before is looked at once more when it is about to run: a rule may have come since."""
+        """A call that was decided before is looked at once more when it is about to run: a rule may
+        have come since.
+        """
         script, head = self._calls.director.script, self._calls.director.head
         for _, proposed in self._calls.proposals():
             if (proposed.tool, proposed.scope) != (question.tool.name, question.scope):
@@ -334,7 +425,11 @@ class RecordedPolicy:
                 event = entry.event
                 if getattr(event, "call_id", "") != proposed.call_id:
                     continue
-                if isinstance(event, ToolFinished) and event.attestation is None and event.text.startswith(_DENIED):
+                if (
+                    isinstance(event, ToolFinished)
+                    and event.attestation is None
+                    and event.text.startswith(_DENIED)
+                ):
                     return Deny(event.text.removeprefix(_DENIED), (f"{PREFIX}recorded",))
                 break
         return Allow("recorded")
@@ -346,13 +441,15 @@ class RecordedSpawning:
     def __init__(self, director: Director) -> None:
         self._director = director
 
-    async def spawn(self, run: Working, calls: Sequence[CallProgress], *, waiting: int) -> None:
+    async def spawn(self, run: ActiveRun, calls: Sequence[CallProgress], *, waiting: int) -> None:
         wanted, recorded = {call.call.id for call in calls}, list[AnyEvent]()
         for entry in self._director.script.after(self._director.head):
             event = entry.event
             if entry.run_id != run.run_id or getattr(event, "call_id", "") not in wanted:
                 break
-            if not isinstance(event, ToolStarted | AgentSpawned) and not (isinstance(event, ToolFinished) and event.agent is None):
+            if not isinstance(event, ToolStarted | AgentSpawned) and not (
+                isinstance(event, ToolFinished) and event.agent is None
+            ):
                 break
             recorded.append(event)
         if recorded:
@@ -374,13 +471,17 @@ class RecordedCheckpoints(Checkpoints):
                 return entry.event
         return None
 
-    async def take(self, tool: Reversible, arguments: Arguments, workspace: str, call_id: str) -> bytes:
+    async def take(
+        self, tool: Reversible, arguments: Arguments, workspace: str, call_id: str
+    ) -> bytes:
         following = self._next(call_id)
         if isinstance(following, ToolFinished) and following.outcome == "error":
             raise PalyraError(following.text)
         return b"recorded"
 
-    async def restore(self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False) -> list[FileChange]:
+    async def restore(
+        self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False
+    ) -> list[FileChange]:
         following = self._next(call_id)
         if isinstance(following, ToolUndone):
             return list(following.changes)

@@ -1,4 +1,6 @@
-"""Where workers come in: one port, TLS 1.3 only. Who has a certificate of ours is let in as that worker; who has none can enrol."""
+"""Where workers come in: one port, TLS 1.3 only. Who has a certificate of ours is let in as that
+worker; who has none can enrol.
+"""
 
 import asyncio
 import logging
@@ -10,7 +12,7 @@ from typing import Any
 
 from palyra.core.errors import PalyraError
 from palyra.features.tls.service import Certificates
-from palyra.features.workers.door.link import MessageLink, Streams
+from palyra.features.workers.door.link import MessageLink, TlsCarrier
 from palyra.features.workers.door.reception import GREETING_S, Reception
 from palyra.features.workers.protocol import DAEMON_NAME
 from palyra.features.workers.service import Workers
@@ -21,8 +23,10 @@ log = logging.getLogger("palyra.workers")
 _RENEW_MS = 24 * 3_600_000
 
 
-class Door:
-    def __init__(self, workers: Workers, certificates: Certificates, clock: Clock, listener: socket.socket) -> None:
+class WorkerListener:
+    def __init__(
+        self, workers: Workers, certificates: Certificates, clock: Clock, listener: socket.socket
+    ) -> None:
         self._workers = workers
         self._certificates = certificates
         self._clock = clock
@@ -80,9 +84,13 @@ class Door:
                 continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             came_from = str(address[0])
-            self._start(self.reception.receive(came_from, partial(self._meet, connection, came_from)))
+            self._start(
+                self.reception.receive(came_from, partial(self._meet, connection, came_from))
+            )
 
-    async def _meet(self, connection: socket.socket, address: str) -> tuple[MessageLink, bytes] | None:
+    async def _meet(
+        self, connection: socket.socket, address: str
+    ) -> tuple[MessageLink, bytes] | None:
         """TLS, with a certificate of ours, with none, or not at all."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=128 << 10)
@@ -103,4 +111,9 @@ class Door:
             connection.close()
             raise
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        return MessageLink(Streams(reader, asyncio.StreamWriter(transport, protocol, reader, loop)), address), shown or b""
+        return (
+            MessageLink(
+                TlsCarrier(reader, asyncio.StreamWriter(transport, protocol, reader, loop)), address
+            ),
+            shown or b"",
+        )

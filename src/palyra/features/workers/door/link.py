@@ -1,4 +1,6 @@
-"""A connection that carries messages of the worker protocol, from the daemon's side, whatever bytes go through."""
+"""A connection that carries messages of the worker protocol, from the daemon's side, whatever bytes
+go through.
+"""
 
 import asyncio
 from collections import deque
@@ -6,7 +8,15 @@ from typing import Protocol
 
 from palyra.api.intake import BUDGET, Meter
 from palyra.core.errors import InvalidInput
-from palyra.features.workers.protocol import MOST_FIRST_FRAME, MOST_FRAME, Down, Frames, Up, frame, from_worker
+from palyra.features.workers.protocol import (
+    MOST_FIRST_FRAME,
+    MOST_FRAME,
+    Down,
+    Frames,
+    Up,
+    frame,
+    from_worker,
+)
 
 _READ = 64 << 10
 # What may lie here unsent before a peer counts as one that does not read.
@@ -81,7 +91,9 @@ class MessageLink:
         return from_worker(body)
 
     async def _pay(self, cost: float) -> None:
-        """Whoever says too much is not read for a while, and nobody has the event loop for longer than a turn."""
+        """Whoever says too much is not read for a while, and nobody has the event loop for longer
+        than a turn.
+        """
         self._turn += cost
         wait = self._meter.spend(cost)
         if wait or self._turn > BUDGET.per_turn:
@@ -94,7 +106,7 @@ class MessageLink:
             self._carrier.close()
 
 
-class Streams:
+class TlsCarrier:
     """A TLS connection as a carrier."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

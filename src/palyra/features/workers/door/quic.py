@@ -1,7 +1,8 @@
 """Workers by QUIC, on a UDP port: a link that lives on when a machine changes its network.
 
-From Python no client's certificate can be asked for in QUIC, so a worker proves in the first messages that it has the key of
-its certificate. No session is resumed, so nothing comes as early data that could be replayed.
+From Python no client's certificate can be asked for in QUIC, so a worker proves in the first
+messages that it has the key of its certificate. No session is resumed, so nothing comes as early
+data that could be replayed.
 """
 
 import asyncio
@@ -24,7 +25,14 @@ from palyra.features.tls import key_proof
 from palyra.features.workers.door.link import MessageLink
 from palyra.features.workers.door.quic_carrier import ALPN, StreamCarrier
 from palyra.features.workers.door.reception import Reception
-from palyra.features.workers.protocol import DAEMON_NAME, AskChallenge, Challenge, Prove, Refused, challenge
+from palyra.features.workers.protocol import (
+    DAEMON_NAME,
+    AskChallenge,
+    CallRefused,
+    Challenge,
+    Prove,
+    challenge,
+)
 from palyra.system.thread_pool import everyday
 
 _IDLE_S = 60.0
@@ -37,7 +45,12 @@ class _Full(Exception):
 
 
 class _Came(StreamCarrier):
-    def __init__(self, quic: QuicConnection, on_open: "Callable[[_Came], None]", on_end: "Callable[[_Came], None]") -> None:
+    def __init__(
+        self,
+        quic: QuicConnection,
+        on_open: "Callable[[_Came], None]",
+        on_end: "Callable[[_Came], None]",
+    ) -> None:
         super().__init__(quic)
         self._on_open: Callable[[_Came], None] | None = on_open
         self._on_end = on_end
@@ -90,7 +103,9 @@ class QuicDoor(MeteredServer):
         if self._reception.full:
             came.close()
             return
-        task = asyncio.ensure_future(self._reception.receive(self._places.get(came, ""), partial(self._meet, came)))
+        task = asyncio.ensure_future(
+            self._reception.receive(self._places.get(came, ""), partial(self._meet, came))
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -104,7 +119,7 @@ class QuicDoor(MeteredServer):
         try:
             return link, await self._proven(link)
         except PalyraError as error:
-            link.post(Refused(code=error.code, message=error.message[:2_000]))
+            link.post(CallRefused(code=error.code, message=error.message[:2_000]))
             link.close()
             return None
         except BaseException:
@@ -113,14 +128,22 @@ class QuicDoor(MeteredServer):
 
     async def _proven(self, link: MessageLink) -> bytes:
         if not isinstance(await link.receive(), AskChallenge):
-            raise InvalidInput("a worker that comes by QUIC asks for a challenge first; enrol by TLS")
+            raise InvalidInput(
+                "a worker that comes by QUIC asks for a challenge first; enrol by TLS"
+            )
         nonce = os.urandom(32)
         link.post(Challenge(nonce=nonce))
         said = await link.receive()
-        good = isinstance(said, Prove) and await everyday.do(key_proof.proves, said.certificate, challenge(nonce), said.signature)
+        good = isinstance(said, Prove) and await everyday.do(
+            key_proof.proves, said.certificate, challenge(nonce), said.signature
+        )
         if not good or not isinstance(said, Prove):
-            self._reception.workers.refusals.note("certificate", address=link.address, detail="it has not the key")
-            raise Unauthenticated("this certificate is not yours: the challenge was not signed with its key")
+            self._reception.workers.refusals.note(
+                "certificate", address=link.address, detail="it has not the key"
+            )
+            raise Unauthenticated(
+                "this certificate is not yours: the challenge was not signed with its key"
+            )
         return said.certificate.encode()
 
     async def end(self) -> None:
@@ -134,5 +157,7 @@ class QuicDoor(MeteredServer):
 async def listen(bound: socket.socket, reception: Reception) -> QuicDoor:
     certificate = str(await reception.certificates.for_workers(DAEMON_NAME))
     loop = asyncio.get_running_loop()
-    _, door = await loop.create_datagram_endpoint(lambda: QuicDoor(reception, certificate), sock=bound)
+    _, door = await loop.create_datagram_endpoint(
+        lambda: QuicDoor(reception, certificate), sock=bound
+    )
     return door

@@ -1,4 +1,6 @@
-"""One stream of a QUIC connection as a carrier of the worker protocol, the same on both sides: what is read lets more come."""
+"""One stream of a QUIC connection as a carrier of the worker protocol, the same on both sides: what
+is read lets more come.
+"""
 
 import asyncio
 from typing import Any
@@ -24,8 +26,6 @@ class StreamCarrier(QuicConnectionProtocol):
         self._moved = asyncio.Event()
         self._over = False
         self._share = Share()
-
-    # --- a carrier ----------------------------------------------------------------------------------------------------
 
     async def read(self, most: int) -> bytes:
         data = await self._reader.read(most)
@@ -59,8 +59,6 @@ class StreamCarrier(QuicConnectionProtocol):
         super().close()
         self._reader.feed_eof()
         self._moved.set()
-
-    # --- what comes in ------------------------------------------------------------------------------------------------
 
     def datagram_received(self, data: Any, addr: Any) -> None:
         if self._share.spent:

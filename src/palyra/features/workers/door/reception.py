@@ -1,4 +1,6 @@
-"""What happens to whoever comes to be a worker, whatever it came by: who it is and what it may say. Every refusal is recorded."""
+"""What happens to whoever comes to be a worker, whatever it came by: who it is and what it may say.
+Every refusal is recorded.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +9,19 @@ from palyra.api.unauthenticated_limits import Doorstep
 from palyra.core.errors import InvalidInput, PalyraError, Unauthenticated
 from palyra.features.tls.service import Certificates
 from palyra.features.workers.door.link import MessageLink
-from palyra.features.workers.protocol import AskAuthority, Authority, Enrol, Enrolled, Hello, Refused
+from palyra.features.workers.protocol import (
+    AskAuthority,
+    Authority,
+    CallRefused,
+    Enrol,
+    Enrolled,
+    Hello,
+)
 from palyra.features.workers.service import Workers
 
 GREETING_S = 10.0
-# Connections at once that have not said who they are, from one place and from everywhere, and all of them.
+# Connections at once that have not said who they are, from one place and from everywhere, and all
+# of them.
 _STRANGERS_FROM_ONE_PLACE = 32
 _STRANGERS = 128
 _MOST = 1_024
@@ -28,8 +38,12 @@ class Reception:
     def full(self) -> bool:
         return self._all >= _MOST
 
-    async def receive(self, address: str, met: Callable[[], Awaitable[tuple[MessageLink, bytes] | None]]) -> None:
-        """One connection from its beginning to its end. `met` gives the link and the certificate, or None for who gave up."""
+    async def receive(
+        self, address: str, met: Callable[[], Awaitable[tuple[MessageLink, bytes] | None]]
+    ) -> None:
+        """One connection from its beginning to its end. `met` gives the link and the certificate,
+        or None for who gave up.
+        """
         task = asyncio.current_task()
         assert task is not None
         stranger = self._strangers.enter(address, task.cancel)
@@ -47,9 +61,13 @@ class Reception:
                     self._strangers.leave(stranger)
                     await self._talk(link, certificate, hello)
             except PalyraError as error:
-                link.post(Refused(code=error.code, message=error.message[:2_000]))
+                link.post(CallRefused(code=error.code, message=error.message[:2_000]))
             except TimeoutError:
-                link.post(Refused(code="limit_exceeded", message=f"nothing was said for {GREETING_S:g} s"))
+                link.post(
+                    CallRefused(
+                        code="limit_exceeded", message=f"nothing was said for {GREETING_S:g} s"
+                    )
+                )
             finally:
                 link.close()
         except TimeoutError:
@@ -69,8 +87,12 @@ class Reception:
                     link.post(Enrolled(name=redeemed.name, certificate=redeemed.certificate))
                 case Hello():
                     if not certificate:
-                        self.workers.refusals.note("certificate", address=link.address, detail="it showed none")
-                        raise Unauthenticated("a worker needs its certificate: enrol it with `palyra worker enrol`")
+                        self.workers.refusals.note(
+                            "certificate", address=link.address, detail="it showed none"
+                        )
+                        raise Unauthenticated(
+                            "a worker needs its certificate: enrol it with `palyra worker enrol`"
+                        )
                     return said
                 case _:
                     raise InvalidInput("a worker says who it is before anything else")
@@ -85,8 +107,11 @@ class Reception:
             while (said := await link.receive()) is not None:
                 await workers.hearing.hear(station, link, said)
         except InvalidInput as error:
-            workers.refusals.note("message", worker=row.name, address=link.address, detail=error.message)
-            # What it holds cannot be told from its words any more: each call is settled as if the worker were lost.
+            workers.refusals.note(
+                "message", worker=row.name, address=link.address, detail=error.message
+            )
+            # What it holds cannot be told from its words any more: each call is settled as if the
+            # worker were lost.
             await workers.presence.lose(station, list(station.held.values()), "lost")
             raise
         finally:

@@ -1,4 +1,6 @@
-"""Contents by their digest: what came from the daemon or is to go there. What is here already is not sent again."""
+"""Contents by their digest: what came from the daemon or is to go there. What is here already is
+not sent again.
+"""
 
 import os
 import secrets
@@ -26,7 +28,9 @@ class Contents:
         return path.read_bytes()
 
     def put(self, content: bytes) -> None:
-        """Not synced: what a power cut destroys is asked for again, because its digest is looked at."""
+        """Not synced: what a power cut destroys is asked for again, because its digest is looked
+        at.
+        """
         known = digest(content)
         # Several calls may make or get the same content at once.
         part = self._folder / f"{known}.{secrets.token_hex(4)}.part"
@@ -38,13 +42,19 @@ class Contents:
             raise
 
     def receive(self, piece: Piece, size: int) -> bool:
-        """Put a part where it belongs; whether the content is whole now. What does not fit into its `size` is passed over."""
+        """Put a part where it belongs; whether the content is whole now. What does not fit into its
+        `size` is passed over.
+        """
         if piece.offset == 0:
             if len(self._arriving) >= _MOST_ARRIVING:
                 self._arriving.clear()
             self._arriving[piece.digest] = bytearray()
         so_far = self._arriving.get(piece.digest)
-        if so_far is None or piece.offset != len(so_far) or len(so_far) + len(piece.data) > min(size, MOST_FILE_BYTES):
+        if (
+            so_far is None
+            or piece.offset != len(so_far)
+            or len(so_far) + len(piece.data) > min(size, MOST_FILE_BYTES)
+        ):
             return False
         so_far += piece.data
         if not piece.last:
@@ -61,10 +71,15 @@ class Contents:
             content = self.get(known)
         except FileNotFoundError:
             return [Piece(digest=known, gone=True)]
-        return pieces(known, content) if digest(content) == known else [Piece(digest=known, gone=True)]
+        return (
+            pieces(known, content) if digest(content) == known else [Piece(digest=known, gone=True)]
+        )
 
     def tidy(self) -> None:
-        found = sorted(((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.iterdir()), reverse=True)
+        found = sorted(
+            ((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.iterdir()),
+            reverse=True,
+        )
         total = 0
         for _, size, path in found:
             total += size

@@ -1,4 +1,6 @@
-"""A worker's way to its daemon: TLS 1.3, to whoever has a certificate of the authority that the owner named, and to nobody else."""
+"""A worker's way to its daemon: TLS 1.3, to whoever has a certificate of the authority that the
+owner named, and to nobody else.
+"""
 
 import asyncio
 import ssl
@@ -6,16 +8,16 @@ from collections import deque
 from hashlib import sha256
 
 from palyra.core.errors import InvalidInput, Unauthenticated, Unavailable
-from palyra.features.workers.door.link import Carrier, Streams
+from palyra.features.workers.door.link import Carrier, TlsCarrier
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import (
     DAEMON_NAME,
     AskAuthority,
     Authority,
+    CallRefused,
     Down,
     Frames,
-    Message,
-    Refused,
+    WorkerMessage,
     frame,
     from_daemon,
 )
@@ -28,7 +30,7 @@ CROWDED = 1 << 20
 _AT_ONCE = 64
 
 
-class Line:
+class DaemonConnection:
     """A connection that carries messages."""
 
     def __init__(self, carrier: Carrier) -> None:
@@ -38,11 +40,11 @@ class Line:
         self._heard = 0
         self._closed = False
 
-    def post(self, message: Message) -> None:
+    def post(self, message: WorkerMessage) -> None:
         if not self._closed:
             self._carrier.write(frame(message))
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: WorkerMessage) -> None:
         self.post(message)
         await self._carrier.drain()
 
@@ -63,15 +65,19 @@ class Line:
             await asyncio.sleep(0)
         return from_daemon(self._waiting.popleft())
 
-    async def ask(self, message: Message) -> Down:
+    async def ask(self, message: WorkerMessage) -> Down:
         """Say something and hear the answer."""
         self.post(message)
         async with asyncio.timeout(CONNECT_S):
             said = await self.receive()
         if said is None:
             raise Unavailable("the daemon hung up: is this the port of workers.listen?")
-        if isinstance(said, Refused):
-            raise (Unauthenticated if said.code in ("unauthenticated", "limit_exceeded") else InvalidInput)(said.message)
+        if isinstance(said, CallRefused):
+            raise (
+                Unauthenticated
+                if said.code in ("unauthenticated", "limit_exceeded")
+                else InvalidInput
+            )(said.message)
         return said
 
     def close(self) -> None:
@@ -79,17 +85,21 @@ class Line:
         self._carrier.close()
 
 
-async def dial(host: str, port: int, context: ssl.SSLContext) -> Line:
+async def dial(host: str, port: int, context: ssl.SSLContext) -> DaemonConnection:
     try:
         async with asyncio.timeout(CONNECT_S):
-            reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=DAEMON_NAME)
+            reader, writer = await asyncio.open_connection(
+                host, port, ssl=context, server_hostname=DAEMON_NAME
+            )
     except ssl.SSLCertVerificationError as error:
-        raise Unauthenticated(f"{host}:{port} is not the daemon of this worker: {error.verify_message}") from None
+        raise Unauthenticated(
+            f"{host}:{port} is not the daemon of this worker: {error.verify_message}"
+        ) from None
     except TimeoutError:
         raise Unavailable(f"{host}:{port} does not answer") from None
     except OSError as error:
         raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from None
-    return Line(Streams(reader, writer))
+    return DaemonConnection(TlsCarrier(reader, writer))
 
 
 def trusting(authority: str) -> ssl.SSLContext:
@@ -110,7 +120,9 @@ def of(home: Home, *, older: bool = False) -> ssl.SSLContext:
 
 
 async def authority_at(host: str, port: int, fingerprint: str) -> str:
-    """The authority's certificate, fetched from a stranger and believed only for its fingerprint."""
+    """The authority's certificate, fetched from a stranger and believed only for its
+    fingerprint.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
@@ -129,7 +141,7 @@ async def authority_at(host: str, port: int, fingerprint: str) -> str:
     wanted = fingerprint.lower().removeprefix("sha256:").replace(":", "")
     if found != wanted:
         raise Unauthenticated(
-            f"{host}:{port} has another authority ({found}): somebody may be in between, or the fingerprint was mistyped; "
-            "nothing was sent"
+            f"{host}:{port} has another authority ({found}): somebody may be in between, or the"
+            " fingerprint was mistyped; nothing was sent"
         )
     return said.certificate

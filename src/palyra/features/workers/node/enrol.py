@@ -1,4 +1,6 @@
-"""Becoming a worker: a key of its own, which never leaves this machine; a code from the owner; a certificate from the daemon."""
+"""Becoming a worker: a key of its own, which never leaves this machine; a code from the owner; a
+certificate from the daemon.
+"""
 
 import os
 import time
@@ -12,7 +14,9 @@ from palyra.features.workers.protocol import Enrol, Enrolled
 
 
 async def enrol(folder: Home, address: str, code: str, fingerprint: str) -> Identity:
-    """Redeem a code. What was here before of an older enrolment is replaced when the new one is there, and not before."""
+    """Redeem a code. What was here before of an older enrolment is replaced when the new one is
+    there, and not before.
+    """
     from palyra.features.tls.authority import new_request
 
     host, port = parse_address(address)
@@ -40,5 +44,7 @@ async def enrol(folder: Home, address: str, code: str, fingerprint: str) -> Iden
 def parse_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise InvalidInput(f"{address!r} is no address: it is HOST:PORT, such as home.example.org:7445")
+        raise InvalidInput(
+            f"{address!r} is no address: it is HOST:PORT, such as home.example.org:7445"
+        )
     return host.removeprefix("[").removesuffix("]"), int(port)

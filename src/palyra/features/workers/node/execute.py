@@ -1,4 +1,5 @@
-"""Doing one call: the same tools as the daemon's, in the worker's own sandbox, in the session's folder.
+"""Doing one call: the same tools as the daemon's, in the worker's own sandbox, in the session's
+folder.
 
 Nothing of the daemon is here: no journal, no policy, no secrets. What a call needs came with it.
 """
@@ -17,8 +18,16 @@ from palyra.core.tools import Tier, ToolResult
 from palyra.features.workers import file_transfer
 from palyra.features.workers.node.content_store import Contents
 from palyra.features.workers.node.home import Home
-from palyra.features.workers.node.records import Record, Records
-from palyra.features.workers.protocol import MOST_TEXT, Assign, Finished, Shipped, TakeBack, Taken, TookBack
+from palyra.features.workers.node.records import CallRecord, Records
+from palyra.features.workers.protocol import (
+    MOST_TEXT,
+    Assign,
+    Finished,
+    Shipped,
+    TakeBack,
+    TakenBack,
+    TookBack,
+)
 from palyra.features.workers.tools import REHEARSED, REMOTE
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
@@ -30,7 +39,7 @@ from palyra.tools.files.restore import Tracks
 from palyra.tools.files.snapshots import Checkpoint
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell import tools as shell
 from palyra.tools.shell.jobs import Jobs
@@ -47,14 +56,25 @@ T = TypeVar("T")
 class Doing:
     """`offered` are the tools that this worker lets be used."""
 
-    def __init__(self, home: Home, records: Records, contents: Contents, clock: Clock, *, rehearsal: bool = False) -> None:
+    def __init__(
+        self,
+        home: Home,
+        records: Records,
+        contents: Contents,
+        clock: Clock,
+        *,
+        rehearsal: bool = False,
+    ) -> None:
         self._home, self._records, self._contents = home, records, contents
         closed = str(home.state.resolve())
-        self._fence = Fence((closed,))
+        self._fence = PathGuard((closed,))
         self._sandbox = Sandbox(hidden=(closed,))
         runner = Runner(self._sandbox, Egress(Resolver()))
         jobs = Jobs(runner, home.state / "jobs", Redactor(bytes(32)), clock.now_ms)
-        own: tuple[TypedTool, ...] = (*standard.tools(self._fence, lambda *_: None), *shell.tools(runner, jobs, self._fence))
+        own: tuple[TypedTool, ...] = (
+            *standard.tools(self._fence, lambda *_: None),
+            *shell.tools(runner, jobs, self._fence),
+        )
         names = REMOTE
         if rehearsal:
             from palyra.tools import crash_test_tools as pretended
@@ -76,7 +96,10 @@ class Doing:
             finished = _finished(assign, ToolResult(outcome="error", text=_said(error)))
         else:
             if stopped:
-                finished = _finished(assign, ToolResult(outcome="cancelled", text=f"stopped before it began: {stopped}"))
+                finished = _finished(
+                    assign,
+                    ToolResult(outcome="cancelled", text=f"stopped before it began: {stopped}"),
+                )
             else:
                 finished = await self._run(assign, tool, arguments, workspace, progress)
         await _whole(everyday.do(self._records.finish, finished))
@@ -88,7 +111,9 @@ class Doing:
         tool, arguments, _ = self.catalogue.parse(assign.tool, assign.arguments)
         contents = {each.sha256: self._contents.get(each.sha256) for each in assign.files}
         if any(len(contents[each.sha256]) != each.size for each in assign.files):
-            raise InvalidInput("a file of the call has another size than the daemon said; nothing was begun")
+            raise InvalidInput(
+                "a file of the call has another size than the daemon said; nothing was begun"
+            )
         kept = b""
         if tool.spec.effect == "reversible":
             kept = checkpoints.prepare(cast("Reversible", tool), arguments, workspace)
@@ -97,7 +122,12 @@ class Doing:
         return tool, arguments, workspace
 
     async def _run(
-        self, assign: Assign, tool: TypedTool, arguments: Arguments, workspace: str, progress: Callable[[str], None]
+        self,
+        assign: Assign,
+        tool: TypedTool,
+        arguments: Arguments,
+        workspace: str,
+        progress: Callable[[str], None],
     ) -> Finished:
         context = CallContext(
             principal="system",
@@ -121,20 +151,28 @@ class Doing:
                 result = ToolResult(outcome="error", text=told, data=result.data)
         return _finished(assign, result, files)
 
-    async def _executed(self, tool: TypedTool, arguments: Arguments, context: CallContext, limit: float) -> ToolResult:
+    async def _executed(
+        self, tool: TypedTool, arguments: Arguments, context: CallContext, limit: float
+    ) -> ToolResult:
         name = tool.spec.name
         try:
             async with asyncio.timeout(limit):
                 return await tool.execute(arguments, context)
         except TimeoutError:
-            return ToolResult(outcome="timeout", text=f"{name} took longer than {limit:g} s and was stopped")
+            return ToolResult(
+                outcome="timeout", text=f"{name} took longer than {limit:g} s and was stopped"
+            )
         except asyncio.CancelledError as cancelled:
             why = str(cancelled.args[0]) if cancelled.args else "it was cancelled"
             return ToolResult(outcome="cancelled", text=f"{name} was stopped while it ran: {why}")
         except PalyraError as error:
-            return ToolResult(outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message)
+            return ToolResult(
+                outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message
+            )
         except Exception as error:  # noqa: BLE001  a tool's crash is a result, not the worker's end
-            return ToolResult(outcome="error", text=f"{name} failed: {type(error).__name__}: {error}")
+            return ToolResult(
+                outcome="error", text=f"{name} failed: {type(error).__name__}: {error}"
+            )
 
     def _pack(self, workspace: str, results: tuple[str, ...]) -> tuple[Shipped, ...]:
         parcels = file_transfer.pack(self._fence, workspace, results, missing_ok=True)
@@ -143,14 +181,18 @@ class Doing:
         return tuple(parcel.about for parcel in parcels)
 
     def roll_back(self, call_id: str, session_id: str) -> tuple[FileChange, ...]:
-        """Put back what a call changed. Raises Conflict, and changes nothing, if somebody else has changed a file since."""
+        """Put back what a call changed. Raises Conflict, and changes nothing, if somebody else has
+        changed a file since.
+        """
         kept = self._records.checkpoint(call_id)
         changes = checkpoints.restore(kept, self._home.session(session_id)) if kept else []
         self._records.forget(call_id)
         return tuple(changes)
 
     def take_back(self, said: TakeBack) -> TookBack:
-        """Put back what calls changed that are over. Nothing is, if somebody else has changed one of their files since."""
+        """Put back what calls changed that are over. Nothing is, if somebody else has changed one
+        of their files since.
+        """
         missing = tuple(call_id for call_id in said.calls if not self._records.checkpoint(call_id))
         if missing:
             return TookBack(ask_id=said.ask_id, missing=missing)
@@ -159,7 +201,11 @@ class Doing:
         touched = {call_id: tracks.add(self._records.checkpoint(call_id)) for call_id in said.calls}
         aim = tracks.aim(workspace, force=said.force)
         taken = tuple(
-            Taken(call_id, self._records.undone(call_id) or tuple(each for each in aim.changes if each.path in paths))
+            TakenBack(
+                call_id,
+                self._records.undone(call_id)
+                or tuple(each for each in aim.changes if each.path in paths),
+            )
             for call_id, paths in touched.items()
         )
         clashes = tuple(clash.path for clash in aim.clashes)
@@ -174,18 +220,33 @@ class Doing:
         return TookBack(ask_id=said.ask_id, taken=taken)
 
 
-def _record(assign: Assign) -> Record:
-    return Record(call_id=assign.call_id, attempt=assign.attempt, session_id=assign.session_id, tool=assign.tool, state="running")
+def _record(assign: Assign) -> CallRecord:
+    return CallRecord(
+        call_id=assign.call_id,
+        attempt=assign.attempt,
+        session_id=assign.session_id,
+        tool=assign.tool,
+        state="running",
+    )
 
 
 def _finished(assign: Assign, result: ToolResult, files: tuple[Shipped, ...] = ()) -> Finished:
     text = result.text.encode("utf-8", "replace")[:MOST_TEXT].decode("utf-8", "ignore")
     data = result.data if len(msgspec.msgpack.encode(result.data)) <= _MOST_DATA else None
-    return Finished(call_id=assign.call_id, attempt=assign.attempt, outcome=result.outcome, text=text, data=data, files=files)
+    return Finished(
+        call_id=assign.call_id,
+        attempt=assign.attempt,
+        outcome=result.outcome,
+        text=text,
+        data=data,
+        files=files,
+    )
 
 
 async def _whole(work: Awaitable[T]) -> tuple[T, str]:
-    """Do something to its end, whoever cancels meanwhile; what it gave, and why somebody wanted it to stop."""
+    """Do something to its end, whoever cancels meanwhile; what it gave, and why somebody wanted it
+    to stop.
+    """
     task, why = asyncio.ensure_future(work), ""
     while not task.done():
         try:

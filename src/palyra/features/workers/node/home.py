@@ -1,6 +1,8 @@
-"""A worker's own folder: who it is, its key, what it was given, and a folder for each session that it works for.
+"""A worker's own folder: who it is, its key, what it was given, and a folder for each session that
+it works for.
 
-What belongs to the worker lies in `state`, for its user alone; no command that it runs gets in there.
+What belongs to the worker lies in `state`, for its user alone; no command that it runs gets in
+there.
 """
 
 import fcntl
@@ -56,7 +58,13 @@ class Home:
         return self.state / "authority.pem"
 
     def make(self) -> None:
-        for folder in (self.folder, self.state, self.work, self.state / "calls", self.state / "contents"):
+        for folder in (
+            self.folder,
+            self.state,
+            self.work,
+            self.state / "calls",
+            self.state / "contents",
+        ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
 
@@ -64,9 +72,13 @@ class Home:
         try:
             return msgspec.json.decode((self.state / "worker.json").read_bytes(), type=Identity)
         except FileNotFoundError:
-            raise NotFound(f"{self.folder} is no worker yet: enrol it with `palyra worker enrol`") from None
+            raise NotFound(
+                f"{self.folder} is no worker yet: enrol it with `palyra worker enrol`"
+            ) from None
         except msgspec.DecodeError:
-            raise ConfigInvalid(f"{self.state / 'worker.json'} is damaged: enrol this worker anew") from None
+            raise ConfigInvalid(
+                f"{self.state / 'worker.json'} is damaged: enrol this worker anew"
+            ) from None
 
     def keep(self, identity: Identity) -> None:
         write(self.state / "worker.json", msgspec.json.encode(identity))
@@ -128,12 +140,17 @@ class Home:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise Conflict(f"a worker runs in {self.folder} already: stop it, or give this one another --folder") from None
+                raise Conflict(
+                    f"a worker runs in {self.folder} already: stop it, or give this one another"
+                    " --folder"
+                ) from None
             yield
 
 
 def write(path: Path, content: bytes) -> None:
-    """A file that is there whole or not at all, also after a power cut, and that nobody else can read."""
+    """A file that is there whole or not at all, also after a power cut, and that nobody else can
+    read.
+    """
     part = path.with_name(f"{path.name}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

@@ -24,9 +24,15 @@ async def run(
     home = Home(folder)
     home.identity()
     home.make()
-    logging.basicConfig(filename=home.state / "worker.log", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        filename=home.state / "worker.log",
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
     with home.locked():
-        worker = Worker(home, offered or DEFAULT, slots=slots, say=say, quic=quic, rehearsal=rehearsal)
+        worker = Worker(
+            home, offered or DEFAULT, slots=slots, say=say, quic=quic, rehearsal=rehearsal
+        )
         loop = asyncio.get_running_loop()
         # Ctrl-C lets what runs finish; whoever ends services does not wait for that.
         loop.add_signal_handler(signal.SIGINT, worker.leave)

@@ -11,7 +11,7 @@ from aioquic.quic.connection import QuicConnection
 from palyra.core.errors import Unauthenticated, Unavailable
 from palyra.features.tls import key_proof
 from palyra.features.workers.door.quic_carrier import ALPN, StreamCarrier
-from palyra.features.workers.node.dial import CONNECT_S, Line
+from palyra.features.workers.node.dial import CONNECT_S, DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import DAEMON_NAME, AskChallenge, Challenge, Prove, challenge
 
@@ -26,16 +26,23 @@ class Dialled(StreamCarrier):
             self._transport.close()
 
 
-async def dial(home: Home, host: str, port: int, *, older: bool = False) -> Line:
-    """A line to whoever has a certificate of our authority, on which the daemon knows who we are."""
+async def dial(home: Home, host: str, port: int, *, older: bool = False) -> DaemonConnection:
+    """A line to whoever has a certificate of our authority, on which the daemon knows who we
+    are.
+    """
     carrier = await _connected(settings_for(home), host, port)
-    line = Line(carrier)
+    line = DaemonConnection(carrier)
     try:
         said = await line.ask(AskChallenge())
         if not isinstance(said, Challenge):
             raise Unavailable(f"{host}:{port} does not speak the worker protocol")
         pair = home.pair(older=older)
-        line.post(Prove(certificate=pair.certificate.decode(), signature=key_proof.sign(pair.key, challenge(said.nonce))))
+        line.post(
+            Prove(
+                certificate=pair.certificate.decode(),
+                signature=key_proof.sign(pair.key, challenge(said.nonce)),
+            )
+        )
     except BaseException:
         line.close()
         raise
@@ -43,7 +50,9 @@ async def dial(home: Home, host: str, port: int, *, older: bool = False) -> Line
 
 
 def settings_for(home: Home) -> QuicConfiguration:
-    settings = QuicConfiguration(is_client=True, alpn_protocols=[ALPN], server_name=DAEMON_NAME, idle_timeout=_IDLE_S)
+    settings = QuicConfiguration(
+        is_client=True, alpn_protocols=[ALPN], server_name=DAEMON_NAME, idle_timeout=_IDLE_S
+    )
     settings.load_verify_locations(cadata=home.authority.read_bytes())
     settings.verify_mode = ssl.CERT_REQUIRED
     return settings
@@ -71,6 +80,8 @@ async def _connected(settings: QuicConfiguration, host: str, port: int) -> Diall
         raise Unavailable(f"{host}:{port} does not answer by QUIC") from None
     except ConnectionError:
         transport.close()
-        raise Unauthenticated(f"{host}:{port} is not the daemon of this worker, or does not let it in") from None
+        raise Unauthenticated(
+            f"{host}:{port} is not the daemon of this worker, or does not let it in"
+        ) from None
     assert isinstance(found, Dialled)
     return found

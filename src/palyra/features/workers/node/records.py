@@ -1,8 +1,10 @@
-"""What a worker must not forget when it is killed: that it began a call, what takes it back, what came of it.
+"""What a worker must not forget when it is killed: that it began a call, what takes it back, what
+came of it.
 
-The rule: a call is written down before it begins, and its result before it is told. A call that was written down and has no result
-when the worker starts again was lost on the way; one that was not written down was never begun. What takes a call back outlives it
-for a while, so that it can be undone.
+The rule: a call is written down before it begins, and its result before it is told. A call that was
+written down and has no result when the worker starts again was lost on the way; one that was not
+written down was never begun. What takes a call back outlives it for a while, so that it can be
+undone.
 """
 
 import time
@@ -13,10 +15,10 @@ from msgspec import Struct
 
 from palyra.core.events import FileChange
 from palyra.features.workers.node import home
-from palyra.features.workers.protocol import CallState, Finished, Kept
+from palyra.features.workers.protocol import CallState, Finished, HeldCall
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class CallRecord(Struct, frozen=True, kw_only=True):
     call_id: str
     attempt: int
     session_id: str
@@ -33,7 +35,7 @@ _KEPT_S = 30 * 86_400
 class Records:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[str, Record] = {}
+        self._known: dict[str, CallRecord] = {}
         # The oldest first, with the size of each.
         self._kept: dict[str, int] = {}
         self._load()
@@ -51,7 +53,7 @@ class Records:
     def _load(self) -> None:
         for path in self._folder.glob("*.json"):
             try:
-                record = msgspec.json.decode(path.read_bytes(), type=Record)
+                record = msgspec.json.decode(path.read_bytes(), type=CallRecord)
             except msgspec.DecodeError:
                 continue
             if record.state == "running":
@@ -59,13 +61,15 @@ class Records:
                 home.write(path, msgspec.json.encode(record))
             self._known[record.call_id] = record
 
-    def find(self, call_id: str) -> Record | None:
+    def find(self, call_id: str) -> CallRecord | None:
         return self._known.get(call_id)
 
-    def kept(self) -> tuple[Kept, ...]:
-        return tuple(Kept(each.call_id, each.attempt, each.state) for each in self._known.values())
+    def kept(self) -> tuple[HeldCall, ...]:
+        return tuple(
+            HeldCall(each.call_id, each.attempt, each.state) for each in self._known.values()
+        )
 
-    def begin(self, record: Record, checkpoint: bytes) -> None:
+    def begin(self, record: CallRecord, checkpoint: bytes) -> None:
         """Blocks until it is on disk."""
         if checkpoint:
             # An attempt that was taken back is another one's now.
@@ -87,7 +91,11 @@ class Records:
         found = []
         for record in self._known.values():
             if record.state == "finished":
-                found.append(msgspec.msgpack.decode(self._path(record.call_id, "result").read_bytes(), type=Finished))
+                found.append(
+                    msgspec.msgpack.decode(
+                        self._path(record.call_id, "result").read_bytes(), type=Finished
+                    )
+                )
         return found
 
     def checkpoint(self, call_id: str) -> bytes:
@@ -97,7 +105,9 @@ class Records:
             return b""
 
     def forget(self, call_id: str, *, checkpoint: bool = True) -> None:
-        """The record goes first: what is left of a call without one is nothing but what takes it back."""
+        """The record goes first: what is left of a call without one is nothing but what takes it
+        back.
+        """
         self._known.pop(call_id, None)
         for kind in ("json", "result"):
             self._path(call_id, kind).unlink(missing_ok=True)
@@ -109,12 +119,16 @@ class Records:
     def undone(self, call_id: str) -> tuple[FileChange, ...] | None:
         """What taking it back has changed, if somebody has asked for that before."""
         try:
-            return msgspec.json.decode(self._path(call_id, "undone").read_bytes(), type=tuple[FileChange, ...])
+            return msgspec.json.decode(
+                self._path(call_id, "undone").read_bytes(), type=tuple[FileChange, ...]
+            )
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
     def undo(self, call_id: str, changes: tuple[FileChange, ...]) -> None:
-        """It is being taken back. Blocks until that is on disk: who asks again gets the same answer."""
+        """It is being taken back. Blocks until that is on disk: who asks again gets the same
+        answer.
+        """
         home.write(self._path(call_id, "undone"), msgspec.json.encode(changes))
 
     def _make_room(self) -> None:

@@ -1,7 +1,9 @@
-"""A worker's next certificate: asked for with a new key when the daemon says that it is time, used when it is safely here.
+"""A worker's next certificate: asked for with a new key when the daemon says that it is time, used
+when it is safely here.
 
-The rule: the key is on disk before it is asked about, and the certificate with its key before it is shown. Whatever is lost on the
-way is asked for again with the same request, which gets the same answer.
+The rule: the key is on disk before it is asked about, and the certificate with its key before it is
+shown. Whatever is lost on the way is asked for again with the same request, which gets the same
+answer.
 """
 
 import logging
@@ -11,7 +13,7 @@ from msgspec import Struct
 
 from palyra.features.tls.key_pair import Pair
 from palyra.features.workers.node import home
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import Renew, Renewed
 from palyra.system.clock import Clock
@@ -27,7 +29,7 @@ class _Asked(Struct):
     request: str
 
 
-async def ask(line: Line, folder: Home, clock: Clock, in_ms: int) -> None:
+async def ask(line: DaemonConnection, folder: Home, clock: Clock, in_ms: int) -> None:
     """When it is time, and then until there is an answer."""
     await clock.sleep(in_ms)
     while True:
@@ -61,8 +63,13 @@ def _keep(folder: Home, certificate: bytes) -> bool:
     if asked is None:
         return False
     pair = Pair(certificate, asked.key.encode())
-    if not authority.belongs(pair) or not authority.signed_by(certificate, folder.authority.read_bytes()):
-        log.error("the daemon sent a certificate that is not for this worker's key, or not by its authority: it is not used")
+    if not authority.belongs(pair) or not authority.signed_by(
+        certificate, folder.authority.read_bytes()
+    ):
+        log.error(
+            "the daemon sent a certificate that is not for this worker's key, or not by its"
+            " authority: it is not used"
+        )
         return False
     home.write(folder.renewed, pair.together)
     folder.asked.unlink()

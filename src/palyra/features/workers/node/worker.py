@@ -1,7 +1,8 @@
-"""The worker: connected as long as it can be, doing what it is given, keeping what came of it until the daemon has it.
+"""The worker: connected as long as it can be, doing what it is given, keeping what came of it until
+the daemon has it.
 
-The rule: it works for a daemon only as long as the daemon can know. Nothing heard for most of a lease: it stops what it does, so
-that nobody begins the same elsewhere while it still runs here.
+The rule: it works for a daemon only as long as the daemon can know. Nothing heard for most of a
+lease: it stops what it does, so that nobody begins the same elsewhere while it still runs here.
 """
 
 import asyncio
@@ -14,34 +15,41 @@ from functools import partial
 from typing import Any, assert_never
 
 import palyra
-from palyra.core.errors import Conflict, Forbidden, InvalidInput, PalyraError, Unauthenticated, Unavailable
+from palyra.core.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    PalyraError,
+    Unauthenticated,
+    Unavailable,
+)
 from palyra.features.workers.node import dial, refusals, renewal
 from palyra.features.workers.node.content_store import Contents
-from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.execute import Doing
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.node.records import Records
 from palyra.features.workers.protocol import (
     PROTOCOL,
+    Acknowledged,
     Assign,
     Authority,
     Beat,
-    Cancel,
+    CallProgress,
+    CallRefused,
+    CallSettled,
+    CancelCall,
     Challenge,
     Down,
     Drain,
     Enrolled,
-    Heard,
     Hello,
     Leaving,
-    Need,
+    NeedContents,
     Piece,
-    Progress,
-    Refused,
     Renewed,
     RollBack,
     RolledBack,
-    Settled,
     TakeBack,
     TookBack,
     Want,
@@ -62,13 +70,25 @@ _LAST_WORDS_S = 2.0
 _MOST_PIECES = 64
 _MOST_ASKED = 64
 _FIRST_MS, _LONGEST_MS = 200, 5_000
-_FINAL = {"unauthenticated": Unauthenticated, "conflict": Conflict, "forbidden": Forbidden, "invalid_input": Conflict}
+_FINAL = {
+    "unauthenticated": Unauthenticated,
+    "conflict": Conflict,
+    "forbidden": Forbidden,
+    "invalid_input": Conflict,
+}
 Say = Callable[[str], None]
 
 
 class Worker:
     def __init__(
-        self, home: Home, offered: tuple[str, ...], *, slots: int, say: Say, quic: bool = False, rehearsal: bool = False
+        self,
+        home: Home,
+        offered: tuple[str, ...],
+        *,
+        slots: int,
+        say: Say,
+        quic: bool = False,
+        rehearsal: bool = False,
     ) -> None:
         self._home = home
         self._quic = quic
@@ -80,7 +100,7 @@ class Worker:
         self._records = Records(home.state / "calls")
         self._contents = Contents(home.state / "contents")
         self._doing = Doing(home, self._records, self._contents, self._clock, rehearsal=rehearsal)
-        self._line: Line | None = None
+        self._line: DaemonConnection | None = None
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._attempts: dict[str, int] = {}
         self._pieces: asyncio.Queue[Piece] = asyncio.Queue(_MOST_PIECES)
@@ -114,7 +134,9 @@ class Worker:
         self._changed.set()
 
     def end(self) -> None:
-        """End within seconds: what runs is stopped, with everything it started, if it is not done by then. Told twice: now."""
+        """End within seconds: what runs is stopped, with everything it started, if it is not done
+        by then. Told twice: now.
+        """
         if self._leaving.is_set():
             self.leave()
             self._stop()
@@ -159,15 +181,16 @@ class Worker:
 
     async def _left(self) -> None:
         await self._leaving.wait()
-        # What was done is told first; a daemon that is away gets it from the next start of this worker.
-        # Who leaves in the middle of the greeting says goodbye when it is over: it would be taken for lost.
-        while not self._ended and (self._calls or self._greeting or (self._line is not None and self._records.kept())):
+        # What was done is told first; a daemon that is away gets it from the next start of this
+        # worker. Who leaves in the middle of the greeting says goodbye when it is over: it would be
+        # taken for lost.
+        while not self._ended and (
+            self._calls or self._greeting or (self._line is not None and self._records.kept())
+        ):
             self._changed.clear()
             await self._changed.wait()
         if self._line is not None:
             self._line.close()
-
-    # --- the link -----------------------------------------------------------------------------------------------------
 
     async def _stay_connected(self) -> None:
         wait_ms = _FIRST_MS
@@ -198,7 +221,7 @@ class Worker:
             line.post(hello)
             async with asyncio.timeout(30):
                 said = await line.receive()
-            if isinstance(said, Refused):
+            if isinstance(said, CallRefused):
                 raise _FINAL.get(said.code, Unavailable)(said.message)
             if not isinstance(said, Welcome):
                 return
@@ -208,7 +231,7 @@ class Worker:
             self._greeted()
             beating = asyncio.create_task(self._beat(line))
             while (said := await line.receive()) is not None:
-                if isinstance(said, Refused):
+                if isinstance(said, CallRefused):
                     raise _FINAL.get(said.code, Unavailable)(said.message)
                 if isinstance(said, Piece):
                     await self._pieces.put(said)
@@ -220,7 +243,9 @@ class Worker:
             if "ALERT" not in (error.reason or ""):
                 raise
             why = (error.reason or "").lower().replace("_", " ")
-            raise Unauthenticated(f"the daemon does not take this worker's certificate ({why}): enrol it anew") from None
+            raise Unauthenticated(
+                f"the daemon does not take this worker's certificate ({why}): enrol it anew"
+            ) from None
         finally:
             self._greeted()
             if beating is not None:
@@ -245,7 +270,7 @@ class Worker:
             self._said = message
             self._say(f"not connected: {message}; trying again")
 
-    async def _dial(self) -> Line:
+    async def _dial(self) -> DaemonConnection:
         host, port = self._identity.host, self._identity.port
         if not self._quic:
             return await dial.dial(host, port, dial.of(self._home, older=self._older))
@@ -266,7 +291,7 @@ class Worker:
             calls=self._records.kept(),
         )
 
-    def _welcome(self, line: Line, said: Welcome) -> None:
+    def _welcome(self, line: DaemonConnection, said: Welcome) -> None:
         self._line, self._lease_ms, self._welcomed = line, said.lease_ms, True
         self._answered_ms = self._clock.ticks_ms()
         if self._alone is not None:
@@ -277,13 +302,15 @@ class Worker:
         self._said = ""
         self._say(f"connected as {said.name}{draining}")
         if said.renew_in_ms is not None:
-            self._renewing = asyncio.create_task(renewal.ask(line, self._home, self._clock, said.renew_in_ms))
+            self._renewing = asyncio.create_task(
+                renewal.ask(line, self._home, self._clock, said.renew_in_ms)
+            )
         for finished in self._records.results():
             line.post(finished)
         if self._leaving.is_set():
             line.post(Leaving())
 
-    async def _beat(self, line: Line) -> None:
+    async def _beat(self, line: DaemonConnection) -> None:
         number = 0
         while True:
             number += 1
@@ -299,26 +326,29 @@ class Worker:
                 await self._clock.sleep(left)
                 continue
             for task in self._calls.values():
-                task.cancel(f"the daemon was not heard for {self._lease_ms * _STOP_AFTER / 1000:g} s")
+                task.cancel(
+                    f"the daemon was not heard for {self._lease_ms * _STOP_AFTER / 1000:g} s"
+                )
             await self._clock.sleep(max(50, self._lease_ms // _BEATS_PER_LEASE))
 
     def _post(self, message: Any) -> None:
         if self._line is not None:
             self._line.post(message)
 
-    # --- what the daemon says -----------------------------------------------------------------------------------------
-
-    def _hear(self, line: Line, said: Down) -> None:
+    def _hear(self, line: DaemonConnection, said: Down) -> None:
         if isinstance(said, Want | RollBack | TakeBack) and len(self._others) > _MOST_ASKED:
             raise InvalidInput("the daemon asks for too much at once")
         match said:
-            case Heard(number=number):
+            case Acknowledged(number=number):
                 # From when it was sent: by that time at the latest the daemon has heard of us.
                 self._answered_ms = max(self._answered_ms, self._beats.get(number, 0))
             case Assign():
                 self._assigned(said)
-            case Cancel(call_id=call_id, attempt=attempt) | Settled(call_id=call_id, attempt=attempt):
-                self._over(call_id, attempt, settled=isinstance(said, Settled))
+            case (
+                CancelCall(call_id=call_id, attempt=attempt)
+                | CallSettled(call_id=call_id, attempt=attempt)
+            ):
+                self._over(call_id, attempt, settled=isinstance(said, CallSettled))
             case Want(digest=digest):
                 self._spawn(self._send(line, digest))
             case RollBack():
@@ -328,31 +358,46 @@ class Worker:
             case Renewed():
                 self._spawn(self._renewed(line, said))
             case Drain(on=on):
-                self._say("being drained: what runs goes on, nothing new comes" if on else "used again")
-            case Welcome() | Authority() | Challenge() | Enrolled() | Refused() | Piece():
+                self._say(
+                    "being drained: what runs goes on, nothing new comes" if on else "used again"
+                )
+            case Welcome() | Authority() | Challenge() | Enrolled() | CallRefused() | Piece():
                 pass
             case _:
                 assert_never(said)
 
     def _assigned(self, assign: Assign) -> None:
         known = self._records.find(assign.call_id)
-        if max(self._attempts.get(assign.call_id, 0), known.attempt if known else 0) >= assign.attempt:
+        if (
+            max(self._attempts.get(assign.call_id, 0), known.attempt if known else 0)
+            >= assign.attempt
+        ):
             return  # It is said again; we have it.
-        others = {call_id for call_id, task in self._calls.items() if not task.cancelling()} | self._lacking.keys()
+        others = {
+            call_id for call_id, task in self._calls.items() if not task.cancelling()
+        } | self._lacking.keys()
         refused = refusals.why(assign, self._offered, self._slots, len(others - {assign.call_id}))
         if refused:
             log.warning("call %s of the daemon was refused: %s", assign.call_id, refused)
             self._lacking.pop(assign.call_id, None)
             self._post(refusals.not_begun(assign, refused, "denied"))
             return
-        missing = tuple(dict.fromkeys(each.sha256 for each in assign.files if not self._contents.has(each.sha256)))
+        missing = tuple(
+            dict.fromkeys(
+                each.sha256 for each in assign.files if not self._contents.has(each.sha256)
+            )
+        )
         if missing:
             self._lacking[assign.call_id] = assign
-            self._post(Need(call_id=assign.call_id, attempt=assign.attempt, digests=missing))
+            self._post(
+                NeedContents(call_id=assign.call_id, attempt=assign.attempt, digests=missing)
+            )
             return
         self._lacking.pop(assign.call_id, None)
         self._attempts[assign.call_id] = assign.attempt
-        self._calls[assign.call_id] = task = asyncio.create_task(self._do(assign, self._calls.get(assign.call_id)))
+        self._calls[assign.call_id] = task = asyncio.create_task(
+            self._do(assign, self._calls.get(assign.call_id))
+        )
         # A task that is cancelled before its first step never gets to say so itself.
         task.add_done_callback(lambda _: self._is_done(assign))
 
@@ -364,7 +409,9 @@ class Worker:
 
         def progress(text: str) -> None:
             if self._line is not None and not self._line.crowded:
-                self._line.post(Progress(call_id=assign.call_id, attempt=assign.attempt, text=text))
+                self._line.post(
+                    CallProgress(call_id=assign.call_id, attempt=assign.attempt, text=text)
+                )
 
         try:
             # Those that are being stopped still have their places.
@@ -374,7 +421,11 @@ class Worker:
         except Exception as error:
             log.exception("call %s could not be done", assign.call_id)
             if self._records.find(assign.call_id) is None:
-                self._post(refusals.not_begun(assign, f"the worker could not write down that it begins: {error}"))
+                self._post(
+                    refusals.not_begun(
+                        assign, f"the worker could not write down that it begins: {error}"
+                    )
+                )
 
     def _is_done(self, assign: Assign) -> None:
         if self._attempts.get(assign.call_id) == assign.attempt:
@@ -398,7 +449,12 @@ class Worker:
         """Contents as they come, in their order."""
         while True:
             piece = await self._pieces.get()
-            wanted = [each.size for assign in self._lacking.values() for each in assign.files if each.sha256 == piece.digest]
+            wanted = [
+                each.size
+                for assign in self._lacking.values()
+                for each in assign.files
+                if each.sha256 == piece.digest
+            ]
             if not wanted:
                 continue  # Nobody asked for it.
             try:
@@ -412,16 +468,22 @@ class Worker:
                         self._assigned(assign)
 
     def _not_kept(self, digest: str, error: OSError) -> None:
-        """There is no room for what a call needs: it was not begun, and that is all there is to tell of it."""
+        """There is no room for what a call needs: it was not begun, and that is all there is to
+        tell of it.
+        """
         log.error("a content could not be kept: %s", error)
         for assign in list(self._lacking.values()):
             if any(each.sha256 == digest for each in assign.files):
                 del self._lacking[assign.call_id]
                 self._post(
-                    refusals.not_begun(assign, f"the worker could not keep the files of this call: {error.strerror or error}")
+                    refusals.not_begun(
+                        assign,
+                        "the worker could not keep the files of this call:"
+                        f" {error.strerror or error}",
+                    )
                 )
 
-    async def _send(self, line: Line, digest: str) -> None:
+    async def _send(self, line: DaemonConnection, digest: str) -> None:
         for piece in await everyday.do(self._contents.told, digest):
             await line.send(piece)
 
@@ -437,7 +499,7 @@ class Worker:
             return
         self._post(RolledBack(call_id=said.call_id, changes=changes))
 
-    async def _take_back(self, line: Line, said: TakeBack) -> None:
+    async def _take_back(self, line: DaemonConnection, said: TakeBack) -> None:
         try:
             took = await everyday.do(self._doing.take_back, said)
         except (PalyraError, OSError) as error:
@@ -445,12 +507,13 @@ class Worker:
             took = TookBack(ask_id=said.ask_id, failed=message[:200])
         line.post(took)
 
-    async def _renewed(self, line: Line, said: Renewed) -> None:
+    async def _renewed(self, line: DaemonConnection, said: Renewed) -> None:
         if not await renewal.take(self._home, said):
             return
         if self._renewing is not None:
             self._renewing.cancel()
-        # The daemon holds on to the old one until we come with the new one: when there is nothing to disturb.
+        # The daemon holds on to the old one until we come with the new one: when there is nothing
+        # to disturb.
         while self._calls or self._records.kept():
             self._changed.clear()
             await self._changed.wait()
