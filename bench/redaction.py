@@ -134,7 +134,7 @@ def speed() -> Iterator[Table]:
         (
             "one delta of a stream",
             (
-                f"{_seconds(lambda: list(map(REDACTOR.stream().feed, deltas)), 10) / len(deltas) * 1e6:.1f} us"
+                f"{_seconds(lambda: list(map(REDACTOR.stream().feed, deltas)), 10) / len(deltas) * 1e6:.1f} us"  # noqa: E501
             ),
         )
     )

@@ -33,7 +33,7 @@ from pathlib import Path
 from palyra.features.workers.node import running
 offered = ("shell.run", "test.pure", "test.once")
 asyncio.run(running.run(Path(sys.argv[1]), offered, slots=4, say=print, quic=sys.argv[2] == "quic", rehearsal=True))
-"""
+"""  # noqa: E501
 
 
 def _turns(name: str, **arguments: object) -> Sequence[Turn]:

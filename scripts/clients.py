@@ -90,7 +90,8 @@ def _fields(route: Route[Any, Any]) -> tuple[msgspec.inspect.Field, ...]:
 
 _HEAD = '''"""Written by scripts/clients.py from the route table: the daemon's verbs{how}.
 
-What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs nothing.
+A verb decodes its answer into the daemon's own type when it is called: importing this costs
+nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -102,7 +103,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from palyra.client.calling import {base}, new_id, part, sent
 
 if TYPE_CHECKING:
-'''
+'''  # noqa: E501
 
 
 class _Python:

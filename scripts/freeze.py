@@ -7,7 +7,7 @@ digest of every file.
 
 To refresh: upgrade what should move (`.venv/bin/pip install -U NAME`), run the tests, then run
 this. Nothing says where a package came from: a digest is the same everywhere.
-"""
+"""  # noqa: E501
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ NOT_OURS = {"palyra", "pip", "setuptools", "uv", "wheel"}
 HEAD = """\
 # The exact versions this project is tested with. requirements/ locks their digests: set-up installs nothing else.
 # To refresh: upgrade in .venv, run the tests, then .venv/bin/python scripts/freeze.py
-"""
+"""  # noqa: E501
 # Each lock, and what it is made of. setuptools builds the project itself, so it is locked too.
 PARTS = {
     "run": ("palyra[skills,mcp,acp,quic,channels]", "setuptools>=77"),

@@ -177,7 +177,7 @@ class Writer:
         if struct not in self._names:
             of = f"{struct.__module__}.{struct.__qualname__}"
             name = self._names[struct] = self._name(struct.__name__, of)
-            about = (struct.__doc__ or "").strip().partition("\n")[0]
+            about = " ".join((struct.__doc__ or "").partition("\n\n")[0].split())
             self._write(name, of, self._declared(fields_of(struct)), about)
         return self._names[struct]
 
@@ -209,12 +209,12 @@ class Writer:
         match field.shape:
             case Many(item) if field.wrapped:
                 return (
-                    f"{self._wrapper('ListOf', f'repeated {self._single(item, field)} items', item, field)}"
+                    f"{self._wrapper('ListOf', f'repeated {self._single(item, field)} items', item, field)}"  # noqa: E501
                     f" {field.proto}"
                 )
             case Map(value) if field.wrapped:
                 return (
-                    f"{self._wrapper('MapOf', f'map<string, {self._single(value, field)}> items', value, field)}"
+                    f"{self._wrapper('MapOf', f'map<string, {self._single(value, field)}> items', value, field)}"  # noqa: E501
                     f" {field.proto}"
                 )
             case Many(item):

@@ -259,12 +259,6 @@ export interface CandidateSettled {
   became?: string;
 }
 
-export interface Change {
-  title?: string | null;
-  archived?: boolean | null;
-  kept?: boolean | null;
-}
-
 export interface Circumstances {
   now_ms: number;
   origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
@@ -357,15 +351,6 @@ export interface Flow {
   sources: (Brought)[];
   sinks?: (string)[];
   sends_private?: boolean;
-}
-
-export interface Forecast {
-  firings_a_month: number;
-  runs?: number;
-  like?: number;
-  tokens_a_run?: number;
-  cost_microusd_a_run?: number;
-  cost_microusd_a_month?: number;
 }
 
 export interface Found {
@@ -874,6 +859,15 @@ export interface Schedule {
   updated_ms?: number;
 }
 
+export interface ScheduleForecast {
+  firings_a_month: number;
+  runs?: number;
+  like?: number;
+  tokens_a_run?: number;
+  cost_microusd_a_run?: number;
+  cost_microusd_a_month?: number;
+}
+
 export interface ScheduleList {
   schedules: (ShownSchedule)[];
 }
@@ -933,6 +927,12 @@ export interface SessionBranched {
   parent: string;
   parent_seq: number;
   child: string;
+}
+
+export interface SessionChange {
+  title?: string | null;
+  archived?: boolean | null;
+  kept?: boolean | null;
 }
 
 export interface SessionChanged {
@@ -1042,7 +1042,7 @@ export interface ShownSchedule {
   when: string;
   upcoming?: (number)[];
   upcoming_shown?: (string)[];
-  forecast?: Forecast | null;
+  forecast?: ScheduleForecast | null;
   firings?: (Firing)[];
   secret?: string;
 }

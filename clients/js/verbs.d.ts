@@ -12,7 +12,7 @@ export interface Verbs {
   /** One session. */
   getSession(sessionId: string): Promise<t.Session>;
   /** Rename, archive, unarchive. */
-  changeSession(sessionId: string, given?: t.Change): Promise<t.Session>;
+  changeSession(sessionId: string, given?: t.SessionChange): Promise<t.Session>;
   /** Begin the conversation anew; the tape stays. */
   resetSession(sessionId: string): Promise<t.Session>;
   /** A new session that continues from an entry of this one. */

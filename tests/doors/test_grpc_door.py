@@ -90,9 +90,10 @@ def test_a_probe_needs_no_token(door: Door) -> None:
     for name in ("", "palyra.v1.Sessions", "palyra.v1.Admin"):
         found = probe.Check(health_pb2.HealthCheckRequest(service=name), timeout=PATIENCE_S)
         assert found.status == health_pb2.HealthCheckResponse.SERVING
-    unknown = lambda: probe.Check(
-        health_pb2.HealthCheckRequest(service="nobody"), timeout=PATIENCE_S
-    )  # noqa: E731
+
+    def unknown() -> object:
+        return probe.Check(health_pb2.HealthCheckRequest(service="nobody"), timeout=PATIENCE_S)
+
     assert code(unknown) == grpc.StatusCode.NOT_FOUND
 
 
@@ -252,9 +253,12 @@ def test_a_revoked_token_ends_what_was_opened_with_it(door: Door) -> None:
         door.admin.RevokeToken, admin_pb2.AdminRevokeTokenRequest(token_id=made.info.token_id)
     )
     assert code(lambda: next(talk)) == grpc.StatusCode.UNAVAILABLE
-    again = lambda: door.sessions.Get(
-        sessions_pb2.SessionsGetRequest(session_id=session_id), metadata=metadata
-    )  # noqa: E731
+
+    def again() -> object:
+        return door.sessions.Get(
+            sessions_pb2.SessionsGetRequest(session_id=session_id), metadata=metadata
+        )
+
     assert code(again) == grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -302,9 +306,12 @@ def test_what_is_too_large_is_refused(door: Door) -> None:
         code(lambda: door.call(door.sessions.Submit, large)) == grpc.StatusCode.RESOURCE_EXHAUSTED
     )
     crowded = (*door.metadata, *((f"x-{number}", "y" * 1_000) for number in range(40)))
-    many = lambda: door.sessions.List(
-        sessions_pb2.SessionsListRequest(), metadata=crowded, timeout=PATIENCE_S
-    )  # noqa: E731
+
+    def many() -> object:
+        return door.sessions.List(
+            sessions_pb2.SessionsListRequest(), metadata=crowded, timeout=PATIENCE_S
+        )
+
     assert code(many) == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert door.alive()
 

@@ -140,7 +140,7 @@ async def tools(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 _STYLE = """:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}
-code{font:0.95em ui-monospace,monospace;padding:0.1em 0.3em;border-radius:0.3em;background:rgba(127,127,127,0.15)}"""
+code{font:0.95em ui-monospace,monospace;padding:0.1em 0.3em;border-radius:0.3em;background:rgba(127,127,127,0.15)}"""  # noqa: E501
 _PAGE = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Palyra</title><style>{_STYLE}</style></head>
@@ -152,7 +152,7 @@ _PAGE = f"""<!doctype html>
 reached; then load this page again.</p>
 <p>Programs use the <a href="/openapi.json">HTTP API</a> with a token from <code>palyra token create</code>.</p>
 </main></body></html>
-""".encode()
+""".encode()  # noqa: E501
 _CSP = (
     "default-src 'none'; style-src"
     f" 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; frame-ancestors 'none';"

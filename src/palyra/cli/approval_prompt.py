@@ -201,7 +201,7 @@ class ApprovalPrompt:
             return self._allow(subjects[int(given) - 1])
         return Say(
             "nothing was decided:"
-            f" {f'{one_line(given, 20)!r} is not one of the numbers' if given else 'no number was given'}"
+            f" {f'{one_line(given, 20)!r} is not one of the numbers' if given else 'no number was given'}"  # noqa: E501
         )
 
     def _allow(self, subject: Subject) -> ApprovalDecision:

@@ -1,6 +1,6 @@
 """Written by scripts/clients.py from the route table: the daemon's verbs, to be awaited.
 
-What a verb gives is decoded when it is needed, into the daemon's own type: importing this costs
+A verb decodes its answer into the daemon's own type when it is called: importing this costs
 nothing.
 """
 

@@ -18,7 +18,7 @@ _ALWAYS = re.compile(
     | \b(act|behave|respond|pretend)\s+as\s+(if|though|an?|the)\b.{0,40}\b(assistant|ai|model|admin|root|no\s+restrictions)\b
     | \byou\s+are\s+now\b | \bfrom\s+now\s+on,?\s+you\b
     | (curl|wget)\s+[^|\n]{0,200}\|\s*(ba|z|da)?sh\b | \brm\s+-rf\b | \bbase64\s+(-d|--decode)\b
-    """,
+    """,  # noqa: E501
     re.IGNORECASE | re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 # An agent that writes such things down is writing orders to itself; a person may put a preference
@@ -32,7 +32,7 @@ _FROM_A_MODEL = re.compile(
         identify|recommend|generate|modify|set|reverse|substitute|change|incorporate|introduce|advise|share|suggest|inject|
         conduct|utilize|use|discuss|convert|replace)\b
     | \b(shell\.run|http\.fetch|fs\.(write|patch)|tool\s+call|function\s+call|api\s+key|password)\b
-    """,
+    """,  # noqa: E501
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 

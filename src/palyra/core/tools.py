@@ -77,7 +77,8 @@ class Subject(Struct, frozen=True):
         if tool != self.tool:
             return False
         if scope.secrets and self.kind != "command":
-            return False  # A yes to a call without a secret never covers one with: only the very same call does.
+            # A yes to a call without a secret never covers one with: only the very same call does.
+            return False
         if self.kind == "tool":
             return True
         if not self.value:

@@ -13,7 +13,7 @@ from palyra.models.prices import Prices
 from palyra.models.reliability import Breaker
 from palyra.models.routing_plan import WINDOW_SHARE, CallNeeds, ModelRoute, RouteRule, Target, plan
 
-__all__ = ["WINDOW_SHARE", "Models", "CallNeeds", "ModelRoute", "RouteRule", "Target"]
+__all__ = ["WINDOW_SHARE", "CallNeeds", "ModelRoute", "Models", "RouteRule", "Target"]
 
 _MOST_PLAIN = 100
 

@@ -69,7 +69,7 @@ class ToolNames:
         if known is None:
             known = _ILLEGAL.sub("_", name)[:_NAME_LENGTH] or "_"
             if known in self._ours:
-                known = f"{known[: _NAME_LENGTH - 9]}_{sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+                known = f"{known[: _NAME_LENGTH - 9]}_{sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"  # noqa: E501
             self._wire[name] = known
             self._ours[known] = name
         return known

@@ -15,7 +15,7 @@ FILE = "always.cedar"
 _HEADING = """\
 // What was answered with "always". Each policy here lets one thing run without asking; delete it to be asked again.
 // A policy here permits only what the other files let run at all.
-"""
+"""  # noqa: E501
 _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Kinds whose condition compares a value; an empty one would match calls that have nothing to
 # compare.

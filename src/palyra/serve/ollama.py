@@ -44,7 +44,7 @@ async def _get(url: str) -> bytes:
     try:
         # HTTP/1.0, so that the answer ends with the connection and is not sent in chunks.
         writer.write(
-            f"GET /api/tags HTTP/1.0\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n".encode()
+            f"GET /api/tags HTTP/1.0\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n".encode()  # noqa: E501
         )
         return await _read_all(reader)
     finally:

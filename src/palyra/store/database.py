@@ -378,7 +378,8 @@ class Database:
                 try:
                     self._loop.call_soon_threadsafe(self._settle, batch)
                 except RuntimeError:
-                    return  # The loop is gone: nobody is left to be told, and what was committed is on disk.
+                    # The loop is gone: nobody is left to be told, and what was committed is on disk.  # noqa: E501
+                    return
 
     def _gather(self) -> tuple[list[_Job], bool]:
         """What commits together, and whether it is the last. Waits for a first step, and takes what
@@ -427,7 +428,8 @@ class Database:
         tx = Tx(connection, self._clock(), held, self._pace)
         try:
             job.result = job.step(tx)
-        except BaseException as error:  # a library's panic is no Exception: it too is its step's, and not the writer's end
+        # a library's panic is no Exception: it too is its step's, and not the writer's end
+        except BaseException as error:
             if self._dialect.translate(error) is not None:
                 raise
             tx.take_back()

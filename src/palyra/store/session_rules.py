@@ -118,7 +118,7 @@ def bring_back(tx: Tx, session_id: str, by: str, seq: int) -> None:
 def as_of(tx: Tx, session_id: str, seq: int) -> list[SessionRule]:
     """The rules that were in force after an entry of a tape."""
     rows = tx.all(
-        """SELECT seq, body FROM entries WHERE tape = :tape AND kind IN ('session.ruled', 'session.reset') ORDER BY seq""",
+        """SELECT seq, body FROM entries WHERE tape = :tape AND kind IN ('session.ruled', 'session.reset') ORDER BY seq""",  # noqa: E501
         tape=session_id,
     )
     in_force: dict[str, SessionRule] = {}

@@ -205,7 +205,7 @@ MIGRATIONS = (
             """CREATE INDEX entries_rules ON entries (tape, seq)
                 WHERE kind IN ('session.ruled', 'session.reset')""",
             """CREATE INDEX entries_decisions ON entries (position)
-                WHERE kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')""",
+                WHERE kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')""",  # noqa: E501
         ),
     ),
     Migration(
@@ -319,7 +319,7 @@ MIGRATIONS = (
             "CREATE INDEX turns_not_embedded ON turns (number) WHERE embedded_by = ''",
             # What a search wants to know of a spot, named as memory names it.
             """CREATE VIEW turns_searched AS SELECT spot, owner, session_id AS source, place, 10000 AS confidence_bps,
-                time_ms AS valid_from_ms, time_ms AS created_ms, embedded_by, 0 AS expires_ms, 0 AS valid_until_ms FROM turns""",
+                time_ms AS valid_from_ms, time_ms AS created_ms, embedded_by, 0 AS expires_ms, 0 AS valid_until_ms FROM turns""",  # noqa: E501
             """CREATE INDEX entries_said ON entries (position)
                 WHERE kind IN ('input.received', 'run.completed')""",
         ),
@@ -851,7 +851,7 @@ MIGRATIONS = (
                     WHERE up.at <> '' AND s.parent_id <> ''
             )
             UPDATE sessions SET fold_from = 1 - (SELECT max(total) FROM up WHERE up.id = session_id)
-                WHERE fold_from = -9007199254740992""",
+                WHERE fold_from = -9007199254740992""",  # noqa: E501
         ),
     ),
     Migration(

@@ -40,7 +40,7 @@ _JOINED: frozenset[GroupBy] = frozenset({"schedule", "origin"})
 _SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0), coalesce(sum(u.cached_tokens), 0),
     coalesce(sum(u.cost_microusd), 0), CAST(coalesce(avg(u.duration_ms), 0) AS INTEGER),
     CAST(coalesce(avg(u.first_delta_ms), 0) AS INTEGER), coalesce(sum(u.unpriced), 0), coalesce(max(u.duration_ms), 0),
-    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0), coalesce(sum(u.estimated), 0)"""
+    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0), coalesce(sum(u.estimated), 0)"""  # noqa: E501
 
 
 class UsageRow(Struct, frozen=True):

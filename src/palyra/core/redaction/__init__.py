@@ -5,4 +5,4 @@ secret it knows how to see.
 from palyra.core.redaction.engine import PLACEHOLDER, Redactor, SecretFinding
 from palyra.core.redaction.stream import StreamRedactor
 
-__all__ = ["PLACEHOLDER", "SecretFinding", "Redactor", "StreamRedactor"]
+__all__ = ["PLACEHOLDER", "Redactor", "SecretFinding", "StreamRedactor"]

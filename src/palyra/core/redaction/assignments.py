@@ -59,7 +59,7 @@ _SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "un
 _KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat", "salt"})
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
 _DRAWN_KEY = re.compile(
-    r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"
+    r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"  # noqa: E501
 )
 
 # The name goes on and means something about the secret, not the secret.
@@ -85,7 +85,7 @@ _OPERATOR = re.compile(r"""(?x)
       | [ \t]{1,4}
       | [\-_]
       | (?<=>)
-    )""")
+    )""")  # noqa: E501
 _TYPE = re.compile(
     r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])"
 )

@@ -277,7 +277,7 @@ RULES = (
         ("id/p", "id / p", "user/p", "login/p", "account/p"),
         re.compile(
             r"(?i)\w{2,8} ?/"
-            r" ?p(?:ass(?:wor[dt]|wd|code|phrase)?|wd?|swd?)\s{0,2}[:=\s]\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"
+            r" ?p(?:ass(?:wor[dt]|wd|code|phrase)?|wd?|swd?)\s{0,2}[:=\s]\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"  # noqa: E501
         ),
         _is_strong_alone,
     ),

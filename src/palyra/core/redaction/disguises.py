@@ -240,7 +240,7 @@ def unbroken(text: str) -> Joined | None:
         if left_over < 0:
             break  # a list of short values, each on a line of its own
         if not url and (_ANOTHER.match(right) or _is_name(text, start, end)):
-            continue  # a name that is given a value begins a line of its own, and so does another token
+            continue  # a name that is given a value begins a line of its own, and so does another token  # noqa: E501
         if min(len(left), len(right)) >= _WRAPPED and (
             _behind_base64(text, at - len(left)) or _before_base64(text, end)
         ):

@@ -43,7 +43,7 @@ _ECHOES = (
 )
 _AGAIN = 8  # so many characters that are read again cost one unit
 _PARAGRAPH = 2_048
-_SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
+_SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again  # noqa: E501
 _REMEMBERED = 4_096
 _LIKE_PUBLIC = ("private-key", "encoded", "drawn")  # what a certificate looks like inside
 _RANK = {KNOWN: 0, "private-key": 1, "password": 8, "secret": 8, "key": 9}
@@ -305,7 +305,7 @@ class Redactor:
         yield from credentials.find(text, lower, work)
 
     def _placeholder(self, rule: str, secret: str) -> str:
-        return f"[redacted:{rule}:{hmac.digest(self._key, secret.encode('utf-8', 'surrogatepass'), 'sha256').hex()[:8]}]"
+        return f"[redacted:{rule}:{hmac.digest(self._key, secret.encode('utf-8', 'surrogatepass'), 'sha256').hex()[:8]}]"  # noqa: E501
 
 
 def _merge(text: str, spans: list[Span]) -> list[Span]:

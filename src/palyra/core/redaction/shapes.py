@@ -33,7 +33,7 @@ _STANDS_FOR = re.compile(r"""(?ix)
     | ^test(?:ing)?$ | ^tbd$ | ^todo
     | not[_\-. ]?(?:set|used|needed|required|a[_\-. ]?real)
     | ^(?:none|null|nil|undefined|true|false|yes|no|on|off|empty|default|optional|required|unset|unknown|n/a)$
-    """)
+    """)  # noqa: E501
 # A password nobody would call one: the name of the thing instead of the thing.
 _NAME_OF_IT = re.compile(
     r"(?i)(?:(?:my|the|your|new|old|user|db|admin|root|a|test|some|default|current|raw|plain|hashed|confirm|auth|access|client|api|app|"

@@ -156,7 +156,7 @@ rootly: rootly_{h64}
 statuspage: OAuth-{U}
 thirdweb: tw_{b60+}
 moralis: eyJub25jZSI6I{b60+}
-"""
+"""  # noqa: E501
 
 # Letters and digits behind a short prefix: nothing of base64 may stand in front.
 _WALLED = r"""

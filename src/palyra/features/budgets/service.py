@@ -175,7 +175,8 @@ class BudgetService:
             if not applying:
                 return Reservation()
             if not all(self.ledger.keeps(key, account) for _, key, account in applying):
-                continue  # One was forgotten while another was read: what is held there would count for nobody.
+                # One was forgotten while another was read: what is held there would count for nobody.  # noqa: E501
+                continue
             if price is None:
                 _refuse_unpriced(applying, target)
             room = True

@@ -31,7 +31,7 @@ How to write a connector
 6. What the platform cannot do is False in `abilities`; the core then never asks for it (`edit`, `typing`, `acknowledge`),
    writes `approve ID` in place of buttons, and names files in place of sending them.
 7. Add the connector with a fake of its platform to WORLDS in tests/connectors.py. The suite must pass unchanged.
-"""
+"""  # noqa: E501
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -7,6 +7,7 @@ what is taken back is gone from where the next prompt or the next decision would
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -133,9 +134,8 @@ class Procedures:
         folder = self.tests_of(candidate)
         for run_id in candidate.runs[-2:]:
             try:
-                recording = await self._db.read(
-                    lambda tx, wanted=run_id: recordings.read(tx, wanted, candidate.owner)
-                )  # type: ignore[misc]
+                read = partial(recordings.read, wanted=run_id, principal=candidate.owner)
+                recording = await self._db.read(read)
                 await everyday.do(suite.keep, recording, folder)
             except (Conflict, NotFound):
                 continue

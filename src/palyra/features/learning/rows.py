@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(Candidate).decode
 _encode = msgspec.json.encode
 # What a reflection reads of a tape.
 _READ = """('run.accepted', 'input.received', 'tool.proposed', 'tool.finished', 'tool.undone', 'run.completed',
-    'session.compacted', 'session.restored')"""
+    'session.compacted', 'session.restored')"""  # noqa: E501
 # The kinds that the index on what was said knows.
 _SAID = "kind IN ('input.received', 'run.completed')"
 _MOST_ENTRIES = 2_000

@@ -391,7 +391,7 @@ def _own_words(text: str) -> str:
         if not line.lstrip().startswith((">", "|", "+ ", "diff "))
     )
     if len(own) > _LONG_MESSAGE:
-        own = f"{own[:_OWN_PART].rpartition(chr(10))[0] or own[:_OWN_PART]}\n{own[-_OWN_PART:].partition(chr(10))[2]}"
+        own = f"{own[:_OWN_PART].rpartition(chr(10))[0] or own[:_OWN_PART]}\n{own[-_OWN_PART:].partition(chr(10))[2]}"  # noqa: E501
     return own
 
 

@@ -216,7 +216,7 @@ class McpSession:
     def _met(self, who: Any, version: str) -> None:
         info = _dict(who)
         self.version = version
-        self.server = f"{jsonrpc.clean(info.get('name'), 64)} {jsonrpc.clean(info.get('version'), 32)}".strip()
+        self.server = f"{jsonrpc.clean(info.get('name'), 64)} {jsonrpc.clean(info.get('version'), 32)}".strip()  # noqa: E501
 
     async def close(self) -> None:
         if self._listening is not None:

@@ -126,7 +126,7 @@ class McpTool:
             said.append(f"sandbox: tier {self._config.tier}")
             said.append(
                 "folder:"
-                f" {self._config.folder or 'its own'}{'' if self._config.writable else ', to look at only'}"
+                f" {self._config.folder or 'its own'}{'' if self._config.writable else ', to look at only'}"  # noqa: E501
             )
             said.append(f"network: {', '.join(self._config.hosts) or 'none'}")
         return "\n".join(said)

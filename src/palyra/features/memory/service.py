@@ -78,6 +78,9 @@ class Origin(Struct, frozen=True):
     run: str = ""
 
 
+_NO_ORIGIN = Origin()
+
+
 class MemoryStatus(Struct, frozen=True):
     """How many items there are in each state, and how meanings are searched."""
 
@@ -128,7 +131,7 @@ class Memory:
             workspace=session.workspace,
         )
 
-    async def add(self, where: Where, new: NewMemory, origin: Origin = Origin()) -> Item:  # noqa: B008 - frozen
+    async def add(self, where: Where, new: NewMemory, origin: Origin = _NO_ORIGIN) -> Item:
         """Remember something. It says the same as what is known: that is strengthened and
         returned.
         """
@@ -148,8 +151,8 @@ class Memory:
         return await self._write(step)
 
     async def change(
-        self, where: Where, memory_id: str, change: MemoryChange, origin: Origin = Origin()
-    ) -> Item:  # noqa: B008
+        self, where: Where, memory_id: str, change: MemoryChange, origin: Origin = _NO_ORIGIN
+    ) -> Item:
         """Correct or pin an item. A new version takes the place of the old one, which stays as
         history.
         """

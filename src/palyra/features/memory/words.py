@@ -16,7 +16,7 @@ _local = threading.local()
 _STOP = frozenset(
     b"""a about after also an and any are as at be been before being but by can could d did do does for from had has have he her
     hers him his how i if in into is it its just ll m me my no not of on or our re s she should so some t than that the their them
-    there these they this those to ve was we were what when where which who whom why will with would you your""".split()
+    there these they this those to ve was we were what when where which who whom why will with would you your""".split()  # noqa: E501
 )
 _ARTICLES = frozenset(("a", "an", "the"))
 # Signs that change nothing but the reading; a minus, a plus or a per cent sign is not among them.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -174,7 +174,7 @@ class _Budget:
     def __init__(self) -> None:
         self._total = 0
 
-    def read(self, file: BinaryIO, path: str, packed: int | None = None) -> bytes:
+    def read(self, file: IO[bytes], path: str, packed: int | None = None) -> bytes:
         data = bytearray()
         while chunk := file.read(_CHUNK):
             data += chunk
@@ -266,9 +266,8 @@ def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
                     raise LimitExceeded(f"more than {MOST_FILES} files")
                 _check_kind(entry, entry.orig_filename)
                 with archive.open(entry) as file:
-                    files[entry.orig_filename] = budget.read(
-                        file, entry.orig_filename, entry.compress_size
-                    )  # type: ignore[arg-type]
+                    size = entry.compress_size
+                    files[entry.orig_filename] = budget.read(file, entry.orig_filename, size)
             return files
     except (zipfile.BadZipFile, RuntimeError, *_BROKEN) as error:
         raise InvalidInput(
@@ -291,7 +290,7 @@ def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
             continue
         names.add(name)
         with archive.open(entry) as file:
-            files[name] = budget.read(file, name, entry.compress_size)  # type: ignore[arg-type]
+            files[name] = budget.read(file, name, entry.compress_size)
     return files
 
 

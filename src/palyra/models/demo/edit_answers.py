@@ -214,4 +214,4 @@ def _done(result: ReadResult, desk: OpenRequest) -> str:
     ]
     if not others:
         return f"Done: {formatting.clip(first, 200)}. {_UNDO}"
-    return f"Done:\n\n{formatting.bullets([formatting.clip(line, 200) for line in [first, *others]])}\n\n{_UNDO}"
+    return f"Done:\n\n{formatting.bullets([formatting.clip(line, 200) for line in [first, *others]])}\n\n{_UNDO}"  # noqa: E501

@@ -30,7 +30,7 @@ _OWN_TEXT = re.compile(
     | ^(?:please\s)?(?:run|execute|remember)[\s:]
     | ^(?:please\s)?(?:ask|let|have|get|tell)\s(?:a|an|another|your|some)\s(?:helper|sub-?agent|agent|assistant|colleague)[\s:]
     | ^(?:please\s)?(?:(?:every|each)\s+(?:\d|day|week|hour|minute|morning|evening|\w+day\b)|(?:daily|weekdays)\ at|in\s\d+\s*[a-z])
-      [^,\n]{0,60}[,:](?=\s)""",
+      [^,\n]{0,60}[,:](?=\s)""",  # noqa: E501
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 # Beyond these a clause is not a request that a person typed, and matching it would only take long.
@@ -43,7 +43,7 @@ _POLITE = re.compile(
     | (?:hi|hello)(?:\ there)?(?=[\s,!]+\w)
     | (?:can|could|would|will)\ you(?:\ please|\ kindly)?
     | help\ me(?:\ to)?
-    | i(?:'d|\ would)\ like\ (?:you\ )?to | i\ (?:want|need)\ (?:you\ )?to | you\ should)\b[\s,:!]+)+""",
+    | i(?:'d|\ would)\ like\ (?:you\ )?to | i\ (?:want|need)\ (?:you\ )?to | you\ should)\b[\s,:!]+)+""",  # noqa: E501
     re.IGNORECASE | re.VERBOSE,
 )
 _POLITE_END = re.compile(

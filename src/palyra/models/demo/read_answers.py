@@ -297,6 +297,6 @@ def _similar(path: str, desk: OpenRequest) -> str:
     if close:
         return (
             " Did you mean"
-            f" {' or '.join(formatting.code(f'{folder}/{each}' if folder else each) for each in close)}?"
+            f" {' or '.join(formatting.code(f'{folder}/{each}' if folder else each) for each in close)}?"  # noqa: E501
         )
     return " Say `what is in this folder?` to see what there is."

@@ -171,7 +171,7 @@ def _doing(tool: str, arguments: dict[str, Any]) -> str:
             )
             return (
                 "change"
-                f" {formatting.listed([formatting.code(file) for file in files]) if len(files) < 4 else f'{len(files)} files'}"
+                f" {formatting.listed([formatting.code(file) for file in files]) if len(files) < 4 else f'{len(files)} files'}"  # noqa: E501
             )
         case "agent.spawn":
             return "give that to a helper, who works in a session of its own"

@@ -67,7 +67,7 @@ class Inside:
         parts = urlsplit(url)
         if parts.hostname and len(self._tried) < _MOST_TRIED:
             self._tried.add(
-                f"{parts.hostname}:{parts.port or (443 if parts.scheme in ('https', 'wss') else 80)}"
+                f"{parts.hostname}:{parts.port or (443 if parts.scheme in ('https', 'wss') else 80)}"  # noqa: E501
             )
 
     def _appeared(self, page: Any) -> None:

@@ -120,7 +120,8 @@ def _jq(words: Sequence[Word]) -> bool:
     """Its language cannot write, but can name other files to read."""
     program = next((word.text for word in words if not word.text.startswith("-")), "")
     if any(word.text == "--" for word in words):
-        return False  # Behind it the program may begin with a dash, and would be looked for in the wrong place.
+        # Behind it the program may begin with a dash, and would be looked for in the wrong place.
+        return False
     return not any(name in program for name in ("import", "include", "env", "ENV")) and fits(
         _JQ, words
     )

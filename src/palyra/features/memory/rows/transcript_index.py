@@ -89,7 +89,7 @@ def _answer_label(tx: Tx, run_id: str) -> Label:
     assembled = events.decode(row[0])
     assert isinstance(assembled, InputAssembled)
     joined = tx.all(
-        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.received' AND seq <= :upto""",
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.received' AND seq <= :upto""",  # noqa: E501
         run_id=run_id,
         upto=assembled.upto_seq,
     )
