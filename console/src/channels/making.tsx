@@ -7,7 +7,7 @@ import { visible } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
-import type { ChannelStatus, KindInfo, palyra_transports_http_channels_KindList as KindList, Setting } from "../types";
+import type { ChannelStatus, KindInfo, ConnectorKindList as KindList, Setting } from "../types";
 
 // What the form itself does.
 const FOR_TERMINALS = /palyra (vault set|channels (add|test))/;

@@ -10,7 +10,7 @@ import { Part, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { MESSAGES, REPLIES, REPLY_KINDS } from "./words";
-import type { ChannelList, palyra_journal_channels_Message as Message, MessagePage, Reply, Trace } from "../types";
+import type { ChannelList, StoredMessage as Message, MessagePage, Reply, Trace } from "../types";
 
 const STATES = [["", "all"], ...Object.entries(MESSAGES).map(([state, [, words]]) => [state, words] as const)] as const;
 

@@ -11,7 +11,7 @@ import { Badge, Problem } from "../ui/parts";
 import { RoutePreview } from "./preview";
 import { RulesForm } from "./rules";
 import { MESSAGES, stateOf } from "./words";
-import type { ChannelStatus, palyra_journal_channels_Message as Message, Tested } from "../types";
+import type { ChannelStatus, StoredMessage as Message, Tested } from "../types";
 
 export function One({ name }: { name: string }): VNode {
   const path = `/v1/channels/${encodeURIComponent(name)}`;

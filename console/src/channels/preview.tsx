@@ -6,7 +6,7 @@ import { visible } from "../core/words";
 import { CheckField, TextField } from "../ui/form";
 import { Part } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
-import type { palyra_runtime_channels_shapes_Preview as Preview, Rules } from "../types";
+import type { RoutingPreview as Preview, Rules } from "../types";
 
 const SOON_MS = 250;
 

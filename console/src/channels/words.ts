@@ -1,5 +1,5 @@
 // How the states of channels, messages and replies are said.
-import type { ChannelStatus, palyra_journal_channels_Message as Message, Reply } from "../types";
+import type { ChannelStatus, StoredMessage as Message, Reply } from "../types";
 
 type Tone = readonly [string, string];
 

@@ -6,7 +6,7 @@ import { refreshLists } from "../core/store";
 import { count, toolWords, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { Badge, Labels, Problem } from "../ui/parts";
-import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Subject, palyra_domain_tools_Preview as Preview } from "../types";
+import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Subject, Preview } from "../types";
 
 /** A card that appears under a moving finger must not be answered by it. */
 const DEAF_MS = 350;

@@ -9,7 +9,7 @@ import { useChanged } from "../ui/fresh";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { KindCount, Task, TaskPage, palyra_transports_http_tasks_KindList as KindList } from "../types";
+import type { KindCount, Task, TaskPage, TaskKindList as KindList } from "../types";
 
 type State = Task["state"];
 type Verb = "pause" | "resume" | "retry" | "cancel";

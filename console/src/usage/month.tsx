@@ -6,9 +6,9 @@ import { count, money, visible } from "../core/words";
 import { Part, useLoaded } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
 import { Plot } from "../ui/plot";
-import type { UsageList, UsageRow, palyra_runtime_forecasts_Forecast } from "../types";
+import type { UsageList, UsageRow, SpendingForecast } from "../types";
 
-export type MonthForecast = palyra_runtime_forecasts_Forecast;
+export type MonthForecast = SpendingForecast;
 type Unit = "tokens" | "microusd";
 
 const DAY_MS = 86_400_000;
