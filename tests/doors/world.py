@@ -132,7 +132,7 @@ async def opened(folder: Path) -> AsyncIterator[World]:
             stack,
         )
         world.doors = {name: await world.door(name) for name in NAMES if name != "in-process"}
-        world.doors["in-process"] = Inside(inside, app.parts)
+        world.doors["in-process"] = Inside(inside, app.services)
         yield world
         server.stop()
         await asyncio.wait_for(serving, 10)

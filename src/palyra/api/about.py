@@ -9,13 +9,23 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.api.calls import HTML, METRICS, ApiCall, HttpResponse, Nothing, Parts, ok
+from palyra.agent.broadcast import Broadcast
+from palyra.agent.runs import Runs
+from palyra.agent.sessions import Sessions
+from palyra.api.calls import HTML, METRICS, ApiCall, DaemonInfo, HttpResponse, Nothing, ok
+from palyra.api.metrics import Metrics
 from palyra.core.errors import PalyraError
+from palyra.core.services import Services
 from palyra.core.tools import ToolSpec
 from palyra.features.health import rows as health_rows
+from palyra.features.health.incidents import Incidents
 from palyra.features.notices import rows as notices_rows
+from palyra.models.routing import Models
+from palyra.policy.store import PolicyStore
 from palyra.store import tape
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
+from palyra.system.clock import Clock
+from palyra.tools.catalogue import Catalogue
 
 _LONGEST_READ_S = 3.0
 
@@ -68,14 +78,14 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 async def healthz(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(Health("ok", call.parts.version))
+    return ok(Health("ok", call.services.get(DaemonInfo).version))
 
 
 async def readyz(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     try:
         async with asyncio.timeout(_LONGEST_READ_S):
-            await call.parts.db.read(tape.last_position)
-        problem = await call.parts.db.problem()
+            await call.services.get(Database).read(tape.last_position)
+        problem = await call.services.get(Database).problem()
     except PalyraError as error:
         problem = error.message
     except TimeoutError:
@@ -84,11 +94,11 @@ async def readyz(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def metrics(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return HttpResponse(200, await call.parts.metrics.text(), METRICS)
+    return HttpResponse(200, await call.services.get(Metrics).text(), METRICS)
 
 
 async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    parts = call.parts
+    services = call.services
 
     def query(tx: Tx) -> tuple[int, int, int]:
         return (
@@ -97,31 +107,31 @@ async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
             notices_rows.unread(tx, call.principal),
         )
 
-    entries, wrong, unread = await parts.db.read(query)
+    entries, wrong, unread = await services.get(Database).read(query)
     return ok(
         Status(
-            version=parts.version,
-            url=parts.url,
+            version=services.get(DaemonInfo).version,
+            url=services.get(DaemonInfo).url,
             # A program has no use for where the daemon lives.
-            home=str(parts.home) if call.token.scope != "client" else "",
-            workspace=call.token.workspace or parts.sessions.default_workspace,
-            models=models_of(parts),
-            policy=PolicyState(parts.policy.version, parts.policy.preset),
-            tools=[spec.name for spec in parts.catalogue.specs()],
-            runs_working=parts.runs.working,
-            watchers=parts.hub.watchers,
+            home=str(services.get(DaemonInfo).home) if call.token.scope != "client" else "",
+            workspace=call.token.workspace or services.get(Sessions).default_workspace,
+            models=models_of(services),
+            policy=PolicyState(services.get(PolicyStore).version, services.get(PolicyStore).preset),
+            tools=[spec.name for spec in services.get(Catalogue).specs()],
+            runs_working=services.get(Runs).working,
+            watchers=services.get(Broadcast).watchers,
             entries=entries,
-            incidents=wrong + parts.incidents.unrecorded,
+            incidents=wrong + services.get(Incidents).unrecorded,
             unread=unread,
-            notes=parts.notes if call.token.scope != "client" else (),
-            started_ms=parts.started_ms,
-            uptime_ms=parts.clock.now_ms() - parts.started_ms,
+            notes=services.get(DaemonInfo).notes if call.token.scope != "client" else (),
+            started_ms=services.get(DaemonInfo).started_ms,
+            uptime_ms=services.get(Clock).now_ms() - services.get(DaemonInfo).started_ms,
         )
     )
 
 
-def models_of(parts: Parts) -> list[ModelInfo]:
-    healthy = parts.models.health(parts.clock.now_ms())
+def models_of(services: Services) -> list[ModelInfo]:
+    healthy = services.get(Models).health(services.get(Clock).now_ms())
     return [
         ModelInfo(
             target.name,
@@ -131,12 +141,12 @@ def models_of(parts: Parts) -> list[ModelInfo]:
             at == 0,
             healthy[target.provider],
         )
-        for at, target in enumerate(parts.models.targets)
+        for at, target in enumerate(services.get(Models).targets)
     ]
 
 
 async def tools(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ToolList(list(call.parts.catalogue.specs())))
+    return ok(ToolList(list(call.services.get(Catalogue).specs())))
 
 
 _STYLE = """:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}

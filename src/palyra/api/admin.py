@@ -8,16 +8,23 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.agent.authorize import complete
-from palyra.api.auth import BROWSER_MS
-from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing, Ulid, ok
+from palyra.agent.gateway import Gateway
+from palyra.agent.sessions import Sessions
+from palyra.api.auth import BROWSER_MS, Access
+from palyra.api.calls import ApiCall, Count, DaemonInfo, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.guard import COOKIE, split
 from palyra.core.errors import InvalidInput, Unauthenticated
 from palyra.core.labels import CLEAN
 from palyra.core.verdicts import Origin, Question, SessionRule
 from palyra.policy import change_log
+from palyra.policy.shadow import ShadowPolicy
 from palyra.policy.sources import PolicyProblem
+from palyra.policy.store import PolicyStore
 from palyra.store import session_rules
+from palyra.store.database import Database
 from palyra.store.tokens import Token, TokenScope
+from palyra.system.clock import Clock
+from palyra.tools.catalogue import Catalogue
 
 
 class NewToken(Input, frozen=True, kw_only=True):
@@ -76,7 +83,7 @@ class Explain(Input, frozen=True, kw_only=True):
 
 
 async def list_tokens(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(TokenList(await call.parts.access.listing()))
+    return ok(TokenList(await call.services.get(Access).listing()))
 
 
 async def create_token(call: ApiCall[Nothing, NewToken]) -> HttpResponse:
@@ -86,8 +93,8 @@ async def create_token(call: ApiCall[Nothing, NewToken]) -> HttpResponse:
             "only a token of scope client is bound to a workspace, and this one is to be"
             f" {body.scope}"
         )
-    workspace = await asyncio.to_thread(call.parts.sessions.workspace, body.workspace)
-    secret, token = await call.parts.access.mint(
+    workspace = await asyncio.to_thread(call.services.get(Sessions).workspace, body.workspace)
+    secret, token = await call.services.get(Access).mint(
         call.principal,
         body.name,
         body.scope,
@@ -99,17 +106,17 @@ async def create_token(call: ApiCall[Nothing, NewToken]) -> HttpResponse:
 
 
 async def revoke_token(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.access.revoke(call.principal, call.path["token_id"]))
+    return ok(await call.services.get(Access).revoke(call.principal, call.path["token_id"]))
 
 
 async def login_link(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    code = call.parts.access.login_code(call.principal)
+    code = call.services.get(Access).login_code(call.principal)
     return ok(LoginLink(f"{_base(call)}/login?code={code}"))
 
 
 async def login(call: ApiCall[Login, Nothing]) -> HttpResponse:
     try:
-        secret, _ = await call.parts.access.redeem(call.query.code, call.address)
+        secret, _ = await call.services.get(Access).redeem(call.query.code, call.address)
     except Unauthenticated:
         if b"text/html" in call.headers.get(b"accept", b""):
             # A person is shown what to do by the console; a program gets the error.
@@ -132,7 +139,7 @@ async def logout(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     its id.
     """
     if call.by_cookie:
-        await call.parts.access.revoke(call.principal, call.token.token_id)
+        await call.services.get(Access).revoke(call.principal, call.token.token_id)
     return HttpResponse(204, headers=((b"set-cookie", _cookie(call, "", 0)),))
 
 
@@ -148,21 +155,21 @@ def _base(call: ApiCall[Any, Any]) -> str:
     they used, on HTTP's port.
     """
     if not _has_tls(call):
-        return call.parts.url
+        return call.services.get(DaemonInfo).url
     name = call.headers[b"host"].decode("latin-1")
     if not name.endswith("]"):
         name = name.rpartition(":")[0] or name
-    return f"https://{name}:{call.parts.url.rpartition(':')[2]}"
+    return f"https://{name}:{call.services.get(DaemonInfo).url.rpartition(':')[2]}"
 
 
 def _has_tls(call: ApiCall[Any, Any]) -> bool:
-    return call.parts.url.startswith("https:")
+    return call.services.get(DaemonInfo).url.startswith("https:")
 
 
 async def policy(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     from palyra.policy.store import check
 
-    store = call.parts.policy
+    store = call.services.get(PolicyStore)
     problems = await asyncio.to_thread(check, store.folder, store.preset)
     rules = [
         Rule(rule.id, rule.effect, rule.reason, rule.file, rule.line)
@@ -172,42 +179,47 @@ async def policy(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
-    parts, body = call.parts, call.body
-    tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
+    services, body = call.services, call.body
+    tool, arguments, _ = services.get(Catalogue).parse(body.tool, body.arguments)
     label = CLEAN
-    workspace, channel, laid_down = parts.sessions.default_workspace, "", tuple[SessionRule, ...]()
+    workspace, channel, laid_down = (
+        services.get(Sessions).default_workspace,
+        "",
+        tuple[SessionRule, ...](),
+    )
     if body.session_id is not None:
-        session = await parts.sessions.get(call.principal, body.session_id)
+        session = await services.get(Sessions).get(call.principal, body.session_id)
         workspace, channel = session.workspace, session.channel
-        laid_down = await parts.db.read(lambda tx: session_rules.laid_down(tx, session.session_id))
-        label = await parts.gateway.label(session.session_id)
+        laid_down = await services.get(Database).read(
+            lambda tx: session_rules.laid_down(tx, session.session_id)
+        )
+        label = await services.get(Gateway).label(session.session_id)
     if not workspace:
         raise InvalidInput("there is no workspace to judge this in: name a session that has one")
     scope = await asyncio.to_thread(tool.scope, arguments, workspace)
     question = Question(
         principal=call.principal,
-        session_id=body.session_id or parts.clock.new_id(),
+        session_id=body.session_id or services.get(Clock).new_id(),
         tool=tool.spec,
         scope=scope,
         origin=body.origin,
-        now_ms=parts.clock.now_ms(),
+        now_ms=services.get(Clock).now_ms(),
         label=label,
         channel=channel,
         rules=laid_down,
     )
-    return ok(parts.policy.explain(complete(question)))
+    return ok(services.get(PolicyStore).explain(complete(question)))
 
 
 async def reload(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    parts = call.parts
-    reloaded = await asyncio.to_thread(parts.policy.reload)
-    await change_log.record(parts.db, call.principal, reloaded)
-    if parts.shadow is not None:
-        await change_log.record(
-            parts.db, call.principal, await asyncio.to_thread(parts.shadow.reload), shadow=True
-        )
+    services = call.services
+    reloaded = await asyncio.to_thread(services.get(PolicyStore).reload)
+    await change_log.record(services.get(Database), call.principal, reloaded)
+    if (shadow := services.find(ShadowPolicy)) is not None:
+        tried = await asyncio.to_thread(shadow.reload)
+        await change_log.record(services.get(Database), call.principal, tried, shadow=True)
     return ok(reloaded)
 
 
 async def reload_config(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.reload_config())
+    return ok(await call.services.get(DaemonInfo).reload_config())

@@ -13,10 +13,10 @@ from palyra.agent import client_tokens
 from palyra.api import decoding, openapi, table
 from palyra.api.calls import (
     ApiCall,
+    DaemonInfo,
     Headers,
     HttpResponse,
     Nothing,
-    Parts,
     Receive,
     Scope,
     Send,
@@ -33,21 +33,27 @@ from palyra.api.errors import (
 )
 from palyra.api.guard import Guard, key_from_query
 from palyra.api.intake import Pool
-from palyra.api.limits import ApiLimits, StreamEnd, seat
+from palyra.api.limits import ApiLimits, OpenStreams, StreamEnd, seat
+from palyra.api.metrics import Metrics
 from palyra.api.routes import Endpoint, Gives, Route, Table
 from palyra.api.streams import headers_of, place, send_answer, send_stream
 from palyra.api.watch import cursor_for
 from palyra.api.websocket import WS_PATH, WebSocketSession
 from palyra.core.errors import NotFound, PalyraError, Unavailable
+from palyra.core.services import Services
+from palyra.store.database import Database
+from palyra.system.clock import Clock
 
 log = logging.getLogger("palyra.http")
 
 
 class App:
-    def __init__(self, parts: Parts, guard: Guard, limits: ApiLimits, always: Headers = ()) -> None:
+    def __init__(
+        self, services: Services, guard: Guard, limits: ApiLimits, always: Headers = ()
+    ) -> None:
         """`always`: headers of every answer."""
         self._always = always
-        self.parts = parts
+        self.services = services
         self.guard = guard
         self.limits = limits
         self._document = b""
@@ -77,11 +83,13 @@ class App:
 
     def close(self) -> None:
         """End every stream; what is being answered is still answered."""
-        self.parts.streams.close()
+        self.services.get(OpenStreams).close()
 
     async def _openapi(self, call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         if not self._document:
-            self._document = encode(openapi.document(self.routes, self.parts.version))
+            self._document = encode(
+                openapi.document(self.routes, self.services.get(DaemonInfo).version)
+            )
         return HttpResponse(200, self._document)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,8 +110,8 @@ class App:
             call = await self._call(endpoint, path, scope, headers, receive)
             outcome = await endpoint.route.handler(call)
             if isinstance(outcome, StreamingResponse):
-                with outcome.place or place(self.parts, call.token) as ended:
-                    self.parts.metrics.request(label, 200, time.perf_counter() - begun)
+                with outcome.place or place(self.services, call.token) as ended:
+                    self.services.get(Metrics).request(label, 200, time.perf_counter() - begun)
                     await self._stream(scope, outcome, receive, send, ended, extra)
                 return
         except PalyraError as error:
@@ -115,7 +123,7 @@ class App:
         except Exception:  # noqa: BLE001  the boundary: whatever it was, the caller gets an answer and the log a trace
             outcome = self._failed(label, route)
         await send_answer(send, outcome, extra)
-        self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+        self.services.get(Metrics).request(label, outcome.status, time.perf_counter() - begun)
 
     async def _stream(
         self,
@@ -191,7 +199,7 @@ class App:
         )
         token, by_cookie = self.guard.admit(endpoint.route, headers, address)
         decoding.check_path(path)
-        await client_tokens.check(self.parts.db, token, path)
+        await client_tokens.check(self.services.get(Database), token, path)
         query = decoding.query(endpoint, given)
         takes = endpoint.route.takes
         body: Any
@@ -208,10 +216,12 @@ class App:
                 receive, headers, self.limits, most=endpoint.route.most, pool=pool
             )
             body = await decoding.body(endpoint, raw, headers.get(b"content-type"))
-        return ApiCall(self.parts, token, path, query, body, headers, address, by_cookie, receive)
+        return ApiCall(
+            self.services, token, path, query, body, headers, address, by_cookie, receive
+        )
 
     def _failed(self, label: str, route: Route[Any, Any] | None) -> HttpResponse:
-        reference = self.parts.clock.new_id()
+        reference = self.services.get(Clock).new_id()
         log.exception("%s failed (%s)", label, reference)
         return _refusal(internal(reference), route)
 
@@ -230,21 +240,21 @@ class App:
             token, by_cookie = self.guard.admit(endpoint.route, headers, _address(scope))
             self.guard.check_origin(headers, by_cookie=by_cookie)
             decoding.check_path(path)
-            await client_tokens.check(self.parts.db, token, path)
+            await client_tokens.check(self.services.get(Database), token, path)
             after = decoding.query(endpoint, given).after
             session_id = path["session_id"]
-            await cursor_for(self.parts, token.principal, session_id, after)
-            with place(self.parts, token) as ended:
+            await cursor_for(self.services, token.principal, session_id, after)
+            with place(self.services, token) as ended:
                 await send({"type": "websocket.accept", "headers": headers_of(())})
-                self.parts.metrics.request(label, 101, time.perf_counter() - begun)
+                self.services.get(Metrics).request(label, 101, time.perf_counter() - begun)
                 await WebSocketSession(
-                    self.parts, self.guard, token, session_id, receive, send
+                    self.services, self.guard, token, session_id, receive, send
                 ).run(after, ended)
             return
         except PalyraError as error:
             outcome = _refusal(error)
         await _deny(scope, send, outcome)
-        self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+        self.services.get(Metrics).request(label, outcome.status, time.perf_counter() - begun)
 
 
 class _Broken(Exception):

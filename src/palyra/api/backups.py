@@ -12,13 +12,23 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, StreamingResponse, ok
+from palyra.api.calls import (
+    ApiCall,
+    DaemonInfo,
+    HttpResponse,
+    Input,
+    Nothing,
+    StreamingResponse,
+    ok,
+)
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.store import sqlite_files, tape
+from palyra.store.database import Database
 from palyra.store.verify import VerifyReport
+from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 
 _FILE = b"application/vnd.sqlite3"
@@ -52,10 +62,12 @@ class BackupList(Struct, frozen=True):
 
 
 async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
-    parts = call.parts
-    folder = _elsewhere(call.body.folder) if call.body.folder else _folder(parts.home)
+    services = call.services
+    folder = (
+        _elsewhere(call.body.folder) if call.body.folder else _folder(services.get(DaemonInfo).home)
+    )
     name = call.body.name or time.strftime(
-        "journal-%Y%m%d-%H%M%S.db", time.gmtime(parts.clock.now_ms() / 1000)
+        "journal-%Y%m%d-%H%M%S.db", time.gmtime(services.get(Clock).now_ms() / 1000)
     )
     target = folder / name
 
@@ -63,7 +75,7 @@ async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
         if not call.body.folder:
             folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            return sqlite_files.backup(parts.journal_path, target)
+            return sqlite_files.backup(services.get(DaemonInfo).journal_path, target)
         except OSError as error:
             raise InvalidInput(
                 f"{folder} cannot be written to ({(error.strerror or '').lower()}): name"
@@ -74,7 +86,9 @@ async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
     made = AdminChanged(
         what="journal", action="backed up", subject=name, details={"entries": report.entries}
     )
-    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made]))
+    await services.get(Database).write(
+        lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made])
+    )
     return ok(BackedUp(str(target), report.entries))
 
 
@@ -90,7 +104,7 @@ def _elsewhere(folder: str) -> Path:
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await everyday.do(_listing, _folder(call.parts.home)))
+    return ok(await everyday.do(_listing, _folder(call.services.get(DaemonInfo).home)))
 
 
 def _listing(folder: Path) -> BackupList:
@@ -104,7 +118,7 @@ def _listing(folder: Path) -> BackupList:
 
 async def download(call: ApiCall[Nothing, Nothing]) -> StreamingResponse:
     name = call.path["backup"]
-    file = await everyday.do(_opened, _folder(call.parts.home) / name)
+    file = await everyday.do(_opened, _folder(call.services.get(DaemonInfo).home) / name)
     disposition = b'attachment; filename="%b"' % name.encode()
     return StreamingResponse(_FILE, _pieces(file), headers=((b"content-disposition", disposition),))
 

@@ -12,54 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from palyra.core.services import Services
 from palyra.store.tokens import Token
 
 if TYPE_CHECKING:
-    from palyra.agent.approvals import ApprovalService
-    from palyra.agent.broadcast import Broadcast
-    from palyra.agent.gateway import Gateway
-    from palyra.agent.runs import Runs
-    from palyra.agent.session_rules import SessionRules
-    from palyra.agent.sessions import Sessions
     from palyra.agent.settings import ConfigReloaded
-    from palyra.api.auth import Access
     from palyra.api.exposure import Exposure, Listener
-    from palyra.api.limits import ApiLimits, OpenStreams, StreamEnd
-    from palyra.api.metrics import Metrics
-    from palyra.features.budgets.forecasts import Forecasts
-    from palyra.features.budgets.service import BudgetService
-    from palyra.features.channels.lazy import LateChannels
-    from palyra.features.compaction.service import Compacting
-    from palyra.features.health.doctor import Doctor
-    from palyra.features.health.incidents import Incidents
-    from palyra.features.health.watchdog import Watchdog
-    from palyra.features.learning.service import Learning
-    from palyra.features.mcp.service import Mcp
-    from palyra.features.memory.service import Memory
-    from palyra.features.memory.transcripts import Transcripts
-    from palyra.features.notices.service import Notices
-    from palyra.features.openai_api.sessions import Callers
-    from palyra.features.project_notes.service import ProjectNotes
-    from palyra.features.references.message_inputs import Enclosures
-    from palyra.features.retention.service import Retention
-    from palyra.features.schedules.service import Schedules
-    from palyra.features.schedules.webhooks import Hooks
-    from palyra.features.setup.model import Setup
-    from palyra.features.skills.registry import SkillRegistry
-    from palyra.features.tasks.service import TaskVerbs
-    from palyra.features.time_travel.fork import Forking
-    from palyra.features.time_travel.replay.service import Replays
-    from palyra.features.time_travel.rewind import Rewinding
-    from palyra.features.time_travel.session_snapshot import Moments
-    from palyra.features.time_travel.undo import Undoing
-    from palyra.features.tls.service import Certificates
-    from palyra.features.vault.service import Vault
-    from palyra.features.workers.service import Workers
-    from palyra.models.routing import Models
-    from palyra.policy.store import PolicyStore
-    from palyra.store.database import Database
-    from palyra.system.clock import Clock
-    from palyra.tools.catalogue import Catalogue
+    from palyra.api.limits import StreamEnd
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -82,64 +41,19 @@ ANYBODY = Token("", "anybody", "", "worker", 0)
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The running daemon as far as HTTP needs it, filled in by whoever starts it."""
+class DaemonInfo:
+    """The process that answers: where it is, how it is reached, and what its owner may do to it."""
 
-    db: "Database"
-    clock: "Clock"
-    hub: "Broadcast"
-    runs: "Runs"
-    gateway: "Gateway"
-    callers: "Callers"
-    enclosures: "Enclosures"
-    sessions: "Sessions"
-    rules: "SessionRules"
-    answers: "ApprovalService"
-    undoing: "Undoing"
-    compacting: "Compacting"
-    rewinding: "Rewinding"
-    replays: "Replays"
-    forking: "Forking"
-    moments: "Moments"
-    models: "Models"
-    budgets: "BudgetService"
-    forecasts: "Forecasts"
-    catalogue: "Catalogue"
-    policy: "PolicyStore"
-    shadow: "PolicyStore | None"
-    vault: "Vault"
-    certificates: "Certificates"
-    exposure: "Exposure"
-    listeners: "list[Listener]"
-    memory: "Memory"
-    learning: "Learning"
-    retention: "Retention"
-    transcripts: "Transcripts"
-    shelf: "SkillRegistry"
-    mcp: "Mcp"
-    project_notes: "ProjectNotes"
-    workers: "Workers"
-    late_channels: "LateChannels"
-    notices: "Notices"
-    incidents: "Incidents"
-    doctor: "Doctor"
-    watchdog: "Watchdog"
-    task_verbs: "TaskVerbs"
-    schedules: "Schedules"
-    hooks: "Hooks"
-    setup: "Setup"
-    reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
-    restart: Callable[[], None]
-    access: "Access"
-    streams: "OpenStreams"
-    limits: "ApiLimits"
-    metrics: "Metrics"
     home: Path
     journal_path: Path
     url: str
     notes: tuple[str, ...]
     started_ms: int
     version: str
+    exposure: "Exposure"
+    listeners: "list[Listener]"
+    reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
+    restart: Callable[[], None]
 
 
 class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,7 +83,7 @@ B = TypeVar("B", bound=Struct)
 class ApiCall(Generic[Q, B]):
     """One request, checked and decoded."""
 
-    parts: Parts
+    services: Services
     token: Token
     path: dict[str, str]
     query: Q

@@ -11,17 +11,19 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.approvals import Answer
-from palyra.agent.gateway import Submission, Submitted
+from palyra.agent.approvals import Answer, ApprovalService
+from palyra.agent.gateway import Gateway, Submission, Submitted
 from palyra.api.auth import allows, check_standing
-from palyra.api.calls import Parts
 from palyra.api.decoding import check_json
 from palyra.api.errors import Problem, internal, problem_of
 from palyra.api.guard import Guard
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
+from palyra.core.services import Services
 from palyra.store.approvals import Approval
+from palyra.store.database import Database
 from palyra.store.runs import RunRow
 from palyra.store.tokens import Token
+from palyra.system.clock import Clock
 
 log = logging.getLogger("palyra.http")
 
@@ -76,9 +78,9 @@ class Conversing:
     """One caller in one session. `surface` says where an approval was answered."""
 
     def __init__(
-        self, parts: Parts, guard: Guard, token: Token, session_id: str, surface: str
+        self, services: Services, guard: Guard, token: Token, session_id: str, surface: str
     ) -> None:
-        self._parts = parts
+        self._services = services
         self._guard = guard
         self._token = token
         self._session_id = session_id
@@ -100,12 +102,12 @@ class Conversing:
         except PalyraError as error:
             return RefusedCommand(message_id, problem_of(error))
         except Exception:
-            reference = self._parts.clock.new_id()
+            reference = self._services.get(Clock).new_id()
             log.exception("a message over %s failed (%s)", self._surface, reference)
             return RefusedCommand(message_id, problem_of(internal(reference)))
 
     async def _act(self, message: Act) -> Submitted | Approval | RunRow:
-        token, parts = self._token, self._parts
+        token, services = self._token, self._services
         if not allows(token.scope, "operator") and (
             token.scope != "client" or isinstance(message, AnswerApproval)
         ):
@@ -116,17 +118,17 @@ class Conversing:
         match message:
             case Submit():
                 origin = client_tokens.origin_of(token, attended=message.attended)
-                return await parts.gateway.submit(
+                return await services.get(Gateway).submit(
                     token.principal, self._session_id, message, origin=origin
                 )
             case AnswerApproval():
                 check_standing(token, message)
-                return await parts.answers.answer(
+                return await services.get(ApprovalService).answer(
                     token.principal, message.approval_id, message, self._surface
                 )
             case CancelRun():
-                await client_tokens.check(parts.db, token, {"run_id": message.run_id})
-                return await parts.gateway.cancel(
+                await client_tokens.check(services.get(Database), token, {"run_id": message.run_id})
+                return await services.get(Gateway).cancel(
                     token.principal, message.run_id, message.reason or "cancelled by the user"
                 )
 

@@ -8,22 +8,24 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from palyra.agent.sessions import Sessions
 from palyra.api import long_work
 from palyra.api.calls import (
     NDJSON,
     ApiCall,
     Count,
+    DaemonInfo,
     HttpResponse,
     Input,
     Nothing,
-    Parts,
     StreamingResponse,
     Ulid,
     ok,
 )
 from palyra.core.errors import Unavailable
+from palyra.core.services import Services
 from palyra.store import sqlite_files, tape
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.tape import StoredEntry
 from palyra.store.verify import Bad
 
@@ -55,12 +57,16 @@ class Export(Input, frozen=True, kw_only=True):
 
 
 async def entry(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.db.read(lambda tx: tape.entry_at(tx, int(call.path["position"]))))
+    return ok(
+        await call.services.get(Database).read(
+            lambda tx: tape.entry_at(tx, int(call.path["position"]))
+        )
+    )
 
 
 async def verify(call: ApiCall[Nothing, Nothing]) -> HttpResponse | StreamingResponse:
     return await long_work.told(
-        call.headers, partial(verified, call.parts.journal_path), JournalProgress
+        call.headers, partial(verified, call.services.get(DaemonInfo).journal_path), JournalProgress
     )
 
 
@@ -87,19 +93,19 @@ def verified(path: Path, progress: Callable[[int], None]) -> Verified:
 async def export(call: ApiCall[Export, Nothing]) -> StreamingResponse:
     query = call.query
     if query.session_id:
-        await call.parts.sessions.get(call.principal, query.session_id)
-    last = await call.parts.db.read(
+        await call.services.get(Sessions).get(call.principal, query.session_id)
+    last = await call.services.get(Database).read(
         lambda tx: tape.head(tx, query.session_id) if query.session_id else tape.last_position(tx)
     )
     disposition = (
         b'attachment; filename="palyra-%b.ndjson"' % (query.session_id or "journal").encode()
     )
     return StreamingResponse(
-        NDJSON, _lines(call.parts, query, last), headers=((b"content-disposition", disposition),)
+        NDJSON, _lines(call.services, query, last), headers=((b"content-disposition", disposition),)
     )
 
 
-async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes, None]:
+async def _lines(services: Services, query: Export, last: int) -> AsyncGenerator[bytes, None]:
     """Entries as they are now: those appended meanwhile are for the next export."""
     cursor = query.after
     while cursor < last:
@@ -112,7 +118,7 @@ async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes
                 else tape.everything_after(tx, at, most)
             )
 
-        stored = await parts.db.read(page)
+        stored = await services.get(Database).read(page)
         if not stored:
             return
         cursor = stored[-1].seq if query.session_id else stored[-1].position

@@ -13,8 +13,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from palyra.agent.authorize import complete
+from palyra.agent.sessions import Sessions
 from palyra.api import long_work
 from palyra.api.admin import Rule
+from palyra.api.auth import Access
 from palyra.api.calls import (
     SSE,
     ApiCall,
@@ -22,7 +24,6 @@ from palyra.api.calls import (
     HttpResponse,
     Input,
     Nothing,
-    Parts,
     StreamingResponse,
     ok,
 )
@@ -32,6 +33,7 @@ from palyra.core.errors import InvalidInput
 from palyra.core.events import AdminChanged
 from palyra.core.ids import OWNER, SYSTEM_TAPE, check_principal
 from palyra.core.labels import Label
+from palyra.core.services import Services
 from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Origin, Question
 from palyra.policy import access_matrix, backtest, change_log, files, policy_set, sources
@@ -39,8 +41,11 @@ from palyra.policy.access_matrix import SITUATIONS, Situation, ToolRow
 from palyra.policy.files import PolicyFile
 from palyra.policy.reports import Report
 from palyra.policy.sources import PolicyProblem
-from palyra.policy.store import Reloaded
+from palyra.policy.store import PolicyStore, Reloaded
 from palyra.store import tape
+from palyra.store.database import Database
+from palyra.system.clock import Clock
+from palyra.tools.catalogue import Catalogue
 
 FileName = Annotated[str, Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,80}\.cedar|groups\.toml)$")]
 Text = Annotated[str, Meta(max_length=200_000)]
@@ -117,13 +122,13 @@ class WhoCan(Struct, frozen=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    store = call.parts.policy
+    store = call.services.get(PolicyStore)
     found = await asyncio.to_thread(files.listing, store.folder, store.preset)
     return ok(PolicyFiles(str(store.folder or ""), store.preset, policy_set.PRESETS, found))
 
 
 async def validate(call: ApiCall[Nothing, PolicyDraft]) -> HttpResponse:
-    store, body = call.parts.policy, call.body
+    store, body = call.services.get(PolicyStore), call.body
     found, problems = await asyncio.to_thread(
         files.tried, store.folder, body.preset or store.preset, body.name, body.text
     )
@@ -137,7 +142,7 @@ async def validate(call: ApiCall[Nothing, PolicyDraft]) -> HttpResponse:
 
 
 async def test(call: ApiCall[Nothing, DraftTest]) -> HttpResponse | StreamingResponse:
-    store, body = call.parts.policy, call.body
+    store, body = call.services.get(PolicyStore), call.body
     preset = body.preset or store.preset
     edits = {} if body.name is None else {body.name: body.text}
     found, problems = await asyncio.to_thread(policy_set.build, store.folder, preset, edits)
@@ -145,46 +150,58 @@ async def test(call: ApiCall[Nothing, DraftTest]) -> HttpResponse | StreamingRes
         raise sources.refuse(problems)
 
     def work(progress: Callable[[int], None]) -> Report:
-        return backtest.retest(call.parts.db.read_from_thread, found, body.since_ms, progress)
+        return backtest.retest(
+            call.services.get(Database).read_from_thread, found, body.since_ms, progress
+        )
 
     return await long_work.told(call.headers, work, DecidedCall)
 
 
 async def save(call: ApiCall[Nothing, SavedFile]) -> HttpResponse:
-    parts, body = call.parts, call.body
-    act = partial(files.save, _folder(parts), parts.policy.preset, body.name, body.text, body.was)
-    saved, reloaded = await asyncio.to_thread(parts.policy.change, act)
-    await _record(parts, call.principal, "file saved", body.name, saved.digest, reloaded)
+    services, body = call.services, call.body
+    act = partial(
+        files.save,
+        _folder(services),
+        services.get(PolicyStore).preset,
+        body.name,
+        body.text,
+        body.was,
+    )
+    saved, reloaded = await asyncio.to_thread(services.get(PolicyStore).change, act)
+    await _record(services, call.principal, "file saved", body.name, saved.digest, reloaded)
     return ok(Saved(saved, reloaded))
 
 
 async def remove(call: ApiCall[RemovedFile, Nothing]) -> HttpResponse:
-    parts, query = call.parts, call.query
-    act = partial(files.remove, _folder(parts), parts.policy.preset, query.name, query.was)
-    _, reloaded = await asyncio.to_thread(parts.policy.change, act)
-    await _record(parts, call.principal, "file removed", query.name, "", reloaded)
+    services, query = call.services, call.query
+    act = partial(
+        files.remove, _folder(services), services.get(PolicyStore).preset, query.name, query.was
+    )
+    _, reloaded = await asyncio.to_thread(services.get(PolicyStore).change, act)
+    await _record(services, call.principal, "file removed", query.name, "", reloaded)
     return ok(Saved(None, reloaded))
 
 
-def _folder(parts: Parts) -> Path:
-    if parts.policy.folder is None:
+def _folder(services: Services) -> Path:
+    folder = services.get(PolicyStore).folder
+    if folder is None:
         raise InvalidInput("there is no policy folder: set policy.folder in the config")
-    return parts.policy.folder
+    return folder
 
 
 async def _record(
-    parts: Parts, by: str, action: str, name: str, digest: str, reloaded: Reloaded
+    services: Services, by: str, action: str, name: str, digest: str, reloaded: Reloaded
 ) -> None:
     event = AdminChanged(what="policy", action=action, subject=name, details={"digest": digest})
-    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
-    await change_log.record(parts.db, by, reloaded)
+    await services.get(Database).write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
+    await change_log.record(services.get(Database), by, reloaded)
 
 
 async def who_can(call: ApiCall[WhoQuery, Nothing]) -> HttpResponse:
-    parts = call.parts
+    services = call.services
     principal = check_principal(call.query.principal)
-    workspace = parts.sessions.default_workspace or "/workspace"
-    now_ms, session_id = parts.clock.now_ms(), parts.clock.new_id()
+    workspace = services.get(Sessions).default_workspace or "/workspace"
+    now_ms, session_id = services.get(Clock).now_ms(), services.get(Clock).new_id()
 
     def question(*, tool: ToolSpec, scope: Scope, label: Label) -> Question:
         return complete(
@@ -200,10 +217,14 @@ async def who_can(call: ApiCall[WhoQuery, Nothing]) -> HttpResponse:
         )
 
     rows = await asyncio.to_thread(
-        access_matrix.table, parts.policy.judge, list(parts.catalogue.specs()), workspace, question
+        access_matrix.table,
+        services.get(PolicyStore).judge,
+        list(services.get(Catalogue).specs()),
+        workspace,
+        question,
     )
-    tokens = {token.principal for token in await parts.access.listing()}
-    known = sorted({OWNER, *tokens, *parts.policy.current.grouped_principals})
+    tokens = {token.principal for token in await services.get(Access).listing()}
+    known = sorted({OWNER, *tokens, *services.get(PolicyStore).current.grouped_principals})
     return ok(WhoCan(principal, known, SITUATIONS, rows))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.agent.session_rules import ShownRule
+from palyra.agent.session_rules import SessionRules, ShownRule
 from palyra.api import long_work
 from palyra.api.calls import (
     ApiCall,
@@ -18,18 +18,21 @@ from palyra.api.calls import (
     HttpResponse,
     Input,
     Nothing,
-    Parts,
     StreamingResponse,
     Ulid,
     ok,
 )
 from palyra.core.errors import Forbidden, InvalidInput
 from palyra.core.events import ToolDecided
+from palyra.core.services import Services
 from palyra.policy import backtest, store, suggest
 from palyra.policy.explain import Explanation
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Report
+from palyra.policy.shadow import ShadowPolicy
+from palyra.policy.store import PolicyStore
 from palyra.store import decisions
+from palyra.store.database import Database
 
 
 class NewRule(Input, frozen=True, kw_only=True):
@@ -45,18 +48,27 @@ class RuleList(Struct, frozen=True):
 
 
 async def list_rules(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(RuleList(await call.parts.rules.listing(call.principal, call.path["session_id"])))
+    return ok(
+        RuleList(
+            await call.services.get(SessionRules).listing(call.principal, call.path["session_id"])
+        )
+    )
 
 
 async def add_rule(call: ApiCall[Nothing, NewRule]) -> HttpResponse:
     return ok(
-        await call.parts.rules.add(call.principal, call.path["session_id"], call.body.words), 201
+        await call.services.get(SessionRules).add(
+            call.principal, call.path["session_id"], call.body.words
+        ),
+        201,
     )
 
 
 async def remove_rule(call: ApiCall[WhichRule, Nothing]) -> HttpResponse:
     return ok(
-        await call.parts.rules.remove(call.principal, call.path["session_id"], call.query.rule_id)
+        await call.services.get(SessionRules).remove(
+            call.principal, call.path["session_id"], call.query.rule_id
+        )
     )
 
 
@@ -97,51 +109,59 @@ class ExplainedCall(Struct, frozen=True, kw_only=True):
 
 
 async def test(call: ApiCall[Against, Nothing]) -> HttpResponse | StreamingResponse:
-    policies = await asyncio.to_thread(_other, call.parts, call.query)
+    policies = await asyncio.to_thread(_other, call.services, call.query)
 
     def work(progress: Callable[[int], None]) -> Report:
         return backtest.retest(
-            call.parts.db.read_from_thread, policies, call.query.since_ms, progress
+            call.services.get(Database).read_from_thread, policies, call.query.since_ms, progress
         )
 
     return await long_work.told(call.headers, work, DecidedCall)
 
 
-def _other(parts: Parts, wanted: Against) -> PolicySet:
+def _other(services: Services, wanted: Against) -> PolicySet:
     if wanted.folder and not os.path.isabs(wanted.folder):
         raise InvalidInput(
             "the policy folder must be an absolute path on the daemon's machine",
             folder=wanted.folder,
         )
     return store.load(
-        Path(wanted.folder) if wanted.folder else parts.policy.folder,
-        wanted.preset or parts.policy.preset,
+        Path(wanted.folder) if wanted.folder else services.get(PolicyStore).folder,
+        wanted.preset or services.get(PolicyStore).preset,
     )
 
 
 async def suggested(call: ApiCall[Since, Nothing]) -> HttpResponse:
-    parts, since_ms = call.parts, call.query.since_ms
+    services, since_ms = call.services, call.query.since_ms
     return ok(
         await asyncio.to_thread(
-            suggest.suggest, parts.db.read_from_thread, parts.policy.current, since_ms
+            suggest.suggest,
+            services.get(Database).read_from_thread,
+            services.get(PolicyStore).current,
+            since_ms,
         )
     )
 
 
 async def shadowed(call: ApiCall[Since, Nothing]) -> HttpResponse:
-    parts = call.parts
+    services = call.services
     return ok(
         await asyncio.to_thread(
-            backtest.shadowed, parts.db.read_from_thread, call.query.since_ms, parts.shadow
+            backtest.shadowed,
+            services.get(Database).read_from_thread,
+            call.query.since_ms,
+            services.find(ShadowPolicy),
         )
     )
 
 
 async def explain_call(call: ApiCall[WhichCall, Nothing]) -> HttpResponse:
-    found = await call.parts.db.read(lambda tx: decisions.find(tx, call.query.call_id))
+    found = await call.services.get(Database).read(
+        lambda tx: decisions.find(tx, call.query.call_id)
+    )
     if found.principal != call.principal:
         raise Forbidden("this call was made for someone else", call_id=call.query.call_id)
-    now = await asyncio.to_thread(call.parts.policy.explain, backtest.question(found))
+    now = await asyncio.to_thread(call.services.get(PolicyStore).explain, backtest.question(found))
     proposed = found.proposed
     return ok(
         ExplainedCall(

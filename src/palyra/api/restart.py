@@ -6,12 +6,13 @@ What was under way goes on from the journal. That it was asked for is recorded b
 
 from typing import Any
 
-from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing
+from palyra.api.calls import ApiCall, Count, DaemonInfo, HttpResponse, Input, Nothing
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import Conflict
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.store import tape
+from palyra.store.database import Database
 
 
 class Restart(Input, frozen=True, kw_only=True):
@@ -23,14 +24,16 @@ class Restart(Input, frozen=True, kw_only=True):
 
 
 async def restart(call: ApiCall[Nothing, Restart]) -> HttpResponse:
-    if call.body.started_ms != call.parts.started_ms:
+    if call.body.started_ms != call.services.get(DaemonInfo).started_ms:
         raise Conflict(
             "this is not the daemon that was to be restarted: look at its status again",
-            started_ms=call.parts.started_ms,
+            started_ms=call.services.get(DaemonInfo).started_ms,
         )
     asked = AdminChanged(what="config", action="restarted", details={"hard": True})
-    await call.parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [asked]))
-    call.parts.restart()
+    await call.services.get(Database).write(
+        lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [asked])
+    )
+    call.services.get(DaemonInfo).restart()
     return HttpResponse(202, b"{}")
 
 

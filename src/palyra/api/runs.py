@@ -5,7 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.agent.approvals import Answer as ApprovalAnswer
-from palyra.agent.approvals import ApprovalDraft
+from palyra.agent.approvals import ApprovalDraft, ApprovalService
+from palyra.agent.gateway import Gateway
 from palyra.api.auth import check_standing
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.events import AdminChanged
@@ -13,7 +14,7 @@ from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.verdicts import Grant
 from palyra.store import approvals, prompt_breakdown, tape
 from palyra.store.approvals import Approval
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.prompt_breakdown import BilledTurn
 
 _PENDING = {"true": True, "false": False, "any": None}
@@ -47,23 +48,27 @@ class TokenBill(Struct, frozen=True):
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.gateway.run(call.principal, call.path["run_id"]))
+    return ok(await call.services.get(Gateway).run(call.principal, call.path["run_id"]))
 
 
 async def tokens(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    run = await call.services.get(Gateway).run(call.principal, call.path["run_id"])
     return ok(
-        TokenBill(await call.parts.db.read(lambda tx: prompt_breakdown.of_run(tx, run.run_id)))
+        TokenBill(
+            await call.services.get(Database).read(
+                lambda tx: prompt_breakdown.of_run(tx, run.run_id)
+            )
+        )
     )
 
 
 async def cancel(call: ApiCall[Nothing, Cancel]) -> HttpResponse:
     reason = call.body.reason or "cancelled by the user"
-    return ok(await call.parts.gateway.cancel(call.principal, call.path["run_id"], reason))
+    return ok(await call.services.get(Gateway).cancel(call.principal, call.path["run_id"], reason))
 
 
 async def stop(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.gateway.stop(call.principal))
+    return ok(await call.services.get(Gateway).stop(call.principal))
 
 
 async def listing(call: ApiCall[ApprovalsQuery, Nothing]) -> HttpResponse:
@@ -77,13 +82,13 @@ async def listing(call: ApiCall[ApprovalsQuery, Nothing]) -> HttpResponse:
             tx, call.principal, pending=_PENDING[query.pending], before=before, limit=query.limit
         )
 
-    found = await call.parts.db.read(page)
+    found = await call.services.get(Database).read(page)
     return ok(ApprovalPage(found, found[-1].approval_id if len(found) == query.limit else None))
 
 
 async def approval(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(
-        await call.parts.db.read(
+        await call.services.get(Database).read(
             lambda tx: approvals.get(tx, call.path["approval_id"], call.principal)
         )
     )
@@ -93,19 +98,27 @@ async def answer(call: ApiCall[Nothing, ApprovalAnswer]) -> HttpResponse:
     check_standing(call.token, call.body)
     surface = "console" if call.by_cookie else f"api:{call.token.name}"
     return ok(
-        await call.parts.answers.answer(
+        await call.services.get(ApprovalService).answer(
             call.principal, call.path["approval_id"], call.body, surface
         )
     )
 
 
 async def preview(call: ApiCall[Nothing, ApprovalDraft]) -> HttpResponse:
-    return ok(await call.parts.answers.preview(call.principal, call.path["approval_id"], call.body))
+    return ok(
+        await call.services.get(ApprovalService).preview(
+            call.principal, call.path["approval_id"], call.body
+        )
+    )
 
 
 async def grants(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(
-        GrantList(await call.parts.db.read(lambda tx: approvals.grants_of(tx, call.principal)))
+        GrantList(
+            await call.services.get(Database).read(
+                lambda tx: approvals.grants_of(tx, call.principal)
+            )
+        )
     )
 
 
@@ -117,5 +130,5 @@ async def remove_grant(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         removed = AdminChanged(what="policy", action="grant removed", subject=approval_id)
         tape.append(tx, SYSTEM_TAPE, call.principal, [removed])
 
-    await call.parts.db.write(step)
+    await call.services.get(Database).write(step)
     return HttpResponse(204)

@@ -8,15 +8,16 @@ import msgspec
 from msgspec import Meta, Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.gateway import Submission
-from palyra.agent.sessions import Resolve
+from palyra.agent.gateway import Gateway, Submission
+from palyra.agent.sessions import Resolve, Sessions
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import NotFound
 from palyra.core.events import Entry
-from palyra.features.time_travel.undo import Undo
+from palyra.features.memory.transcripts import Transcripts
+from palyra.features.time_travel.undo import Undo, Undoing
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.artifacts import Artifact
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
 from palyra.store.sessions import Session
 from palyra.store.tape import StoredEntry
@@ -96,7 +97,7 @@ class RunPage(Struct, frozen=True):
 
 
 async def resolve(call: ApiCall[Nothing, Resolve]) -> HttpResponse:
-    session, is_new = await call.parts.sessions.find_or_create(
+    session, is_new = await call.services.get(Sessions).find_or_create(
         call.principal, client_tokens.resolved(call.token, call.body)
     )
     return ok(session, 201 if is_new else 200)
@@ -104,7 +105,7 @@ async def resolve(call: ApiCall[Nothing, Resolve]) -> HttpResponse:
 
 async def listing(call: ApiCall[SessionListQuery, Nothing]) -> HttpResponse:
     query = call.query
-    page = await call.parts.sessions.listing(
+    page = await call.services.get(Sessions).listing(
         call.principal,
         archived=query.archived,
         before=query.before,
@@ -117,30 +118,30 @@ async def listing(call: ApiCall[SessionListQuery, Nothing]) -> HttpResponse:
 async def search(call: ApiCall[SessionSearchQuery, Nothing]) -> HttpResponse:
     query = call.query
     return ok(
-        await call.parts.transcripts.search(
+        await call.services.get(Transcripts).search(
             call.principal, query.q, query.limit, semantic=query.semantic
         )
     )
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.sessions.get(call.principal, call.path["session_id"]))
+    return ok(await call.services.get(Sessions).get(call.principal, call.path["session_id"]))
 
 
 async def change(call: ApiCall[Nothing, SessionChange]) -> HttpResponse:
     body = call.body
-    change = partial(call.parts.sessions.change, call.principal, call.path["session_id"])
+    change = partial(call.services.get(Sessions).change, call.principal, call.path["session_id"])
     return ok(await change(title=body.title, archived=body.archived, kept=body.kept))
 
 
 async def reset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.sessions.reset(call.principal, call.path["session_id"]))
+    return ok(await call.services.get(Sessions).reset(call.principal, call.path["session_id"]))
 
 
 async def branch(call: ApiCall[Nothing, Branch]) -> HttpResponse:
     body = call.body
     return ok(
-        await call.parts.sessions.branch(
+        await call.services.get(Sessions).branch(
             call.principal, call.path["session_id"], body.at, body.title
         ),
         201,
@@ -154,7 +155,7 @@ async def entries(call: ApiCall[EntriesQuery, Nothing]) -> HttpResponse:
         sessions.get(tx, session_id, call.principal)
         return tape.after(tx, session_id, query.after, query.limit)
 
-    stored = await call.parts.db.read(page)
+    stored = await call.services.get(Database).read(page)
     following = stored[-1].seq if len(stored) == query.limit else None
     return ok(_EntryPage([msgspec.Raw(entry.wire) for entry in stored], following))
 
@@ -162,7 +163,7 @@ async def entries(call: ApiCall[EntriesQuery, Nothing]) -> HttpResponse:
 async def messages(call: ApiCall[Nothing, Submission]) -> HttpResponse:
     origin = client_tokens.origin_of(call.token, attended=call.body.attended)
     return ok(
-        await call.parts.gateway.submit(
+        await call.services.get(Gateway).submit(
             call.principal, call.path["session_id"], call.body, origin=origin
         ),
         202,
@@ -177,12 +178,14 @@ async def runs_of(call: ApiCall[RunsQuery, Nothing]) -> HttpResponse:
         before = runs.position_of(tx, query.before) if query.before else 1 << 62
         return runs.of_session(tx, session_id, before=before, limit=query.limit)
 
-    found = await call.parts.db.read(page)
+    found = await call.services.get(Database).read(page)
     return ok(RunPage(found, found[-1].run_id if len(found) == query.limit else None))
 
 
 async def undo(call: ApiCall[Nothing, Undo]) -> HttpResponse:
-    return ok(await call.parts.undoing.undo(call.principal, call.path["session_id"], call.body))
+    return ok(
+        await call.services.get(Undoing).undo(call.principal, call.path["session_id"], call.body)
+    )
 
 
 async def artifact(call: ApiCall[ArtifactName, Nothing]) -> HttpResponse:
@@ -192,7 +195,7 @@ async def artifact(call: ApiCall[ArtifactName, Nothing]) -> HttpResponse:
         sessions.get(tx, session_id, call.principal)
         return artifacts.artifact(tx, session_id, artifact_id)
 
-    found = await call.parts.db.read(query)
+    found = await call.services.get(Database).read(query)
     if found is None:
         raise NotFound(f"this session has no artifact {artifact_id}", artifact_id=artifact_id)
     # What a tool fetched is never shown as a page of ours, whatever it says it is.

@@ -5,9 +5,11 @@ does.
 import asyncio
 from contextlib import aclosing
 
-from palyra.api.calls import Headers, HttpResponse, Parts, Receive, Send, StreamingResponse
-from palyra.api.limits import StreamEnd
+from palyra.api.calls import Headers, HttpResponse, Receive, Send, StreamingResponse
+from palyra.api.limits import OpenStreams, StreamEnd
+from palyra.core.services import Services
 from palyra.store.tokens import Token
+from palyra.system.clock import Clock
 
 _SECURITY: Headers = (
     (b"x-content-type-options", b"nosniff"),
@@ -49,25 +51,25 @@ class place:
     more, for as long as it lasts.
     """
 
-    __slots__ = ("_ended", "_parts", "_timer", "_token")
+    __slots__ = ("_ended", "_services", "_timer", "_token")
 
-    def __init__(self, parts: Parts, token: Token) -> None:
-        self._parts = parts
+    def __init__(self, services: Services, token: Token) -> None:
+        self._services = services
         self._token = token
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> StreamEnd:
         token = self._token
-        self._ended = ended = self._parts.streams.enter(token.token_id)
+        self._ended = ended = self._services.get(OpenStreams).enter(token.token_id)
         if token.expires_ms:
-            left_ms = token.expires_ms - self._parts.clock.now_ms()
+            left_ms = token.expires_ms - self._services.get(Clock).now_ms()
             self._timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set)
         return ended
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._parts.streams.leave(self._token.token_id, self._ended)
+        self._services.get(OpenStreams).leave(self._token.token_id, self._ended)
 
 
 async def send_stream(

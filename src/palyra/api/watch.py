@@ -12,14 +12,16 @@ from typing import TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from palyra.agent.gateway import Gateway
 from palyra.api.auth import allows
-from palyra.api.calls import SSE, ApiCall, Count, Input, Nothing, Parts, StreamingResponse, Ulid
+from palyra.api.calls import SSE, ApiCall, Count, Input, Nothing, StreamingResponse, Ulid
 from palyra.core.conversation import Conversation
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import Topic
 from palyra.core.run_state import TERMINAL
+from palyra.core.services import Services
 from palyra.store import runs, sessions, tape
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.tokens import TokenScope
 
 HEARTBEAT = b":\n\n"
@@ -83,7 +85,7 @@ async def session_watched(
         found.append(WatchQuery(after))
         return True
 
-    batches = call.parts.gateway.watch(call.principal, session_id, after, look, glance)
+    batches = call.services.get(Gateway).watch(call.principal, session_id, after, look, glance)
     # Before the stream begins an error can still be an answer.
     first = await anext(batches)
     return _packed(batches, pack, until, found[0], first)
@@ -97,10 +99,10 @@ async def all_watched(
     call: ApiCall[WatchAll, Nothing], pack: Callable[[Batch], T]
 ) -> AsyncGenerator[T, None]:
     after = last_event_id(call.headers, call.query.after)
-    head = await call.parts.db.read(tape.last_position)
+    head = await call.services.get(Database).read(tape.last_position)
     _check_cursor(after, head)
     topics = [topic for topic, needed in NEEDED.items() if allows(call.token.scope, needed)]
-    batches = call.parts.gateway.watch_all(call.principal, after, topics)
+    batches = call.services.get(Gateway).watch_all(call.principal, after, topics)
     # Whoever sees the stream begin is told of everything from then on: what they ask for then is
     # not out of date unheard.
     first = await anext(batches)
@@ -119,13 +121,15 @@ def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
 
 
 async def cursor_for(
-    parts: Parts, principal: str, session_id: str, after: int, until: str = ""
+    services: Services, principal: str, session_id: str, after: int, until: str = ""
 ) -> WatchQuery:
     """Check that the session may be watched from here, before the stream begins and an error has
     nowhere to go.
     """
 
-    return await parts.db.read(lambda tx: _cursor(tx, principal, session_id, after, until))
+    return await services.get(Database).read(
+        lambda tx: _cursor(tx, principal, session_id, after, until)
+    )
 
 
 def _cursor(tx: Tx, principal: str, session_id: str, after: int, until: str) -> WatchQuery:

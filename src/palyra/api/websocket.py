@@ -12,14 +12,16 @@ from typing import Any, cast
 
 import msgspec
 
+from palyra.agent.gateway import Gateway
 from palyra.api import delta_batching
-from palyra.api.calls import ApiCall, Nothing, Parts, Receive, Send, StreamingResponse
+from palyra.api.calls import ApiCall, Nothing, Receive, Send, StreamingResponse
 from palyra.api.calls import HttpResponse as HttpAnswer
 from palyra.api.duplex import Conversing, from_json
 from palyra.api.errors import UpgradeRequired
 from palyra.api.guard import Guard
 from palyra.api.limits import StreamEnd
 from palyra.api.watch import WatchAll
+from palyra.core.services import Services
 from palyra.store.tokens import Token
 
 log = logging.getLogger("palyra.http")
@@ -40,15 +42,15 @@ class WebSocketSession:
 
     def __init__(
         self,
-        parts: Parts,
+        services: Services,
         guard: Guard,
         token: Token,
         session_id: str,
         receive: Receive,
         send: Send,
     ) -> None:
-        self._parts = parts
-        self._conversing = Conversing(parts, guard, token, session_id, "websocket")
+        self._services = services
+        self._conversing = Conversing(services, guard, token, session_id, "websocket")
         self._token = token
         self._session_id = session_id
         self._receive = receive
@@ -82,7 +84,7 @@ class WebSocketSession:
         await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
     async def _watch(self, after: int) -> None:
-        batches = self._parts.gateway.watch(self._token.principal, self._session_id, after)
+        batches = self._services.get(Gateway).watch(self._token.principal, self._session_id, after)
         async with aclosing(cast("Any", batches)) as source:
             async for batch in source:
                 for number, wire in delta_batching.wires(batch):

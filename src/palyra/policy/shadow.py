@@ -8,7 +8,11 @@ from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 
 
-def open_shadow(named: str, folder: Path | None, preset: str) -> PolicyStore | None:
+class ShadowPolicy(PolicyStore):
+    """The policies on trial."""
+
+
+def open_shadow(named: str, folder: Path | None, preset: str) -> ShadowPolicy | None:
     """The set that `named` means: a preset with the folder in force, or another folder with the
     preset in force.
 
@@ -17,9 +21,9 @@ def open_shadow(named: str, folder: Path | None, preset: str) -> PolicyStore | N
     if not named:
         return None
     return (
-        PolicyStore(folder, named)
+        ShadowPolicy(folder, named)
         if named in PRESETS
-        else PolicyStore(Path(named).expanduser(), preset)
+        else ShadowPolicy(Path(named).expanduser(), preset)
     )
 
 

@@ -20,7 +20,7 @@ import palyra
 from palyra.api import exposure, listen_sockets
 from palyra.api.app import App
 from palyra.api.auth import Access
-from palyra.api.calls import Headers, Parts
+from palyra.api.calls import DaemonInfo, Headers
 from palyra.api.exposure import Exposure, Listener
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
@@ -174,19 +174,21 @@ async def _serve(
             await stack.enter_async_context(
                 http3_listener.opened(udp, asgi, limits, certificates, pair)
             )
-            asgi.parts.listeners.append(Listener("http3", _url(udp, secure=True), True))
+            asgi.services.get(DaemonInfo).listeners.append(
+                Listener("http3", _url(udp, secure=True), True)
+            )
         grpc = ""
         if exposed.grpc:
             door = grpc_listener.opened(
                 asgi, loaded.config.server, certificates, pair if exposed.tls else None
             )
             grpc = await stack.enter_async_context(door)
-            asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
+            asgi.services.get(DaemonInfo).listeners.append(Listener("grpc", grpc, exposed.tls))
         if loaded.config.workers.listen:
             door_for_workers = workers_listener.opened(
                 daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic
             )
-            asgi.parts.listeners.append(
+            asgi.services.get(DaemonInfo).listeners.append(
                 Listener("workers", await stack.enter_async_context(door_for_workers), True)
             )
         loop = asyncio.get_running_loop()
@@ -236,62 +238,23 @@ async def http_app(
     )
     await metrics.open()
     access.on_revoked = streams.end
-    parts = Parts(
-        db=daemon.db,
-        clock=daemon.clock,
-        hub=daemon.hub,
-        runs=daemon.runs,
-        gateway=daemon.gateway,
-        callers=daemon.callers,
-        enclosures=daemon.enclosures,
-        sessions=daemon.sessions,
-        rules=daemon.rules,
-        answers=daemon.answers,
-        undoing=daemon.undoing,
-        compacting=daemon.compacting,
-        rewinding=daemon.rewinding,
-        replays=daemon.replays,
-        forking=daemon.forking,
-        moments=daemon.moments,
-        models=daemon.models,
-        budgets=daemon.budgets,
-        forecasts=daemon.forecasts,
-        catalogue=daemon.catalogue,
-        policy=daemon.policy,
-        shadow=daemon.shadow,
-        vault=daemon.vault,
-        certificates=daemon.certificates,
-        exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
-        listeners=[Listener("http", url, settings.tls.enabled)],
-        memory=daemon.memory,
-        learning=daemon.learning,
-        retention=daemon.retention,
-        transcripts=daemon.transcripts,
-        shelf=daemon.shelf,
-        project_notes=daemon.project_notes,
-        mcp=daemon.mcp,
-        workers=daemon.workers,
-        late_channels=daemon.late_channels,
-        notices=daemon.notices,
-        incidents=daemon.incidents,
-        doctor=daemon.doctor,
-        watchdog=daemon.watchdog,
-        task_verbs=daemon.task_verbs,
-        schedules=daemon.timekeeping.schedules,
-        hooks=daemon.timekeeping.hooks,
-        setup=daemon.setup,
-        reload_config=partial(wiring_daemon.reload_config, daemon, env),
-        restart=partial(_restart_soon, int(url.rpartition(":")[2])),
-        access=access,
-        streams=streams,
-        limits=limits,
-        metrics=metrics,
-        home=daemon.home,
-        journal_path=daemon.journal_path,
-        url=url,
-        notes=daemon.notes,
-        started_ms=daemon.clock.now_ms(),
-        version=palyra.__version__,
+    daemon.services.add(access)
+    daemon.services.add(streams)
+    daemon.services.add(limits)
+    daemon.services.add(metrics)
+    daemon.services.add(
+        DaemonInfo(
+            home=daemon.home,
+            journal_path=daemon.journal_path,
+            url=url,
+            notes=daemon.notes,
+            started_ms=daemon.clock.now_ms(),
+            version=palyra.__version__,
+            exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
+            listeners=[Listener("http", url, settings.tls.enabled)],
+            reload_config=partial(wiring_daemon.reload_config, daemon, env),
+            restart=partial(_restart_soon, int(url.rpartition(":")[2])),
+        )
     )
     port = int(url.rpartition(":")[2])
     guard = Guard(
@@ -303,7 +266,7 @@ async def http_app(
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=settings.allowed_origins,
     )
-    return App(parts, guard, limits, _always(settings, quic_port))
+    return App(daemon.services, guard, limits, _always(settings, quic_port))
 
 
 def _always(settings: ServerSettings, quic_port: int) -> Headers:

@@ -12,7 +12,7 @@ import grpc
 import msgspec
 
 from palyra.agent import client_tokens
-from palyra.api.calls import Parts
+from palyra.agent.gateway import Gateway
 from palyra.api.decoding import invalid
 from palyra.api.duplex import Ack, AnswerApproval, CancelRun, Conversing, Ping, Said, Submit
 from palyra.api.errors import BodyTooSlow
@@ -24,6 +24,8 @@ from palyra.api.guard import Guard
 from palyra.api.streams import place
 from palyra.api.watch import cursor_for
 from palyra.core.errors import InvalidInput, Unavailable
+from palyra.core.services import Services
+from palyra.store.database import Database
 from palyra.store.tokens import Token
 from palyra.v1 import types_pb2
 
@@ -56,8 +58,8 @@ def _said(raw: bytes) -> Said:
 
 
 class RunStream:
-    def __init__(self, parts: Parts, guard: Guard, token: Token, context: Context) -> None:
-        self._parts = parts
+    def __init__(self, services: Services, guard: Guard, token: Token, context: Context) -> None:
+        self._services = services
         self._guard = guard
         self._token = token
         self._context = context
@@ -68,12 +70,16 @@ class RunStream:
         """Until the client leaves; PalyraError if the stream cannot begin, or must end."""
         opened = await self._open(patience_s)
         token = self._token
-        await client_tokens.check(self._parts.db, token, {"session_id": opened.session_id})
-        await cursor_for(self._parts, token.principal, opened.session_id, opened.after)
-        with place(self._parts, token) as ended:
+        await client_tokens.check(
+            self._services.get(Database), token, {"session_id": opened.session_id}
+        )
+        await cursor_for(self._services, token.principal, opened.session_id, opened.after)
+        with place(self._services, token) as ended:
             # Headers tell the client that it may begin to talk.
             await self._context.send_initial_metadata(())
-            batches = self._parts.gateway.watch(token.principal, opened.session_id, opened.after)
+            batches = self._services.get(Gateway).watch(
+                token.principal, opened.session_id, opened.after
+            )
             out = asyncio.create_task(pump(cast("Any", batches), self._write), name="grpc out")
             into = asyncio.create_task(self._listen(opened.session_id), name="grpc in")
             tasks = {out, into}
@@ -104,7 +110,7 @@ class RunStream:
             await self._context.write(message)
 
     async def _listen(self, session_id: str) -> None:
-        conversing = Conversing(self._parts, self._guard, self._token, session_id, "grpc")
+        conversing = Conversing(self._services, self._guard, self._token, session_id, "grpc")
         while (raw := await self._context.read()) is not grpc.aio.EOF:
             reply = await conversing.reply(partial(_said, raw))
             await self._write(message_of(accepted(reply) if isinstance(reply, Ack) else reply))

@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2
 
 from palyra.agent import client_tokens
 from palyra.api.app import App
-from palyra.api.calls import ApiCall, HttpResponse, Parts, StreamingResponse
+from palyra.api.calls import ApiCall, HttpResponse, StreamingResponse
 from palyra.api.errors import internal, status_of
 from palyra.api.grpc.batches import pump
 from palyra.api.grpc.binding import Rpc, bound, services
@@ -27,9 +27,13 @@ from palyra.api.grpc.statuses import refuse
 from palyra.api.grpc.unauthenticated import Doorkeeper, Strangers
 from palyra.api.intake import BUDGET
 from palyra.api.limits import StreamEnd, seat
+from palyra.api.metrics import Metrics
 from palyra.api.streams import place
 from palyra.api.watch import Batch, all_watched, session_watched
 from palyra.core.errors import ConfigInvalid, Forbidden, NotFound, PalyraError, Unavailable
+from palyra.core.services import Services
+from palyra.store.database import Database
+from palyra.system.clock import Clock
 from palyra.v1 import types_pb2
 
 log = logging.getLogger("palyra.grpc")
@@ -49,7 +53,7 @@ class GrpcServer:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._parts: Parts = app.parts
+        self._services: Services = app.services
         self._working: set[asyncio.Future[Any]] = set()
         self._active = 0
         self._idle = asyncio.Event()
@@ -126,7 +130,7 @@ class GrpcServer:
         self, rpc: Rpc, serve: Callable[[Rpc, Any, Context], Awaitable[Any]]
     ) -> Callable[[Any, Context], Awaitable[Any]]:
         label = f"GRPC {rpc.path}"
-        metrics = self._parts.metrics
+        metrics = self._services.get(Metrics)
 
         async def handle(raw: Any, context: Context) -> Any:
             begun = time.perf_counter()
@@ -140,7 +144,7 @@ class GrpcServer:
                 problem = error
             except Exception:
                 # The boundary: whatever it was, the caller gets an answer and the log a trace.
-                reference = self._parts.clock.new_id()
+                reference = self._services.get(Clock).new_id()
                 log.exception("%s failed (%s)", label, reference)
                 problem = internal(reference)
             finally:
@@ -173,8 +177,10 @@ class GrpcServer:
     async def _call(self, rpc: Rpc, raw: bytes, context: Context) -> ApiCall[Any, Any]:
         token, address = self._admitted(rpc, context)
         request = rpc.read(raw)
-        await client_tokens.check(self._parts.db, token, request.path)
-        return ApiCall(self._parts, token, request.path, request.query, request.body, {}, address)
+        await client_tokens.check(self._services.get(Database), token, request.path)
+        return ApiCall(
+            self._services, token, request.path, request.query, request.body, {}, address
+        )
 
     async def _stranger(self, path: str, context: Context) -> None:
         """Refuse a call without a good token, without waiting for what it brings."""
@@ -184,7 +190,7 @@ class GrpcServer:
                 self._admitted(rpc, context)
             raise NotFound(f"there is no {path[:200]}: see the reflection service")
         except PalyraError as error:
-            self._parts.metrics.request(
+            self._services.get(Metrics).request(
                 f"GRPC {rpc.path}" if rpc else "unknown", status_of(error), 0.0
             )
             await refuse(context, error)
@@ -216,7 +222,7 @@ class GrpcServer:
             for start in range(0, len(outcome.body), _PIECE):
                 await context.write(_piece(outcome.body[start : start + _PIECE]))
             return
-        with place(self._parts, call.token) as ended:
+        with place(self._services, call.token) as ended:
             await _until(ended, self._chunks(outcome, context))
 
     async def _chunks(self, outcome: StreamingResponse, context: Context) -> None:
@@ -229,13 +235,15 @@ class GrpcServer:
         call = await self._call(rpc, raw, context)
         watched = session_watched if "session_id" in call.path else all_watched
         batches: AsyncGenerator[Batch, None] = await watched(call, _as_it_is)
-        with place(self._parts, call.token) as ended:
+        with place(self._services, call.token) as ended:
             await context.send_initial_metadata(())
             await _until(ended, pump(batches, context.write))
 
     async def _talk(self, rpc: Rpc, raw: Any, context: Context) -> None:
         token, _ = self._admitted(rpc, context)
-        await RunStream(self._parts, self._app.guard, token, context).run(self._app.limits.header_s)
+        await RunStream(self._services, self._app.guard, token, context).run(
+            self._app.limits.header_s
+        )
 
 
 def _as_it_is(batch: Batch) -> Batch:

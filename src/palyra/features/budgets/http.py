@@ -6,11 +6,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from palyra.agent.gateway import Gateway
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import Forbidden
+from palyra.features.budgets.forecasts import Forecasts
 from palyra.features.budgets.model import Spender, Terms
-from palyra.features.budgets.service import BudgetState
+from palyra.features.budgets.service import BudgetService, BudgetState
 from palyra.store import route_plans, usage
+from palyra.store.database import Database
 from palyra.store.route_plans import PlannedRoute
 from palyra.store.runs import RunRow
 from palyra.store.usage import GroupBy, UsageFilter, UsageRow
@@ -50,7 +53,7 @@ async def used(call: ApiCall[UsageQuery, Nothing]) -> HttpResponse:
         run_id=query.run_id,
         schedule_id=query.schedule_id,
     )
-    found = await call.parts.db.read(
+    found = await call.services.get(Database).read(
         lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked))
     )
     return ok(UsageList(*found))
@@ -76,13 +79,15 @@ async def forecast(call: ApiCall[Whose, Nothing]) -> HttpResponse:
         raise Forbidden(
             "everybody's usage is for an owner's token; leave `everybody` away to see your own"
         )
-    return ok(await call.parts.forecasts.month("" if call.query.everybody else call.principal))
+    return ok(
+        await call.services.get(Forecasts).month("" if call.query.everybody else call.principal)
+    )
 
 
 async def schedule_forecast(call: ApiCall[ScheduleQuery, Nothing]) -> HttpResponse:
     query = call.query
     return ok(
-        await call.parts.forecasts.schedule(
+        await call.services.get(Forecasts).schedule(
             query.schedule_id, principal=call.principal, times=query.times
         )
     )
@@ -96,15 +101,18 @@ class RunPlans(Struct, frozen=True):
 
 
 async def run_plans(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    run = await call.services.get(Gateway).run(call.principal, call.path["run_id"])
     return ok(
-        RunPlans(run, await call.parts.db.read(lambda tx: route_plans.of_run(tx, run.run_id)))
+        RunPlans(
+            run,
+            await call.services.get(Database).read(lambda tx: route_plans.of_run(tx, run.run_id)),
+        )
     )
 
 
 async def list_budgets(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     """A limit that is about somebody else is the owner's to see."""
-    states = await call.parts.budgets.states(Spender(principal=call.principal))
+    states = await call.services.get(BudgetService).states(Spender(principal=call.principal))
     mine = [
         each
         for each in states
@@ -114,9 +122,11 @@ async def list_budgets(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def put_budget(call: ApiCall[Nothing, Terms]) -> HttpResponse:
-    return ok(await call.parts.budgets.put(call.path["budget"], call.body, call.principal))
+    return ok(
+        await call.services.get(BudgetService).put(call.path["budget"], call.body, call.principal)
+    )
 
 
 async def remove_budget(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    await call.parts.budgets.remove(call.path["budget"], call.principal)
+    await call.services.get(BudgetService).remove(call.path["budget"], call.principal)
     return HttpResponse(204)

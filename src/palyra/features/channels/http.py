@@ -6,10 +6,21 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Upload, ok
+from palyra.api.calls import (
+    ApiCall,
+    Count,
+    DaemonInfo,
+    HttpResponse,
+    Input,
+    Limit,
+    Nothing,
+    Upload,
+    ok,
+)
 from palyra.api.routes import Gives, Route, Takes
 from palyra.core.errors import InvalidInput
 from palyra.features.channels.contract import Me, Setting
+from palyra.features.channels.lazy import LateChannels
 from palyra.features.channels.model import Inbound, InboundFile, Sender
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import Reply
@@ -21,7 +32,7 @@ from palyra.features.channels.views import (
     RoutingPreview,
     Trace,
 )
-from palyra.features.setup.model import NewChannel
+from palyra.features.setup.model import NewChannel, Setup
 from palyra.store.approvals import Approval
 
 _ONE = "/v1/channels/{channel}"
@@ -158,7 +169,7 @@ class Tested(Struct, frozen=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+    return ok(ChannelList(await call.services.get(LateChannels).now.listing()))
 
 
 async def kinds(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
@@ -180,40 +191,42 @@ async def kinds(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 async def messages(call: ApiCall[MessagesQuery, Nothing]) -> HttpResponse:
     query = call.query
-    found = await call.parts.late_channels.now.messages(
+    found = await call.services.get(LateChannels).now.messages(
         channel=query.channel, state=query.state, before=query.before, limit=query.limit
     )
     return ok(MessagePage(found, found[-1].number if len(found) == query.limit else 0))
 
 
 async def trace(call: ApiCall[Of, Nothing]) -> HttpResponse:
-    return ok(await call.parts.late_channels.now.trace(call.query.of))
+    return ok(await call.services.get(LateChannels).now.trace(call.query.of))
 
 
 async def dead(call: ApiCall[OfChannel, Nothing]) -> HttpResponse:
-    return ok(DeadLetters(await call.parts.late_channels.now.dead(call.query.channel)))
+    return ok(DeadLetters(await call.services.get(LateChannels).now.dead(call.query.channel)))
 
 
 async def replay(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(
         DeadLetters(
-            await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])
+            await call.services.get(LateChannels).now.replay(call.principal, call.path["reply_id"])
         )
     )
 
 
 async def drop(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(
-        DeadLetters(await call.parts.late_channels.now.drop(call.principal, call.path["reply_id"]))
+        DeadLetters(
+            await call.services.get(LateChannels).now.drop(call.principal, call.path["reply_id"])
+        )
     )
 
 
 async def pairings(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(PairingList(await call.parts.late_channels.now.desk.pending()))
+    return ok(PairingList(await call.services.get(LateChannels).now.desk.pending()))
 
 
 async def settle(call: ApiCall[Nothing, SettlePairing]) -> HttpResponse:
-    desk, body = call.parts.late_channels.now.desk, call.body
+    desk, body = call.services.get(LateChannels).now.desk, call.body
     if body.verb == "approve":
         return ok(
             Settled(person=await desk.approve(call.principal, body.which, for_ms=body.for_ms))
@@ -223,7 +236,7 @@ async def settle(call: ApiCall[Nothing, SettlePairing]) -> HttpResponse:
 
 async def invite(call: ApiCall[Nothing, Invite]) -> HttpResponse:
     return ok(
-        await call.parts.late_channels.now.desk.invite(
+        await call.services.get(LateChannels).now.desk.invite(
             call.principal, call.body.channel, for_ms=call.body.for_ms
         ),
         201,
@@ -231,11 +244,11 @@ async def invite(call: ApiCall[Nothing, Invite]) -> HttpResponse:
 
 
 async def people(call: ApiCall[OfChannel, Nothing]) -> HttpResponse:
-    return ok(People(await call.parts.late_channels.now.desk.people(call.query.channel)))
+    return ok(People(await call.services.get(LateChannels).now.desk.people(call.query.channel)))
 
 
 async def change_person(call: ApiCall[Nothing, ChangePerson]) -> HttpResponse:
-    desk, body = call.parts.late_channels.now.desk, call.body
+    desk, body = call.services.get(LateChannels).now.desk, call.body
     if body.verb == "revoke":
         return ok(await desk.revoke(call.principal, body.channel, body.sender))
     return ok(await desk.link(call.principal, body.channel, body.sender, body.principal))
@@ -246,7 +259,7 @@ async def route_approval(call: ApiCall[Nothing, RouteApproval]) -> HttpResponse:
     if bool(body.channel) != bool(body.conversation):
         raise InvalidInput("a conversation is named with its channel: give both")
     place = ChatPlace(body.channel, body.conversation) if body.channel else None
-    asking = call.parts.late_channels.now.asking
+    asking = call.services.get(LateChannels).now.asking
     return ok(
         await asking.route(
             call.principal, call.path["approval_id"], principal=body.principal, place=place
@@ -255,28 +268,28 @@ async def route_approval(call: ApiCall[Nothing, RouteApproval]) -> HttpResponse:
 
 
 async def router(call: ApiCall[Nothing, Pause]) -> HttpResponse:
-    await call.parts.late_channels.now.pause(call.principal, "", paused=call.body.paused)
-    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+    await call.services.get(LateChannels).now.pause(call.principal, "", paused=call.body.paused)
+    return ok(ChannelList(await call.services.get(LateChannels).now.listing()))
 
 
 async def save(call: ApiCall[Nothing, NewChannel]) -> HttpResponse:
-    await call.parts.setup.save_channel(call.principal, call.body)
-    await call.parts.reload_config()
-    return ok(await call.parts.late_channels.now.status(call.body.name), 201)
+    await call.services.get(Setup).save_channel(call.principal, call.body)
+    await call.services.get(DaemonInfo).reload_config()
+    return ok(await call.services.get(LateChannels).now.status(call.body.name), 201)
 
 
 async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    await call.parts.setup.remove_channel(call.principal, call.path["channel"])
-    await call.parts.reload_config()
-    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+    await call.services.get(Setup).remove_channel(call.principal, call.path["channel"])
+    await call.services.get(DaemonInfo).reload_config()
+    return ok(ChannelList(await call.services.get(LateChannels).now.listing()))
 
 
 async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.late_channels.now.status(call.path["channel"]))
+    return ok(await call.services.get(LateChannels).now.status(call.path["channel"]))
 
 
 async def change(call: ApiCall[Nothing, ChangeChannel]) -> HttpResponse:
-    channels, name = call.parts.late_channels.now, call.path["channel"]
+    channels, name = call.services.get(LateChannels).now, call.path["channel"]
     if call.body.verb == "reconnect":
         return ok(await channels.reconnect(call.principal, name))
     return ok(await channels.pause(call.principal, name, paused=call.body.verb == "pause"))
@@ -284,7 +297,7 @@ async def change(call: ApiCall[Nothing, ChangeChannel]) -> HttpResponse:
 
 async def change_rules(call: ApiCall[Nothing, ChangeRules]) -> HttpResponse:
     return ok(
-        await call.parts.late_channels.now.change_rules(
+        await call.services.get(LateChannels).now.change_rules(
             call.principal, call.path["channel"], call.body.changes
         )
     )
@@ -302,11 +315,11 @@ async def preview(call: ApiCall[Nothing, PreviewMessage]) -> HttpResponse:
         mentions_everyone=body.everyone,
         files=tuple(InboundFile("", b"") for _ in range(body.files)),
     )
-    return ok(await call.parts.late_channels.now.preview(call.path["channel"], message))
+    return ok(await call.services.get(LateChannels).now.preview(call.path["channel"], message))
 
 
 async def test(call: ApiCall[Nothing, TestChannel]) -> HttpResponse:
-    channels, name, body = call.parts.late_channels.now, call.path["channel"], call.body
+    channels, name, body = call.services.get(LateChannels).now, call.path["channel"], call.body
     me = await channels.test(name)
     reply_id = (
         await channels.say(call.principal, ChatPlace(name, body.conversation), body.text)
@@ -321,7 +334,7 @@ async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
         key.decode("latin-1").lower(): value.decode("latin-1")
         for key, value in call.headers.items()
     }
-    answered = await call.parts.late_channels.now.hook(
+    answered = await call.services.get(LateChannels).now.hook(
         call.path["channel"], headers, call.body.data
     )
     return HttpResponse(answered.status, answered.body, answered.media_type.encode("latin-1"))

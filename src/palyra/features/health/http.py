@@ -7,7 +7,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
-from palyra.features.health.watchdog import Healing
+from palyra.features.health.doctor import Doctor
+from palyra.features.health.incidents import Incidents
+from palyra.features.health.watchdog import Healing, Watchdog
+from palyra.features.notices.service import Notices
 
 CheckId = Annotated[str, Meta(pattern="^$|^[A-Za-z0-9_:.-]{1,128}$")]
 
@@ -53,11 +56,11 @@ class MarkedRead(Struct, frozen=True):
 
 
 async def examine(call: ApiCall[Examine, Nothing]) -> HttpResponse:
-    return ok(await call.parts.doctor.examine(deep=call.query.deep))
+    return ok(await call.services.get(Doctor).examine(deep=call.query.deep))
 
 
 async def repair(call: ApiCall[Nothing, WhichCheck]) -> HttpResponse:
-    return ok(await call.parts.doctor.repair(call.principal, call.body.id))
+    return ok(await call.services.get(Doctor).repair(call.principal, call.body.id))
 
 
 class Watching(Struct, frozen=True):
@@ -68,31 +71,33 @@ class Watching(Struct, frozen=True):
 
 
 async def watching(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    watchdog = call.parts.watchdog
+    watchdog = call.services.get(Watchdog)
     return ok(Watching(watchdog.settings, watchdog.looked_ms))
 
 
 async def incidents(call: ApiCall[IncidentsQuery, Nothing]) -> HttpResponse:
     query = call.query
     return ok(
-        await call.parts.incidents.listing(
+        await call.services.get(Incidents).listing(
             is_open=query.open, before=query.before, limit=query.limit
         )
     )
 
 
 async def incident(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.incidents.get(call.path["incident_id"]))
+    return ok(await call.services.get(Incidents).get(call.path["incident_id"]))
 
 
 async def notices(call: ApiCall[NoticesQuery, Nothing]) -> HttpResponse:
     query = call.query
     return ok(
-        await call.parts.notices.listing(
+        await call.services.get(Notices).listing(
             call.principal, unread=query.unread, before=query.before, limit=query.limit
         )
     )
 
 
 async def read_notices(call: ApiCall[Nothing, WhichNotice]) -> HttpResponse:
-    return ok(MarkedRead(await call.parts.notices.read(call.principal, call.body.notice_id)))
+    return ok(
+        MarkedRead(await call.services.get(Notices).read(call.principal, call.body.notice_id))
+    )

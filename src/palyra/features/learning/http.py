@@ -12,6 +12,7 @@ from palyra.features.learning.model import (
     CandidateKind,
     CandidateState,
 )
+from palyra.features.learning.service import Learning
 
 
 class CandidateListQuery(Input, frozen=True, kw_only=True):
@@ -43,24 +44,24 @@ async def listing(call: ApiCall[CandidateListQuery, Nothing]) -> HttpResponse:
     query = call.query
     kinds = () if query.kind == "any" else (query.kind,)
     return ok(
-        await call.parts.learning.listing(
+        await call.services.get(Learning).listing(
             call.principal, _states(query.state), kinds, query.before, query.limit
         )
     )
 
 
 async def settings(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(call.parts.learning.settings)
+    return ok(call.services.get(Learning).settings)
 
 
 async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.learning.show(call.principal, call.path["candidate_id"]))
+    return ok(await call.services.get(Learning).show(call.principal, call.path["candidate_id"]))
 
 
 async def accept(call: ApiCall[Nothing, Accepting]) -> HttpResponse:
     governs = call.token.scope == "owner"
     return ok(
-        await call.parts.learning.accept(
+        await call.services.get(Learning).accept(
             call.principal, call.path["candidate_id"], call.body.text, governs=governs
         )
     )
@@ -68,7 +69,7 @@ async def accept(call: ApiCall[Nothing, Accepting]) -> HttpResponse:
 
 async def reject(call: ApiCall[Nothing, Rejecting]) -> HttpResponse:
     return ok(
-        await call.parts.learning.reject(
+        await call.services.get(Learning).reject(
             call.principal, call.path["candidate_id"], call.body.reason
         )
     )
@@ -77,11 +78,11 @@ async def reject(call: ApiCall[Nothing, Rejecting]) -> HttpResponse:
 async def roll_back(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     governs = call.token.scope == "owner"
     return ok(
-        await call.parts.learning.roll_back(
+        await call.services.get(Learning).roll_back(
             call.principal, call.path["candidate_id"], governs=governs
         )
     )
 
 
 async def reflect(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.learning.reflect(call.principal, call.path["run_id"]))
+    return ok(await call.services.get(Learning).reflect(call.principal, call.path["run_id"]))

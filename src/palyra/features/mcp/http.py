@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.features.mcp.model import ServerStatus
+from palyra.features.mcp.service import Mcp
 
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -23,14 +24,16 @@ class Accept(Input, frozen=True, kw_only=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ServerList(call.parts.mcp.status()))
+    return ok(ServerList(call.services.get(Mcp).status()))
 
 
 async def accept(call: ApiCall[Nothing, Accept]) -> HttpResponse:
     return ok(
-        await call.parts.mcp.accept(call.principal, call.path["server"], call.body.fingerprint)
+        await call.services.get(Mcp).accept(
+            call.principal, call.path["server"], call.body.fingerprint
+        )
     )
 
 
 async def restart(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.mcp.restart(call.principal, call.path["server"]))
+    return ok(await call.services.get(Mcp).restart(call.principal, call.path["server"]))

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.gateway import Submission
-from palyra.agent.sessions import Resolve
+from palyra.agent.gateway import Gateway, Submission
+from palyra.agent.sessions import Resolve, Sessions
 from palyra.api.calls import Input, Ulid
 from palyra.core import events
 from palyra.core.events import (
@@ -36,6 +36,7 @@ from palyra.core.events import (
 from palyra.core.run_state import TERMINAL
 from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation, ToolProgress
 from palyra.store import approvals, runs
+from palyra.store.database import Database
 
 _LONGEST_ANSWER = 96 << 10
 _LONGEST_LINE = 500
@@ -99,18 +100,20 @@ class RunStatus(Struct, frozen=True, omit_defaults=True):
 async def ask(
     asked: ToolInvocation, wanted: AskArguments
 ) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
-    parts, running = asked.call.parts, asked.running
+    services, running = asked.call.services, asked.running
     session_id = wanted.session_id
     if not session_id:
         place = client_tokens.resolved(
             asked.call.token, Resolve(key=wanted.session_key, workspace=wanted.workspace)
         )
-        session_id = (await parts.sessions.resolve(asked.principal, place)).session_id
+        session_id = (await services.get(Sessions).resolve(asked.principal, place)).session_id
     submission = Submission(text=wanted.text, model=wanted.model)
-    submitted = await parts.gateway.submit(asked.principal, session_id, submission, origin="api")
+    submitted = await services.get(Gateway).submit(
+        asked.principal, session_id, submission, origin="api"
+    )
     running.run_id = submitted.run_id
     if running.withdrawn:
-        await parts.gateway.cancel(asked.principal, submitted.run_id, "taken back over MCP")
+        await services.get(Gateway).cancel(asked.principal, submitted.run_id, "taken back over MCP")
     words = (
         "taken"
         if submitted.outcome == "started"
@@ -128,12 +131,12 @@ async def run(
     asked: ToolInvocation, wanted: RunArguments
 ) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
     """How a run stands; with time to wait, its answer. Whoever stops waiting here ends nothing."""
-    parts = asked.call.parts
-    row = await parts.gateway.run(asked.principal, wanted.run_id)
+    services = asked.call.services
+    row = await services.get(Gateway).run(asked.principal, wanted.run_id)
     if row.state in TERMINAL or not wanted.wait_s:
         yield await standing(asked, row.session_id, row.run_id)
         return
-    told = await parts.db.read(lambda tx: runs.numbered(tx, row.run_id))
+    told = await services.get(Database).read(lambda tx: runs.numbered(tx, row.run_id))
     steps = _followed(
         asked, row.session_id, row.run_id, told[0][0] - 1 if told else 0, wanted.wait_s
     )
@@ -143,7 +146,7 @@ async def run(
 
 
 async def cancel(asked: ToolInvocation, wanted: CancelArguments) -> McpToolResult:
-    row = await asked.call.parts.gateway.cancel(
+    row = await asked.call.services.get(Gateway).cancel(
         asked.principal, wanted.run_id, wanted.reason or "cancelled over MCP"
     )
     return McpToolResult(data=msgspec.to_builtins(row))
@@ -161,14 +164,16 @@ async def follow(
                 yield step
     except (asyncio.CancelledError, GeneratorExit):
         if asked.leaving_cancels:
-            await asked.call.parts.gateway.cancel(asked.principal, run_id, "taken back over MCP")
+            await asked.call.services.get(Gateway).cancel(
+                asked.principal, run_id, "taken back over MCP"
+            )
         raise
 
 
 async def _followed(
     asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int
 ) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
-    watch = asked.call.parts.gateway.watch(asked.principal, session_id, after)
+    watch = asked.call.services.get(Gateway).watch(asked.principal, session_id, after)
     batches = cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watch)
     loop, mark = asyncio.get_running_loop(), run_id.encode()
     until = loop.time() + wait_s if wait_s else None
@@ -232,7 +237,7 @@ async def _ended(
     run_id: str,
     event: RunCompleted | RunFailed | RunCancelled,
 ) -> McpToolResult:
-    label = await asked.call.parts.gateway.label(session_id)
+    label = await asked.call.services.get(Gateway).label(session_id)
     where = ({"type": "text", "text": f"session_id: {session_id}\nrun_id: {run_id}"},)
     match event:
         case RunCompleted(text=text):
@@ -266,14 +271,14 @@ async def _ended(
 
 async def standing(asked: ToolInvocation, session_id: str, run_id: str) -> McpToolResult:
     """A run as it is now."""
-    parts = asked.call.parts
-    row = await parts.gateway.run(asked.principal, run_id)
+    services = asked.call.services
+    row = await services.get(Gateway).run(asked.principal, run_id)
     if row.state in TERMINAL:
-        told = await parts.db.read(lambda tx: runs.events_of(tx, run_id))
+        told = await services.get(Database).read(lambda tx: runs.events_of(tx, run_id))
         for event in reversed(told):
             if isinstance(event, RunCompleted | RunFailed | RunCancelled):
                 return await _ended(asked, session_id, run_id, event)
-    waiting = await parts.db.read(lambda tx: approvals.pending_of_run(tx, run_id))
+    waiting = await services.get(Database).read(lambda tx: approvals.pending_of_run(tx, run_id))
     pending = tuple(each.approval_id for each in waiting)
     words = (
         f"the run is not done yet ({row.state}{f': {row.reason}' if row.reason else ''}); wait for"
@@ -283,5 +288,7 @@ async def standing(asked: ToolInvocation, session_id: str, run_id: str) -> McpTo
         words += f". It waits for an approval: {_WHERE_TO_ANSWER}"
     told_now = RunStatus(session_id, run_id, row.state, reason=row.reason, pending=pending)
     return McpToolResult(
-        text=words, data=msgspec.to_builtins(told_now), label=await parts.gateway.label(session_id)
+        text=words,
+        data=msgspec.to_builtins(told_now),
+        label=await services.get(Gateway).label(session_id),
     )

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from palyra.agent import client_tokens
+from palyra.agent.gateway import Gateway
 from palyra.api.calls import JSON, SSE, ApiCall, HttpResponse, Nothing, StreamingResponse, Upload
 from palyra.api.errors import MethodNotAllowed, NotAcceptable, problem_of
 from palyra.api.guard import admits
@@ -40,6 +41,7 @@ from palyra.features.mcp_server.tool import (
     ToolProgress,
 )
 from palyra.features.mcp_server.tools import TOOLS
+from palyra.store.database import Database
 from palyra.store.tokens import TokenScope
 
 PATH = "/mcp"
@@ -125,9 +127,9 @@ class McpEndpoint:
         session = self._session(call)
         request_id, token, run_id, after = _read_event_id(given)
         await client_tokens.check(
-            call.parts.db, call.token, {"run_id": ids.check(run_id, "run_id")}
+            call.services.get(Database), call.token, {"run_id": ids.check(run_id, "run_id")}
         )
-        run = await call.parts.gateway.run(call.principal, run_id)
+        run = await call.services.get(Gateway).run(call.principal, run_id)
         meta = {"_meta": {"progressToken": token}} if token is not None else {}
         request = McpRequest(id=request_id, method="tools/call", params=meta)
         running = session.running.get(request_id)
@@ -137,7 +139,7 @@ class McpEndpoint:
             except Refusal as refusal:
                 raise InvalidInput(refusal.message) from refusal
         posted: ApiCall[Nothing, Upload] = ApiCall(
-            call.parts, call.token, {}, Nothing(), Upload(b""), call.headers, call.address
+            call.services, call.token, {}, Nothing(), Upload(b""), call.headers, call.address
         )
         steps = ask_tool.follow(
             ToolInvocation(posted, request, running), run.session_id, run_id, after
@@ -180,7 +182,9 @@ class McpEndpoint:
             return
         running.withdrawn = True
         if running.run_id:
-            await call.parts.gateway.cancel(call.principal, running.run_id, "taken back over MCP")
+            await call.services.get(Gateway).cancel(
+                call.principal, running.run_id, "taken back over MCP"
+            )
 
     async def _in_session(
         self, call: ApiCall[Nothing, Upload], request: McpRequest
@@ -290,7 +294,7 @@ class McpEndpoint:
                     f"a token with scope {call.token.scope} may not do this: it needs {missing}"
                 )
             arguments = _typed(tool, given or {})
-            await client_tokens.check(call.parts.db, call.token, given or {})
+            await client_tokens.check(call.services.get(Database), call.token, given or {})
             running = AwaitedCall()
             asked = ToolInvocation(call, request, running)
             if tool.gives is not None:

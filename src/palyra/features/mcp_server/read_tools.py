@@ -15,8 +15,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from palyra.agent.approvals import Answer as ApprovalAnswer
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.sessions import Sessions
 from palyra.api import journal
-from palyra.api.calls import Count, Input, Ulid
+from palyra.api.calls import Count, DaemonInfo, Input, Ulid
 from palyra.core import events, labels
 from palyra.core.events import (
     Entry,
@@ -29,10 +31,11 @@ from palyra.core.events import (
 from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation
 from palyra.features.memory.model import Kind, NewMemory
 from palyra.features.memory.model import Text as MemoryText
-from palyra.features.memory.service import Origin
+from palyra.features.memory.service import Memory, Origin
+from palyra.features.memory.transcripts import Transcripts
 from palyra.store import approvals, sessions, tape
 from palyra.store.approvals import Approval
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.tape import StoredEntry
 
 _LONGEST_SAID = 4_000
@@ -111,7 +114,7 @@ class TranscriptLine(Struct, frozen=True, omit_defaults=True):
 
 
 async def sessions_list(asked: ToolInvocation, wanted: SessionsArguments) -> McpToolResult:
-    verbs = asked.call.parts.sessions
+    verbs = asked.call.services.get(Sessions)
     found = await verbs.listing(
         asked.principal,
         archived=wanted.archived,
@@ -146,7 +149,7 @@ async def session_read(asked: ToolInvocation, wanted: SessionArguments) -> McpTo
         sessions.get(tx, wanted.session_id, asked.principal)
         return tape.after(tx, wanted.session_id, wanted.after, wanted.limit)
 
-    stored = await asked.call.parts.db.read(page)
+    stored = await asked.call.services.get(Database).read(page)
     lines = [line for each in stored for line in _lines(_entry.decode(each.wire))]
     following = stored[-1].seq if len(stored) == wanted.limit else None
     label = labels.join(line.label for line in lines)
@@ -188,7 +191,9 @@ def _cut(text: str) -> str:
 
 
 async def sessions_search(asked: ToolInvocation, wanted: SearchSessionsArguments) -> McpToolResult:
-    page = await asked.call.parts.transcripts.search(asked.principal, wanted.text, wanted.limit)
+    page = await asked.call.services.get(Transcripts).search(
+        asked.principal, wanted.text, wanted.limit
+    )
     return McpToolResult(
         data=msgspec.to_builtins(page), label=labels.join(each.label for each in page.found)
     )
@@ -200,7 +205,7 @@ async def approvals_list(asked: ToolInvocation, wanted: ApprovalsArguments) -> M
             tx, asked.principal, pending=wanted.pending, before=1 << 62, limit=wanted.limit
         )
 
-    found = await asked.call.parts.db.read(page)
+    found = await asked.call.services.get(Database).read(page)
     shown: list[dict[str, Any]] = []
     for each in found:
         request = each.request
@@ -235,7 +240,7 @@ def answering_as(token_name: str) -> str:
 async def approval_answer(asked: ToolInvocation, wanted: AnswerApprovalArguments) -> McpToolResult:
     answer = ApprovalAnswer(decision=wanted.decision, reason=wanted.reason)
     token = asked.call.token
-    settled = await asked.call.parts.answers.answer(
+    settled = await asked.call.services.get(ApprovalService).answer(
         asked.principal,
         wanted.approval_id,
         answer,
@@ -246,7 +251,7 @@ async def approval_answer(asked: ToolInvocation, wanted: AnswerApprovalArguments
 
 
 async def memory_search(asked: ToolInvocation, wanted: MemorySearchArguments) -> McpToolResult:
-    memory = asked.call.parts.memory
+    memory = asked.call.services.get(Memory)
     where = await memory.where(asked.principal, wanted.session_id)
     found = await memory.search(where, wanted.text, wanted.limit, everywhere=not wanted.session_id)
     shown = [
@@ -267,7 +272,7 @@ async def memory_search(asked: ToolInvocation, wanted: MemorySearchArguments) ->
 
 
 async def memory_remember(asked: ToolInvocation, wanted: Remember) -> McpToolResult:
-    memory = asked.call.parts.memory
+    memory = asked.call.services.get(Memory)
     where = await memory.where(asked.principal)
     origin = Origin(written="tool", label=labels.untrusted(f"mcp:{asked.call.token.name}"))
     item = await memory.add(where, NewMemory(text=wanted.text, kind=wanted.kind), origin)
@@ -288,7 +293,7 @@ async def journal_search(asked: ToolInvocation, wanted: JournalSearch) -> McpToo
     cursor, scanned, more = wanted.after, 0, True
     while more and scanned < _SCANNED and len(found) < wanted.limit:
         page = partial(tape.after_position, position=cursor, owner=asked.principal, limit=_PAGE)
-        stored, upto = await asked.call.parts.db.read(page)
+        stored, upto = await asked.call.services.get(Database).read(page)
         for each in stored:
             cursor, scanned = each.position, scanned + 1
             if text in each.wire and kind in each.wire and run in each.wire:
@@ -317,6 +322,6 @@ async def journal_search(asked: ToolInvocation, wanted: JournalSearch) -> McpToo
 
 async def journal_verify(asked: ToolInvocation, wanted: Verify) -> McpToolResult:
     report = await asyncio.to_thread(
-        journal.verified, asked.call.parts.journal_path, lambda count: None
+        journal.verified, asked.call.services.get(DaemonInfo).journal_path, lambda count: None
     )
     return McpToolResult(data=msgspec.to_builtins(report))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.api.calls import ApiCall, Nothing, Upload
+from palyra.api.limits import OpenStreams
 from palyra.core.labels import CLEAN, Label
 from palyra.features.mcp_server.jsonrpc import McpRequest
 
@@ -37,7 +38,7 @@ class ToolInvocation(Struct, frozen=True):
         """Whether a client that goes away means the run to end. A daemon that goes away does
         not.
         """
-        return self.request.modern and not self.call.parts.streams.closing
+        return self.request.modern and not self.call.services.get(OpenStreams).closing
 
     @property
     def principal(self) -> str:

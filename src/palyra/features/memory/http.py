@@ -20,7 +20,7 @@ from palyra.api.calls import (
     ok,
 )
 from palyra.features.memory.model import Item, NewMemory, State
-from palyra.features.memory.service import ALL_STATES, MOST_IMPORTED, MemoryChange
+from palyra.features.memory.service import ALL_STATES, MOST_IMPORTED, Memory, MemoryChange
 
 _PAGE = 500
 
@@ -81,7 +81,7 @@ def _states(wanted: str) -> tuple[State, ...]:
 
 async def listing(call: ApiCall[MemoryListQuery, Nothing]) -> HttpResponse:
     query = call.query
-    items = await call.parts.memory.listing(
+    items = await call.services.get(Memory).listing(
         call.principal, _states(query.state), query.before, query.limit
     )
     return ok(ItemPage(items, items[-1].memory_id if len(items) == query.limit else ""))
@@ -89,46 +89,50 @@ async def listing(call: ApiCall[MemoryListQuery, Nothing]) -> HttpResponse:
 
 async def add(call: ApiCall[Nothing, Adding]) -> HttpResponse:
     body = call.body
-    where = await call.parts.memory.where(call.principal, body.session_id)
+    where = await call.services.get(Memory).where(call.principal, body.session_id)
     given = {name: getattr(body, name) for name in NewMemory.__struct_fields__}
-    return ok(await call.parts.memory.add(where, NewMemory(**given)), 201)
+    return ok(await call.services.get(Memory).add(where, NewMemory(**given)), 201)
 
 
 async def search(call: ApiCall[MemorySearchQuery, Nothing]) -> HttpResponse:
     query = call.query
-    where = await call.parts.memory.where(call.principal, query.session_id)
+    where = await call.services.get(Memory).where(call.principal, query.session_id)
     return ok(
-        await call.parts.memory.search(
+        await call.services.get(Memory).search(
             where, query.text, query.limit, everywhere=not query.session_id
         )
     )
 
 
 async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.memory.status(call.principal))
+    return ok(await call.services.get(Memory).status(call.principal))
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.memory.get(call.principal, call.path["memory_id"]))
+    return ok(await call.services.get(Memory).get(call.principal, call.path["memory_id"]))
 
 
 async def history(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ItemPage(await call.parts.memory.history(call.principal, call.path["memory_id"])))
+    return ok(
+        ItemPage(await call.services.get(Memory).history(call.principal, call.path["memory_id"]))
+    )
 
 
 async def change(call: ApiCall[Nothing, MemoryChange]) -> HttpResponse:
-    where = await call.parts.memory.where(call.principal)
-    return ok(await call.parts.memory.change(where, call.path["memory_id"], call.body))
+    where = await call.services.get(Memory).where(call.principal)
+    return ok(await call.services.get(Memory).change(where, call.path["memory_id"], call.body))
 
 
 async def forget(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    where = await call.parts.memory.where(call.principal)
-    return ok(await call.parts.memory.forget(where, call.path["memory_id"]))
+    where = await call.services.get(Memory).where(call.principal)
+    return ok(await call.services.get(Memory).forget(where, call.path["memory_id"]))
 
 
 async def review(call: ApiCall[Nothing, Review]) -> HttpResponse:
     return ok(
-        await call.parts.memory.review(call.principal, call.path["memory_id"], call.body.decision)
+        await call.services.get(Memory).review(
+            call.principal, call.path["memory_id"], call.body.decision
+        )
     )
 
 
@@ -138,22 +142,24 @@ async def export(call: ApiCall[Nothing, Nothing]) -> StreamingResponse:
 
 async def _lines(call: ApiCall[Nothing, Nothing]) -> AsyncGenerator[bytes, None]:
     before = ""
-    while items := await call.parts.memory.listing(call.principal, ALL_STATES, before, _PAGE):
+    while items := await call.services.get(Memory).listing(
+        call.principal, ALL_STATES, before, _PAGE
+    ):
         yield b"".join(encode(item) + b"\n" for item in items)
         before = items[-1].memory_id
 
 
 async def import_(call: ApiCall[Nothing, Import]) -> HttpResponse:
     body = call.body
-    where = await call.parts.memory.where(call.principal, body.session_id)
+    where = await call.services.get(Memory).where(call.principal, body.session_id)
     given: list[Item | NewMemory] = [*body.new, *body.items]
-    return ok(await call.parts.memory.import_(where, given))
+    return ok(await call.services.get(Memory).import_(where, given))
 
 
 async def purge(call: ApiCall[Nothing, Purge]) -> HttpResponse:
     return ok(
         Purged(
-            await call.parts.memory.purge(
+            await call.services.get(Memory).purge(
                 call.principal, call.body.memory_ids, everything=call.body.everything
             )
         )

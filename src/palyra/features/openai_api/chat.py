@@ -22,6 +22,7 @@ from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
 from palyra.features.openai_api import errors, parse_request
 from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import (
     CachedTokens,
     CalledFunction,
@@ -33,6 +34,7 @@ from palyra.features.openai_api.wire_types import (
     ReasoningTokens,
     ToolCall,
 )
+from palyra.system.clock import Clock
 
 DONE = b"data: [DONE]\n\n"
 
@@ -40,7 +42,7 @@ DONE = b"data: [DONE]\n\n"
 async def completions(call: ApiCall[Nothing, ChatRequest]) -> HttpResponse | StreamingResponse:
     answering, held = await begin(call, parse_request.chat)
     if call.body.stream:
-        leave = partial(call.parts.callers.leave, call.principal, answering.begun)
+        leave = partial(call.services.get(Callers).leave, call.principal, answering.begun)
         return StreamingResponse(
             SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=leave, place=held
         )
@@ -52,7 +54,7 @@ async def completions(call: ApiCall[Nothing, ChatRequest]) -> HttpResponse | Str
     )
     completion = ChatCompletion(
         id=_id(answering),
-        created=call.parts.clock.now_ms() // 1000,
+        created=call.services.get(Clock).now_ms() // 1000,
         model=answering.model or call.body.model or parse_request.AGENT,
         choices=[Choice(message=message, finish_reason=answering.finish)],
         usage=_usage(answering.usage),
@@ -86,7 +88,7 @@ async def _chunks(
     head = {
         "id": _id(answering),
         "object": "chat.completion.chunk",
-        "created": call.parts.clock.now_ms() // 1000,
+        "created": call.services.get(Clock).now_ms() // 1000,
         "model": call.body.model or parse_request.AGENT,
     }
     if options is not None and options.include_usage:
@@ -97,7 +99,7 @@ async def _chunks(
         return b"data: %b\n\n" % encode({**head, "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
-    async for piece in follow(call.parts, call.principal, answering):
+    async for piece in follow(call.services, call.principal, answering):
         yield question(piece) if isinstance(piece, ApprovalRequested) else chunk({"content": piece})
     if answering.error is not None:
         yield b"data: %b\n\n" % errors.body_of(answering.error)

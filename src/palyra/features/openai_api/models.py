@@ -10,8 +10,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.api.about import ModelInfo, models_of
-from palyra.api.calls import ApiCall, HttpResponse, Nothing, Parts, ok
+from palyra.api.calls import ApiCall, DaemonInfo, HttpResponse, Nothing, ok
 from palyra.core.errors import InvalidInput, NotFound
+from palyra.core.services import Services
+from palyra.features.memory.service import Memory
 from palyra.features.openai_api.parse_request import AGENT
 from palyra.features.openai_api.wire_types import (
     EmbeddingList,
@@ -20,6 +22,7 @@ from palyra.features.openai_api.wire_types import (
     OneEmbedding,
 )
 from palyra.models import usage_estimate
+from palyra.models.routing import Models
 
 _LONGEST = 2_000
 _DIMENSIONS = 384
@@ -41,33 +44,33 @@ class ModelList(Struct, frozen=True, kw_only=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ModelList(models=models_of(call.parts), data=_data(call.parts)))
+    return ok(ModelList(models=models_of(call.services), data=_data(call.services)))
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     wanted = call.path["model"]
-    found = next((each for each in _data(call.parts) if each.id == wanted), None)
+    found = next((each for each in _data(call.services) if each.id == wanted), None)
     if found is None:
         raise NotFound(f"there is no model {wanted[:100]!r}: see /v1/models", model=wanted[:100])
     return ok(found)
 
 
-def _data(parts: Parts) -> list[OpenAIModel]:
-    created = parts.started_ms // 1000
+def _data(services: Services) -> list[OpenAIModel]:
+    created = services.get(DaemonInfo).started_ms // 1000
     found = [OpenAIModel(id=AGENT, created=created, owned_by="palyra")]
     found += [
         OpenAIModel(id=target.name, created=created, owned_by=target.provider)
-        for target in parts.models.targets
+        for target in services.get(Models).targets
     ]
-    if parts.memory.embedding.name:
+    if services.get(Memory).embedding.name:
         found.append(
-            OpenAIModel(id=parts.memory.embedding.name, created=created, owned_by="palyra")
+            OpenAIModel(id=services.get(Memory).embedding.name, created=created, owned_by="palyra")
         )
     return found
 
 
 async def embeddings(call: ApiCall[Nothing, EmbeddingRequest]) -> HttpResponse:
-    body, embedding = call.body, call.parts.memory.embedding
+    body, embedding = call.body, call.services.get(Memory).embedding
     texts = [body.input] if isinstance(body.input, str) else body.input
     if embedding.name and body.model not in ("", AGENT, embedding.name):
         raise NotFound(

@@ -15,7 +15,9 @@ from palyra.core.messages import Usage
 from palyra.features.openai_api import parse_request
 from palyra.features.openai_api.chat import question, where
 from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
+from palyra.features.openai_api.sessions import Callers
 from palyra.features.openai_api.wire_types import CachedTokens, ReasoningTokens, ResponseRequest
+from palyra.system.clock import Clock
 
 _Item = dict[str, Any]
 
@@ -53,12 +55,12 @@ class Response(Struct, frozen=True, kw_only=True):
 async def create(call: ApiCall[Nothing, ResponseRequest]) -> HttpResponse | StreamingResponse:
     answering, held = await begin(call, parse_request.responses)
     if call.body.stream:
-        leave = partial(call.parts.callers.leave, call.principal, answering.begun)
+        leave = partial(call.services.get(Callers).leave, call.principal, answering.begun)
         return StreamingResponse(
             SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held
         )
     await whole(call, answering, held)
-    response = _response(call, answering, call.parts.clock.now_ms() // 1000)
+    response = _response(call, answering, call.services.get(Clock).now_ms() // 1000)
     answer = ok(response)
     answer.headers = where(answering)
     return answer
@@ -189,7 +191,7 @@ async def _events(
     call: ApiCall[Nothing, ResponseRequest], answering: Answering
 ) -> AsyncGenerator[bytes, None]:
     tell = _Teller()
-    created = call.parts.clock.now_ms() // 1000
+    created = call.services.get(Clock).now_ms() // 1000
     response = _response(call, answering, created)
     yield tell("response.created", response=response) + tell(
         "response.in_progress", response=response
@@ -197,7 +199,7 @@ async def _events(
     item_id = _message(answering, None, "")["id"]
     place: dict[str, Any] = {"item_id": item_id, "output_index": 0, "content_index": 0}
     speaking = False
-    async for piece in follow(call.parts, call.principal, answering):
+    async for piece in follow(call.services, call.principal, answering):
         if isinstance(piece, ApprovalRequested):
             yield question(piece)
             continue

@@ -16,9 +16,10 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from palyra.api.calls import ApiCall, Parts
+from palyra.agent.gateway import Gateway
+from palyra.api.calls import ApiCall
 from palyra.api.decoding import Gone
-from palyra.api.limits import StreamEnd
+from palyra.api.limits import ApiLimits, StreamEnd
 from palyra.api.streams import gone, place
 from palyra.core import events
 from palyra.core.errors import Conflict, PalyraError, Unavailable
@@ -34,9 +35,11 @@ from palyra.core.events import (
     ToolProposed,
 )
 from palyra.core.messages import Usage
+from palyra.core.services import Services
 from palyra.features.openai_api.parse_request import call_name
-from palyra.features.openai_api.sessions import CallerRequest, CallerRun
+from palyra.features.openai_api.sessions import CallerRequest, CallerRun, Callers
 from palyra.store import approvals
+from palyra.store.database import Database
 from palyra.system import thread_pool
 
 _BETWEEN = "\n\n"
@@ -197,13 +200,13 @@ class Answering:
 
 
 async def follow(
-    parts: Parts, principal: str, answering: Answering
+    services: Services, principal: str, answering: Answering
 ) -> AsyncGenerator[str | ApprovalRequested, None]:
     """The words of the answer as they come, and questions to a person; ends when the answer
     does.
     """
     begun = answering.begun
-    watching = parts.gateway.watch(principal, begun.session_id, begun.seq)
+    watching = services.get(Gateway).watch(principal, begun.session_id, begun.seq)
     async with aclosing(_closable(watching)) as batches:
         async for batch in batches:
             words: list[str] = []
@@ -231,7 +234,7 @@ class StreamPlace:
     """
 
     def __init__(self, call: ApiCall[Any, Any]) -> None:
-        self._place = place(call.parts, call.token)
+        self._place = place(call.services, call.token)
         self._ended = self._place.__enter__()
 
     def __enter__(self) -> StreamEnd:
@@ -256,7 +259,9 @@ async def begin(
     try:
         formed = asked.wanted is not None and asked.wanted.form != "text"
         return (
-            Answering(await call.parts.callers.begin(call.principal, asked, call.token), formed),
+            Answering(
+                await call.services.get(Callers).begin(call.principal, asked, call.token), formed
+            ),
             held,
         )
     except BaseException:
@@ -268,12 +273,12 @@ async def whole(call: ApiCall[Any, Any], answering: Answering, held: StreamPlace
     """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too
     long is told how to come back.
     """
-    parts, begun = call.parts, answering.begun
+    services, begun = call.services, answering.begun
     with held as ended:
-        work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
+        work = asyncio.create_task(_to_the_end(services, call.principal, answering))
         left = asyncio.create_task(gone(call.receive))
         try:
-            patience_s = _patience_s(call.headers, parts.limits.answer_s)
+            patience_s = _patience_s(call.headers, services.get(ApiLimits).answer_s)
             await asyncio.wait(
                 {work, left, ended.future}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
             )
@@ -284,10 +289,10 @@ async def whole(call: ApiCall[Any, Any], answering: Answering, held: StreamPlace
     if not work.cancelled():
         work.result()
     elif not left.cancelled():
-        await parts.callers.leave(call.principal, begun)
+        await services.get(Callers).leave(call.principal, begun)
         raise Gone
     else:
-        raise await _unfinished(parts, call.principal, begun)
+        raise await _unfinished(services, call.principal, begun)
     if answering.error is not None:
         raise answering.error
 
@@ -298,13 +303,13 @@ def _patience_s(headers: dict[bytes, bytes], most: float) -> float:
     return min(int(wanted[1]), most) if wanted else most
 
 
-async def _to_the_end(parts: Parts, principal: str, answering: Answering) -> None:
-    async for _ in follow(parts, principal, answering):
+async def _to_the_end(services: Services, principal: str, answering: Answering) -> None:
+    async for _ in follow(services, principal, answering):
         pass
 
 
-async def _unfinished(parts: Parts, principal: str, begun: CallerRun) -> Conflict:
-    asked = await parts.db.read(lambda tx: approvals.pending_of_run(tx, begun.run_id))
+async def _unfinished(services: Services, principal: str, begun: CallerRun) -> Conflict:
+    asked = await services.get(Database).read(lambda tx: approvals.pending_of_run(tx, begun.run_id))
     waits = (
         f"waits for approval {asked[0].approval_id}: answer it (`palyra approvals`)"
         if asked

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.agent import client_tokens
+from palyra.agent.sessions import Sessions
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.core.errors import Conflict, NotFound
 from palyra.core.events import (
@@ -25,7 +26,7 @@ from palyra.features.openai_api.responses import Wish, function_tool, shown
 from palyra.features.openai_api.run_stream import Answering
 from palyra.features.openai_api.sessions import CallerRun
 from palyra.store import runs, sessions
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
 
 
@@ -102,14 +103,16 @@ async def delete(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     """
     kept = await _find(call)
     session_id = kept.run.session_id
-    others = await call.parts.db.read(lambda tx: len(runs.of_session(tx, session_id, limit=2)) > 1)
+    others = await call.services.get(Database).read(
+        lambda tx: len(runs.of_session(tx, session_id, limit=2)) > 1
+    )
     if others:
         raise Conflict(
             f"this response is part of session {session_id}, which has others: archive the session"
             " (`palyra sessions archive`)",
             session_id=session_id,
         )
-    await call.parts.sessions.change(call.principal, session_id, title=None, archived=True)
+    await call.services.get(Sessions).change(call.principal, session_id, title=None, archived=True)
     return ok(Deleted(id=call.path["response"]))
 
 
@@ -137,7 +140,7 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
             since,
         )
 
-    kept = await call.parts.db.read(read)
+    kept = await call.services.get(Database).read(read)
     if kept is None:
         raise NotFound(
             f"there is no response {call.path['response']} any more, or its session was put away"

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from palyra.agent.sessions import Sessions
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput
 from palyra.features.project_notes.model import Digest, Note
+from palyra.features.project_notes.service import ProjectNotes
 
 Folder = Annotated[str, Meta(min_length=1, max_length=4096)]
 FileName = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -39,36 +41,42 @@ class WhichNote(Input, frozen=True, kw_only=True):
 
 
 async def listing(call: ApiCall[WhichNotes, Nothing]) -> HttpResponse:
-    parts, wanted = call.parts, call.query
+    services, wanted = call.services, call.query
     if wanted.session_id is not None and wanted.workspace is not None:
         raise InvalidInput("give session_id or workspace, not both")
     if wanted.session_id is not None:
-        session = await parts.sessions.get(call.principal, wanted.session_id)
+        session = await services.get(Sessions).get(call.principal, wanted.session_id)
         return ok(
-            NoteList(await parts.project_notes.of(session.workspace) if session.workspace else ())
+            NoteList(
+                await services.get(ProjectNotes).of(session.workspace) if session.workspace else ()
+            )
         )
     if wanted.workspace is not None:
-        return ok(NoteList(await parts.project_notes.of(await _folder(call, wanted.workspace))))
-    return ok(NoteList(await parts.project_notes.everywhere(call.principal)))
+        return ok(
+            NoteList(await services.get(ProjectNotes).of(await _folder(call, wanted.workspace)))
+        )
+    return ok(NoteList(await services.get(ProjectNotes).everywhere(call.principal)))
 
 
 async def accept(call: ApiCall[Nothing, AcceptNote]) -> HttpResponse:
     body = call.body
     return ok(
-        await call.parts.project_notes.accept(
+        await call.services.get(ProjectNotes).accept(
             call.principal, await _folder(call, body.workspace), body.file, body.sha256
         )
     )
 
 
 async def reject(call: ApiCall[WhichNote, Nothing]) -> HttpResponse:
-    await call.parts.project_notes.reject(call.principal, call.query.workspace, call.query.file)
+    await call.services.get(ProjectNotes).reject(
+        call.principal, call.query.workspace, call.query.file
+    )
     return HttpResponse(204)
 
 
 async def _folder(call: ApiCall[Any, Any], given: str) -> str:
     """Return the folder as sessions name it, if a session could work in it."""
-    return await asyncio.to_thread(call.parts.sessions.workspace, given)
+    return await asyncio.to_thread(call.services.get(Sessions).workspace, given)
 
 
 NOTES: tuple[Route[Any, Any], ...] = (

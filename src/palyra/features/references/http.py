@@ -10,6 +10,7 @@ from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.core.input_checks import check_line
 from palyra.features.references.attachments import MOST_BYTES, StoredFile
+from palyra.features.references.message_inputs import Enclosures
 from palyra.features.references.service import ReferencesPreview
 
 _SESSION = "/v1/sessions/{session_id}"
@@ -41,7 +42,7 @@ class PathList(Struct, frozen=True):
 
 async def keep(call: ApiCall[FileName, Upload]) -> HttpResponse:
     check_line("name", call.query.name)
-    attachments = call.parts.enclosures.attachments
+    attachments = call.services.get(Enclosures).attachments
     return ok(
         await attachments.keep(
             call.principal, call.path["session_id"], call.query.name, call.body.data
@@ -52,14 +53,14 @@ async def keep(call: ApiCall[FileName, Upload]) -> HttpResponse:
 
 async def preview(call: ApiCall[Nothing, MessageDraft]) -> HttpResponse:
     return ok(
-        await call.parts.enclosures.references.preview(
+        await call.services.get(Enclosures).references.preview(
             call.principal, call.path["session_id"], call.body.text
         )
     )
 
 
 async def paths(call: ApiCall[PathPrefix, Nothing]) -> HttpResponse:
-    query, references = call.query, call.parts.enclosures.references
+    query, references = call.query, call.services.get(Enclosures).references
     return ok(
         PathList(
             await references.names(

@@ -8,8 +8,9 @@ from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.features.retention.service import Archived, Cleaned, Maintained
+from palyra.features.retention.service import Archived, Cleaned, Maintained, Retention
 from palyra.store import tape
+from palyra.store.database import Database
 from palyra.store.segments import Segment
 from palyra.store.sessions import Session
 
@@ -39,8 +40,8 @@ class CleanedUp(Struct, frozen=True, omit_defaults=True):
 
 
 async def archive_old(call: ApiCall[Nothing, ArchiveOld]) -> HttpResponse:
-    parts, body = call.parts, call.body
-    report = await parts.retention.archive_old(body.days, dry_run=body.dry_run)
+    services, body = call.services, call.body
+    report = await services.get(Retention).archive_old(body.days, dry_run=body.dry_run)
     if not body.dry_run:
         details = {
             "days": report.days,
@@ -48,31 +49,35 @@ async def archive_old(call: ApiCall[Nothing, ArchiveOld]) -> HttpResponse:
             "segments": report.segments,
         }
         told = AdminChanged(what="journal", action="archived old sessions", details=details)
-        await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
+        await services.get(Database).write(
+            lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told])
+        )
     return ok(report)
 
 
 async def clean(call: ApiCall[Nothing, Clean]) -> HttpResponse:
-    parts = call.parts
-    cleaned = await parts.retention.clean(dry_run=call.body.dry_run)
+    services = call.services
+    cleaned = await services.get(Retention).clean(dry_run=call.body.dry_run)
     if call.body.dry_run:
         return ok(CleanedUp(cleaned))
-    kept = await parts.retention.maintain()
+    kept = await services.get(Retention).maintain()
     told = AdminChanged(
         what="journal",
         action="cleaned",
         details={"artifacts": cleaned.artifacts, "bytes": cleaned.bytes},
     )
-    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
+    await services.get(Database).write(
+        lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told])
+    )
     return ok(CleanedUp(cleaned, kept))
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(SegmentList(await call.parts.retention.listing()))
+    return ok(SegmentList(await call.services.get(Retention).listing()))
 
 
 async def restore(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.retention.restore(call.principal, call.path["session_id"]))
+    return ok(await call.services.get(Retention).restore(call.principal, call.path["session_id"]))
 
 
 RETENTION: tuple[Route[Any, Any], ...] = (

@@ -7,8 +7,8 @@ from msgspec import Struct
 from palyra.api.calls import ApiCall, HttpResponse, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.features.schedules.model import Firing, Schedule
-from palyra.features.schedules.service import NewSchedule, ShownSchedule
-from palyra.features.schedules.webhooks import MOST_BYTES, Called
+from palyra.features.schedules.service import NewSchedule, Schedules, ShownSchedule
+from palyra.features.schedules.webhooks import MOST_BYTES, Called, Hooks
 
 _ONE = "/v1/schedules/{schedule_id}"
 
@@ -18,35 +18,35 @@ class ScheduleList(Struct, frozen=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(ScheduleList(await call.parts.schedules.listing(call.principal)))
+    return ok(ScheduleList(await call.services.get(Schedules).listing(call.principal)))
 
 
 async def add(call: ApiCall[Nothing, NewSchedule]) -> HttpResponse:
-    return ok(await call.parts.schedules.add(call.principal, call.body), 201)
+    return ok(await call.services.get(Schedules).add(call.principal, call.body), 201)
 
 
 async def look_ahead(call: ApiCall[Nothing, NewSchedule]) -> HttpResponse:
-    return ok(await call.parts.schedules.preview(call.principal, call.body))
+    return ok(await call.services.get(Schedules).preview(call.principal, call.body))
 
 
 async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.schedules.show(call.principal, call.path["schedule_id"]))
+    return ok(await call.services.get(Schedules).show(call.principal, call.path["schedule_id"]))
 
 
 async def pause(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.schedules.pause(call.principal, call.path["schedule_id"]))
+    return ok(await call.services.get(Schedules).pause(call.principal, call.path["schedule_id"]))
 
 
 async def resume(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.schedules.resume(call.principal, call.path["schedule_id"]))
+    return ok(await call.services.get(Schedules).resume(call.principal, call.path["schedule_id"]))
 
 
 async def run(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.schedules.run(call.principal, call.path["schedule_id"]), 202)
+    return ok(await call.services.get(Schedules).run(call.principal, call.path["schedule_id"]), 202)
 
 
 async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.schedules.remove(call.principal, call.path["schedule_id"]))
+    return ok(await call.services.get(Schedules).remove(call.principal, call.path["schedule_id"]))
 
 
 async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
@@ -54,7 +54,9 @@ async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
     timestamp = headers.get(b"x-palyra-timestamp", b"").decode("latin-1")
     signature = headers.get(b"x-palyra-signature", b"").decode("latin-1")
     return ok(
-        await call.parts.hooks.call(call.path["schedule_id"], timestamp, signature, call.body.data),
+        await call.services.get(Hooks).call(
+            call.path["schedule_id"], timestamp, signature, call.body.data
+        ),
         202,
     )
 

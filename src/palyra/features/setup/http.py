@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from palyra.agent.settings import ConfigReloaded
 from palyra.api.about import PolicyState
-from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
+from palyra.api.calls import ApiCall, DaemonInfo, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.features.setup.model import (
     NewProvider,
@@ -16,8 +16,11 @@ from palyra.features.setup.model import (
     ProviderInfo,
     ProviderName,
     Setting,
+    Setup,
     Trial,
 )
+from palyra.policy.store import PolicyStore
+from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
 
 
@@ -49,32 +52,34 @@ async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def save(call: ApiCall[Nothing, NewProvider]) -> HttpResponse:
-    await call.parts.setup.save_provider(call.principal, call.body)
+    await call.services.get(Setup).save_provider(call.principal, call.body)
     return await _now(call)
 
 
 async def remove(call: ApiCall[WhichProvider, Nothing]) -> HttpResponse:
-    await call.parts.setup.remove_provider(call.principal, call.query.name)
+    await call.services.get(Setup).remove_provider(call.principal, call.query.name)
     return await _now(call)
 
 
 async def _now(call: ApiCall[Any, Any]) -> HttpResponse:
-    setup, now_ms = call.parts.setup, call.parts.clock.now_ms()
+    setup, now_ms = call.services.get(Setup), call.services.get(Clock).now_ms()
     return ok(await everyday.do(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
 
 
 async def trial(call: ApiCall[Nothing, NewProvider]) -> HttpResponse:
-    return ok(await call.parts.setup.try_provider(call.body))
+    return ok(await call.services.get(Setup).try_provider(call.body))
 
 
 async def change(call: ApiCall[Nothing, ConfigChanges]) -> HttpResponse:
-    await call.parts.setup.change(call.principal, call.body.changes)
-    return ok(await call.parts.reload_config())
+    await call.services.get(Setup).change(call.principal, call.body.changes)
+    return ok(await call.services.get(DaemonInfo).reload_config())
 
 
 async def preset(call: ApiCall[Nothing, NewPreset]) -> HttpResponse:
-    await call.parts.setup.use_preset(call.principal, call.body.preset)
-    return ok(PolicyState(call.parts.policy.version, call.parts.policy.preset))
+    await call.services.get(Setup).use_preset(call.principal, call.body.preset)
+    return ok(
+        PolicyState(call.services.get(PolicyStore).version, call.services.get(PolicyStore).preset)
+    )
 
 
 SETUP: tuple[Route[Any, Any], ...] = (

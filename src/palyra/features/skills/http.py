@@ -55,26 +55,30 @@ class PublisherList(Struct, frozen=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(SkillList(await call.parts.shelf.listing()))
+    return ok(SkillList(await call.services.get(SkillRegistry).listing()))
 
 
 async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.shelf.show(call.path["skill"]))
+    return ok(await call.services.get(SkillRegistry).show(call.path["skill"]))
 
 
 async def export(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return HttpResponse(200, await call.parts.shelf.export(call.path["skill"]), media=ZIP)
+    return HttpResponse(
+        200, await call.services.get(SkillRegistry).export(call.path["skill"]), media=ZIP
+    )
 
 
 async def install(call: ApiCall[Nothing, SkillSource]) -> HttpResponse:
     path = Path(call.body.path)
     if not path.is_absolute():
         raise InvalidInput("path must be absolute: the daemon works in another folder than you")
-    return await _install(call.parts.shelf, call.principal, path, call.body.confirm)
+    return await _install(call.services.get(SkillRegistry), call.principal, path, call.body.confirm)
 
 
 async def install_archive(call: ApiCall[ConfirmedSkill, Upload]) -> HttpResponse:
-    return await _install(call.parts.shelf, call.principal, call.body.data, call.query.confirm)
+    return await _install(
+        call.services.get(SkillRegistry), call.principal, call.body.data, call.query.confirm
+    )
 
 
 async def _install(shelf: SkillRegistry, by: str, source: Source, confirm: str) -> HttpResponse:
@@ -84,24 +88,28 @@ async def _install(shelf: SkillRegistry, by: str, source: Source, confirm: str) 
 
 
 async def set_state(call: ApiCall[Nothing, NewSkillState]) -> HttpResponse:
-    return ok(await call.parts.shelf.set_state(call.principal, call.path["skill"], call.body.state))
+    return ok(
+        await call.services.get(SkillRegistry).set_state(
+            call.principal, call.path["skill"], call.body.state
+        )
+    )
 
 
 async def remove(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    await call.parts.shelf.remove(call.principal, call.path["skill"])
+    await call.services.get(SkillRegistry).remove(call.principal, call.path["skill"])
     return HttpResponse(204)
 
 
 async def publishers(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(PublisherList(await call.parts.shelf.publishers()))
+    return ok(PublisherList(await call.services.get(SkillRegistry).publishers()))
 
 
 async def add_publisher(call: ApiCall[Nothing, NewPublisher]) -> HttpResponse:
     publisher = Publisher(call.body.name, call.body.key)
-    await call.parts.shelf.add_publisher(call.principal, publisher)
+    await call.services.get(SkillRegistry).add_publisher(call.principal, publisher)
     return ok(publisher, 201)
 
 
 async def remove_publisher(call: ApiCall[WhichPublisher, Nothing]) -> HttpResponse:
-    await call.parts.shelf.remove_publisher(call.principal, call.query.name)
+    await call.services.get(SkillRegistry).remove_publisher(call.principal, call.query.name)
     return HttpResponse(204)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from palyra.api.calls import ApiCall, HttpResponse, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.store import sessions, subagents
-from palyra.store.database import Tx
+from palyra.store.database import Database, Tx
 from palyra.store.subagents import Agent
 
 
@@ -24,7 +24,7 @@ async def tree(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         sessions.get(tx, session_id, call.principal)
         return subagents.tree(tx, session_id)
 
-    return ok(Agents(await call.parts.db.read(query)))
+    return ok(Agents(await call.services.get(Database).read(query)))
 
 
 AGENTS: tuple[Route[Any, Any], ...] = (

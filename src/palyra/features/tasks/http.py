@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.api.routes import Gives, Route
+from palyra.features.tasks.service import TaskVerbs
 from palyra.store.tasks import KindCount, Task
 
 _Kind = Annotated[str, Meta(max_length=64)]
@@ -39,29 +40,31 @@ class ChangeKind(Input, frozen=True, kw_only=True):
 
 async def listing(call: ApiCall[TaskListQuery, Nothing]) -> HttpResponse:
     query = call.query
-    found = await call.parts.task_verbs.listing(
+    found = await call.services.get(TaskVerbs).listing(
         kind=query.kind, state=query.state, before=query.before, limit=query.limit
     )
     return ok(TaskPage(found, found[-1].task_id if len(found) == query.limit else ""))
 
 
 async def kinds(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(TaskKindList(await call.parts.task_verbs.kinds()))
+    return ok(TaskKindList(await call.services.get(TaskVerbs).kinds()))
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.task_verbs.get(call.path["task_id"]))
+    return ok(await call.services.get(TaskVerbs).get(call.path["task_id"]))
 
 
 async def change(call: ApiCall[Nothing, ChangeTask]) -> HttpResponse:
     return ok(
-        await call.parts.task_verbs.change(call.principal, call.path["task_id"], call.body.verb)
+        await call.services.get(TaskVerbs).change(
+            call.principal, call.path["task_id"], call.body.verb
+        )
     )
 
 
 async def change_kind(call: ApiCall[Nothing, ChangeKind]) -> HttpResponse:
     return ok(
-        await call.parts.task_verbs.pause_kind(
+        await call.services.get(TaskVerbs).pause_kind(
             call.principal, call.path["task_kind"], paused=call.body.paused
         )
     )

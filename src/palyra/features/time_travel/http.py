@@ -5,7 +5,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
-from palyra.features.time_travel.rewind import Rewind
+from palyra.features.time_travel.rewind import Rewind, Rewinding
+from palyra.features.time_travel.session_snapshot import Moments
 
 
 class At(Input, frozen=True, kw_only=True):
@@ -17,11 +18,15 @@ class At(Input, frozen=True, kw_only=True):
 async def at(call: ApiCall[At, Nothing]) -> HttpResponse:
     path = call.path
     return ok(
-        await call.parts.moments.at(
+        await call.services.get(Moments).at(
             call.principal, path["session_id"], int(path["seq"]), call.query.turns
         )
     )
 
 
 async def rewind(call: ApiCall[Nothing, Rewind]) -> HttpResponse:
-    return ok(await call.parts.rewinding.rewind(call.principal, call.path["session_id"], call.body))
+    return ok(
+        await call.services.get(Rewinding).rewind(
+            call.principal, call.path["session_id"], call.body
+        )
+    )

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.api.calls import ApiCall, HttpResponse, Nothing, ok
+from palyra.api.calls import ApiCall, DaemonInfo, HttpResponse, Nothing, ok
 from palyra.api.exposure import Exposure, Listener
 from palyra.api.routes import Gives, Route
 from palyra.features.tls.rows import Certificate
-from palyra.features.tls.service import Shown
+from palyra.features.tls.service import Certificates, Shown
 
 _PEM = b"application/x-pem-file"
 
@@ -28,25 +28,35 @@ class Listening(Struct, frozen=True):
 
 
 async def look(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    parts = call.parts
-    served, authority = await parts.certificates.shown()
+    services = call.services
+    served, authority = await services.get(Certificates).shown()
     return ok(
-        Listening(parts.exposure, parts.listeners, served, authority, parts.certificates.workers())
+        Listening(
+            services.get(DaemonInfo).exposure,
+            services.get(DaemonInfo).listeners,
+            served,
+            authority,
+            services.get(Certificates).workers(),
+        )
     )
 
 
 async def renew(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    await call.parts.certificates.renew(call.principal)
-    served, _ = await call.parts.certificates.shown()
+    await call.services.get(Certificates).renew(call.principal)
+    served, _ = await call.services.get(Certificates).shown()
     return ok(served)
 
 
 async def authority(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return HttpResponse(200, await call.parts.certificates.trust(), _PEM)
+    return HttpResponse(200, await call.services.get(Certificates).trust(), _PEM)
 
 
 async def revoke(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.certificates.revoke_worker(call.principal, call.path["fingerprint"]))
+    return ok(
+        await call.services.get(Certificates).revoke_worker(
+            call.principal, call.path["fingerprint"]
+        )
+    )
 
 
 TLS: tuple[Route[Any, Any], ...] = (

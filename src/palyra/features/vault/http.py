@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.features.vault.rules import InScope, Named, NewSecret, Value
+from palyra.features.vault.service import Vault
 
 
 class Which(Input, frozen=True, kw_only=True):
@@ -29,22 +30,24 @@ class KeyRotated(Struct, frozen=True):
 
 
 async def look(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.vault.look(call.principal))
+    return ok(await call.services.get(Vault).look(call.principal))
 
 
 async def put(call: ApiCall[Nothing, NewSecret]) -> HttpResponse:
-    return ok(await call.parts.vault.put(call.principal, call.body))
+    return ok(await call.services.get(Vault).put(call.principal, call.body))
 
 
 async def rotate(call: ApiCall[Nothing, NewValue]) -> HttpResponse:
     body = call.body
-    return ok(await call.parts.vault.rotate(call.principal, body.scope, body.name, body.value))
+    return ok(
+        await call.services.get(Vault).rotate(call.principal, body.scope, body.name, body.value)
+    )
 
 
 async def remove(call: ApiCall[Which, Nothing]) -> HttpResponse:
-    await call.parts.vault.remove(call.principal, call.query.scope, call.query.name)
+    await call.services.get(Vault).remove(call.principal, call.query.scope, call.query.name)
     return HttpResponse(204)
 
 
 async def rotate_key(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(KeyRotated(await call.parts.vault.rotate_key(call.principal)))
+    return ok(KeyRotated(await call.services.get(Vault).rotate_key(call.principal)))

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from palyra.api import exposure
-from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
+from palyra.api.calls import ApiCall, DaemonInfo, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.features.workers.enrolment import Enrolment, WorkerDetail, WorkerShown
 from palyra.features.workers.protocol import NAME_PATTERN
+from palyra.features.workers.service import Workers
 
 
 class WorkerList(Struct, frozen=True):
@@ -30,38 +31,47 @@ class DrainWorker(Input, frozen=True, kw_only=True):
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    desk = call.parts.workers.desk
+    desk = call.services.get(Workers).desk
     return ok(WorkerList(await desk.listing(), desk.port, _hosts(call)))
 
 
 def _hosts(call: ApiCall[Nothing, Nothing]) -> list[str]:
-    door = next((each.address for each in call.parts.listeners if each.name == "workers"), "")
+    door = next(
+        (
+            each.address
+            for each in call.services.get(DaemonInfo).listeners
+            if each.name == "workers"
+        ),
+        "",
+    )
     host = door.rpartition(":")[0].strip("[]")
     if not host or exposure.is_loopback(host):
         return [host] if host else []
     return [
         each
-        for each in exposure.names_of(host, call.parts.exposure.names)
+        for each in exposure.names_of(host, call.services.get(DaemonInfo).exposure.names)
         if not exposure.is_loopback(each)
     ]
 
 
 async def enrol(call: ApiCall[Nothing, EnrolWorker]) -> HttpResponse:
-    return ok(await call.parts.workers.desk.enrol(call.principal, call.body.name), 201)
+    return ok(await call.services.get(Workers).desk.enrol(call.principal, call.body.name), 201)
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.workers.desk.one(call.path["worker"]))
+    return ok(await call.services.get(Workers).desk.one(call.path["worker"]))
 
 
 async def drain(call: ApiCall[Nothing, DrainWorker]) -> HttpResponse:
     return ok(
-        await call.parts.workers.desk.drain(call.principal, call.path["worker"], on=call.body.on)
+        await call.services.get(Workers).desk.drain(
+            call.principal, call.path["worker"], on=call.body.on
+        )
     )
 
 
 async def revoke(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await call.parts.workers.desk.revoke(call.principal, call.path["worker"]))
+    return ok(await call.services.get(Workers).desk.revoke(call.principal, call.path["worker"]))
 
 
 _WORKER = "/v1/workers/{worker}"

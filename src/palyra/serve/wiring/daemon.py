@@ -35,6 +35,7 @@ from palyra.core.events import Budgets as RunBudgets
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.core.ports import ModelProvider
 from palyra.core.redaction import Redactor
+from palyra.core.services import Services
 from palyra.features.budgets.forecasts import Forecasts
 from palyra.features.budgets.service import BudgetService
 from palyra.features.budgets.turn_cost import Spending
@@ -60,6 +61,7 @@ from palyra.features.references.kinds import Kinds
 from palyra.features.references.message_inputs import Enclosures
 from palyra.features.references.service import References
 from palyra.features.retention.service import Retention, RetentionSettings
+from palyra.features.setup.model import Setup
 from palyra.features.skills.registry import SkillRegistry
 from palyra.features.subagents.service import Children
 from palyra.features.tasks.service import TaskVerbs
@@ -77,7 +79,7 @@ from palyra.models.embeddings import LocalEmbedder
 from palyra.models.http import HttpClient
 from palyra.models.routing import Models
 from palyra.policy import change_log
-from palyra.policy.shadow import open_shadow
+from palyra.policy.shadow import ShadowPolicy, open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
 from palyra.serve import config
@@ -126,7 +128,7 @@ class Daemon:
     certificates: Certificates
     catalogue: Catalogue
     policy: PolicyStore
-    shadow: PolicyStore | None
+    shadow: ShadowPolicy | None
     policy_folder: Path
     models: Models
     budgets: BudgetService
@@ -169,6 +171,8 @@ class Daemon:
     settings: Settings
     setup: parts_setup.FileSetup
     reloader: "asyncio.Task[None]"
+    # What handlers ask for, by class.
+    services: Services = field(default_factory=Services)
     # Settings that were changed since the start, and took effect.
     reloaded: dict[str, object] = field(default_factory=dict)
     # One at a time: whoever has read the file earlier must not apply it later.
@@ -190,6 +194,53 @@ class Daemon:
     def notes(self) -> tuple[str, ...]:
         """What whoever starts or looks at the daemon should know."""
         return (*self.loaded.notes, *self.chosen.notes, *self.vault.notes, *self.shelf.notes)
+
+    @property
+    def offered(self) -> tuple[object, ...]:
+        """The services that handlers ask for."""
+        found = (
+            self.db,
+            self.clock,
+            self.hub,
+            self.runs,
+            self.gateway,
+            self.callers,
+            self.enclosures,
+            self.sessions,
+            self.rules,
+            self.answers,
+            self.undoing,
+            self.compacting,
+            self.rewinding,
+            self.replays,
+            self.forking,
+            self.moments,
+            self.models,
+            self.budgets,
+            self.forecasts,
+            self.catalogue,
+            self.policy,
+            self.shadow,
+            self.vault,
+            self.certificates,
+            self.memory,
+            self.learning,
+            self.retention,
+            self.transcripts,
+            self.shelf,
+            self.mcp,
+            self.project_notes,
+            self.workers,
+            self.late_channels,
+            self.notices,
+            self.incidents,
+            self.doctor,
+            self.watchdog,
+            self.task_verbs,
+            self.timekeeping.schedules,
+            self.timekeeping.hooks,
+        )
+        return tuple(each for each in found if each is not None)
 
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
@@ -420,7 +471,7 @@ async def start(
         approvals_to=router.approvals_to,
     )
     health.watchdog.start()
-    return Daemon(
+    daemon = Daemon(
         loaded=loaded,
         chosen=chosen,
         db=db,
@@ -485,6 +536,10 @@ async def start(
         http=http,
         reloader=asyncio.create_task(_watch_policies(db, policy, shadow)),
     )
+    for service in daemon.offered:
+        daemon.services.add(service)
+    daemon.services.add(daemon.setup, Setup)
+    return daemon
 
 
 def _certificates(home: Path, given: Config, db: Database, clock: Clock) -> Certificates:

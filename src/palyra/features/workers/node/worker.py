@@ -66,7 +66,7 @@ _STOP_AFTER = 0.8
 # When it is ended: how long what runs may go on, and how long what came of it may take to be told.
 _FINISH_S = 2.0
 _LAST_WORDS_S = 2.0
-# Parts of contents that wait to be written, and other things that the daemon asked for at once.
+# Services of contents that wait to be written, and other things that the daemon asked for at once.
 _MOST_PIECES = 64
 _MOST_ASKED = 64
 _FIRST_MS, _LONGEST_MS = 200, 5_000
