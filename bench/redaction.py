@@ -15,8 +15,8 @@ from tests.unit import test_redaction_figures as figures
 from bench import redaction_set
 from bench.common import Table
 from bench.redaction_set import DISGUISES, Row
-from palyra.core.redaction import Redactor
 from palyra.serve.trials import pathological
+from palyra.system.redactor import Redactor
 
 CHAT = (
     "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see (really) how far it"

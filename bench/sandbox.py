@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.common import Table
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Tier
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox import bubblewrap

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from palyra.agent.broadcast import Broadcast
 from palyra.core import labels
+from palyra.core.budgets import Limit
 from palyra.core.events import (
     AnyEvent,
     Circumstances,
@@ -25,8 +26,6 @@ from palyra.core.events import (
 from palyra.core.ids import OWNER, CallId
 from palyra.core.labels import CLEAN, Label, untrusted
 from palyra.core.ports import ModelProvider
-from palyra.core.redaction import Redactor
-from palyra.features.budgets.model import Limit
 from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows as learning_rows
 from palyra.features.learning.model import Candidate, CandidateState
@@ -39,6 +38,7 @@ from palyra.policy.store import PolicyStore
 from palyra.store import sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
+from palyra.system.redactor import Redactor
 from tests.learning_corpus import Call, Conversation, Planted, Run
 from tests.remembering import SetClock, remembering
 

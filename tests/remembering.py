@@ -11,7 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from palyra.core.ports import Embedder
-from palyra.core.redaction import Redactor
 from palyra.features.memory.embedding import Embedding
 from palyra.features.memory.model import Item, NewMemory, Where
 from palyra.features.memory.service import Memory
@@ -19,6 +18,7 @@ from palyra.store.database import Database
 from palyra.store.sqlite import Sqlite
 from palyra.store.sqlite_files import fold_log
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 
 class WordEmbedder:

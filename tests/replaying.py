@@ -13,13 +13,13 @@ import msgspec
 
 from palyra.agent.approvals import Answer
 from palyra.agent.gateway import Submitted
+from palyra.agent.message_inputs import Attaching
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.core.events import Budgets, ClientTool, Earlier
 from palyra.core.ids import OWNER
 from palyra.features.compaction.service import Compact
 from palyra.features.memory.model import NewMemory
 from palyra.features.openai_api.sessions import CallerRequest, CallName
-from palyra.features.references.attachments import Attaching
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.rewind import Rewind

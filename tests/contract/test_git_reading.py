@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import ToolResult
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.sandbox import Sandbox

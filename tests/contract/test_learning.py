@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from bench.learning import score
 
+from palyra.core.budgets import Limit, Terms
 from palyra.core.events import SessionRestored, ToolUndone
 from palyra.core.ids import OWNER, SYSTEM_TAPE, CallId
 from palyra.core.messages import ModelRequest
 from palyra.core.verdicts import Origin
-from palyra.features.budgets.model import Limit, Terms
 from palyra.features.learning import rows as learning_rows
 from palyra.features.learning.model import (
     BUDGET_TOKENS,

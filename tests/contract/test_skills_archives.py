@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError
 from palyra.features.skills import package
 from palyra.features.skills.store import Record, Skills
+from palyra.tools import archives
 from tests.tools_at_work import tree
 
 HEAD = b"---\nname: packed\ndescription: From an archive.\n---\nBody.\n"
@@ -171,7 +172,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: P
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     assert isinstance(
-        attempt(tmp_path, archive(("noise", os.urandom(package.MOST_FILE_BYTES + 1)))),
+        attempt(tmp_path, archive(("noise", os.urandom(archives.MOST_FILE_BYTES + 1)))),
         LimitExceeded,
     )
 
@@ -179,7 +180,9 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 def test_files_over_the_limit_together_are_refused(tmp_path: Path) -> None:
     half = bytes(range(256)) * 64
     packed = b"".join(half + os.urandom(1 << 10) for _ in range(100))
-    entries = [(f"part{number}", packed) for number in range(package.MOST_BYTES // len(packed) + 1)]
+    entries = [
+        (f"part{number}", packed) for number in range(archives.MOST_BYTES // len(packed) + 1)
+    ]
     assert isinstance(attempt(tmp_path, archive(*entries)), LimitExceeded)
 
 

@@ -17,13 +17,13 @@ from palyra.core import events
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import AdminChanged, TaskFinished
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.tasks.service import TaskVerbs
 from palyra.features.tasks.worker import LEASE_MS, Hopeless, NotNow, Step, Tasks
 from palyra.store import tape, tasks
 from palyra.store.database import Database, Tx
 from palyra.store.sqlite import Sqlite
 from palyra.store.tasks import HIGH, LOW, Task
+from palyra.system.redactor import Redactor
 from tests.clocks import HeldClock
 from tests.faults import eventually
 from tests.journals import run

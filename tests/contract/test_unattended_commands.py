@@ -14,11 +14,11 @@ from palyra.core import events
 from palyra.core.events import ToolProposed
 from palyra.core.labels import Label
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Scope, ToolResult
 from palyra.core.verdicts import Allow, Question
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import PathGuard
 from palyra.tools.sandbox.sandbox import Sandbox

@@ -126,7 +126,7 @@ def arm(
     after: bool = True,
 ) -> None:
     """Put points around every commit of the daemon and around file operations."""
-    setattr(palyra.parts.ground, "Database", points.mortal())  # noqa: B010  a name that the module only imports
+    setattr(palyra.serve.wiring.foundation, "Database", points.mortal())  # noqa: B010  a name that the module only imports
     for name in operations:
         points.around(name, counts, after=after)
 

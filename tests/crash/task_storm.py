@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palyra.core.redaction import Redactor
 from palyra.features.tasks.worker import Step, Tasks
 from palyra.store import tasks
 from palyra.store.database import Database, Tx
 from palyra.store.sqlite import Sqlite
 from palyra.store.tasks import PRIORITIES, Task
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from tests.crash.forking import fork
 
 LEASE_MS = 600

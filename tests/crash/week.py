@@ -18,8 +18,8 @@ from typing import Any
 import apsw
 import msgspec
 
+from palyra.core.budgets import Spender
 from palyra.core.ids import OWNER
-from palyra.features.budgets.model import Spender
 from palyra.features.learning import rows as learning_rows
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, segment_walk, segments, sqlite_files, usage

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
+from palyra.agent.message_inputs import Attaching
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import Attachment, InputReceived, ToolFinished, decode
 from palyra.core.ids import OWNER, ArtifactId, CallId
 from palyra.core.labels import untrusted
 from palyra.core.messages import Image, Text, UserMessage
 from palyra.core.ports import CallContext
-from palyra.features.references.attachments import Attaching, StoredFile
+from palyra.features.references.attachments import StoredFile
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import artifacts, tape

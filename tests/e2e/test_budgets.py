@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from palyra.agent.approvals import Answer as Answering
+from palyra.core.budgets import Spender, Terms
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import Decision
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.features.budgets.model import Spender, Terms
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import ScriptedCall, Turn

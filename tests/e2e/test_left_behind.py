@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from palyra.agent.gateway import Submission
 from palyra.agent.runs import end
+from palyra.core.budgets import Key, Spender
 from palyra.core.errors import Unavailable
 from palyra.core.events import RunCancelled
 from palyra.core.ids import OWNER
 from palyra.features.budgets import ledger
-from palyra.features.budgets.model import Key, Spender
 from palyra.features.channels import loopback
 from palyra.features.channels.model import Inbound, Sender
 from palyra.features.schedules import rows as schedules_rows

@@ -9,9 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
+from palyra.agent.message_inputs import Attaching
 from palyra.core.errors import Conflict, NotFound
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.features.references.attachments import Attaching
 from palyra.features.retention import rows as retention_rows
 from palyra.features.retention.service import ARCHIVE, CLEAN, DAY_MS, MAINTAIN, Archived
 from palyra.features.schedules import rows as schedule_rows

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from palyra.api.key_pair import Pair, fingerprint_of
 from palyra.core.ids import OWNER
 from palyra.features.tls import authority
-from palyra.features.tls.key_pair import Pair, fingerprint_of
 from palyra.features.workers.node import dial, renewal
 from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home, write

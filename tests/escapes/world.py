@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Tier, ToolResult
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import PathGuard
 

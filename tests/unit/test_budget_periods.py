@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palyra.agent.turn_cost import own_limits
 from palyra.core import subagent_limits
-from palyra.core.conversation import RunProgress
-from palyra.core.errors import ConfigInvalid, InvalidInput
-from palyra.core.events import Budgets, RunAccepted
-from palyra.core.ids import RunId
-from palyra.features.budgets.forecasts import _daily
-from palyra.features.budgets.model import (
+from palyra.core.budgets import (
     Spender,
     Terms,
     amount,
@@ -25,7 +21,11 @@ from palyra.features.budgets.model import (
     period_name,
     period_start,
 )
-from palyra.features.budgets.turn_cost import own_limits
+from palyra.core.conversation import RunProgress
+from palyra.core.errors import ConfigInvalid, InvalidInput
+from palyra.core.events import Budgets, RunAccepted
+from palyra.core.ids import RunId
+from palyra.features.budgets.forecasts import _daily
 from palyra.serve.config import budgets, reader
 
 

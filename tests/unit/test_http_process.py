@@ -12,8 +12,8 @@ import pytest
 
 from palyra.api import exposure, listen_sockets
 from palyra.core.errors import ConfigInvalid, Conflict
-from palyra.core.redaction import Redactor
 from palyra.serve import logs, ollama, process_files
+from palyra.system.redactor import Redactor
 
 KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from palyra.core.redaction import Redactor
 from palyra.serve.trials import pathological
 from palyra.serve.trials.pathological import CASES, PARTS, Case
+from palyra.system.redactor import Redactor
 
 
 def test_there_are_enough_of_them() -> None:

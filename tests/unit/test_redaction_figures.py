@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from palyra.core.redaction import Redactor
+from palyra.system.redactor import Redactor
 from tests.material import material
 
 REDACTOR = Redactor(b"figures")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.core.redaction import Redactor
 from palyra.core.redaction.stream import LONGEST_HELD
+from palyra.system.redactor import Redactor
 from tests.unit.test_redaction import ENCODERS, TOKENS, pem
 
 KNOWN = ("swordfish-42", "correct horse battery staple", "日本語の秘密42")

@@ -12,8 +12,8 @@ import pytest
 
 from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Scope, Subject, Tier, ToolResult
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.paths import PathGuard, PathRefused
 from palyra.tools.sandbox.sandbox import Sandbox

@@ -15,7 +15,6 @@ import pytest
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.core.events import SessionCreated
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.vault.keys import KeyFile
 from palyra.features.vault.rules import NewSecret
 from palyra.features.vault.service import Vault
@@ -23,6 +22,7 @@ from palyra.store import sessions, sqlite_files, tape
 from palyra.store.database import Database, Tx
 from palyra.store.sqlite import Sqlite
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from tests.journals import new_id, run
 
 ANNA = "user:anna"

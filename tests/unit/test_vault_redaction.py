@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from palyra.core.redaction import Redactor
+from palyra.system.redactor import Redactor
 
 WORDS = "the quick brown fox, it jumps! (over) the lazy dog; and that's all. "
 

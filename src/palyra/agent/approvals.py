@@ -36,7 +36,6 @@ from palyra.core.events import (
     ToolProposed,
 )
 from palyra.core.ids import SYSTEM
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Outcome, Preview, Scope, Subject
 from palyra.core.verdicts import Deny, Grant, SessionRule, Verdict, word
 from palyra.policy.permanent_grants import always_policy, append_always
@@ -46,6 +45,7 @@ from palyra.store.approvals import Approval
 from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools import previews
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 

@@ -31,7 +31,6 @@ from palyra.core.events import (
 from palyra.core.ids import ApprovalId
 from palyra.core.labels import CLEAN, Label, merge, private
 from palyra.core.ports import Policy
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolSpec, input_digest
 from palyra.core.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
 from palyra.policy import grants, risk
@@ -41,6 +40,7 @@ from palyra.store.database import Database
 from palyra.store.sessions import Session
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools import previews
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 

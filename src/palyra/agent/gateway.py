@@ -19,6 +19,7 @@ from msgspec import Struct
 from palyra.agent import stop as agent_stop
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
+from palyra.agent.message_inputs import NOTHING, Attaching, Enclosed, MessageInputs, labelled
 from palyra.agent.runs import Runs
 from palyra.agent.session_cache import Prefetch, SessionCache
 from palyra.agent.settings import Settings
@@ -41,16 +42,14 @@ from palyra.core.events import (
     encode,
 )
 from palyra.core.labels import CLEAN, Label
-from palyra.core.redaction import Redactor
 from palyra.core.run_state import RunState
 from palyra.core.verdicts import Origin
-from palyra.features.references.attachments import Attaching
-from palyra.features.references.message_inputs import NOTHING, Enclosed, Enclosures, labelled
 from palyra.models.routing import Models
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.runs import RunRow, SubmissionRow
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.gateway")
 
@@ -131,7 +130,7 @@ class Gateway:
         redactor: Redactor,
         clock: Clock,
         settings: Settings,
-        enclosures: Enclosures,
+        enclosures: MessageInputs,
     ) -> None:
         self._db = db
         self._enclosures = enclosures

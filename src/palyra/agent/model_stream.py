@@ -7,13 +7,13 @@ from typing import Any
 
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.broadcast import Broadcast
+from palyra.agent.turn_cost import CallUsage
 from palyra.core.errors import Unavailable
 from palyra.core.events import AnyEvent, ModelDelta, ModelReplied, encode
 from palyra.core.messages import Channel, ModelRequest
-from palyra.core.redaction import Redactor
-from palyra.features.budgets.turn_cost import CallUsage
 from palyra.store.database import Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 # Long enough for a question to leave.
 _TOLD_AFTER_S = 0.01

@@ -14,10 +14,12 @@ from palyra.agent.active_run import ActiveRun, CutOff, Interrupted
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.images import ImageLoader
 from palyra.agent.model_stream import Prepared, Stream
+from palyra.agent.ports import Compactor, MemoryRecall, NotesForAgents
 from palyra.agent.prompt import run_context
 from palyra.agent.prompt.assembly import Assembler
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.prompt.sources import StoredSources
+from palyra.agent.turn_cost import Bill, BudgetQuestion, Spending
 from palyra.core.events import Call, ModelFailed, ModelReplied, RunFailed, TaskClass
 from palyra.core.ids import CallId
 from palyra.core.messages import (
@@ -29,17 +31,12 @@ from palyra.core.messages import (
     ModelRequest,
     Native,
 )
-from palyra.core.redaction import Redactor
-from palyra.features.budgets.service import BudgetQuestion
-from palyra.features.budgets.turn_cost import Bill, Spending
-from palyra.features.compaction.service import Compacting
-from palyra.features.memory.recall import Recalling
-from palyra.features.project_notes.prompt import ProjectFiles
 from palyra.models.reliability import NextProvider, NoProviderLeft, RetryAfter, after_failure
 from palyra.models.routing import ModelRoute, Models, Target
 from palyra.store.database import Tx
 from palyra.store.route_plans import UnderWay
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 _ADVICE = {
     "auth": "check the provider's key with `palyra doctor`",
@@ -58,10 +55,10 @@ class ModelTurns:
         hub: Broadcast,
         models: Models,
         assembler: Assembler,
-        projects: ProjectFiles,
-        recalling: Recalling,
+        notes: NotesForAgents,
+        recall: MemoryRecall,
         gallery: ImageLoader,
-        compacting: Compacting,
+        compactor: Compactor,
         redactor: Redactor,
         clock: Clock,
         spending: Spending,
@@ -70,10 +67,10 @@ class ModelTurns:
         self.models = models
         self._spending = spending
         self._assembler = assembler
-        self._projects = projects
-        self._recalling = recalling
+        self._notes = notes
+        self._recall = recall
         self._gallery = gallery
-        self._compacting = compacting
+        self._compactor = compactor
         self.redactor = redactor
         self.clock = clock
 
@@ -97,7 +94,7 @@ class ModelTurns:
         nearby = await self._look_around(run)
         images = await self._gallery.of(run.live.conversation)
         route = await self._spending.route(run, nearby, images=bool(images))
-        await self._compacting.before_turn(run, route.targets[0])
+        await self._compactor.before_turn(run, route.targets[0])
         prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
         try:
@@ -127,7 +124,7 @@ class ModelTurns:
                     await prepared.tell(run)
                     if failure.failure == "context_too_long" and not condensed and not stream.text:
                         condensed = True
-                        if await self._compacting.make_room(run, target):
+                        if await self._compactor.make_room(run, target):
                             await run.append(
                                 await self._failure(
                                     failure, target, stream, turn, attempt, bill, will_retry=True
@@ -187,9 +184,9 @@ class ModelTurns:
         is shown the same.
         """
         if run.around is None:
-            recalled = await self._recalling.look(run)
+            recalled = await self._recall.look(run)
             memory = run_context.render(recalled) if recalled else ""
-            run.around = RunContext(await self._projects.of(run.workspace), recalled, memory)
+            run.around = RunContext(await self._notes.of(run.workspace), recalled, memory)
         return run.around
 
     async def _prepare(

@@ -13,7 +13,6 @@ from msgspec import Struct
 from palyra.core import ids
 from palyra.core.errors import InvalidInput, PalyraError
 from palyra.core.events import ToolProposed
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import SessionRule
 from palyra.policy import rules
@@ -23,6 +22,7 @@ from palyra.store import sessions
 from palyra.store.database import Database, Tx
 from palyra.store.decisions import SessionCounts, needs
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net import hosts
 

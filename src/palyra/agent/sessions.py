@@ -11,11 +11,11 @@ from palyra.core import ids
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.core.events import SessionChanged, SessionCreated
 from palyra.core.input_checks import check_line
-from palyra.core.redaction import Redactor
 from palyra.store import runs, sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 _LONGEST_NAME = 200
 # What belongs to the kernel and to every program of the machine.

@@ -21,6 +21,8 @@ from palyra.agent.authorize import Authorizer, Judged
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
+from palyra.agent.remote_tools import PREFIX as WORKERS
+from palyra.agent.remote_tools import RemoteTool
 from palyra.core import labels
 from palyra.core.conversation import AGENTS_AT_ONCE, SPAWN, CallProgress
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
@@ -36,14 +38,12 @@ from palyra.core.events import (
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
 from palyra.core.ports import CallContext, InDoubt
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Outcome, Preview, ToolResult, input_digest
 from palyra.core.verdicts import Origin
-from palyra.features.workers.tools import PREFIX as WORKERS
-from palyra.features.workers.tools import RemoteTool
 from palyra.store import artifacts, tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.files.checkpoints import Reversible
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from palyra.cli.client import checked
 from palyra.client.http import Api
-from palyra.features.budgets.model import Limit, Terms
+from palyra.core.budgets import Limit, Terms
 from palyra.store.usage import UsageRow
 
 

@@ -14,6 +14,7 @@ from palyra.client.calling import Calling, new_id, part, sent
 
 if TYPE_CHECKING:
     from palyra.agent.gateway import Stopped, Submitted
+    from palyra.agent.message_inputs import Attaching
     from palyra.agent.session_rules import ShownRule
     from palyra.api.about import Status, ToolList
     from palyra.api.journal import Verified
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from palyra.features.memory.service import Searched
     from palyra.features.memory.transcripts import SaidPage
     from palyra.features.openai_api.models import ModelList
-    from palyra.features.references.attachments import Attaching
     from palyra.features.schedules.http import ScheduleList
     from palyra.features.time_travel.undo import Undone
     from palyra.store.approvals import Approval

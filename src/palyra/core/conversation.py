@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from palyra.core import labels, run_state
+from palyra.core import labels, run_state, time_words
 from palyra.core.events import (
     AgentSpawned,
     AnswerRefused,
@@ -51,7 +51,6 @@ from palyra.core.events import (
 from palyra.core.ids import ApprovalId, RunId
 from palyra.core.labels import Label
 from palyra.core.run_state import TERMINAL, RunState
-from palyra.features.schedules import model as schedules_model
 
 _MOST_NAMED = 20
 # The tool whose calls are done by subagents, and how many of them work for one run at once.
@@ -336,7 +335,7 @@ class Conversation:
         match event:
             case InputReceived():
                 run.inputs.append((seq, event))
-                self.timely = self.timely or schedules_model.speaks_of_time(event.text)
+                self.timely = self.timely or time_words.speaks_of_time(event.text)
             case InputAssembled():
                 self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
                 # What slid out of the window still counts: the label of what the model has seen is

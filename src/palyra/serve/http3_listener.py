@@ -10,7 +10,7 @@ from palyra.api.limits import ApiLimits
 from palyra.core.errors import ConfigInvalid
 
 if TYPE_CHECKING:
-    from palyra.features.tls.key_pair import Pair
+    from palyra.api.key_pair import Pair
     from palyra.features.tls.service import Certificates
 
 

@@ -29,7 +29,6 @@ from palyra.api.metrics import Metrics
 from palyra.core import disk_errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
-from palyra.core.redaction import Redactor
 from palyra.serve import (
     config,
     grpc_listener,
@@ -44,6 +43,7 @@ from palyra.serve.config.schema import ServerSection as ServerSettings
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
 from palyra.system import cpu_affinity
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.serve")
 

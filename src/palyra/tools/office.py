@@ -12,7 +12,7 @@ from typing import Literal
 from xml.parsers import expat
 
 from palyra.core.errors import InvalidInput, LimitExceeded
-from palyra.features.skills import package
+from palyra.tools import archives
 
 Form = Literal["docx", "xlsx", "pptx"]
 
@@ -42,7 +42,7 @@ def text_of(data: bytes) -> tuple[Form, str] | None:
     for what cannot be read.
     """
     try:
-        files = package.chosen(data, lambda name: _WANTED.fullmatch(name) is not None)
+        files = archives.chosen(data, lambda name: _WANTED.fullmatch(name) is not None)
     except LimitExceeded as error:
         raise InvalidInput(error.message, **error.details) from error
     form = next((form for main, form in _MAIN.items() if main in files), None)

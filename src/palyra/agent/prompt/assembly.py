@@ -13,8 +13,16 @@ from msgspec import Struct
 
 from palyra.agent import answer_format
 from palyra.agent import images as agent_images
-from palyra.agent.prompt.run_context import NOTHING, RunContext
-from palyra.agent.prompt.sources import StoredSources, Surroundings, digest, stored
+from palyra.agent.prompt.run_context import NOTHING, RecalledMemory, RunContext
+from palyra.agent.prompt.sources import (
+    EMPTY,
+    Index,
+    Project,
+    StoredSources,
+    Surroundings,
+    digest,
+    stored,
+)
 from palyra.agent.prompt.token_sizes import Measure, count
 from palyra.core import caller_context, labels, references, subagent_limits
 from palyra.core.conversation import (
@@ -42,9 +50,6 @@ from palyra.core.messages import (
     UserMessage,
 )
 from palyra.core.tools import ToolSpec
-from palyra.features.memory.model import Recalled
-from palyra.features.project_notes.prompt import Project
-from palyra.features.skills.index import EMPTY, Index
 from palyra.models import token_count, usage_estimate
 from palyra.models.routing import Target
 from palyra.system import thread_pool
@@ -368,14 +373,14 @@ def _brought(fresh: Sequence[InputReceived]) -> str:
     return ", ".join((*named, *attached))[:500] if named or attached else ""
 
 
-def _remembered(tokens: int, recalled: Sequence[Recalled]) -> AssembledPart:
+def _remembered(tokens: int, recalled: Sequence[RecalledMemory]) -> AssembledPart:
     # What is remembered about somebody is theirs, like what `memory.search` gives.
-    label = labels.join([labels.private("memory"), *(each.item.label for each in recalled)])
+    label = labels.join([labels.private("memory"), *(each.label for each in recalled)])
     return AssembledPart(
         "memory",
         tokens,
         label,
-        ", ".join(f"{each.item.memory_id} {each.score:.2f}" for each in recalled),
+        ", ".join(f"{each.memory_id} {each.score:.2f}" for each in recalled),
     )
 
 

@@ -9,8 +9,10 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from palyra.core.ids import SYSTEM_TAPE, ArtifactId
+from palyra.core.labels import CLEAN, Label
 from palyra.core.messages import (
     Image,
     Message,
@@ -20,13 +22,42 @@ from palyra.core.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.features.project_notes.prompt import NONE, Project
-from palyra.features.skills.index import EMPTY, Index
 from palyra.store import artifacts
 from palyra.store.database import Tx
 
 _MEDIA_TYPE = "application/json"
 _encode = msgspec.json.encode
+
+
+class Project(Struct, frozen=True):
+    """The text as it goes into the prompt, empty if there is none. `note` says which files it has,
+    what was cut or left out.
+    """
+
+    text: str = ""
+    label: Label = CLEAN
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        # One that was stored and read again must leave its label out of an event, as it was left
+        # out when it was recorded.
+        if self.label == CLEAN:
+            force_setattr(self, "label", CLEAN)
+
+
+NONE = Project()
+
+
+class Index(Struct, frozen=True):
+    """The text for the prompt, empty without skills. Who is shown it, and the tools of the same
+    skills, has seen the label.
+    """
+
+    text: str = ""
+    label: Label = CLEAN
+
+
+EMPTY = Index()
 
 
 class Surroundings(Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 if TYPE_CHECKING:
-    from palyra.features.tls.key_pair import Pair
+    from palyra.api.key_pair import Pair
     from palyra.features.tls.service import Certificates
 
 

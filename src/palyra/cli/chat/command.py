@@ -192,8 +192,8 @@ def _keep(path: Path, lines: list[str]) -> None:
     """
     import secrets
 
-    from palyra.core.redaction import Redactor
     from palyra.serve.config import write_private
+    from palyra.system.redactor import Redactor
 
     text = Redactor(secrets.token_bytes(32)).redact(
         "".join(line.replace("\n", "\\n") + "\n" for line in lines)

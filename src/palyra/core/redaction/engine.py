@@ -5,7 +5,7 @@ returns, it would not touch again.
 import hmac
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -23,7 +23,6 @@ from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.known import KnownValues, Learned
 from palyra.core.redaction.stream import StreamRedactor
 from palyra.core.redaction.work import UNREAD, Work
-from palyra.system import thread_pool
 
 PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 KNOWN = "known"
@@ -34,7 +33,6 @@ _PASSES = 4  # taking a secret out can bring another to light; chains longer tha
 _WINDOW = 16 << 10
 _OVERLAP = 1 << 10  # longer than a value and what is looked at around it
 _EDGE = 512
-_INLINE = 4 << 10  # a longer text is not read on the event loop
 _ECHO = (
     8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
 )
@@ -81,9 +79,9 @@ class Redactor:
         self._clean: set[str] = set()
         self._clean_for = self._learned.known
 
-    def with_known(self, known: Iterable[str]) -> "Redactor":
+    def with_known(self, known: Iterable[str]) -> Self:
         """One that knows these as well; what is learned later, both learn."""
-        return Redactor(self._key, self._known.values | set(known), self._learned)
+        return type(self)(self._key, self._known.values | set(known), self._learned)
 
     def learn(self, values: Iterable[str]) -> None:
         """From now on exactly these are known beside those it was made with, to everybody who holds
@@ -115,22 +113,6 @@ class Redactor:
         worth the work.
         """
         return self.redact(text[: most + _OVERLAP])[:most]
-
-    async def redacted(self, text: str) -> str:
-        """`redact` for the event loop: a long text goes to another thread."""
-        return (
-            self.redact(text)
-            if len(text) <= _INLINE
-            else await thread_pool.everyday.do(self.redact, text)
-        )
-
-    async def redacted_json(self, value: Any) -> Any:
-        """`redact_json` for the event loop."""
-        return (
-            self.redact_json(value)
-            if is_small(value, _INLINE)
-            else await thread_pool.everyday.do(self.redact_json, value)
-        )
 
     def _remember(self, text: str, known: KnownValues) -> None:
         """`text` was clean with what was known when the look began. A set is replaced, never

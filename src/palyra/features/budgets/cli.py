@@ -10,8 +10,8 @@ import click
 from palyra.cli import formatting, short_ids, usage_client
 from palyra.cli.commands import group, verb
 from palyra.cli.state import CliState
+from palyra.core.budgets import Terms, amount
 from palyra.core.errors import InvalidInput
-from palyra.features.budgets.model import Terms, amount
 from palyra.store.usage import UsageRow
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from palyra.features.budgets.model import period_end, period_start
+from palyra.core.budgets import period_end, period_start
 from palyra.features.schedules import rows as schedules_rows
 from palyra.store import subagents, usage
 from palyra.store.database import Database, Tx

@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 
 from palyra.agent.gateway import Gateway
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
+from palyra.core.budgets import Spender, Terms
 from palyra.core.errors import Forbidden
 from palyra.features.budgets.forecasts import Forecasts
-from palyra.features.budgets.model import Spender, Terms
 from palyra.features.budgets.service import BudgetService, BudgetState
 from palyra.store import route_plans, usage
 from palyra.store.database import Database

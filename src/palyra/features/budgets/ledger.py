@@ -9,7 +9,7 @@ what was sent and never answered, and counts that as spent.
 import asyncio
 from functools import partial
 
-from palyra.features.budgets.model import Every, Key, Per, Spender, Unit, account_of, period_end
+from palyra.core.budgets import Every, Key, Per, Spender, Unit, account_of, period_end
 from palyra.store import usage
 from palyra.store.database import Database
 from palyra.store.usage import Spent, UsageFilter

@@ -3,9 +3,9 @@
 from typing import Any
 
 from palyra.api.routes import Gives, Route
+from palyra.core.budgets import Limit, Terms
 from palyra.features.budgets import http
 from palyra.features.budgets.forecasts import RunForecast, SpendingForecast
-from palyra.features.budgets.model import Limit, Terms
 
 
 def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:

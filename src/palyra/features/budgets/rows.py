@@ -4,10 +4,10 @@ system's tape.
 
 import msgspec
 
+from palyra.core.budgets import Limit, Terms
 from palyra.core.errors import NotFound
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.features.budgets.model import Limit, Terms
 from palyra.store import tape
 from palyra.store.database import Tx
 

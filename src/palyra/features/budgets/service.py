@@ -9,15 +9,11 @@ room left, so a limit is never passed by more than one call.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
-from palyra.core.errors import Conflict, NotFound, PalyraError
-from palyra.core.events import BudgetAsked, ModelFailed, ModelReplied, ModelUsed, SessionCompacted
-from palyra.features.budgets import rows as stored
-from palyra.features.budgets.ledger import Account, Ledger, LedgerReservation
-from palyra.features.budgets.model import (
+from palyra.agent.turn_cost import BudgetQuestion, Reservation
+from palyra.core.budgets import (
     Key,
     Limit,
     Spender,
@@ -29,6 +25,10 @@ from palyra.features.budgets.model import (
     period_end,
     period_name,
 )
+from palyra.core.errors import Conflict, NotFound, PalyraError
+from palyra.core.events import BudgetAsked, ModelFailed, ModelReplied, ModelUsed, SessionCompacted
+from palyra.features.budgets import rows as stored
+from palyra.features.budgets.ledger import Account, Ledger, LedgerReservation
 from palyra.features.notices.service import Notices
 from palyra.models.prices import Prices
 from palyra.models.routing_plan import Target
@@ -56,23 +56,6 @@ class BudgetSpent(PalyraError):
     """A limit is used up and nobody is to be asked."""
 
     code = "budget_spent"
-
-
-class BudgetQuestion(Exception):
-    """A limit is used up, and a person may let the run go on."""
-
-    def __init__(self, asked: BudgetAsked, text: str) -> None:
-        super().__init__(text)
-        self.asked = asked
-        self.text = text
-
-
-class Reservation(NamedTuple):
-    """What was reserved. `most_output`: more tokens than this the reply may not have; None: no
-    limit has to be kept.
-    """
-
-    most_output: int | None = None
 
 
 class BudgetState(Struct, frozen=True, kw_only=True):

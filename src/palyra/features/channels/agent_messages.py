@@ -10,7 +10,6 @@ from functools import partial
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.ids import OWNER
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.features.channels.connections import Connections
 from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.registry import Book
@@ -22,6 +21,7 @@ from palyra.features.channels.views import ChatPlace
 from palyra.features.references.attachments import Attachments
 from palyra.store import tape
 from palyra.store.database import Database, Tx
+from palyra.system.redactor import Redactor
 
 THE_OWNER = "owner"
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from palyra.core.errors import Unavailable
-from palyra.core.redaction import Redactor
 from palyra.features.channels.contract import ConnectionRefused, Connector, Lost, Me, TakenMessage
 from palyra.features.channels.model import Inbound
 from palyra.features.channels.registry import Book
@@ -21,6 +20,7 @@ from palyra.features.channels.views import ConnectionState, ConnectionStatus
 from palyra.features.notices.service import Notices
 from palyra.store.database import Database
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.channels")
 

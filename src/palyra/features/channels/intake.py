@@ -16,7 +16,6 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palyra.core.errors import PalyraError, Unavailable
-from palyra.core.redaction import Redactor
 from palyra.features.channels import routing_input
 from palyra.features.channels.commands import ChatCommand, Commands, parse
 from palyra.features.channels.connections import Connections
@@ -41,6 +40,7 @@ from palyra.features.channels.views import ChatPlace
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.channels")
 

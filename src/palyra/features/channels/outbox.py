@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from palyra.core.errors import NotFound, PalyraError, Unavailable
-from palyra.core.redaction import Redactor
 from palyra.features.channels.contract import (
     Connector,
     Lost,
@@ -29,6 +28,7 @@ from palyra.features.notices.service import Notices
 from palyra.store import artifacts
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.channels")
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
+from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core import labels, references
 from palyra.core.errors import Conflict, LimitExceeded, PalyraError, Unavailable
@@ -39,7 +40,7 @@ from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import ReplyKind
 from palyra.features.channels.views import ChatPlace
-from palyra.features.references.attachments import Attaching, Attachments
+from palyra.features.references.attachments import Attachments
 from palyra.store import approvals, runs
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session

@@ -13,7 +13,6 @@ import msgspec
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.channels import connectors, routing_input
 from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.connections import Connections
@@ -48,6 +47,7 @@ from palyra.features.channels.views import (
 from palyra.store import tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 _TEST_S = 20.0
 LookUp = Callable[[str, str, Sequence[str]], Awaitable[str]]

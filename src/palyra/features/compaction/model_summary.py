@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
+from palyra.agent.turn_cost import Bill, BudgetQuestion, CallUsage, bill_of, bill_part
 from palyra.core import labels
+from palyra.core.budgets import Spender
 from palyra.core.conversation import ModelTurn, UserTurn
 from palyra.core.labels import Label
 from palyra.core.messages import ModelFailure, ModelReply, ModelRequest, Text, UserMessage
-from palyra.core.redaction import Redactor
 from palyra.core.sentences import cut
-from palyra.features.budgets.model import Spender
-from palyra.features.budgets.service import BudgetQuestion, BudgetService, BudgetSpent
-from palyra.features.budgets.turn_cost import Bill, CallUsage, bill_of, bill_part
+from palyra.features.budgets.service import BudgetService, BudgetSpent
 from palyra.features.compaction import rule_summary
 from palyra.features.compaction.model import Material, Spoken
 from palyra.models import usage_estimate
 from palyra.models.routing import Models, Target
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 LONGEST_S = 30.0
 _RESULT = 400

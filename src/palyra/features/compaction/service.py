@@ -17,10 +17,10 @@ from palyra.agent.active_run import ActiveRun, Interrupted
 from palyra.agent.prompt.token_sizes import text_of
 from palyra.agent.session_cache import LiveSession, SessionCache
 from palyra.core import ids
+from palyra.core.budgets import Spender
 from palyra.core.conversation import Conversation, Summary
 from palyra.core.errors import Conflict, NotFound
 from palyra.core.events import ModelUsed, Point, SessionCompacted
-from palyra.features.budgets.model import Spender
 from palyra.features.compaction import model, rows, rule_summary
 from palyra.features.compaction.model import Material
 from palyra.features.compaction.model_summary import Summariser, Written

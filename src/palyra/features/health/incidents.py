@@ -10,12 +10,12 @@ from msgspec import Struct
 from palyra.core.errors import Unavailable
 from palyra.core.events import Domain, IncidentOpened, IncidentTried, NoticeAbout, Severity
 from palyra.core.ids import OWNER
-from palyra.core.redaction import Redactor
 from palyra.features.health import rows
 from palyra.features.health.rows import Incident
 from palyra.features.notices.service import Notices
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 LINK = "#/health"
 # What stands among the remedies when no more are tried.

@@ -13,15 +13,14 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from palyra.agent.turn_cost import Bill, BudgetQuestion, CallUsage, bill_of, bill_part
 from palyra.core import injection_hints, labels
+from palyra.core.budgets import Spender
 from palyra.core.events import ModelUsed
 from palyra.core.messages import ModelFailure, ModelRequest, Text, UserMessage
-from palyra.core.redaction import Redactor
 from palyra.core.references import unfenced
 from palyra.core.sentences import collapse, cut, normal
-from palyra.features.budgets.model import Spender
-from palyra.features.budgets.service import BudgetQuestion, BudgetService, BudgetSpent
-from palyra.features.budgets.turn_cost import Bill, CallUsage, bill_of, bill_part
+from palyra.features.budgets.service import BudgetService, BudgetSpent
 from palyra.features.learning import rules
 from palyra.features.learning.model import (
     BUDGET_TOKENS,
@@ -34,6 +33,7 @@ from palyra.features.learning.rules import SaidInput
 from palyra.models import usage_estimate
 from palyra.models.routing import Models, Target
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 LONGEST_S = 30.0
 _OUTPUT_TOKENS = 400

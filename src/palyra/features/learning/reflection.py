@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from palyra.core.events import ModelUsed
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows
 from palyra.features.learning.model import Candidate, LearningFinding
@@ -32,6 +31,7 @@ from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
 from palyra.store.tasks import Task
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import asyncio
 import logging
 
 from palyra.agent.active_run import ActiveRun
+from palyra.agent.prompt.run_context import RecalledMemory
 from palyra.core.errors import PalyraError
-from palyra.features.memory.model import Recalled, Where
+from palyra.features.memory.model import Item, Where
 from palyra.features.memory.service import Memory
 
 log = logging.getLogger("palyra.memory")
@@ -29,7 +30,7 @@ class Recalling:
         # seen.
         self._empty: dict[str, int] = {}
 
-    async def look(self, run: ActiveRun) -> tuple[Recalled, ...]:
+    async def look(self, run: ActiveRun) -> tuple[RecalledMemory, ...]:
         principal, session = run.principal, run.live.session
         changes = self._memory.changes
         text = "\n".join(event.text for _, event in run.progress.inputs)[:_LONGEST_QUESTION]
@@ -46,9 +47,14 @@ class Recalling:
                 if not await self._memory.any_for(principal):
                     self._empty[principal] = changes
                     return ()
-                return tuple(await self._memory.recall(where, text))
+                found = await self._memory.recall(where, text)
+                return tuple(for_prompt(each.item, each.score) for each in found)
         except TimeoutError:
             log.warning("memory took too long to answer; the run goes on without it")
         except PalyraError as error:
             log.warning("memory could not answer, the run goes on without it: %s", error.message)
         return ()
+
+
+def for_prompt(item: Item, score: float) -> RecalledMemory:
+    return RecalledMemory(item.memory_id, item.kind, item.text, item.label, score)

@@ -15,7 +15,6 @@ from msgspec import Struct
 from palyra.core import injection_hints, labels
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.labels import CLEAN, Label
-from palyra.core.redaction import Redactor
 from palyra.features.memory import model as shapes
 from palyra.features.memory.embedding import Embedding
 from palyra.features.memory.model import (
@@ -35,6 +34,7 @@ from palyra.features.memory.rows.items import On
 from palyra.store import sessions
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 T = TypeVar("T")
 _CHARACTERS_PER_TOKEN = 4

@@ -14,11 +14,11 @@ from palyra.agent.broadcast import Broadcast
 from palyra.core.errors import Unavailable
 from palyra.core.events import NoticeAbout, OwnerNotified
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.notices import rows
 from palyra.features.notices.rows import Notice, StoredNotice
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 LONGEST_TEXT = 2_000
 

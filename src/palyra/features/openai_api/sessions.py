@@ -16,20 +16,21 @@ from msgspec import Struct
 
 from palyra.agent import answer_format, client_tokens
 from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
+from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core import ids, labels
 from palyra.core.errors import Conflict, InvalidInput, Unavailable
 from palyra.core.events import ClientTool, Earlier, Given, Wanted
 from palyra.core.labels import Label
-from palyra.core.redaction import Redactor
 from palyra.features.openai_api import client_tools
-from palyra.features.references.attachments import MOST, Attaching
+from palyra.features.references.attachments import MOST
 from palyra.features.references.message_inputs import Enclosures
 from palyra.store import runs
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
 from palyra.store.tokens import Token
 from palyra.system import thread_pool
+from palyra.system.redactor import Redactor
 
 # Of everything that a program gives beside its message.
 LONGEST_GIVEN = 1 << 20

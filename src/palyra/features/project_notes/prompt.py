@@ -8,15 +8,13 @@ tool, which labels it like any other file.
 
 from collections import OrderedDict
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
-
-from palyra.core.labels import CLEAN, Label, private
-from palyra.core.redaction import Redactor
+from palyra.agent.prompt.sources import NONE, Project
+from palyra.core.labels import CLEAN, private
 from palyra.features.project_notes import files as project_notes_files
 from palyra.features.project_notes.files import LARGEST, LARGEST_IN_ALL, LINK, NoteFile, Stamp
 from palyra.features.project_notes.service import ProjectNotes
 from palyra.system import thread_pool
+from palyra.system.redactor import Redactor
 
 _REMEMBERED = 64
 _HEAD = (
@@ -31,23 +29,6 @@ _LEFT_OUT = (
 NOT_ACCEPTED = "not accepted by the owner"
 
 
-class Project(Struct, frozen=True):
-    """The text as it goes into the prompt, empty if there is none. `note` says which files it has,
-    what was cut or left out.
-    """
-
-    text: str = ""
-    label: Label = CLEAN
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        # One that was stored and read again must leave its label out of an event, as it was left
-        # out when it was recorded.
-        if self.label == CLEAN:
-            force_setattr(self, "label", CLEAN)
-
-
-NONE = Project()
 _Accepted = frozenset[tuple[str, str]]
 _Known = tuple[Stamp, _Accepted, Project]
 

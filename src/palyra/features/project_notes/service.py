@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from palyra.core.errors import Conflict, InvalidInput, NotFound
-from palyra.core.redaction import Redactor
 from palyra.core.visible_text import visible
 from palyra.features.notices.service import Notices
 from palyra.features.project_notes import files as project_notes_files
@@ -20,6 +19,7 @@ from palyra.features.project_notes.model import Note, NoteState
 from palyra.features.project_notes.rows import AcceptedNote
 from palyra.store.database import Database
 from palyra.system import thread_pool
+from palyra.system.redactor import Redactor
 from palyra.tools import previews
 
 _MOST_WORKSPACES = 50

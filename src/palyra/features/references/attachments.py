@@ -10,25 +10,26 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from palyra.agent import images
 from palyra.agent.images import Picture
+from palyra.agent.message_inputs import LONGEST_NAME, Attaching, ReferenceBody
 from palyra.core import labels
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import Attachment
 from palyra.core.ids import ArtifactId
 from palyra.core.labels import Label
-from palyra.core.redaction import Redactor
 from palyra.features.references.kinds import cut_at
-from palyra.features.references.service import TEXT, ReferenceBody
+from palyra.features.references.service import TEXT
 from palyra.store import artifacts, sessions
 from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
+from palyra.system.redactor import Redactor
 from palyra.tools import documents
 from palyra.tools.documents import Document
 
@@ -37,15 +38,7 @@ MOST_BYTES = 16 << 20
 MOST_TEXT_BYTES = 2 << 20
 MOST_SHOWN = 8_000
 MOST_SHOWN_IN_ALL = 24_000
-_LONGEST_NAME = 200
 _KEPT_READINGS = 8
-
-
-class Attaching(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A file of the session that goes with a message, by the id that storing it gave."""
-
-    artifact: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    name: Annotated[str, Meta(max_length=_LONGEST_NAME)] = ""
 
 
 class StoredFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -237,4 +230,4 @@ class Attachments:
         """The last part of a path, fit for a line."""
         last = PurePosixPath(given.replace("\\", "/")).name
         shown = re.sub(r"\s+", " ", "".join(char for char in last if char.isprintable())).strip()
-        return self._redactor.redact(shown[:_LONGEST_NAME]) or "file"
+        return self._redactor.redact(shown[:LONGEST_NAME]) or "file"

@@ -3,39 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from palyra.core.events import Attachment, Reference
-from palyra.core.labels import CLEAN, Label, merge
+from palyra.agent.message_inputs import NOTHING, Attaching, Enclosed, ReferenceBody
+from palyra.core.events import Reference
 from palyra.core.verdicts import Origin
-from palyra.features.references.attachments import Attaching, Attachments
-from palyra.features.references.service import ReferenceBody, References
-from palyra.store import artifacts
-from palyra.store.database import Tx
-
-
-class Enclosed(Struct, frozen=True):
-    """For the tape, and the bytes that are stored in the same step."""
-
-    references: tuple[Reference, ...] = ()
-    attachments: tuple[Attachment, ...] = ()
-    bodies: tuple[ReferenceBody, ...] = ()
-
-    def store(self, tx: Tx, session_id: str) -> None:
-        for body in self.bodies:
-            artifacts.keep_artifact(tx, session_id, body.data, body.media_type)
-
-
-NOTHING = Enclosed()
-
-
-def labelled(enclosed: Enclosed, label: Label) -> Enclosed:
-    """The same, with a label added to what is attached."""
-    if label == CLEAN or not enclosed.attachments:
-        return enclosed
-    attached = tuple(replace(each, label=merge(each.label, label)) for each in enclosed.attachments)
-    return replace(enclosed, attachments=attached)
+from palyra.features.references.attachments import Attachments
+from palyra.features.references.service import References
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,17 @@ question with a hole in it.
 
 import asyncio
 from collections.abc import Sequence
-from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
 from palyra.agent.direct_tools import DirectCallContext, Failed
+from palyra.agent.message_inputs import ReferenceBody
 from palyra.agent.session_cache import SessionCache
 from palyra.core import labels, references
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import Reference, ReferenceKind
-from palyra.core.ids import ArtifactId
 from palyra.core.labels import CLEAN, Label
-from palyra.core.redaction import Redactor
 from palyra.core.references import LIMITS, MOST, MOST_CHARACTERS, NamedReference
 from palyra.core.verdicts import Origin
 from palyra.features.references.kinds import READ_ON, Kinds, Whole, cut_at
@@ -28,22 +26,12 @@ from palyra.models import token_count
 from palyra.store import sessions
 from palyra.store.database import Database
 from palyra.system import thread_pool
+from palyra.system.redactor import Redactor
 
 TEXT = "text/plain; charset=utf-8"
 # What is kept of something that is shown in part.
 MOST_KEPT = 256 << 10
 _LEAST_ROOM = 400
-
-
-class ReferenceBody(Struct, frozen=True):
-    """Bytes to be stored with the input that names them."""
-
-    data: bytes
-    media_type: str
-
-    @property
-    def artifact(self) -> ArtifactId:
-        return ArtifactId(sha256(self.data).hexdigest())
 
 
 class ResolvedReference(Struct, frozen=True, kw_only=True):

@@ -33,16 +33,6 @@ _WORDS = {
     "week": "w",
 }
 _CLOCK = re.compile(r"(?:at )?(\d{1,2})(?::(\d{2}))? ?(am|pm)?\Z")
-# In a few languages: who says none of these hardly wants a schedule, and one of them is enough to
-# be offered one.
-_TIMELY = re.compile(
-    r"schedul|remind|\bcron\b|\bevery\b|\beach\b|\b(?:daily|hourly|weekly|monthly|weekdays?|tomorrow|tonight|later|morning|evening"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b|\bin \d+"
-    r" ?(?:m|h|d|min|minutes?|hours?|days?|weeks?)\b|\d{1,2}:\d\d\b"
-    r"|o'clock|webhook|täglich|stündlich|jede[nrs]?\b|morgen|erinner|demain|rappel|chaque|tous"
-    r" les|mañana|recuérd|cada\b",
-    re.IGNORECASE,
-)
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 
 
@@ -228,13 +218,6 @@ def quiet_until(schedule: Schedule, moment_ms: int) -> int:
     ends = cron.moment_of(datetime.combine(day, end), zone)
     # On the day of a change of the clock the end may already be behind us.
     return ends if ends > moment_ms else 0
-
-
-def speaks_of_time(text: str) -> bool:
-    """Whether something that is said could be about a schedule. Only the beginning of a long text
-    is looked at.
-    """
-    return _TIMELY.search(text, 0, 4_000) is not None
 
 
 def parse_when(text: str, now_ms: int, zone: ZoneInfo) -> Trigger:

@@ -14,13 +14,13 @@ from functools import partial
 from palyra.agent import durable_write
 from palyra.agent.approvals import Answer, ApprovalService
 from palyra.agent.gateway import Gateway, InputOrigin, Submission
+from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.events import ApprovalRequested, RunFailed
 from palyra.core.input_checks import as_line
 from palyra.core.labels import CLEAN, Label, merge, untrusted
 from palyra.features.notices.service import Notices
-from palyra.features.references.attachments import Attaching
 from palyra.features.schedules import rows, steps
 from palyra.features.schedules.model import Firing, FiringState, Schedule
 from palyra.features.tasks.worker import Step, Tasks

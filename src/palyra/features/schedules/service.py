@@ -20,7 +20,6 @@ from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.input_checks import as_line, check_line
 from palyra.core.labels import CLEAN, Label
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Subject
 from palyra.features.budgets import forecasts
 from palyra.features.budgets.forecasts import RunForecast
@@ -42,6 +41,7 @@ from palyra.store import approvals, tape, tasks, usage
 from palyra.store.database import Database, Tx
 from palyra.store.usage import RunUse
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
 from palyra.tools.catalogue import Catalogue
 

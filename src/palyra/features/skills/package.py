@@ -10,34 +10,25 @@ import re
 import stat
 import struct
 import unicodedata
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from palyra.core.errors import InvalidInput, LimitExceeded
+from palyra.tools.archives import BROKEN, MOST_FILES, ByteBudget, check_kind
 from palyra.tools.paths import printable
 
 if TYPE_CHECKING:
     import zipfile
 
 SIGNATURE = "skill.sig"
-MOST_FILES = 512
-MOST_FILE_BYTES = 8 << 20
-MOST_BYTES = 16 << 20
 MOST_ARCHIVE = 16 << 20
-_MOST_LISTED = 20_000
-# An honest text packs about 4:1, a table 20:1; a bomb packs 1000:1. Small files may pack as well as
-# they like.
-MOST_RATIO = 100
-_RATIO_FROM = 256 << 10
 _LONGEST = 240
 _DEEPEST = 8
-_CHUNK = 64 << 10
 _DEVICES = frozenset(
     {
         "con",
@@ -168,34 +159,9 @@ def _folded(path: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
 
 
-class _Budget:
-    """Counts bytes as they come; the limit holds whatever a header says."""
-
-    def __init__(self) -> None:
-        self._total = 0
-
-    def read(self, file: IO[bytes], path: str, packed: int | None = None) -> bytes:
-        data = bytearray()
-        while chunk := file.read(_CHUNK):
-            data += chunk
-            self._total += len(chunk)
-            if len(data) > MOST_FILE_BYTES or self._total > MOST_BYTES:
-                raise LimitExceeded(
-                    f"it unpacks to more than {MOST_FILE_BYTES >> 20} MiB in a file or"
-                    f" {MOST_BYTES >> 20} MiB in all",
-                    path=printable(path),
-                )
-            if packed is not None and len(data) > max(_RATIO_FROM, packed * MOST_RATIO):
-                raise LimitExceeded(
-                    f"{printable(path)!r} unpacks to more than {MOST_RATIO} times its size",
-                    path=printable(path),
-                )
-        return bytes(data)
-
-
 def _from_folder(source: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    names, budget = _Names(), _Budget()
+    names, budget = _Names(), ByteBudget()
     for above, folders, found in os.walk(source, followlinks=False):
         folders.sort()
         for name in (*folders, *sorted(found)):
@@ -213,23 +179,12 @@ def _from_folder(source: Path) -> dict[str, bytes]:
     return files
 
 
-def _read_file(where: Path, path: str, budget: _Budget) -> bytes:
+def _read_file(where: Path, path: str, budget: ByteBudget) -> bytes:
     descriptor = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InvalidInput(f"{printable(path)!r} is not a regular file", path=printable(path))
         return budget.read(file, path)
-
-
-_BROKEN = (
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    struct.error,
-    ValueError,
-    UnicodeError,
-    OSError,
-)
 
 
 def from_zip(data: bytes) -> dict[str, bytes]:
@@ -241,7 +196,7 @@ def from_zip(data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             return _unwrapped(_unpack(archive))
-    except (zipfile.BadZipFile, *_BROKEN) as error:
+    except (zipfile.BadZipFile, *BROKEN) as error:
         raise InvalidInput(
             f"the zip file cannot be read: {str(error)[:200] or type(error).__name__}"
         ) from None
@@ -250,41 +205,16 @@ def from_zip(data: bytes) -> dict[str, bytes]:
         raise InvalidInput(f"the zip file cannot be read: {str(error)[:200]}") from None
 
 
-def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """The files of any archive whose names are wanted, under the same limits. The others are not
-    unpacked.
-    """
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            files, budget = dict[str, bytes](), _Budget()
-            for entry in archive.infolist()[:_MOST_LISTED]:
-                if not wanted(entry.orig_filename):
-                    continue
-                if len(files) == MOST_FILES:
-                    raise LimitExceeded(f"more than {MOST_FILES} files")
-                _check_kind(entry, entry.orig_filename)
-                with archive.open(entry) as file:
-                    size = entry.compress_size
-                    files[entry.orig_filename] = budget.read(file, entry.orig_filename, size)
-            return files
-    except (zipfile.BadZipFile, RuntimeError, *_BROKEN) as error:
-        raise InvalidInput(
-            f"the archive cannot be read: {str(error)[:200] or type(error).__name__}"
-        ) from None
-
-
 def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
     entries = archive.infolist()
     if len(entries) > MOST_FILES * 2:
         raise LimitExceeded(f"more than {MOST_FILES} files")
-    names, budget, files = _Names(), _Budget(), {}
+    names, budget, files = _Names(), ByteBudget(), {}
     for entry in entries:
         # zipfile cuts a name at a NUL and turns this system's separators; the name as it was stored
         # is what counts.
         name = entry.orig_filename
-        _check_kind(entry, name)
+        check_kind(entry, name)
         if name.endswith("/"):
             check_path(name[:-1])
             continue
@@ -292,23 +222,6 @@ def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
         with archive.open(entry) as file:
             files[name] = budget.read(file, name, entry.compress_size)
     return files
-
-
-def _check_kind(entry: "zipfile.ZipInfo", name: str) -> None:
-    import zipfile
-
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    if entry.flag_bits & 0x1:
-        raise InvalidInput(f"{printable(name)!r} is encrypted", path=printable(name))
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise InvalidInput(
-            f"{printable(name)!r} is a link or a device; a skill holds files only",
-            path=printable(name),
-        )
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InvalidInput(
-            f"{printable(name)!r} is packed in a way that is not read here", path=printable(name)
-        )
 
 
 def _unwrapped(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -14,18 +14,18 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from palyra.agent.prompt.sources import EMPTY, Index
 from palyra.core.errors import InvalidInput, NotFound, PalyraError
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.skills import index
 from palyra.features.skills.host import World
-from palyra.features.skills.index import EMPTY, Index
 from palyra.features.skills.manifest import Permission, ToolEntry
 from palyra.features.skills.store import Listed, Proposal, Record, Skills, Source, State
 from palyra.features.skills.tools import SkillRead, SkillTool, tools_of
 from palyra.store import approvals, tape
 from palyra.store.database import Database, Tx
+from palyra.system.redactor import Redactor
 from palyra.tools import blocking
 from palyra.tools.catalogue import Catalogue, TypedTool
 

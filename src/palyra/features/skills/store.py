@@ -29,6 +29,7 @@ from palyra.features.skills.manifest import Manifest, Permission, ToolEntry
 from palyra.features.skills.module_cache import Modules
 from palyra.features.skills.package import Package
 from palyra.features.skills.signature import Publishers
+from palyra.tools import archives
 
 State = Literal["quarantined", "enabled", "trusted"]
 Source = Path | bytes
@@ -327,7 +328,7 @@ class Skills:
                 os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
             )
             with os.fdopen(descriptor, "rb") as file:
-                data = file.read(package.MOST_FILE_BYTES + 1)
+                data = file.read(archives.MOST_FILE_BYTES + 1)
         except OSError:
             data = b""
         if sha256(data).hexdigest() != wanted:

@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from palyra.agent.idle_gate import IdleGate
 from palyra.core.errors import PalyraError, Unavailable
-from palyra.core.redaction import Redactor
 from palyra.store import tasks
 from palyra.store.database import Database, Tx
 from palyra.store.tasks import Task
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.tasks")
 

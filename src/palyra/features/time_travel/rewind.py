@@ -17,7 +17,6 @@ from palyra.agent.runs import Runs
 from palyra.core import ids
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import FileChange, SessionRestored
-from palyra.core.redaction import Redactor
 from palyra.features.time_travel import rows, session_snapshot
 from palyra.features.time_travel.file_restore import Restoring
 from palyra.features.time_travel.rows import Lasting
@@ -26,6 +25,7 @@ from palyra.store import rewinds as store_rewinds
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.rewinds import FileEffect
 from palyra.store.sessions import Session
+from palyra.system.redactor import Redactor
 from palyra.tools.files import restore
 from palyra.tools.files.restore import Aim, Clash, Tracks
 

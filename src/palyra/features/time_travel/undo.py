@@ -13,7 +13,6 @@ from palyra.agent.checkpoints import Checkpoints
 from palyra.core import ids
 from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import FileChange, ToolUndone
-from palyra.core.redaction import Redactor
 from palyra.features.time_travel import undo_at_workers
 from palyra.features.time_travel.file_restore import Restoring
 from palyra.features.time_travel.undo_at_workers import NotUndone, There, WorkerUndoPort
@@ -22,6 +21,7 @@ from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.artifacts import EffectRow
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session
+from palyra.system.redactor import Redactor
 from palyra.tools.files import restore
 from palyra.tools.files.restore import Aim, Clash, Tracks
 

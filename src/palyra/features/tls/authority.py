@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from palyra.api.key_pair import CertificateFacts, Pair
 from palyra.core.errors import ConfigInvalid, InvalidInput
-from palyra.features.tls.key_pair import CertificateFacts, Pair
 
 _AUTHORITY = timedelta(days=3_650)
 _SERVER = timedelta(days=90)

@@ -16,12 +16,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from palyra.api.key_pair import CertificateFacts, Pair, fingerprint_of, first, split
 from palyra.core.errors import ConfigInvalid, InvalidInput, PalyraError, Unauthenticated
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE, check_principal
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.tls import rows
-from palyra.features.tls.key_pair import CertificateFacts, Pair, fingerprint_of, first, split
 from palyra.features.tls.rows import Certificate, Purpose
 from palyra.features.workers import rows as workers_rows
 from palyra.store import tape

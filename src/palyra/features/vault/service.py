@@ -18,7 +18,6 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.vault import rows as vault_rows
 from palyra.features.vault import rules
 from palyra.features.vault.keys import KeySource, Sealing, Unopened
@@ -27,6 +26,7 @@ from palyra.features.vault.rules import NewSecret
 from palyra.store import sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 
 T = TypeVar("T")
 _DATA_KEY = b"palyra vault data key"

@@ -11,11 +11,11 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from palyra.api.key_pair import fingerprint_of
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.tools import Tier
-from palyra.features.tls.key_pair import fingerprint_of
 from palyra.features.tls.service import Certificates
 from palyra.features.workers import rows
 from palyra.features.workers.presence import Presence

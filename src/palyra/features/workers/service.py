@@ -4,6 +4,7 @@ what they offer.
 
 from collections.abc import Callable, Iterator
 
+from palyra.agent.remote_tools import PREFIX
 from palyra.core.tools import Tier
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.tls.rows import Certificate
@@ -81,7 +82,7 @@ class Workers:
         self._offered[row.name] = (offered, row.tier)
         own: Callable[[str], TypedTool | None] = self._own.get
         tools = workers_tools.tools(row.name, offered, row.tier, own, self.crew, self._fence)
-        self._catalogue.renew(f"{workers_tools.PREFIX}{row.name}", tools)
+        self._catalogue.renew(f"{PREFIX}{row.name}", tools)
 
     @property
     def connected(self) -> int:

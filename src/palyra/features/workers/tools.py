@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
+from palyra.agent.remote_tools import PREFIX, RemoteTool
 from palyra.core.errors import InvalidInput
 from palyra.core.events import FileChange
 from palyra.core.labels import Label, join, private, untrusted
@@ -34,7 +35,6 @@ from palyra.tools.shell.tools import LONGEST_S, RunArguments
 if TYPE_CHECKING:
     from palyra.store.database import Tx
 
-PREFIX = "worker:"
 # What a worker can be asked for. Others are about this daemon's own things: its memory, its
 # browser, its schedules.
 REMOTE = frozenset({"shell.run", "fs.read", "fs.list", "fs.search", "fs.write", "fs.patch"})
@@ -81,7 +81,7 @@ class CallDispatcher(Protocol):
     def settled(self, tx: "Tx", call_id: str) -> None: ...
 
 
-class RemoteTool:
+class WorkerTool(RemoteTool):
     """One of our own tools, at a worker. Its files are the worker's: a folder there for each
     session.
     """
@@ -193,7 +193,7 @@ class RemoteRunArguments(Arguments, frozen=True, kw_only=True):
     ] = ()
 
 
-class RemoteRun(RemoteTool):
+class RemoteRun(WorkerTool):
     """`shell.run` at a worker: files of the workspace go there, named ones come back."""
 
     def __init__(
@@ -355,7 +355,7 @@ def tools(
             found.append(
                 RemoteRun(base, worker, crew, fence)
                 if name == "shell.run"
-                else RemoteTool(base, worker, crew)
+                else WorkerTool(base, worker, crew)
             )
     return found
 

@@ -4,8 +4,8 @@ the runtime's own types.
 
 from collections.abc import Iterator
 
+from palyra.core.budgets import Limit, Terms, check
 from palyra.core.errors import InvalidInput
-from palyra.features.budgets.model import Limit, Terms, check
 from palyra.serve.config.schema import Config, SpendingLimit
 
 TASKS = ("interactive", "background", "summary", "extraction", "vision")

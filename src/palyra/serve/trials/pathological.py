@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from palyra.core.redaction import Redactor
 from palyra.features.health.doctor import DoctorCheck
 from palyra.serve.trials.pathological_parts import LINES, PARAGRAPH, PIECES, READERS
+from palyra.system.redactor import Redactor
 
 MOST_RATIO = 20.0
 MOST_GROWTH = 3.2  # for twice the length; 4 would be quadratic

@@ -29,16 +29,15 @@ from palyra.agent.session_rules import SessionRules
 from palyra.agent.sessions import Sessions
 from palyra.agent.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.agent.tool_flow import ToolFlow
+from palyra.agent.turn_cost import Spending
 from palyra.core.errors import PalyraError
 from palyra.core.events import AdminChanged
 from palyra.core.events import Budgets as RunBudgets
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.core.ports import ModelProvider
-from palyra.core.redaction import Redactor
 from palyra.core.services import Services
 from palyra.features.budgets.forecasts import Forecasts
 from palyra.features.budgets.service import BudgetService
-from palyra.features.budgets.turn_cost import Spending
 from palyra.features.channels.lazy import LateChannels
 from palyra.features.compaction.service import Compacting
 from palyra.features.health.doctor import Doctor
@@ -100,6 +99,7 @@ from palyra.store import tape
 from palyra.store.database import Database
 from palyra.store.sqlite_files import fold_log, remove_partial
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from palyra.core.errors import ConfigInvalid
-from palyra.core.redaction import Redactor
 from palyra.features.vault.keys import KeyFile
 from palyra.features.vault.service import Vault
 from palyra.serve import config
@@ -16,6 +15,7 @@ from palyra.store.active_time import Measured
 from palyra.store.database import Database
 from palyra.store.sqlite import Sqlite
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import PathGuard
 

@@ -18,7 +18,6 @@ from palyra.core.errors import ConfigInvalid, Conflict, InvalidInput, NotFound, 
 from palyra.core.events import AdminChanged
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.core.messages import ModelFailure, ModelRequest, Text, UserMessage
-from palyra.core.redaction import Redactor
 from palyra.features.setup.model import (
     NewChannel,
     NewProvider,
@@ -40,6 +39,7 @@ from palyra.serve.config.checks import WELL_KNOWN
 from palyra.serve.wiring import channel_setup
 from palyra.store import tape
 from palyra.store.database import Database
+from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.setup")
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from palyra.core.labels import Label
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.features.mcp.service import Opener
 from palyra.features.memory import session_search
 from palyra.features.memory import tools as memory_tools
@@ -27,6 +26,7 @@ from palyra.store import artifacts
 from palyra.store.database import Database, Tx
 from palyra.store.sqlite import Sqlite
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.tools import standard
 from palyra.tools.browser import discovery as browser_finding
 from palyra.tools.catalogue import Catalogue, TypedTool

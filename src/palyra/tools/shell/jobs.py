@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import LimitExceeded, NotFound, PalyraError, Unavailable
-from palyra.core.redaction import Redactor
+from palyra.system.redactor import Redactor
 from palyra.tools.sandbox.command import Exit
 from palyra.tools.sandbox.process import Process
 from palyra.tools.shell.runner import Runner, ShellCommand, ending

@@ -14,6 +14,7 @@ from palyra.agent.active_run import ActiveRun
 from palyra.agent.model_turn import parse_arguments
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
+from palyra.agent.turn_cost import NO_BILL, Bill, BudgetQuestion, CallUsage, Spending
 from palyra.core.errors import PalyraError
 from palyra.core.events import (
     ApprovalRequested,
@@ -26,8 +27,6 @@ from palyra.core.events import (
 )
 from palyra.core.messages import Emit, ModelCall, ModelFailure, ModelReply, ModelRequest
 from palyra.core.ports import ModelProvider
-from palyra.features.budgets.service import BudgetQuestion
-from palyra.features.budgets.turn_cost import NO_BILL, Bill, CallUsage, Spending
 from palyra.features.time_travel.replay.driver import Director
 from palyra.features.time_travel.replay.script import RecordedEntry
 from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure

@@ -21,8 +21,8 @@ from palyra.agent.broadcast import Broadcast
 from palyra.agent.images import ImageLoader
 from palyra.agent.model_turn import ModelTurns
 from palyra.agent.prompt.assembly import Assembler
-from palyra.agent.prompt.run_context import RunContext
-from palyra.agent.prompt.sources import Surroundings
+from palyra.agent.prompt.run_context import RecalledMemory, RunContext
+from palyra.agent.prompt.sources import EMPTY, NONE, Index, Project, Surroundings
 from palyra.agent.prompt.token_sizes import Measure
 from palyra.agent.runs import Runs
 from palyra.agent.session_cache import SessionCache
@@ -31,12 +31,9 @@ from palyra.agent.tool_flow import ToolFlow
 from palyra.core.conversation import Conversation, RunProgress
 from palyra.core.events import Budgets, InputAssembled, RunClockChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.core.redaction import Redactor
 from palyra.features.compaction.service import Compacting
-from palyra.features.memory.model import Recalled
-from palyra.features.memory.recall import Recalling
-from palyra.features.project_notes.prompt import NONE, Project, ProjectFiles
-from palyra.features.skills.index import EMPTY, Index
+from palyra.features.memory.recall import Recalling, for_prompt
+from palyra.features.project_notes.prompt import ProjectFiles
 from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.compare import Difference
 from palyra.features.time_travel.replay.driver import SPARE_S, Director, Loop, ReplayDatabase
@@ -61,6 +58,7 @@ from palyra.models.routing import Target
 from palyra.store import approvals, runs
 from palyra.store.database import Appended, Connection, Database, Tx
 from palyra.store.sqlite import Sqlite
+from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 
 _BATCH = 500
@@ -302,15 +300,13 @@ class _Recalling(Recalling):
         self._director = director
         self._items = {each.memory_id: each for each in recording.remembered}
 
-    async def look(self, run: ActiveRun) -> tuple[Recalled, ...]:
+    async def look(self, run: ActiveRun) -> tuple[RecalledMemory, ...]:
         found = self._director.script.expect(self._director.head, run.run_id, "input.assembled")
         if found is None or not isinstance(found.event, InputAssembled):
             return ()
         wanted = recordings.recalled(found.event)
         return tuple(
-            Recalled(self._items[each], score, None, 0)
-            for each, score in wanted
-            if each in self._items
+            for_prompt(self._items[each], score) for each, score in wanted if each in self._items
         )
 
 

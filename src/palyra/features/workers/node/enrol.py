@@ -5,9 +5,9 @@ certificate from the daemon.
 import os
 import time
 
+from palyra.api.key_pair import Pair
 from palyra.core import ids
 from palyra.core.errors import InvalidInput
-from palyra.features.tls.key_pair import Pair
 from palyra.features.workers.node import dial
 from palyra.features.workers.node.home import Home, Identity
 from palyra.features.workers.protocol import Enrol, Enrolled

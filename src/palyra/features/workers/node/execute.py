@@ -13,7 +13,6 @@ import msgspec
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.core.events import FileChange
 from palyra.core.ports import CallContext
-from palyra.core.redaction import Redactor
 from palyra.core.tools import Tier, ToolResult
 from palyra.features.workers import file_transfer
 from palyra.features.workers.node.content_store import Contents
@@ -30,6 +29,7 @@ from palyra.features.workers.protocol import (
 )
 from palyra.features.workers.tools import REHEARSED, REMOTE
 from palyra.system.clock import Clock
+from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
 from palyra.tools import standard
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool

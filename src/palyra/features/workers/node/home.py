@@ -17,8 +17,8 @@ from shutil import rmtree
 import msgspec
 from msgspec import Struct
 
+from palyra.api.key_pair import Pair, split
 from palyra.core.errors import ConfigInvalid, Conflict, NotFound
-from palyra.features.tls.key_pair import Pair, split
 
 _UNUSED_S = 30 * 86_400
 

@@ -11,7 +11,7 @@ import logging
 import msgspec
 from msgspec import Struct
 
-from palyra.features.tls.key_pair import Pair
+from palyra.api.key_pair import Pair
 from palyra.features.workers.node import home
 from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.home import Home

@@ -5,7 +5,9 @@ The rule: nothing is sent before it has a plan that says why, a reservation, and
 have it.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -15,14 +17,13 @@ from palyra.agent.active_run import ActiveRun
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
 from palyra.core import labels
+from palyra.core.budgets import Limit, Spender, Terms
 from palyra.core.conversation import RunProgress
-from palyra.core.events import ApprovalRequested, InputAssembled, Priced, RoutePlanned
+from palyra.core.events import ApprovalRequested, BudgetAsked, InputAssembled, Priced, RoutePlanned
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
 from palyra.core.messages import Channel, ModelFailure, ModelReply, ModelRequest, Usage
 from palyra.core.tools import Preview
-from palyra.features.budgets.model import Limit, Spender, Terms
-from palyra.features.budgets.service import BudgetQuestion, BudgetService
 from palyra.models import usage_estimate
 from palyra.models.routing import CallNeeds, ModelRoute, Models, Target
 from palyra.models.routing_plan import NoRoute, task_of
@@ -33,6 +34,96 @@ from palyra.system.clock import Clock
 _MEMORY = labels.private("memory")
 # Before a model has answered: about what an answer has.
 _TYPICAL_OUTPUT = 500
+
+
+class BudgetQuestion(Exception):
+    """A limit is used up, and a person may let the run go on."""
+
+    def __init__(self, asked: BudgetAsked, text: str) -> None:
+        super().__init__(text)
+        self.asked = asked
+        self.text = text
+
+
+class Reservation(NamedTuple):
+    """What was reserved. `most_output`: more tokens than this the reply may not have; None: no
+    limit has to be kept.
+    """
+
+    most_output: int | None = None
+
+
+class BudgetPort(Protocol):
+    """Keeps calls within limits: reserve before a call, release behind it."""
+
+    @property
+    def limits(self) -> Sequence[Limit]:
+        """The limits in force; empty: nothing has to be looked at."""
+
+    async def look(self, spender: Spender) -> None:
+        """Read the spender's accounts into memory."""
+
+    def left(self, spender: Spender) -> float:
+        """Return which share of the tightest limit is left."""
+
+    def broke(self, spender: Spender) -> bool:
+        """Whether a limit is used up."""
+
+    async def reserve(
+        self,
+        holder: str,
+        spender: Spender,
+        target: Target,
+        tokens: int,
+        *,
+        own: Sequence[Limit] = (),
+        raised: Mapping[str, int] = {},
+        fresh: bool = False,
+        most_output: int = 0,
+    ) -> Reservation:
+        """Reserve what a call can use at most. Raise BudgetQuestion or a PalyraError if it is too
+        much.
+        """
+
+    def release(self, holder: str) -> None: ...
+
+    def learn(self, target: Target, counted: int, reported: int) -> None:
+        """Hear how many tokens a provider counted where `counted` were expected."""
+
+
+class NoBudgets:
+    """A daemon without budgets: everything may be sent."""
+
+    limits: Sequence[Limit] = ()
+
+    async def look(self, spender: Spender) -> None:
+        pass
+
+    def left(self, spender: Spender) -> float:
+        return 1.0
+
+    def broke(self, spender: Spender) -> bool:
+        return False
+
+    async def reserve(
+        self,
+        holder: str,
+        spender: Spender,
+        target: Target,
+        tokens: int,
+        *,
+        own: Sequence[Limit] = (),
+        raised: Mapping[str, int] = {},
+        fresh: bool = False,
+        most_output: int = 0,
+    ) -> Reservation:
+        return Reservation()
+
+    def release(self, holder: str) -> None:
+        pass
+
+    def learn(self, target: Target, counted: int, reported: int) -> None:
+        pass
 
 
 class Bill(Struct, frozen=True):
@@ -96,7 +187,7 @@ class Spending:
     records = True
 
     def __init__(
-        self, db: Database, models: Models, budgets: BudgetService, clock: Clock, settings: Settings
+        self, db: Database, models: Models, budgets: BudgetPort, clock: Clock, settings: Settings
     ) -> None:
         self._db = db
         self._models = models
