@@ -22,7 +22,7 @@ from scripts import console_types
 from palyra.api import openapi
 from palyra.api.calls import JSON, Nothing
 from palyra.api.routes import Route
-from palyra.api.table import ROUTES
+from palyra.serve.routes import ROUTES
 
 _ROOT = Path(__file__).parent.parent
 _S = "/v1/sessions/{session_id}"
@@ -103,7 +103,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from palyra.client.calling import {base}, new_id, part, sent
 
 if TYPE_CHECKING:
-'''  # noqa: E501
+'''
 
 
 class _Python:

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from palyra.api import openapi, table
+from palyra.api import openapi
 from palyra.api.routes import Route
 from palyra.core.events import LiveEvent
+from palyra.serve import routes as table
 
 TARGET = Path(__file__).parent.parent / "console" / "src" / "types.ts"
 _HEAD = (

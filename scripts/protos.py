@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from palyra.api import table
 from palyra.api.errors import ErrorBody
 from palyra.api.grpc.shapes import (
     EVENT,
@@ -35,6 +34,7 @@ from palyra.api.grpc.shapes import (
 )
 from palyra.api.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, request_fields
 from palyra.api.routes import Route
+from palyra.serve import routes as table
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "palyra/v1"

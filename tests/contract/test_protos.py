@@ -13,7 +13,6 @@ from google.protobuf.message_factory import GetMessageClass
 from msgspec import inspect
 from scripts import protos
 
-from palyra.api import table
 from palyra.api.grpc.batches import message_of, messages_of
 from palyra.api.grpc.binding import bound, services
 from palyra.api.grpc.codec import filler, reader
@@ -30,6 +29,7 @@ from palyra.api.grpc.shapes import (
 )
 from palyra.api.grpc.verbs import answers_of, kind_of, option_of
 from palyra.core.events import Entry, encode
+from palyra.serve import routes as table
 from palyra.v1 import events_pb2, options_pb2
 
 ROOT = Path(__file__).parents[2]

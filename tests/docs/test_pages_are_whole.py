@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
-from palyra.api.table import ANY_TOKEN, ROUTES
+from palyra.api.table import ANY_TOKEN
 from palyra.cli.chat.slash_commands import COMMANDS
 from palyra.cli.root import root
+from palyra.serve.routes import ROUTES
 
 DOCS = Path(__file__).parents[2] / "docs"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

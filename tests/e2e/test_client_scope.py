@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from palyra.api.table import ROUTES
+from palyra.serve.routes import ROUTES
 from tests.daemon import DaemonProcess
 
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from palyra.api.table import ROUTES
+from palyra.serve.routes import ROUTES
 from tests import daemon
 from tests.daemon import DaemonProcess, Response
 

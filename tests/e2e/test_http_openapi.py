@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from palyra.api import openapi
-from palyra.api.table import ROUTES
+from palyra.serve.routes import ROUTES
 from tests.daemon import DaemonProcess
 
 EXAMPLES = 8

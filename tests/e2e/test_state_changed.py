@@ -13,11 +13,11 @@ import pytest
 
 from palyra.agent.broadcast import PAUSE_MS
 from palyra.api.auth import allows
-from palyra.api.table import ROUTES
 from palyra.api.watch import NEEDED
 from palyra.core.events import AdminChanged, IncidentOpened, StateChanged, Topic
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.features.health import rows as health_rows
+from palyra.serve.routes import ROUTES
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store import change_topics, tape, tasks, tokens
 from palyra.store.database import Tx

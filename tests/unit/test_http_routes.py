@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from palyra.api import decoding
 from palyra.api.routes import PARAMETERS, Endpoint, Table
-from palyra.api.table import ROUTES
 from palyra.core import input_checks
 from palyra.core.errors import InvalidInput
+from palyra.serve.routes import ROUTES
 
 TABLE = Table(ROUTES)
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

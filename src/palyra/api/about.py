@@ -14,12 +14,10 @@ from palyra.agent.runs import Runs
 from palyra.agent.sessions import Sessions
 from palyra.api.calls import HTML, METRICS, ApiCall, DaemonInfo, HttpResponse, Nothing, ok
 from palyra.api.metrics import Metrics
+from palyra.api.status_ports import OpenIncidents, UnreadNotices
 from palyra.core.errors import PalyraError
 from palyra.core.services import Services
 from palyra.core.tools import ToolSpec
-from palyra.features.health import rows as health_rows
-from palyra.features.health.incidents import Incidents
-from palyra.features.notices import rows as notices_rows
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
 from palyra.store import tape
@@ -100,11 +98,13 @@ async def metrics(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     services = call.services
 
+    incidents, notices = services.find(OpenIncidents), services.find(UnreadNotices)
+
     def query(tx: Tx) -> tuple[int, int, int]:
         return (
             tape.last_position(tx),
-            sum(health_rows.open_by_domain(tx).values()),
-            notices_rows.unread(tx, call.principal),
+            sum(incidents.open_by_domain(tx).values()) if incidents else 0,
+            notices.unread(tx, call.principal) if notices else 0,
         )
 
     entries, wrong, unread = await services.get(Database).read(query)
@@ -121,7 +121,7 @@ async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
             runs_working=services.get(Runs).working,
             watchers=services.get(Broadcast).watchers,
             entries=entries,
-            incidents=wrong + services.get(Incidents).unrecorded,
+            incidents=wrong + (incidents.unrecorded if incidents else 0),
             unread=unread,
             notes=services.get(DaemonInfo).notes if call.token.scope != "client" else (),
             started_ms=services.get(DaemonInfo).started_ms,

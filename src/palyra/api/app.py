@@ -7,10 +7,11 @@ dictionary lookups and one decode.
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from palyra.agent import client_tokens
-from palyra.api import decoding, openapi, table
+from palyra.api import decoding, openapi
 from palyra.api.calls import (
     ApiCall,
     DaemonInfo,
@@ -49,7 +50,12 @@ log = logging.getLogger("palyra.http")
 
 class App:
     def __init__(
-        self, services: Services, guard: Guard, limits: ApiLimits, always: Headers = ()
+        self,
+        services: Services,
+        routes: Sequence[Route[Any, Any]],
+        guard: Guard,
+        limits: ApiLimits,
+        always: Headers = (),
     ) -> None:
         """`always`: headers of every answer."""
         self._always = always
@@ -65,7 +71,7 @@ class App:
             scope=None,
             gives=(Gives(200, dict[str, Any]),),
         )
-        self.routes: tuple[Route[Any, Any], ...] = (*table.ROUTES, about_itself)
+        self.routes: tuple[Route[Any, Any], ...] = (*routes, about_itself)
         self._table = Table(self.routes)
         self._exchanges = 0
         # What is held for callers without a token, over every door.

@@ -10,14 +10,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.runs import Runs
 from palyra.api.limits import OpenStreams
-from palyra.features.health import rows as health_rows
-from palyra.features.tasks.worker import Tasks
-from palyra.features.workers.service import Workers
-from palyra.store import runs, tape, tasks, usage
+from palyra.store import runs, tape, usage
 from palyra.store.database import Database, Tx
 from palyra.store.usage import ModelUse
 
@@ -25,6 +23,16 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _ENDS = {"run.completed": "done", "run.failed": "failed", "run.cancelled": "cancelled"}
 _STATES = ("accepted", "in_progress", "waiting")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class MetricsSource(Protocol):
+    """Lines of the exposition that a feature adds."""
+
+    def lines(self, tx: Tx) -> Iterable[str]: ...
+
+
+class MetricsSources(list[MetricsSource]):
+    """Everybody who adds lines, in their order."""
 
 
 class _Latency:
@@ -43,16 +51,14 @@ class Metrics:
         runs_: Runs,
         streams: OpenStreams,
         journal: Path,
-        worker: Tasks,
-        machines: Workers,
+        sources: "MetricsSources",
     ) -> None:
         self._db = db
         self._hub = hub
         self._runs = runs_
         self._streams = streams
         self._journal = journal
-        self._worker = worker
-        self._machines = machines
+        self._sources = sources
         self._requests: Counter[tuple[str, int]] = Counter()
         self._latency: dict[str, _Latency] = {}
         self._position = 0
@@ -79,33 +85,18 @@ class Metrics:
 
             def query(
                 tx: Tx,
-            ) -> tuple[
-                int,
-                dict[str, int],
-                dict[str, int],
-                list[ModelUse],
-                list[tuple[str, str, int]],
-                dict[str, int],
-            ]:
+            ) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse], list[str]]:
                 # What is committed while this is being read belongs to the next scrape.
                 last = tape.last_position(tx)
                 kinds, used = tape.kinds_between(tx, after, last), usage.between(tx, after, last)
-                return (
-                    last,
-                    runs.unfinished_by_state(tx),
-                    kinds,
-                    used,
-                    tasks.unfinished(tx),
-                    health_rows.open_by_domain(tx),
-                )
+                counted = [line for source in self._sources for line in source.lines(tx)]
+                return last, runs.unfinished_by_state(tx), kinds, used, counted
 
-            head, unfinished, kinds, used, waiting, wrong = await self._db.read(query)
+            head, unfinished, kinds, used, counted = await self._db.read(query)
             self._add(head, kinds, used)
         lines = [
             *self._of_runs(head, unfinished),
-            *self._of_tasks(waiting),
-            *_of_incidents(wrong),
-            *self._of_workers(),
+            *counted,
             *self._of_models(),
             *self._of_requests(),
             *self._of_process(),
@@ -130,49 +121,31 @@ class Metrics:
             ]
 
     def _of_runs(self, head: int, unfinished: dict[str, int]) -> Iterable[str]:
-        yield from _family("palyra_runs", "gauge", "runs that have not ended, by state")
+        yield from family("palyra_runs", "gauge", "runs that have not ended, by state")
         for state in _STATES:
-            yield f"palyra_runs{_labels(state=state)} {unfinished.get(state, 0)}"
-        yield from _family("palyra_runs_ended_total", "counter", "runs that ended, by state")
+            yield f"palyra_runs{labels_of(state=state)} {unfinished.get(state, 0)}"
+        yield from family("palyra_runs_ended_total", "counter", "runs that ended, by state")
         for state in _ENDS.values():
-            yield f"palyra_runs_ended_total{_labels(state=state)} {self._ended[state]}"
-        yield from _single(
+            yield f"palyra_runs_ended_total{labels_of(state=state)} {self._ended[state]}"
+        yield from single(
             "palyra_runs_working", "gauge", "runs that are being worked on", self._runs.working
         )
-        yield from _single(
+        yield from single(
             "palyra_watchers", "gauge", "open subscriptions to sessions", self._hub.watchers
         )
-        yield from _single("palyra_streams", "gauge", "open streams over HTTP", self._streams.count)
-        yield from _single("palyra_journal_entries", "gauge", "entries in the journal", head)
-        yield from _single(
+        yield from single("palyra_streams", "gauge", "open streams over HTTP", self._streams.count)
+        yield from single("palyra_journal_entries", "gauge", "entries in the journal", head)
+        yield from single(
             "palyra_journal_commits_total",
             "counter",
             "transactions committed to the journal",
             self._db.commits,
         )
-        yield from _single(
+        yield from single(
             "palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps
         )
-        yield from _single(
+        yield from single(
             "palyra_journal_bytes", "gauge", "size of the journal's files", _size(self._journal)
-        )
-
-    def _of_tasks(self, waiting: list[tuple[str, str, int]]) -> Iterable[str]:
-        counts = self._worker.counts
-        yield from _family(
-            "palyra_tasks", "gauge", "background tasks that have not ended, by kind and state"
-        )
-        for kind, state, count in waiting:
-            yield f"palyra_tasks{_labels(kind=kind, state=state)} {count}"
-        yield from _family(
-            "palyra_tasks_attempts_total",
-            "counter",
-            "attempts at background tasks, by kind and how they ended",
-        )
-        for (kind, outcome), count in sorted(counts.ended.items()):
-            yield f"palyra_tasks_attempts_total{_labels(kind=kind, outcome=outcome)} {count}"
-        yield from _single(
-            "palyra_tasks_wakes_total", "counter", "times the queue's worker woke up", counts.wakes
         )
 
     def _of_models(self) -> Iterable[str]:
@@ -184,73 +157,46 @@ class Metrics:
             ("palyra_model_cost_microusd_total", "cost of model calls in millionths of a dollar"),
         )
         for at, (name, about) in enumerate(names):
-            yield from _family(name, "counter", about)
+            yield from family(name, "counter", about)
             for (provider, model), sums in self._models.items():
-                yield f"{name}{_labels(provider=provider, model=model)} {sums[at]}"
+                yield f"{name}{labels_of(provider=provider, model=model)} {sums[at]}"
 
     def _of_requests(self) -> Iterable[str]:
-        yield from _family(
+        yield from family(
             "palyra_http_requests_total", "counter", "HTTP requests, by route and status"
         )
         for (label, status), count in sorted(self._requests.items()):
-            yield f"palyra_http_requests_total{_labels(route=label, status=str(status))} {count}"
-        yield from _family(
+            yield f"palyra_http_requests_total{labels_of(route=label, status=str(status))} {count}"
+        yield from family(
             "palyra_http_request_seconds", "histogram", "time to answer HTTP requests, by route"
         )
         for label, latency in sorted(self._latency.items()):
             seen = 0
             for bound, count in zip((*map(str, _BUCKETS), "+Inf"), latency.counts, strict=True):
                 seen += count
-                yield f"palyra_http_request_seconds_bucket{_labels(route=label, le=bound)} {seen}"
-            yield f"palyra_http_request_seconds_sum{_labels(route=label)} {latency.total_s:.6f}"
-            yield f"palyra_http_request_seconds_count{_labels(route=label)} {seen}"
-
-    def _of_workers(self) -> Iterable[str]:
-        machines = self._machines
-        yield from _single(
-            "palyra_workers_connected", "gauge", "workers that are connected", machines.connected
-        )
-        yield from _single(
-            "palyra_workers_calls", "gauge", "calls that workers hold", machines.held
-        )
-        yield from _single(
-            "palyra_workers_lost_calls_total",
-            "counter",
-            "calls whose worker was lost",
-            machines.presence.lost,
-        )
-        yield from _single(
-            "palyra_workers_refused_total",
-            "counter",
-            "workers and words turned away",
-            machines.refusals.total,
-        )
+                yield f"palyra_http_request_seconds_bucket{labels_of(route=label, le=bound)} {seen}"
+            yield f"palyra_http_request_seconds_sum{labels_of(route=label)} {latency.total_s:.6f}"
+            yield f"palyra_http_request_seconds_count{labels_of(route=label)} {seen}"
 
     def _of_process(self) -> Iterable[str]:
-        yield from _single(
+        yield from single(
             "process_cpu_seconds_total",
             "counter",
             "user and system time",
             f"{time.process_time():.3f}",
         )
-        yield from _single("process_resident_memory_bytes", "gauge", "resident memory", _resident())
+        yield from single("process_resident_memory_bytes", "gauge", "resident memory", _resident())
 
 
-def _of_incidents(wrong: dict[str, int]) -> Iterable[str]:
-    yield from _family("palyra_incidents_open", "gauge", "incidents that are not over, by domain")
-    for domain, count in wrong.items():
-        yield f"palyra_incidents_open{_labels(domain=domain)} {count}"
-
-
-def _family(name: str, kind: str, about: str) -> tuple[str, str]:
+def family(name: str, kind: str, about: str) -> tuple[str, str]:
     return f"# HELP {name} {about}", f"# TYPE {name} {kind}"
 
 
-def _single(name: str, kind: str, about: str, value: object) -> tuple[str, ...]:
-    return (*_family(name, kind, about), f"{name} {value}")
+def single(name: str, kind: str, about: str, value: object) -> tuple[str, ...]:
+    return (*family(name, kind, about), f"{name} {value}")
 
 
-def _labels(**labels: str) -> str:
+def labels_of(**labels: str) -> str:
     escaped = (f'{name}="{_escape(value)}"' for name, value in labels.items())
     return "{" + ",".join(escaped) + "}"
 

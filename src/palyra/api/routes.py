@@ -64,6 +64,11 @@ class Gives:
     media: bytes = JSON
 
 
+def json_of(type_: Any, status: int = 200) -> tuple[Gives, ...]:
+    """One answer: a type as JSON."""
+    return (Gives(status, type_),)
+
+
 @dataclass(frozen=True)
 class Takes:
     """A body that is not JSON: its media type, and how large it may be. The handler gets it as an

@@ -13,8 +13,6 @@ from palyra.agent.sessions import Resolve, Sessions
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import NotFound
 from palyra.core.events import Entry
-from palyra.features.memory.transcripts import Transcripts
-from palyra.features.time_travel.undo import Undo, Undoing
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
@@ -34,14 +32,6 @@ class SessionListQuery(Input, frozen=True, kw_only=True):
 class SessionPage(Struct, frozen=True):
     sessions: list[Session]
     next: str | None
-
-
-class SessionSearchQuery(Input, frozen=True, kw_only=True):
-    """`semantic`: by meaning too, not by words alone."""
-
-    q: Annotated[str, Meta(min_length=1, max_length=500)]
-    semantic: bool = True
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
 
 class SessionChange(Input, frozen=True, kw_only=True):
@@ -115,15 +105,6 @@ async def listing(call: ApiCall[SessionListQuery, Nothing]) -> HttpResponse:
     return ok(SessionPage(page, page[-1].session_id if len(page) == query.limit else None))
 
 
-async def search(call: ApiCall[SessionSearchQuery, Nothing]) -> HttpResponse:
-    query = call.query
-    return ok(
-        await call.services.get(Transcripts).search(
-            call.principal, query.q, query.limit, semantic=query.semantic
-        )
-    )
-
-
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Sessions).get(call.principal, call.path["session_id"]))
 
@@ -180,12 +161,6 @@ async def runs_of(call: ApiCall[RunsQuery, Nothing]) -> HttpResponse:
 
     found = await call.services.get(Database).read(page)
     return ok(RunPage(found, found[-1].run_id if len(found) == query.limit else None))
-
-
-async def undo(call: ApiCall[Nothing, Undo]) -> HttpResponse:
-    return ok(
-        await call.services.get(Undoing).undo(call.principal, call.path["session_id"], call.body)
-    )
 
 
 async def artifact(call: ApiCall[ArtifactName, Nothing]) -> HttpResponse:

@@ -14,36 +14,8 @@ from palyra.api.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.api.console import CONSOLE
 from palyra.api.policy_files import POLICY_FILES
 from palyra.api.restart import RESTARTING
-from palyra.api.routes import Gives, Route
+from palyra.api.routes import Gives, Route, json_of
 from palyra.core.events import Entry
-from palyra.features.budgets.routes import USAGE
-from palyra.features.channels.http import CHANNELS
-from palyra.features.compaction.routes import COMPACTION
-from palyra.features.health.routes import HEALTH
-from palyra.features.learning.routes import LEARNING
-from palyra.features.mcp import http as mcp_http
-from palyra.features.mcp.model import ServerStatus
-from palyra.features.mcp_server import endpoint as mcp_door
-from palyra.features.memory.routes import MEMORY
-from palyra.features.memory.transcripts import SaidPage
-from palyra.features.openai_api.http import OPENAI
-from palyra.features.project_notes.http import NOTES
-from palyra.features.references.http import ENCLOSURES
-from palyra.features.retention.http import RETENTION
-from palyra.features.schedules.http import SCHEDULES
-from palyra.features.setup.http import SETUP
-from palyra.features.skills.routes import SKILLS
-from palyra.features.subagents.http import AGENTS
-from palyra.features.tasks.http import TASKS
-from palyra.features.time_travel.replay_routes import REPLAY
-from palyra.features.time_travel.routes import TRAVEL
-from palyra.features.time_travel.undo import Undo, Undone
-from palyra.features.tls.http import TLS
-from palyra.features.vault import http as vault_http
-from palyra.features.vault.rows import Secret
-from palyra.features.vault.rules import NewSecret
-from palyra.features.vault.service import VaultState
-from palyra.features.workers.http import WORKERS
 from palyra.policy.explain import Explanation
 from palyra.policy.reports import Report, Shadowed, Suggestion
 from palyra.policy.store import Reloaded
@@ -59,10 +31,6 @@ _SESSION = "/v1/sessions/{session_id}"
 _CURSOR = ("Last-Event-ID", "the id of the last event that arrived; wins over `after`")
 
 
-def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
-    return (Gives(status, type_),)
-
-
 _OPEN: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
@@ -73,7 +41,7 @@ _OPEN: tuple[Route[Any, Any], ...] = (
         # Whoever else calls from the same address must not make a probe believe that the daemon is
         # dead.
         counted=False,
-        gives=_json(about.Health),
+        gives=json_of(about.Health),
     ),
     Route(
         method="GET",
@@ -114,15 +82,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         handler=sessions.listing,
         client=True,
         query=sessions.SessionListQuery,
-        gives=_json(sessions.SessionPage),
-    ),
-    Route(
-        method="GET",
-        path="/v1/sessions/search",
-        summary="what was said in sessions, by words and meaning",
-        handler=sessions.search,
-        query=sessions.SessionSearchQuery,
-        gives=_json(SaidPage),
+        gives=json_of(sessions.SessionPage),
     ),
     Route(
         method="GET",
@@ -130,7 +90,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         summary="one session",
         handler=sessions.get,
         client=True,
-        gives=_json(Session),
+        gives=json_of(Session),
     ),
     Route(
         method="PATCH",
@@ -140,7 +100,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         client=True,
         scope="operator",
         body=sessions.SessionChange,
-        gives=_json(Session),
+        gives=json_of(Session),
         errors=(409,),
     ),
     Route(
@@ -151,7 +111,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         client=True,
         scope="operator",
         body=Nothing,
-        gives=_json(Session),
+        gives=json_of(Session),
         errors=(409,),
     ),
     Route(
@@ -162,7 +122,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         client=True,
         scope="operator",
         body=sessions.Branch,
-        gives=_json(Session, 201),
+        gives=json_of(Session, 201),
     ),
     Route(
         method="GET",
@@ -171,7 +131,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         handler=sessions.entries,
         client=True,
         query=sessions.EntriesQuery,
-        gives=_json(sessions.EntryPage),
+        gives=json_of(sessions.EntryPage),
     ),
     Route(
         method="GET",
@@ -201,7 +161,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         client=True,
         scope="operator",
         body=Submission,
-        gives=_json(Submitted, 202),
+        gives=json_of(Submitted, 202),
         errors=(409,),
     ),
     Route(
@@ -211,17 +171,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         handler=sessions.runs_of,
         client=True,
         query=sessions.RunsQuery,
-        gives=_json(sessions.RunPage),
-    ),
-    Route(
-        method="POST",
-        path=f"{_SESSION}/undo",
-        summary="take effects back",
-        handler=sessions.undo,
-        scope="operator",
-        body=Undo,
-        gives=_json(Undone),
-        errors=(409,),
+        gives=json_of(sessions.RunPage),
     ),
     Route(
         method="GET",
@@ -249,7 +199,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         summary="one run",
         handler=runs.get,
         client=True,
-        gives=_json(RunRow),
+        gives=json_of(RunRow),
     ),
     Route(
         method="GET",
@@ -257,7 +207,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         summary="what the prompts of a run were made of",
         handler=runs.tokens,
         client=True,
-        gives=_json(runs.TokenBill),
+        gives=json_of(runs.TokenBill),
     ),
     Route(
         method="POST",
@@ -267,7 +217,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         client=True,
         scope="operator",
         body=runs.Cancel,
-        gives=_json(RunRow),
+        gives=json_of(RunRow),
         errors=(409,),
     ),
     Route(
@@ -277,7 +227,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         handler=runs.stop,
         scope="operator",
         body=Nothing,
-        gives=_json(Stopped),
+        gives=json_of(Stopped),
         errors=(409,),
     ),
     Route(
@@ -286,7 +236,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         summary="what waits for an answer, and what was answered",
         handler=runs.listing,
         query=runs.ApprovalsQuery,
-        gives=_json(runs.ApprovalPage),
+        gives=json_of(runs.ApprovalPage),
         errors=(404,),
     ),
     Route(
@@ -294,7 +244,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         path="/v1/approvals/{approval_id}",
         summary="one approval",
         handler=runs.approval,
-        gives=_json(Approval),
+        gives=json_of(Approval),
     ),
     Route(
         method="POST",
@@ -303,7 +253,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         handler=runs.preview,
         scope="operator",
         body=ApprovalDraft,
-        gives=_json(ApprovalPreview),
+        gives=json_of(ApprovalPreview),
         errors=(409,),
     ),
     Route(
@@ -313,7 +263,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         handler=runs.answer,
         scope="operator",
         body=ApprovalAnswer,
-        gives=_json(Approval),
+        gives=json_of(Approval),
         errors=(409,),
     ),
     Route(
@@ -321,7 +271,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         path="/v1/grants",
         summary="what was allowed more widely than once",
         handler=runs.grants,
-        gives=_json(runs.GrantList),
+        gives=json_of(runs.GrantList),
     ),
     Route(
         method="DELETE",
@@ -339,7 +289,7 @@ _JOURNAL: tuple[Route[Any, Any], ...] = (
         summary="one entry by its place in the journal",
         handler=journal.entry,
         scope="owner",
-        gives=_json(Entry),
+        gives=json_of(Entry),
     ),
     Route(
         method="GET",
@@ -376,14 +326,14 @@ _ABOUT: tuple[Route[Any, Any], ...] = (
         summary="what the daemon is and does",
         handler=about.status,
         client=True,
-        gives=_json(about.Status),
+        gives=json_of(about.Status),
     ),
     Route(
         method="GET",
         path="/v1/tools",
         summary="tools the agent has",
         handler=about.tools,
-        gives=_json(about.ToolList),
+        gives=json_of(about.ToolList),
     ),
 )
 _ADMIN: tuple[Route[Any, Any], ...] = (
@@ -392,7 +342,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         path="/v1/policy",
         summary="the policies in force",
         handler=admin.policy,
-        gives=_json(admin.PolicyInForce),
+        gives=json_of(admin.PolicyInForce),
     ),
     Route(
         method="POST",
@@ -400,7 +350,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         summary="how a call would be decided, and why",
         handler=admin.explain,
         body=admin.Explain,
-        gives=_json(Explanation),
+        gives=json_of(Explanation),
         errors=(404,),
     ),
     Route(
@@ -410,7 +360,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         handler=admin.reload,
         scope="owner",
         body=Nothing,
-        gives=_json(Reloaded),
+        gives=json_of(Reloaded),
     ),
     Route(
         method="POST",
@@ -419,7 +369,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         handler=admin.reload_config,
         scope="owner",
         body=Nothing,
-        gives=_json(ConfigReloaded),
+        gives=json_of(ConfigReloaded),
     ),
     Route(
         method="GET",
@@ -427,7 +377,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         summary="tokens, also revoked ones",
         handler=admin.list_tokens,
         scope="owner",
-        gives=_json(admin.TokenList),
+        gives=json_of(admin.TokenList),
     ),
     Route(
         method="POST",
@@ -436,7 +386,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         handler=admin.create_token,
         scope="owner",
         body=admin.NewToken,
-        gives=_json(admin.MadeToken, 201),
+        gives=json_of(admin.MadeToken, 201),
     ),
     Route(
         method="DELETE",
@@ -444,7 +394,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         summary="revoke a token, at once",
         handler=admin.revoke_token,
         scope="owner",
-        gives=_json(Token),
+        gives=json_of(Token),
     ),
     Route(
         method="POST",
@@ -453,7 +403,7 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         handler=admin.login_link,
         scope="owner",
         body=Nothing,
-        gives=_json(admin.LoginLink),
+        gives=json_of(admin.LoginLink),
     ),
     Route(
         method="POST",
@@ -463,85 +413,6 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
         scope=ANY_TOKEN,
         body=Nothing,
         gives=(Gives(204),),
-    ),
-)
-_VAULT: tuple[Route[Any, Any], ...] = (
-    Route(
-        method="GET",
-        path="/v1/vault",
-        summary="what secrets there are; never their values",
-        handler=vault_http.look,
-        scope="owner",
-        gives=_json(VaultState),
-    ),
-    Route(
-        method="POST",
-        path="/v1/vault",
-        summary="store a secret, also in place of the one that has its name",
-        handler=vault_http.put,
-        scope="owner",
-        body=NewSecret,
-        gives=_json(Secret),
-        errors=(409,),
-    ),
-    Route(
-        method="DELETE",
-        path="/v1/vault",
-        summary="remove a secret",
-        handler=vault_http.remove,
-        scope="owner",
-        query=vault_http.Which,
-        gives=(Gives(204),),
-        errors=(404,),
-    ),
-    Route(
-        method="POST",
-        path="/v1/vault/rotate",
-        summary="give a secret another value",
-        handler=vault_http.rotate,
-        scope="owner",
-        body=vault_http.NewValue,
-        gives=_json(Secret),
-        errors=(404, 409),
-    ),
-    Route(
-        method="POST",
-        path="/v1/vault/rotate-key",
-        summary="seal every secret anew under a new master key",
-        handler=vault_http.rotate_key,
-        scope="owner",
-        body=Nothing,
-        gives=_json(vault_http.KeyRotated),
-        errors=(409,),
-    ),
-)
-_MCP: tuple[Route[Any, Any], ...] = (
-    Route(
-        method="GET",
-        path="/v1/mcp",
-        summary="MCP servers: their state, their tools, what waits for a yes",
-        handler=mcp_http.listing,
-        gives=_json(mcp_http.ServerList),
-    ),
-    Route(
-        method="POST",
-        path="/v1/mcp/{server}/accept",
-        summary="offer what a server says of its tools now",
-        handler=mcp_http.accept,
-        scope="owner",
-        body=mcp_http.Accept,
-        gives=_json(ServerStatus),
-        errors=(409,),
-    ),
-    Route(
-        method="POST",
-        path="/v1/mcp/{server}/restart",
-        summary="end a server and begin anew",
-        handler=mcp_http.restart,
-        scope="owner",
-        body=Nothing,
-        gives=_json(ServerStatus),
-        errors=(409,),
     ),
 )
 _DECISIONS: tuple[Route[Any, Any], ...] = (
@@ -564,7 +435,7 @@ _DECISIONS: tuple[Route[Any, Any], ...] = (
         scope="owner",
         handler=policy_tools.suggested,
         query=policy_tools.Since,
-        gives=_json(Suggestion),
+        gives=json_of(Suggestion),
     ),
     Route(
         method="GET",
@@ -573,7 +444,7 @@ _DECISIONS: tuple[Route[Any, Any], ...] = (
         scope="owner",
         handler=policy_tools.shadowed,
         query=policy_tools.Since,
-        gives=_json(Shadowed),
+        gives=json_of(Shadowed),
     ),
     Route(
         method="GET",
@@ -581,7 +452,7 @@ _DECISIONS: tuple[Route[Any, Any], ...] = (
         summary="how a recorded call was decided, and how it would be now",
         handler=policy_tools.explain_call,
         query=policy_tools.WhichCall,
-        gives=_json(policy_tools.ExplainedCall),
+        gives=json_of(policy_tools.ExplainedCall),
         errors=(404,),
     ),
 )
@@ -591,7 +462,7 @@ _RULES: tuple[Route[Any, Any], ...] = (
         path=f"{_SESSION}/rules",
         summary="the rules of a session",
         handler=policy_tools.list_rules,
-        gives=_json(policy_tools.RuleList),
+        gives=json_of(policy_tools.RuleList),
     ),
     Route(
         method="POST",
@@ -600,7 +471,7 @@ _RULES: tuple[Route[Any, Any], ...] = (
         handler=policy_tools.add_rule,
         scope="operator",
         body=policy_tools.NewRule,
-        gives=_json(ShownRule, 201),
+        gives=json_of(ShownRule, 201),
     ),
     Route(
         method="DELETE",
@@ -609,11 +480,11 @@ _RULES: tuple[Route[Any, Any], ...] = (
         handler=policy_tools.remove_rule,
         scope="operator",
         query=policy_tools.WhichRule,
-        gives=_json(ShownRule),
+        gives=json_of(ShownRule),
     ),
 )
 
-_ROWS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     *CONSOLE,
     *_OPEN,
     *_SESSIONS,
@@ -621,32 +492,9 @@ _ROWS: tuple[Route[Any, Any], ...] = (
     *_JOURNAL,
     *BACKUPS,
     *_ABOUT,
-    *OPENAI,
-    *USAGE,
-    *WORKERS,
     *_ADMIN,
-    *_VAULT,
-    *ENCLOSURES,
-    *MEMORY,
-    *LEARNING,
-    *SKILLS,
-    *NOTES,
-    *_MCP,
     *_DECISIONS,
     *POLICY_FILES,
-    *SETUP,
     *_RULES,
-    *TRAVEL,
-    *AGENTS,
-    *RETENTION,
-    *REPLAY,
-    *COMPACTION,
-    *TASKS,
-    *SCHEDULES,
-    *HEALTH,
-    *CHANNELS,
     *RESTARTING,
-    *TLS,
 )
-# What the tools of the MCP server need is what the rows above need.
-ROUTES: tuple[Route[Any, Any], ...] = (*_ROWS, *mcp_door.rows(_ROWS))

@@ -25,10 +25,13 @@ from palyra.api.exposure import Exposure, Listener
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits, OpenStreams, Rates
-from palyra.api.metrics import Metrics
+from palyra.api.metrics import Metrics, MetricsSources
 from palyra.core import disk_errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
+from palyra.features.health.metrics import IncidentMetrics
+from palyra.features.tasks.metrics import TaskMetrics
+from palyra.features.workers.metrics import WorkerMetrics
 from palyra.serve import (
     config,
     grpc_listener,
@@ -40,6 +43,7 @@ from palyra.serve import (
 )
 from palyra.serve.config import Loaded
 from palyra.serve.config.schema import ServerSection as ServerSettings
+from palyra.serve.routes import ROUTES
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
 from palyra.system import cpu_affinity
@@ -233,8 +237,9 @@ async def http_app(
         daemon.runs,
         streams,
         daemon.journal_path,
-        daemon.tasks,
-        daemon.workers,
+        MetricsSources(
+            [TaskMetrics(daemon.tasks), IncidentMetrics(), WorkerMetrics(daemon.workers)]
+        ),
     )
     await metrics.open()
     access.on_revoked = streams.end
@@ -266,7 +271,7 @@ async def http_app(
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=settings.allowed_origins,
     )
-    return App(daemon.services, guard, limits, _always(settings, quic_port))
+    return App(daemon.services, ROUTES, guard, limits, _always(settings, quic_port))
 
 
 def _always(settings: ServerSettings, quic_port: int) -> Headers:

@@ -17,15 +17,199 @@ class AdminListToolsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class AdminListModelsRequest(_message.Message):
+class AdminGetPolicyRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class AdminModelsGetRequest(_message.Message):
-    __slots__ = ("model",)
-    MODEL_FIELD_NUMBER: _ClassVar[int]
-    model: str
-    def __init__(self, model: _Optional[str] = ...) -> None: ...
+class AdminExplainPolicyRequest(_message.Message):
+    __slots__ = ("tool", "arguments_json", "session_id", "origin")
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    tool: str
+    arguments_json: str
+    session_id: str
+    origin: str
+    def __init__(self, tool: _Optional[str] = ..., arguments_json: _Optional[str] = ..., session_id: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
+
+class AdminReloadPolicyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminReloadConfigRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminListTokensRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminCreateTokenRequest(_message.Message):
+    __slots__ = ("name", "scope", "expires_ms", "workspace")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    scope: str
+    expires_ms: int
+    workspace: str
+    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ..., expires_ms: _Optional[int] = ..., workspace: _Optional[str] = ...) -> None: ...
+
+class AdminRevokeTokenRequest(_message.Message):
+    __slots__ = ("token_id",)
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    token_id: str
+    def __init__(self, token_id: _Optional[str] = ...) -> None: ...
+
+class AdminCreateLoginLinkRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTestPolicyRequest(_message.Message):
+    __slots__ = ("preset", "folder", "since_ms")
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    preset: str
+    folder: str
+    since_ms: int
+    def __init__(self, preset: _Optional[str] = ..., folder: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
+
+class AdminSuggestPolicyRequest(_message.Message):
+    __slots__ = ("since_ms",)
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    since_ms: int
+    def __init__(self, since_ms: _Optional[int] = ...) -> None: ...
+
+class AdminShadowPolicyRequest(_message.Message):
+    __slots__ = ("since_ms",)
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    since_ms: int
+    def __init__(self, since_ms: _Optional[int] = ...) -> None: ...
+
+class AdminExplainCallRequest(_message.Message):
+    __slots__ = ("call_id",)
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    def __init__(self, call_id: _Optional[str] = ...) -> None: ...
+
+class AdminListPolicyFilesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminSavePolicyFileRequest(_message.Message):
+    __slots__ = ("name", "text", "was")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    WAS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    was: str
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., was: _Optional[str] = ...) -> None: ...
+
+class AdminRemovePolicyFileRequest(_message.Message):
+    __slots__ = ("name", "was")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WAS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    was: str
+    def __init__(self, name: _Optional[str] = ..., was: _Optional[str] = ...) -> None: ...
+
+class AdminValidatePolicyRequest(_message.Message):
+    __slots__ = ("name", "text", "preset")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    preset: str
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., preset: _Optional[str] = ...) -> None: ...
+
+class AdminTestPolicyDraftRequest(_message.Message):
+    __slots__ = ("name", "text", "preset", "since_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    preset: str
+    since_ms: int
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., preset: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
+
+class AdminWhoCanRequest(_message.Message):
+    __slots__ = ("principal", "origin")
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    principal: str
+    origin: str
+    def __init__(self, principal: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
+
+class AdminRestartRequest(_message.Message):
+    __slots__ = ("started_ms",)
+    STARTED_MS_FIELD_NUMBER: _ClassVar[int]
+    started_ms: int
+    def __init__(self, started_ms: _Optional[int] = ...) -> None: ...
+
+class AdminListSecretsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminPutSecretRequest(_message.Message):
+    __slots__ = ("name", "value", "scope", "hosts", "tools")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    scope: str
+    hosts: _events_pb2.ListOfString
+    tools: _events_pb2.ListOfString
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., scope: _Optional[str] = ..., hosts: _Optional[_Union[_events_pb2.ListOfString, _Mapping]] = ..., tools: _Optional[_Union[_events_pb2.ListOfString, _Mapping]] = ...) -> None: ...
+
+class AdminRemoveSecretRequest(_message.Message):
+    __slots__ = ("name", "scope")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    scope: str
+    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ...) -> None: ...
+
+class AdminRotateSecretRequest(_message.Message):
+    __slots__ = ("name", "value", "scope")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    scope: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., scope: _Optional[str] = ...) -> None: ...
+
+class AdminRotateVaultKeyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsLookRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsRenewRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsAuthorityRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsRevokeRequest(_message.Message):
+    __slots__ = ("fingerprint",)
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    def __init__(self, fingerprint: _Optional[str] = ...) -> None: ...
 
 class AdminUsageRequest(_message.Message):
     __slots__ = ("by", "since_ms", "until_ms", "session_id", "run_id", "schedule_id", "everybody", "limit")
@@ -91,95 +275,15 @@ class AdminRemoveBudgetRequest(_message.Message):
     budget: str
     def __init__(self, budget: _Optional[str] = ...) -> None: ...
 
-class AdminGetPolicyRequest(_message.Message):
+class AdminListModelsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class AdminExplainPolicyRequest(_message.Message):
-    __slots__ = ("tool", "arguments_json", "session_id", "origin")
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    ORIGIN_FIELD_NUMBER: _ClassVar[int]
-    tool: str
-    arguments_json: str
-    session_id: str
-    origin: str
-    def __init__(self, tool: _Optional[str] = ..., arguments_json: _Optional[str] = ..., session_id: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
-
-class AdminReloadPolicyRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminReloadConfigRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminListTokensRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminCreateTokenRequest(_message.Message):
-    __slots__ = ("name", "scope", "expires_ms", "workspace")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    SCOPE_FIELD_NUMBER: _ClassVar[int]
-    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    scope: str
-    expires_ms: int
-    workspace: str
-    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ..., expires_ms: _Optional[int] = ..., workspace: _Optional[str] = ...) -> None: ...
-
-class AdminRevokeTokenRequest(_message.Message):
-    __slots__ = ("token_id",)
-    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
-    token_id: str
-    def __init__(self, token_id: _Optional[str] = ...) -> None: ...
-
-class AdminCreateLoginLinkRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminListSecretsRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminPutSecretRequest(_message.Message):
-    __slots__ = ("name", "value", "scope", "hosts", "tools")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    SCOPE_FIELD_NUMBER: _ClassVar[int]
-    HOSTS_FIELD_NUMBER: _ClassVar[int]
-    TOOLS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    value: str
-    scope: str
-    hosts: _events_pb2.ListOfString
-    tools: _events_pb2.ListOfString
-    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., scope: _Optional[str] = ..., hosts: _Optional[_Union[_events_pb2.ListOfString, _Mapping]] = ..., tools: _Optional[_Union[_events_pb2.ListOfString, _Mapping]] = ...) -> None: ...
-
-class AdminRemoveSecretRequest(_message.Message):
-    __slots__ = ("name", "scope")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    SCOPE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    scope: str
-    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ...) -> None: ...
-
-class AdminRotateSecretRequest(_message.Message):
-    __slots__ = ("name", "value", "scope")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    SCOPE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    value: str
-    scope: str
-    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., scope: _Optional[str] = ...) -> None: ...
-
-class AdminRotateVaultKeyRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+class AdminModelsGetRequest(_message.Message):
+    __slots__ = ("model",)
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    def __init__(self, model: _Optional[str] = ...) -> None: ...
 
 class AdminListSkillsRequest(_message.Message):
     __slots__ = ()
@@ -289,86 +393,6 @@ class AdminRestartMcpServerRequest(_message.Message):
     server: str
     def __init__(self, server: _Optional[str] = ...) -> None: ...
 
-class AdminTestPolicyRequest(_message.Message):
-    __slots__ = ("preset", "folder", "since_ms")
-    PRESET_FIELD_NUMBER: _ClassVar[int]
-    FOLDER_FIELD_NUMBER: _ClassVar[int]
-    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
-    preset: str
-    folder: str
-    since_ms: int
-    def __init__(self, preset: _Optional[str] = ..., folder: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
-
-class AdminSuggestPolicyRequest(_message.Message):
-    __slots__ = ("since_ms",)
-    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
-    since_ms: int
-    def __init__(self, since_ms: _Optional[int] = ...) -> None: ...
-
-class AdminShadowPolicyRequest(_message.Message):
-    __slots__ = ("since_ms",)
-    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
-    since_ms: int
-    def __init__(self, since_ms: _Optional[int] = ...) -> None: ...
-
-class AdminExplainCallRequest(_message.Message):
-    __slots__ = ("call_id",)
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    call_id: str
-    def __init__(self, call_id: _Optional[str] = ...) -> None: ...
-
-class AdminListPolicyFilesRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminSavePolicyFileRequest(_message.Message):
-    __slots__ = ("name", "text", "was")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    WAS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    text: str
-    was: str
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., was: _Optional[str] = ...) -> None: ...
-
-class AdminRemovePolicyFileRequest(_message.Message):
-    __slots__ = ("name", "was")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    WAS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    was: str
-    def __init__(self, name: _Optional[str] = ..., was: _Optional[str] = ...) -> None: ...
-
-class AdminValidatePolicyRequest(_message.Message):
-    __slots__ = ("name", "text", "preset")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    PRESET_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    text: str
-    preset: str
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., preset: _Optional[str] = ...) -> None: ...
-
-class AdminTestPolicyDraftRequest(_message.Message):
-    __slots__ = ("name", "text", "preset", "since_ms")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    PRESET_FIELD_NUMBER: _ClassVar[int]
-    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    text: str
-    preset: str
-    since_ms: int
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., preset: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
-
-class AdminWhoCanRequest(_message.Message):
-    __slots__ = ("principal", "origin")
-    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
-    ORIGIN_FIELD_NUMBER: _ClassVar[int]
-    principal: str
-    origin: str
-    def __init__(self, principal: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
-
 class AdminListProvidersRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
@@ -460,54 +484,6 @@ class AdminChangeTaskRequest(_message.Message):
     task_id: str
     verb: str
     def __init__(self, task_id: _Optional[str] = ..., verb: _Optional[str] = ...) -> None: ...
-
-class AdminDiagnoseRequest(_message.Message):
-    __slots__ = ("deep",)
-    DEEP_FIELD_NUMBER: _ClassVar[int]
-    deep: bool
-    def __init__(self, deep: _Optional[bool] = ...) -> None: ...
-
-class AdminRepairRequest(_message.Message):
-    __slots__ = ("id",)
-    ID_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    def __init__(self, id: _Optional[str] = ...) -> None: ...
-
-class AdminHealingRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class AdminListIncidentsRequest(_message.Message):
-    __slots__ = ("open", "before", "limit")
-    OPEN_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    open: bool
-    before: str
-    limit: int
-    def __init__(self, open: _Optional[bool] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
-
-class AdminGetIncidentRequest(_message.Message):
-    __slots__ = ("incident_id",)
-    INCIDENT_ID_FIELD_NUMBER: _ClassVar[int]
-    incident_id: str
-    def __init__(self, incident_id: _Optional[str] = ...) -> None: ...
-
-class AdminListNoticesRequest(_message.Message):
-    __slots__ = ("unread", "before", "limit")
-    UNREAD_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    unread: bool
-    before: str
-    limit: int
-    def __init__(self, unread: _Optional[bool] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
-
-class AdminReadNoticesRequest(_message.Message):
-    __slots__ = ("notice_id",)
-    NOTICE_ID_FIELD_NUMBER: _ClassVar[int]
-    notice_id: str
-    def __init__(self, notice_id: _Optional[str] = ...) -> None: ...
 
 class AdminListChannelsRequest(_message.Message):
     __slots__ = ()
@@ -688,26 +664,50 @@ class AdminTestChannelRequest(_message.Message):
     text: str
     def __init__(self, channel: _Optional[str] = ..., conversation: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
-class AdminRestartRequest(_message.Message):
-    __slots__ = ("started_ms",)
-    STARTED_MS_FIELD_NUMBER: _ClassVar[int]
-    started_ms: int
-    def __init__(self, started_ms: _Optional[int] = ...) -> None: ...
+class AdminDiagnoseRequest(_message.Message):
+    __slots__ = ("deep",)
+    DEEP_FIELD_NUMBER: _ClassVar[int]
+    deep: bool
+    def __init__(self, deep: _Optional[bool] = ...) -> None: ...
 
-class AdminTlsLookRequest(_message.Message):
+class AdminRepairRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class AdminHealingRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class AdminTlsRenewRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+class AdminListIncidentsRequest(_message.Message):
+    __slots__ = ("open", "before", "limit")
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    open: bool
+    before: str
+    limit: int
+    def __init__(self, open: _Optional[bool] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
-class AdminTlsAuthorityRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+class AdminGetIncidentRequest(_message.Message):
+    __slots__ = ("incident_id",)
+    INCIDENT_ID_FIELD_NUMBER: _ClassVar[int]
+    incident_id: str
+    def __init__(self, incident_id: _Optional[str] = ...) -> None: ...
 
-class AdminTlsRevokeRequest(_message.Message):
-    __slots__ = ("fingerprint",)
-    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
-    fingerprint: str
-    def __init__(self, fingerprint: _Optional[str] = ...) -> None: ...
+class AdminListNoticesRequest(_message.Message):
+    __slots__ = ("unread", "before", "limit")
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    unread: bool
+    before: str
+    limit: int
+    def __init__(self, unread: _Optional[bool] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class AdminReadNoticesRequest(_message.Message):
+    __slots__ = ("notice_id",)
+    NOTICE_ID_FIELD_NUMBER: _ClassVar[int]
+    notice_id: str
+    def __init__(self, notice_id: _Optional[str] = ...) -> None: ...

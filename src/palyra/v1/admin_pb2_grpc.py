@@ -46,46 +46,6 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.ToolList.FromString,
                 _registered_method=True)
-        self.ListModels = channel.unary_unary(
-                '/palyra.v1.Admin/ListModels',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.ModelList.FromString,
-                _registered_method=True)
-        self.ModelsGet = channel.unary_unary(
-                '/palyra.v1.Admin/ModelsGet',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
-                _registered_method=True)
-        self.Usage = channel.unary_unary(
-                '/palyra.v1.Admin/Usage',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.UsageList.FromString,
-                _registered_method=True)
-        self.ForecastUsage = channel.unary_unary(
-                '/palyra.v1.Admin/ForecastUsage',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Forecast.FromString,
-                _registered_method=True)
-        self.ForecastSchedule = channel.unary_unary(
-                '/palyra.v1.Admin/ForecastSchedule',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.RunForecast.FromString,
-                _registered_method=True)
-        self.ListBudgets = channel.unary_unary(
-                '/palyra.v1.Admin/ListBudgets',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.BudgetList.FromString,
-                _registered_method=True)
-        self.PutBudget = channel.unary_unary(
-                '/palyra.v1.Admin/PutBudget',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Limit.FromString,
-                _registered_method=True)
-        self.RemoveBudget = channel.unary_unary(
-                '/palyra.v1.Admin/RemoveBudget',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
-                _registered_method=True)
         self.GetPolicy = channel.unary_unary(
                 '/palyra.v1.Admin/GetPolicy',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminGetPolicyRequest.SerializeToString,
@@ -126,6 +86,61 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminCreateLoginLinkRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.LoginLink.FromString,
                 _registered_method=True)
+        self.TestPolicy = channel.unary_unary(
+                '/palyra.v1.Admin/TestPolicy',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Report.FromString,
+                _registered_method=True)
+        self.SuggestPolicy = channel.unary_unary(
+                '/palyra.v1.Admin/SuggestPolicy',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Suggestion.FromString,
+                _registered_method=True)
+        self.ShadowPolicy = channel.unary_unary(
+                '/palyra.v1.Admin/ShadowPolicy',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Shadowed.FromString,
+                _registered_method=True)
+        self.ExplainCall = channel.unary_unary(
+                '/palyra.v1.Admin/ExplainCall',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.ExplainedCall.FromString,
+                _registered_method=True)
+        self.ListPolicyFiles = channel.unary_unary(
+                '/palyra.v1.Admin/ListPolicyFiles',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.PolicyFiles.FromString,
+                _registered_method=True)
+        self.SavePolicyFile = channel.unary_unary(
+                '/palyra.v1.Admin/SavePolicyFile',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Saved.FromString,
+                _registered_method=True)
+        self.RemovePolicyFile = channel.unary_unary(
+                '/palyra.v1.Admin/RemovePolicyFile',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Saved.FromString,
+                _registered_method=True)
+        self.ValidatePolicy = channel.unary_unary(
+                '/palyra.v1.Admin/ValidatePolicy',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Validated.FromString,
+                _registered_method=True)
+        self.TestPolicyDraft = channel.unary_unary(
+                '/palyra.v1.Admin/TestPolicyDraft',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Report.FromString,
+                _registered_method=True)
+        self.WhoCan = channel.unary_unary(
+                '/palyra.v1.Admin/WhoCan',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.WhoCan.FromString,
+                _registered_method=True)
+        self.Restart = channel.unary_unary(
+                '/palyra.v1.Admin/Restart',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+                _registered_method=True)
         self.ListSecrets = channel.unary_unary(
                 '/palyra.v1.Admin/ListSecrets',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListSecretsRequest.SerializeToString,
@@ -150,6 +165,66 @@ class AdminStub:
                 '/palyra.v1.Admin/RotateVaultKey',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRotateVaultKeyRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.KeyRotated.FromString,
+                _registered_method=True)
+        self.TlsLook = channel.unary_unary(
+                '/palyra.v1.Admin/TlsLook',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Listening.FromString,
+                _registered_method=True)
+        self.TlsRenew = channel.unary_unary(
+                '/palyra.v1.Admin/TlsRenew',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Shown.FromString,
+                _registered_method=True)
+        self.TlsAuthority = channel.unary_stream(
+                '/palyra.v1.Admin/TlsAuthority',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Piece.FromString,
+                _registered_method=True)
+        self.TlsRevoke = channel.unary_unary(
+                '/palyra.v1.Admin/TlsRevoke',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Certificate.FromString,
+                _registered_method=True)
+        self.Usage = channel.unary_unary(
+                '/palyra.v1.Admin/Usage',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.UsageList.FromString,
+                _registered_method=True)
+        self.ForecastUsage = channel.unary_unary(
+                '/palyra.v1.Admin/ForecastUsage',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Forecast.FromString,
+                _registered_method=True)
+        self.ForecastSchedule = channel.unary_unary(
+                '/palyra.v1.Admin/ForecastSchedule',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.RunForecast.FromString,
+                _registered_method=True)
+        self.ListBudgets = channel.unary_unary(
+                '/palyra.v1.Admin/ListBudgets',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.BudgetList.FromString,
+                _registered_method=True)
+        self.PutBudget = channel.unary_unary(
+                '/palyra.v1.Admin/PutBudget',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Limit.FromString,
+                _registered_method=True)
+        self.RemoveBudget = channel.unary_unary(
+                '/palyra.v1.Admin/RemoveBudget',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+                _registered_method=True)
+        self.ListModels = channel.unary_unary(
+                '/palyra.v1.Admin/ListModels',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.ModelList.FromString,
+                _registered_method=True)
+        self.ModelsGet = channel.unary_unary(
+                '/palyra.v1.Admin/ModelsGet',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
                 _registered_method=True)
         self.ListSkills = channel.unary_unary(
                 '/palyra.v1.Admin/ListSkills',
@@ -231,56 +306,6 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRestartMcpServerRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.ServerStatus.FromString,
                 _registered_method=True)
-        self.TestPolicy = channel.unary_unary(
-                '/palyra.v1.Admin/TestPolicy',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Report.FromString,
-                _registered_method=True)
-        self.SuggestPolicy = channel.unary_unary(
-                '/palyra.v1.Admin/SuggestPolicy',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Suggestion.FromString,
-                _registered_method=True)
-        self.ShadowPolicy = channel.unary_unary(
-                '/palyra.v1.Admin/ShadowPolicy',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Shadowed.FromString,
-                _registered_method=True)
-        self.ExplainCall = channel.unary_unary(
-                '/palyra.v1.Admin/ExplainCall',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.ExplainedCall.FromString,
-                _registered_method=True)
-        self.ListPolicyFiles = channel.unary_unary(
-                '/palyra.v1.Admin/ListPolicyFiles',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.PolicyFiles.FromString,
-                _registered_method=True)
-        self.SavePolicyFile = channel.unary_unary(
-                '/palyra.v1.Admin/SavePolicyFile',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Saved.FromString,
-                _registered_method=True)
-        self.RemovePolicyFile = channel.unary_unary(
-                '/palyra.v1.Admin/RemovePolicyFile',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Saved.FromString,
-                _registered_method=True)
-        self.ValidatePolicy = channel.unary_unary(
-                '/palyra.v1.Admin/ValidatePolicy',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Validated.FromString,
-                _registered_method=True)
-        self.TestPolicyDraft = channel.unary_unary(
-                '/palyra.v1.Admin/TestPolicyDraft',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Report.FromString,
-                _registered_method=True)
-        self.WhoCan = channel.unary_unary(
-                '/palyra.v1.Admin/WhoCan',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.WhoCan.FromString,
-                _registered_method=True)
         self.ListProviders = channel.unary_unary(
                 '/palyra.v1.Admin/ListProviders',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListProvidersRequest.SerializeToString,
@@ -335,41 +360,6 @@ class AdminStub:
                 '/palyra.v1.Admin/ChangeTask',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminChangeTaskRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Task.FromString,
-                _registered_method=True)
-        self.Diagnose = channel.unary_unary(
-                '/palyra.v1.Admin/Diagnose',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Diagnosis.FromString,
-                _registered_method=True)
-        self.Repair = channel.unary_unary(
-                '/palyra.v1.Admin/Repair',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Repaired.FromString,
-                _registered_method=True)
-        self.Healing = channel.unary_unary(
-                '/palyra.v1.Admin/Healing',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Watching.FromString,
-                _registered_method=True)
-        self.ListIncidents = channel.unary_unary(
-                '/palyra.v1.Admin/ListIncidents',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.IncidentList.FromString,
-                _registered_method=True)
-        self.GetIncident = channel.unary_unary(
-                '/palyra.v1.Admin/GetIncident',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Incident.FromString,
-                _registered_method=True)
-        self.ListNotices = channel.unary_unary(
-                '/palyra.v1.Admin/ListNotices',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.NoticeList.FromString,
-                _registered_method=True)
-        self.ReadNotices = channel.unary_unary(
-                '/palyra.v1.Admin/ReadNotices',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.MarkedRead.FromString,
                 _registered_method=True)
         self.ListChannels = channel.unary_unary(
                 '/palyra.v1.Admin/ListChannels',
@@ -476,30 +466,40 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTestChannelRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Tested.FromString,
                 _registered_method=True)
-        self.Restart = channel.unary_unary(
-                '/palyra.v1.Admin/Restart',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+        self.Diagnose = channel.unary_unary(
+                '/palyra.v1.Admin/Diagnose',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Diagnosis.FromString,
                 _registered_method=True)
-        self.TlsLook = channel.unary_unary(
-                '/palyra.v1.Admin/TlsLook',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Listening.FromString,
+        self.Repair = channel.unary_unary(
+                '/palyra.v1.Admin/Repair',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Repaired.FromString,
                 _registered_method=True)
-        self.TlsRenew = channel.unary_unary(
-                '/palyra.v1.Admin/TlsRenew',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Shown.FromString,
+        self.Healing = channel.unary_unary(
+                '/palyra.v1.Admin/Healing',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Watching.FromString,
                 _registered_method=True)
-        self.TlsAuthority = channel.unary_stream(
-                '/palyra.v1.Admin/TlsAuthority',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Piece.FromString,
+        self.ListIncidents = channel.unary_unary(
+                '/palyra.v1.Admin/ListIncidents',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.IncidentList.FromString,
                 _registered_method=True)
-        self.TlsRevoke = channel.unary_unary(
-                '/palyra.v1.Admin/TlsRevoke',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Certificate.FromString,
+        self.GetIncident = channel.unary_unary(
+                '/palyra.v1.Admin/GetIncident',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Incident.FromString,
+                _registered_method=True)
+        self.ListNotices = channel.unary_unary(
+                '/palyra.v1.Admin/ListNotices',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.NoticeList.FromString,
+                _registered_method=True)
+        self.ReadNotices = channel.unary_unary(
+                '/palyra.v1.Admin/ReadNotices',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.MarkedRead.FromString,
                 _registered_method=True)
 
 
@@ -515,62 +515,6 @@ class AdminServicer:
 
     def ListTools(self, request, context):
         """Tools the agent has.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListModels(self, request, context):
-        """Models that can be asked for.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ModelsGet(self, request, context):
-        """One of them.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Usage(self, request, context):
-        """What models were asked, and what it cost.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ForecastUsage(self, request, context):
-        """What the month will have cost, by the trend.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ForecastSchedule(self, request, context):
-        """What so many firings of a schedule will use.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListBudgets(self, request, context):
-        """Limits on what models may cost, and what is left of them.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def PutBudget(self, request, context):
-        """Set a limit, also in place of the one that has its name.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RemoveBudget(self, request, context):
-        """Remove a limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -632,6 +576,83 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TestPolicy(self, request, context):
+        """Decide every recorded call again under other policies.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SuggestPolicy(self, request, context):
+        """Permits that would have spared approvals.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ShadowPolicy(self, request, context):
+        """What the shadow policies would have decided otherwise.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExplainCall(self, request, context):
+        """How a recorded call was decided, and how it would be now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPolicyFiles(self, request, context):
+        """The policy files, with their texts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SavePolicyFile(self, request, context):
+        """Save a policy file, if everything loads with it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemovePolicyFile(self, request, context):
+        """Remove a policy file, if everything loads without it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ValidatePolicy(self, request, context):
+        """Whether a text would load as a policy file; nothing is saved.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TestPolicyDraft(self, request, context):
+        """Decide every recorded call again with a text that is not saved.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WhoCan(self, request, context):
+        """Who can do what: every tool in a few plain situations.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Restart(self, request, context):
+        """End at once, as in a power cut, and start again; what runs goes on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListSecrets(self, request, context):
         """What secrets there are; never their values.
         """
@@ -662,6 +683,90 @@ class AdminServicer:
 
     def RotateVaultKey(self, request, context):
         """Seal every secret anew under a new master key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsLook(self, request, context):
+        """Where the daemon listens, and its certificates.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsRenew(self, request, context):
+        """A new certificate, or your own files read again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsAuthority(self, request, context):
+        """The certificate of the daemon's own authority, for others to trust.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsRevoke(self, request, context):
+        """Revoke a worker's certificate, at once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Usage(self, request, context):
+        """What models were asked, and what it cost.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ForecastUsage(self, request, context):
+        """What the month will have cost, by the trend.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ForecastSchedule(self, request, context):
+        """What so many firings of a schedule will use.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBudgets(self, request, context):
+        """Limits on what models may cost, and what is left of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutBudget(self, request, context):
+        """Set a limit, also in place of the one that has its name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveBudget(self, request, context):
+        """Remove a limit.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListModels(self, request, context):
+        """Models that can be asked for.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ModelsGet(self, request, context):
+        """One of them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -779,76 +884,6 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def TestPolicy(self, request, context):
-        """Decide every recorded call again under other policies.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def SuggestPolicy(self, request, context):
-        """Permits that would have spared approvals.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ShadowPolicy(self, request, context):
-        """What the shadow policies would have decided otherwise.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ExplainCall(self, request, context):
-        """How a recorded call was decided, and how it would be now.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListPolicyFiles(self, request, context):
-        """The policy files, with their texts.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def SavePolicyFile(self, request, context):
-        """Save a policy file, if everything loads with it.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RemovePolicyFile(self, request, context):
-        """Remove a policy file, if everything loads without it.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ValidatePolicy(self, request, context):
-        """Whether a text would load as a policy file; nothing is saved.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def TestPolicyDraft(self, request, context):
-        """Decide every recorded call again with a text that is not saved.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def WhoCan(self, request, context):
-        """Who can do what: every tool in a few plain situations.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def ListProviders(self, request, context):
         """Model providers: where they are, what they offer, where their keys are.
         """
@@ -921,55 +956,6 @@ class AdminServicer:
 
     def ChangeTask(self, request, context):
         """Pause, resume, retry or cancel a task.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Diagnose(self, request, context):
-        """What is well and what is not, with a fix for each.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Repair(self, request, context):
-        """Repair one check, or all that can be.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Healing(self, request, context):
-        """How watchful the daemon is, and when it looked last.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListIncidents(self, request, context):
-        """What went wrong with the daemon, and what was tried.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def GetIncident(self, request, context):
-        """One incident.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListNotices(self, request, context):
-        """What the caller was told without asking, newest first.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ReadNotices(self, request, context):
-        """Mark one notice as read, or all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1122,36 +1108,50 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Restart(self, request, context):
-        """End at once, as in a power cut, and start again; what runs goes on.
+    def Diagnose(self, request, context):
+        """What is well and what is not, with a fix for each.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def TlsLook(self, request, context):
-        """Where the daemon listens, and its certificates.
+    def Repair(self, request, context):
+        """Repair one check, or all that can be.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def TlsRenew(self, request, context):
-        """A new certificate, or your own files read again.
+    def Healing(self, request, context):
+        """How watchful the daemon is, and when it looked last.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def TlsAuthority(self, request, context):
-        """The certificate of the daemon's own authority, for others to trust.
+    def ListIncidents(self, request, context):
+        """What went wrong with the daemon, and what was tried.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def TlsRevoke(self, request, context):
-        """Revoke a worker's certificate, at once.
+    def GetIncident(self, request, context):
+        """One incident.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListNotices(self, request, context):
+        """What the caller was told without asking, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadNotices(self, request, context):
+        """Mark one notice as read, or all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1169,46 +1169,6 @@ def add_AdminServicer_to_server(servicer, server):
                     servicer.ListTools,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.ToolList.SerializeToString,
-            ),
-            'ListModels': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListModels,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.ModelList.SerializeToString,
-            ),
-            'ModelsGet': grpc.unary_unary_rpc_method_handler(
-                    servicer.ModelsGet,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.SerializeToString,
-            ),
-            'Usage': grpc.unary_unary_rpc_method_handler(
-                    servicer.Usage,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.UsageList.SerializeToString,
-            ),
-            'ForecastUsage': grpc.unary_unary_rpc_method_handler(
-                    servicer.ForecastUsage,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Forecast.SerializeToString,
-            ),
-            'ForecastSchedule': grpc.unary_unary_rpc_method_handler(
-                    servicer.ForecastSchedule,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.RunForecast.SerializeToString,
-            ),
-            'ListBudgets': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListBudgets,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.BudgetList.SerializeToString,
-            ),
-            'PutBudget': grpc.unary_unary_rpc_method_handler(
-                    servicer.PutBudget,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Limit.SerializeToString,
-            ),
-            'RemoveBudget': grpc.unary_unary_rpc_method_handler(
-                    servicer.RemoveBudget,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
             ),
             'GetPolicy': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPolicy,
@@ -1250,6 +1210,61 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminCreateLoginLinkRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.LoginLink.SerializeToString,
             ),
+            'TestPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.TestPolicy,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Report.SerializeToString,
+            ),
+            'SuggestPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SuggestPolicy,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Suggestion.SerializeToString,
+            ),
+            'ShadowPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShadowPolicy,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Shadowed.SerializeToString,
+            ),
+            'ExplainCall': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainCall,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.ExplainedCall.SerializeToString,
+            ),
+            'ListPolicyFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPolicyFiles,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.PolicyFiles.SerializeToString,
+            ),
+            'SavePolicyFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.SavePolicyFile,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Saved.SerializeToString,
+            ),
+            'RemovePolicyFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemovePolicyFile,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Saved.SerializeToString,
+            ),
+            'ValidatePolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.ValidatePolicy,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Validated.SerializeToString,
+            ),
+            'TestPolicyDraft': grpc.unary_unary_rpc_method_handler(
+                    servicer.TestPolicyDraft,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Report.SerializeToString,
+            ),
+            'WhoCan': grpc.unary_unary_rpc_method_handler(
+                    servicer.WhoCan,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.WhoCan.SerializeToString,
+            ),
+            'Restart': grpc.unary_unary_rpc_method_handler(
+                    servicer.Restart,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
+            ),
             'ListSecrets': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSecrets,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListSecretsRequest.FromString,
@@ -1274,6 +1289,66 @@ def add_AdminServicer_to_server(servicer, server):
                     servicer.RotateVaultKey,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRotateVaultKeyRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.KeyRotated.SerializeToString,
+            ),
+            'TlsLook': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsLook,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Listening.SerializeToString,
+            ),
+            'TlsRenew': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsRenew,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Shown.SerializeToString,
+            ),
+            'TlsAuthority': grpc.unary_stream_rpc_method_handler(
+                    servicer.TlsAuthority,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Piece.SerializeToString,
+            ),
+            'TlsRevoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsRevoke,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Certificate.SerializeToString,
+            ),
+            'Usage': grpc.unary_unary_rpc_method_handler(
+                    servicer.Usage,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.UsageList.SerializeToString,
+            ),
+            'ForecastUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForecastUsage,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Forecast.SerializeToString,
+            ),
+            'ForecastSchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForecastSchedule,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.RunForecast.SerializeToString,
+            ),
+            'ListBudgets': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBudgets,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.BudgetList.SerializeToString,
+            ),
+            'PutBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutBudget,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Limit.SerializeToString,
+            ),
+            'RemoveBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveBudget,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
+            ),
+            'ListModels': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListModels,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.ModelList.SerializeToString,
+            ),
+            'ModelsGet': grpc.unary_unary_rpc_method_handler(
+                    servicer.ModelsGet,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.SerializeToString,
             ),
             'ListSkills': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSkills,
@@ -1355,56 +1430,6 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRestartMcpServerRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.ServerStatus.SerializeToString,
             ),
-            'TestPolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.TestPolicy,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Report.SerializeToString,
-            ),
-            'SuggestPolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.SuggestPolicy,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Suggestion.SerializeToString,
-            ),
-            'ShadowPolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.ShadowPolicy,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Shadowed.SerializeToString,
-            ),
-            'ExplainCall': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExplainCall,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.ExplainedCall.SerializeToString,
-            ),
-            'ListPolicyFiles': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListPolicyFiles,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.PolicyFiles.SerializeToString,
-            ),
-            'SavePolicyFile': grpc.unary_unary_rpc_method_handler(
-                    servicer.SavePolicyFile,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Saved.SerializeToString,
-            ),
-            'RemovePolicyFile': grpc.unary_unary_rpc_method_handler(
-                    servicer.RemovePolicyFile,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Saved.SerializeToString,
-            ),
-            'ValidatePolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.ValidatePolicy,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Validated.SerializeToString,
-            ),
-            'TestPolicyDraft': grpc.unary_unary_rpc_method_handler(
-                    servicer.TestPolicyDraft,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Report.SerializeToString,
-            ),
-            'WhoCan': grpc.unary_unary_rpc_method_handler(
-                    servicer.WhoCan,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.WhoCan.SerializeToString,
-            ),
             'ListProviders': grpc.unary_unary_rpc_method_handler(
                     servicer.ListProviders,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListProvidersRequest.FromString,
@@ -1459,41 +1484,6 @@ def add_AdminServicer_to_server(servicer, server):
                     servicer.ChangeTask,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminChangeTaskRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Task.SerializeToString,
-            ),
-            'Diagnose': grpc.unary_unary_rpc_method_handler(
-                    servicer.Diagnose,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Diagnosis.SerializeToString,
-            ),
-            'Repair': grpc.unary_unary_rpc_method_handler(
-                    servicer.Repair,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Repaired.SerializeToString,
-            ),
-            'Healing': grpc.unary_unary_rpc_method_handler(
-                    servicer.Healing,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Watching.SerializeToString,
-            ),
-            'ListIncidents': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListIncidents,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.IncidentList.SerializeToString,
-            ),
-            'GetIncident': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetIncident,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Incident.SerializeToString,
-            ),
-            'ListNotices': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListNotices,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.NoticeList.SerializeToString,
-            ),
-            'ReadNotices': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReadNotices,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.MarkedRead.SerializeToString,
             ),
             'ListChannels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListChannels,
@@ -1600,30 +1590,40 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTestChannelRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Tested.SerializeToString,
             ),
-            'Restart': grpc.unary_unary_rpc_method_handler(
-                    servicer.Restart,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
+            'Diagnose': grpc.unary_unary_rpc_method_handler(
+                    servicer.Diagnose,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Diagnosis.SerializeToString,
             ),
-            'TlsLook': grpc.unary_unary_rpc_method_handler(
-                    servicer.TlsLook,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Listening.SerializeToString,
+            'Repair': grpc.unary_unary_rpc_method_handler(
+                    servicer.Repair,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Repaired.SerializeToString,
             ),
-            'TlsRenew': grpc.unary_unary_rpc_method_handler(
-                    servicer.TlsRenew,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Shown.SerializeToString,
+            'Healing': grpc.unary_unary_rpc_method_handler(
+                    servicer.Healing,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Watching.SerializeToString,
             ),
-            'TlsAuthority': grpc.unary_stream_rpc_method_handler(
-                    servicer.TlsAuthority,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Piece.SerializeToString,
+            'ListIncidents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListIncidents,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.IncidentList.SerializeToString,
             ),
-            'TlsRevoke': grpc.unary_unary_rpc_method_handler(
-                    servicer.TlsRevoke,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Certificate.SerializeToString,
+            'GetIncident': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetIncident,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Incident.SerializeToString,
+            ),
+            'ListNotices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListNotices,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.NoticeList.SerializeToString,
+            ),
+            'ReadNotices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadNotices,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.MarkedRead.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1680,222 +1680,6 @@ class Admin:
             '/palyra.v1.Admin/ListTools',
             palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.ToolList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListModels(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ListModels',
-            palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.ModelList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ModelsGet(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ModelsGet',
-            palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Usage(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/Usage',
-            palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.UsageList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ForecastUsage(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ForecastUsage',
-            palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Forecast.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ForecastSchedule(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ForecastSchedule',
-            palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.RunForecast.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListBudgets(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ListBudgets',
-            palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.BudgetList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def PutBudget(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/PutBudget',
-            palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Limit.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RemoveBudget(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/RemoveBudget',
-            palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Nothing.FromString,
             options,
             channel_credentials,
             insecure,
@@ -2123,6 +1907,303 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
+    def TestPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TestPolicy',
+            palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Report.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SuggestPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/SuggestPolicy',
+            palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Suggestion.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShadowPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ShadowPolicy',
+            palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Shadowed.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainCall(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ExplainCall',
+            palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.ExplainedCall.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPolicyFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ListPolicyFiles',
+            palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.PolicyFiles.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SavePolicyFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/SavePolicyFile',
+            palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Saved.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemovePolicyFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/RemovePolicyFile',
+            palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Saved.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ValidatePolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ValidatePolicy',
+            palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Validated.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TestPolicyDraft(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TestPolicyDraft',
+            palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Report.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WhoCan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/WhoCan',
+            palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.WhoCan.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Restart(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/Restart',
+            palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListSecrets(request,
             target,
             options=(),
@@ -2247,6 +2328,330 @@ class Admin:
             '/palyra.v1.Admin/RotateVaultKey',
             palyra_dot_v1_dot_admin__pb2.AdminRotateVaultKeyRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.KeyRotated.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsLook(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsLook',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Listening.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsRenew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsRenew',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Shown.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsAuthority(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsAuthority',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Piece.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsRevoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsRevoke',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Certificate.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Usage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/Usage',
+            palyra_dot_v1_dot_admin__pb2.AdminUsageRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.UsageList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForecastUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ForecastUsage',
+            palyra_dot_v1_dot_admin__pb2.AdminForecastUsageRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Forecast.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForecastSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ForecastSchedule',
+            palyra_dot_v1_dot_admin__pb2.AdminForecastScheduleRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.RunForecast.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBudgets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ListBudgets',
+            palyra_dot_v1_dot_admin__pb2.AdminListBudgetsRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.BudgetList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/PutBudget',
+            palyra_dot_v1_dot_admin__pb2.AdminPutBudgetRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Limit.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/RemoveBudget',
+            palyra_dot_v1_dot_admin__pb2.AdminRemoveBudgetRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListModels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ListModels',
+            palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.ModelList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ModelsGet(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ModelsGet',
+            palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
             options,
             channel_credentials,
             insecure,
@@ -2690,276 +3095,6 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def TestPolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/TestPolicy',
-            palyra_dot_v1_dot_admin__pb2.AdminTestPolicyRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Report.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def SuggestPolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/SuggestPolicy',
-            palyra_dot_v1_dot_admin__pb2.AdminSuggestPolicyRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Suggestion.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ShadowPolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ShadowPolicy',
-            palyra_dot_v1_dot_admin__pb2.AdminShadowPolicyRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Shadowed.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExplainCall(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ExplainCall',
-            palyra_dot_v1_dot_admin__pb2.AdminExplainCallRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.ExplainedCall.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListPolicyFiles(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ListPolicyFiles',
-            palyra_dot_v1_dot_admin__pb2.AdminListPolicyFilesRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.PolicyFiles.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def SavePolicyFile(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/SavePolicyFile',
-            palyra_dot_v1_dot_admin__pb2.AdminSavePolicyFileRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Saved.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RemovePolicyFile(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/RemovePolicyFile',
-            palyra_dot_v1_dot_admin__pb2.AdminRemovePolicyFileRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Saved.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ValidatePolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ValidatePolicy',
-            palyra_dot_v1_dot_admin__pb2.AdminValidatePolicyRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Validated.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def TestPolicyDraft(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/TestPolicyDraft',
-            palyra_dot_v1_dot_admin__pb2.AdminTestPolicyDraftRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Report.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def WhoCan(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/WhoCan',
-            palyra_dot_v1_dot_admin__pb2.AdminWhoCanRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.WhoCan.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def ListProviders(request,
             target,
             options=(),
@@ -3246,195 +3381,6 @@ class Admin:
             '/palyra.v1.Admin/ChangeTask',
             palyra_dot_v1_dot_admin__pb2.AdminChangeTaskRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.Task.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Diagnose(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/Diagnose',
-            palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Diagnosis.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Repair(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/Repair',
-            palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Repaired.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Healing(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/Healing',
-            palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Watching.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListIncidents(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ListIncidents',
-            palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.IncidentList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetIncident(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/GetIncident',
-            palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Incident.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListNotices(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ListNotices',
-            palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.NoticeList.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ReadNotices(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Admin/ReadNotices',
-            palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.MarkedRead.FromString,
             options,
             channel_credentials,
             insecure,
@@ -4013,7 +3959,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def Restart(request,
+    def Diagnose(request,
             target,
             options=(),
             channel_credentials=None,
@@ -4026,9 +3972,9 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/palyra.v1.Admin/Restart',
-            palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+            '/palyra.v1.Admin/Diagnose',
+            palyra_dot_v1_dot_admin__pb2.AdminDiagnoseRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Diagnosis.FromString,
             options,
             channel_credentials,
             insecure,
@@ -4040,7 +3986,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def TlsLook(request,
+    def Repair(request,
             target,
             options=(),
             channel_credentials=None,
@@ -4053,9 +3999,9 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/palyra.v1.Admin/TlsLook',
-            palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Listening.FromString,
+            '/palyra.v1.Admin/Repair',
+            palyra_dot_v1_dot_admin__pb2.AdminRepairRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Repaired.FromString,
             options,
             channel_credentials,
             insecure,
@@ -4067,7 +4013,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def TlsRenew(request,
+    def Healing(request,
             target,
             options=(),
             channel_credentials=None,
@@ -4080,9 +4026,9 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/palyra.v1.Admin/TlsRenew',
-            palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Shown.FromString,
+            '/palyra.v1.Admin/Healing',
+            palyra_dot_v1_dot_admin__pb2.AdminHealingRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Watching.FromString,
             options,
             channel_credentials,
             insecure,
@@ -4094,34 +4040,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def TlsAuthority(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/palyra.v1.Admin/TlsAuthority',
-            palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Piece.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def TlsRevoke(request,
+    def ListIncidents(request,
             target,
             options=(),
             channel_credentials=None,
@@ -4134,9 +4053,90 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/palyra.v1.Admin/TlsRevoke',
-            palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Certificate.FromString,
+            '/palyra.v1.Admin/ListIncidents',
+            palyra_dot_v1_dot_admin__pb2.AdminListIncidentsRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.IncidentList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetIncident(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/GetIncident',
+            palyra_dot_v1_dot_admin__pb2.AdminGetIncidentRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Incident.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListNotices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ListNotices',
+            palyra_dot_v1_dot_admin__pb2.AdminListNoticesRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.NoticeList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadNotices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ReadNotices',
+            palyra_dot_v1_dot_admin__pb2.AdminReadNoticesRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.MarkedRead.FromString,
             options,
             channel_credentials,
             insecure,

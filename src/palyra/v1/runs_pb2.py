@@ -27,7 +27,7 @@ from palyra.v1 import options_pb2 as palyra_dot_v1_dot_options__pb2
 from palyra.v1 import types_pb2 as palyra_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14palyra/v1/runs.proto\x12\tpalyra.v1\x1a\x16palyra/v1/events.proto\x1a\x17palyra/v1/options.proto\x1a\x15palyra/v1/types.proto\"0\n\x0eRunsGetRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"3\n\x11RunsTokensRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"S\n\x11RunsCancelRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06reason\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_run_idB\t\n\x07_reason\"\x11\n\x0fRunsStopRequest\"6\n\x14RunsListPlansRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"4\n\x12RunsReflectRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"3\n\x11RunsReplayRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"X\n\x14RunsGetReplayRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07wait_ms\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\t\n\x07_run_idB\n\n\x08_wait_ms\"\x87\x01\n\x0fRunsForkRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x02\x61t\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x12\n\x05model\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x13\n\x06policy\x18\x04 \x01(\tH\x03\x88\x01\x01\x42\t\n\x07_run_idB\x05\n\x03_atB\x08\n\x06_modelB\t\n\x07_policy2\xaa\x07\n\x04Runs\x12X\n\x03Get\x12\x19.palyra.v1.RunsGetRequest\x1a\x11.palyra.v1.RunRow\"#\xe2\x8d\x19\x15GET /v1/runs/{run_id}\xea\x8d\x19\x06viewer\x12h\n\x06Tokens\x12\x1c.palyra.v1.RunsTokensRequest\x1a\x14.palyra.v1.TokenBill\"*\xe2\x8d\x19\x1cGET /v1/runs/{run_id}/tokens\xea\x8d\x19\x06viewer\x12h\n\x06\x43\x61ncel\x12\x1c.palyra.v1.RunsCancelRequest\x1a\x11.palyra.v1.RunRow\"-\xe2\x8d\x19\x1dPOST /v1/runs/{run_id}/cancel\xea\x8d\x19\x08operator\x12U\n\x04Stop\x12\x1a.palyra.v1.RunsStopRequest\x1a\x12.palyra.v1.Stopped\"\x1d\xe2\x8d\x19\rPOST /v1/stop\xea\x8d\x19\x08operator\x12l\n\tListPlans\x12\x1f.palyra.v1.RunsListPlansRequest\x1a\x13.palyra.v1.RunPlans\")\xe2\x8d\x19\x1bGET /v1/runs/{run_id}/plans\xea\x8d\x19\x06viewer\x12n\n\x07Reflect\x12\x1d.palyra.v1.RunsReflectRequest\x1a\x14.palyra.v1.Reflected\".\xe2\x8d\x19\x1ePOST /v1/runs/{run_id}/reflect\xea\x8d\x19\x08operator\x12k\n\x06Replay\x12\x1c.palyra.v1.RunsReplayRequest\x1a\x14.palyra.v1.RunReplay\"-\xe2\x8d\x19\x1dPOST /v1/runs/{run_id}/replay\xea\x8d\x19\x08operator\x12n\n\tGetReplay\x12\x1f.palyra.v1.RunsGetReplayRequest\x1a\x14.palyra.v1.RunReplay\"*\xe2\x8d\x19\x1cGET /v1/runs/{run_id}/replay\xea\x8d\x19\x06viewer\x12\x62\n\x04\x46ork\x12\x1a.palyra.v1.RunsForkRequest\x1a\x11.palyra.v1.Forked\"+\xe2\x8d\x19\x1bPOST /v1/runs/{run_id}/fork\xea\x8d\x19\x08operatorb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14palyra/v1/runs.proto\x12\tpalyra.v1\x1a\x16palyra/v1/events.proto\x1a\x17palyra/v1/options.proto\x1a\x15palyra/v1/types.proto\"0\n\x0eRunsGetRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"3\n\x11RunsTokensRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"S\n\x11RunsCancelRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06reason\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_run_idB\t\n\x07_reason\"\x11\n\x0fRunsStopRequest\"6\n\x14RunsListPlansRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"3\n\x11RunsReplayRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id\"X\n\x14RunsGetReplayRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07wait_ms\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\t\n\x07_run_idB\n\n\x08_wait_ms\"\x87\x01\n\x0fRunsForkRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x02\x61t\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x12\n\x05model\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x13\n\x06policy\x18\x04 \x01(\tH\x03\x88\x01\x01\x42\t\n\x07_run_idB\x05\n\x03_atB\x08\n\x06_modelB\t\n\x07_policy\"4\n\x12RunsReflectRequest\x12\x13\n\x06run_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_run_id2\xaa\x07\n\x04Runs\x12X\n\x03Get\x12\x19.palyra.v1.RunsGetRequest\x1a\x11.palyra.v1.RunRow\"#\xe2\x8d\x19\x15GET /v1/runs/{run_id}\xea\x8d\x19\x06viewer\x12h\n\x06Tokens\x12\x1c.palyra.v1.RunsTokensRequest\x1a\x14.palyra.v1.TokenBill\"*\xe2\x8d\x19\x1cGET /v1/runs/{run_id}/tokens\xea\x8d\x19\x06viewer\x12h\n\x06\x43\x61ncel\x12\x1c.palyra.v1.RunsCancelRequest\x1a\x11.palyra.v1.RunRow\"-\xe2\x8d\x19\x1dPOST /v1/runs/{run_id}/cancel\xea\x8d\x19\x08operator\x12U\n\x04Stop\x12\x1a.palyra.v1.RunsStopRequest\x1a\x12.palyra.v1.Stopped\"\x1d\xe2\x8d\x19\rPOST /v1/stop\xea\x8d\x19\x08operator\x12l\n\tListPlans\x12\x1f.palyra.v1.RunsListPlansRequest\x1a\x13.palyra.v1.RunPlans\")\xe2\x8d\x19\x1bGET /v1/runs/{run_id}/plans\xea\x8d\x19\x06viewer\x12k\n\x06Replay\x12\x1c.palyra.v1.RunsReplayRequest\x1a\x14.palyra.v1.RunReplay\"-\xe2\x8d\x19\x1dPOST /v1/runs/{run_id}/replay\xea\x8d\x19\x08operator\x12n\n\tGetReplay\x12\x1f.palyra.v1.RunsGetReplayRequest\x1a\x14.palyra.v1.RunReplay\"*\xe2\x8d\x19\x1cGET /v1/runs/{run_id}/replay\xea\x8d\x19\x06viewer\x12\x62\n\x04\x46ork\x12\x1a.palyra.v1.RunsForkRequest\x1a\x11.palyra.v1.Forked\"+\xe2\x8d\x19\x1bPOST /v1/runs/{run_id}/fork\xea\x8d\x19\x08operator\x12n\n\x07Reflect\x12\x1d.palyra.v1.RunsReflectRequest\x1a\x14.palyra.v1.Reflected\".\xe2\x8d\x19\x1ePOST /v1/runs/{run_id}/reflect\xea\x8d\x19\x08operatorb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,14 +44,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNS'].methods_by_name['Stop']._serialized_options = b'\342\215\031\rPOST /v1/stop\352\215\031\010operator'
   _globals['_RUNS'].methods_by_name['ListPlans']._loaded_options = None
   _globals['_RUNS'].methods_by_name['ListPlans']._serialized_options = b'\342\215\031\033GET /v1/runs/{run_id}/plans\352\215\031\006viewer'
-  _globals['_RUNS'].methods_by_name['Reflect']._loaded_options = None
-  _globals['_RUNS'].methods_by_name['Reflect']._serialized_options = b'\342\215\031\036POST /v1/runs/{run_id}/reflect\352\215\031\010operator'
   _globals['_RUNS'].methods_by_name['Replay']._loaded_options = None
   _globals['_RUNS'].methods_by_name['Replay']._serialized_options = b'\342\215\031\035POST /v1/runs/{run_id}/replay\352\215\031\010operator'
   _globals['_RUNS'].methods_by_name['GetReplay']._loaded_options = None
   _globals['_RUNS'].methods_by_name['GetReplay']._serialized_options = b'\342\215\031\034GET /v1/runs/{run_id}/replay\352\215\031\006viewer'
   _globals['_RUNS'].methods_by_name['Fork']._loaded_options = None
   _globals['_RUNS'].methods_by_name['Fork']._serialized_options = b'\342\215\031\033POST /v1/runs/{run_id}/fork\352\215\031\010operator'
+  _globals['_RUNS'].methods_by_name['Reflect']._loaded_options = None
+  _globals['_RUNS'].methods_by_name['Reflect']._serialized_options = b'\342\215\031\036POST /v1/runs/{run_id}/reflect\352\215\031\010operator'
   _globals['_RUNSGETREQUEST']._serialized_start=107
   _globals['_RUNSGETREQUEST']._serialized_end=155
   _globals['_RUNSTOKENSREQUEST']._serialized_start=157
@@ -62,14 +62,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNSSTOPREQUEST']._serialized_end=312
   _globals['_RUNSLISTPLANSREQUEST']._serialized_start=314
   _globals['_RUNSLISTPLANSREQUEST']._serialized_end=368
-  _globals['_RUNSREFLECTREQUEST']._serialized_start=370
-  _globals['_RUNSREFLECTREQUEST']._serialized_end=422
-  _globals['_RUNSREPLAYREQUEST']._serialized_start=424
-  _globals['_RUNSREPLAYREQUEST']._serialized_end=475
-  _globals['_RUNSGETREPLAYREQUEST']._serialized_start=477
-  _globals['_RUNSGETREPLAYREQUEST']._serialized_end=565
-  _globals['_RUNSFORKREQUEST']._serialized_start=568
-  _globals['_RUNSFORKREQUEST']._serialized_end=703
+  _globals['_RUNSREPLAYREQUEST']._serialized_start=370
+  _globals['_RUNSREPLAYREQUEST']._serialized_end=421
+  _globals['_RUNSGETREPLAYREQUEST']._serialized_start=423
+  _globals['_RUNSGETREPLAYREQUEST']._serialized_end=511
+  _globals['_RUNSFORKREQUEST']._serialized_start=514
+  _globals['_RUNSFORKREQUEST']._serialized_end=649
+  _globals['_RUNSREFLECTREQUEST']._serialized_start=651
+  _globals['_RUNSREFLECTREQUEST']._serialized_end=703
   _globals['_RUNS']._serialized_start=706
   _globals['_RUNS']._serialized_end=1644
 # @@protoc_insertion_point(module_scope)

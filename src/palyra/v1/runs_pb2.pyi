@@ -37,12 +37,6 @@ class RunsListPlansRequest(_message.Message):
     run_id: str
     def __init__(self, run_id: _Optional[str] = ...) -> None: ...
 
-class RunsReflectRequest(_message.Message):
-    __slots__ = ("run_id",)
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    run_id: str
-    def __init__(self, run_id: _Optional[str] = ...) -> None: ...
-
 class RunsReplayRequest(_message.Message):
     __slots__ = ("run_id",)
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -68,3 +62,9 @@ class RunsForkRequest(_message.Message):
     model: str
     policy: str
     def __init__(self, run_id: _Optional[str] = ..., at: _Optional[int] = ..., model: _Optional[str] = ..., policy: _Optional[str] = ...) -> None: ...
+
+class RunsReflectRequest(_message.Message):
+    __slots__ = ("run_id",)
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    def __init__(self, run_id: _Optional[str] = ...) -> None: ...

@@ -61,11 +61,6 @@ class RunsStub:
                 request_serializer=palyra_dot_v1_dot_runs__pb2.RunsListPlansRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.RunPlans.FromString,
                 _registered_method=True)
-        self.Reflect = channel.unary_unary(
-                '/palyra.v1.Runs/Reflect',
-                request_serializer=palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Reflected.FromString,
-                _registered_method=True)
         self.Replay = channel.unary_unary(
                 '/palyra.v1.Runs/Replay',
                 request_serializer=palyra_dot_v1_dot_runs__pb2.RunsReplayRequest.SerializeToString,
@@ -80,6 +75,11 @@ class RunsStub:
                 '/palyra.v1.Runs/Fork',
                 request_serializer=palyra_dot_v1_dot_runs__pb2.RunsForkRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Forked.FromString,
+                _registered_method=True)
+        self.Reflect = channel.unary_unary(
+                '/palyra.v1.Runs/Reflect',
+                request_serializer=palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Reflected.FromString,
                 _registered_method=True)
 
 
@@ -121,13 +121,6 @@ class RunsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Reflect(self, request, context):
-        """Look now for what can be learned from a run.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def Replay(self, request, context):
         """Run the loop again over a recorded run, without any effect.
         """
@@ -144,6 +137,13 @@ class RunsServicer:
 
     def Fork(self, request, context):
         """Take a run up again from an entry, live, with another model or policies.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reflect(self, request, context):
+        """Look now for what can be learned from a run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -177,11 +177,6 @@ def add_RunsServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_runs__pb2.RunsListPlansRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.RunPlans.SerializeToString,
             ),
-            'Reflect': grpc.unary_unary_rpc_method_handler(
-                    servicer.Reflect,
-                    request_deserializer=palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Reflected.SerializeToString,
-            ),
             'Replay': grpc.unary_unary_rpc_method_handler(
                     servicer.Replay,
                     request_deserializer=palyra_dot_v1_dot_runs__pb2.RunsReplayRequest.FromString,
@@ -196,6 +191,11 @@ def add_RunsServicer_to_server(servicer, server):
                     servicer.Fork,
                     request_deserializer=palyra_dot_v1_dot_runs__pb2.RunsForkRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Forked.SerializeToString,
+            ),
+            'Reflect': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reflect,
+                    request_deserializer=palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Reflected.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -344,33 +344,6 @@ class Runs:
             _registered_method=True)
 
     @staticmethod
-    def Reflect(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Runs/Reflect',
-            palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Reflected.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def Replay(request,
             target,
             options=(),
@@ -441,6 +414,33 @@ class Runs:
             '/palyra.v1.Runs/Fork',
             palyra_dot_v1_dot_runs__pb2.RunsForkRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.Forked.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reflect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Runs/Reflect',
+            palyra_dot_v1_dot_runs__pb2.RunsReflectRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Reflected.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,16 +39,6 @@ class SessionsListRequest(_message.Message):
     limit: int
     def __init__(self, archived: _Optional[bool] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
-class SessionsSearchRequest(_message.Message):
-    __slots__ = ("q", "semantic", "limit")
-    Q_FIELD_NUMBER: _ClassVar[int]
-    SEMANTIC_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    q: str
-    semantic: bool
-    limit: int
-    def __init__(self, q: _Optional[str] = ..., semantic: _Optional[bool] = ..., limit: _Optional[int] = ...) -> None: ...
-
 class SessionsGetRequest(_message.Message):
     __slots__ = ("session_id",)
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -131,20 +121,6 @@ class SessionsListRunsRequest(_message.Message):
     limit: int
     def __init__(self, session_id: _Optional[str] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
-class SessionsUndoRequest(_message.Message):
-    __slots__ = ("session_id", "call_id", "run_id", "dry_run", "force")
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
-    FORCE_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    call_id: str
-    run_id: str
-    dry_run: bool
-    force: bool
-    def __init__(self, session_id: _Optional[str] = ..., call_id: _Optional[str] = ..., run_id: _Optional[str] = ..., dry_run: _Optional[bool] = ..., force: _Optional[bool] = ...) -> None: ...
-
 class SessionsGetArtifactRequest(_message.Message):
     __slots__ = ("session_id", "artifact_id", "name")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -160,6 +136,28 @@ class SessionsWatchAllRequest(_message.Message):
     AFTER_FIELD_NUMBER: _ClassVar[int]
     after: int
     def __init__(self, after: _Optional[int] = ...) -> None: ...
+
+class SessionsListRulesRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class SessionsAddRuleRequest(_message.Message):
+    __slots__ = ("session_id", "words")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    words: str
+    def __init__(self, session_id: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
+
+class SessionsRemoveRuleRequest(_message.Message):
+    __slots__ = ("session_id", "rule_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    RULE_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    rule_id: str
+    def __init__(self, session_id: _Optional[str] = ..., rule_id: _Optional[str] = ...) -> None: ...
 
 class SessionsStoreFileRequest(_message.Message):
     __slots__ = ("session_id", "name", "data")
@@ -189,27 +187,15 @@ class SessionsListPathsRequest(_message.Message):
     limit: int
     def __init__(self, session_id: _Optional[str] = ..., prefix: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
-class SessionsListRulesRequest(_message.Message):
-    __slots__ = ("session_id",)
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
-
-class SessionsAddRuleRequest(_message.Message):
-    __slots__ = ("session_id", "words")
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    WORDS_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    words: str
-    def __init__(self, session_id: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
-
-class SessionsRemoveRuleRequest(_message.Message):
-    __slots__ = ("session_id", "rule_id")
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    RULE_ID_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    rule_id: str
-    def __init__(self, session_id: _Optional[str] = ..., rule_id: _Optional[str] = ...) -> None: ...
+class SessionsSearchRequest(_message.Message):
+    __slots__ = ("q", "semantic", "limit")
+    Q_FIELD_NUMBER: _ClassVar[int]
+    SEMANTIC_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    q: str
+    semantic: bool
+    limit: int
+    def __init__(self, q: _Optional[str] = ..., semantic: _Optional[bool] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class SessionsAtRequest(_message.Message):
     __slots__ = ("session_id", "seq", "turns")
@@ -238,6 +224,20 @@ class SessionsRewindRequest(_message.Message):
     stop: bool
     conflicts: str
     def __init__(self, session_id: _Optional[str] = ..., to: _Optional[int] = ..., files: _Optional[bool] = ..., conversation: _Optional[bool] = ..., preview: _Optional[bool] = ..., stop: _Optional[bool] = ..., conflicts: _Optional[str] = ...) -> None: ...
+
+class SessionsUndoRequest(_message.Message):
+    __slots__ = ("session_id", "call_id", "run_id", "dry_run", "force")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    call_id: str
+    run_id: str
+    dry_run: bool
+    force: bool
+    def __init__(self, session_id: _Optional[str] = ..., call_id: _Optional[str] = ..., run_id: _Optional[str] = ..., dry_run: _Optional[bool] = ..., force: _Optional[bool] = ...) -> None: ...
 
 class SessionsListAgentsRequest(_message.Message):
     __slots__ = ("session_id",)

@@ -46,11 +46,6 @@ class SessionsStub:
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsListRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.SessionPage.FromString,
                 _registered_method=True)
-        self.Search = channel.unary_unary(
-                '/palyra.v1.Sessions/Search',
-                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.SaidPage.FromString,
-                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/palyra.v1.Sessions/Get',
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsGetRequest.SerializeToString,
@@ -96,11 +91,6 @@ class SessionsStub:
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsListRunsRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.RunPage.FromString,
                 _registered_method=True)
-        self.Undo = channel.unary_unary(
-                '/palyra.v1.Sessions/Undo',
-                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.Undone.FromString,
-                _registered_method=True)
         self.GetArtifact = channel.unary_stream(
                 '/palyra.v1.Sessions/GetArtifact',
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsGetArtifactRequest.SerializeToString,
@@ -110,21 +100,6 @@ class SessionsStub:
                 '/palyra.v1.Sessions/WatchAll',
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsWatchAllRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_events__pb2.Batch.FromString,
-                _registered_method=True)
-        self.StoreFile = channel.unary_unary(
-                '/palyra.v1.Sessions/StoreFile',
-                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.StoredFile.FromString,
-                _registered_method=True)
-        self.PreviewReferences = channel.unary_unary(
-                '/palyra.v1.Sessions/PreviewReferences',
-                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.ReferencesPreview.FromString,
-                _registered_method=True)
-        self.ListPaths = channel.unary_unary(
-                '/palyra.v1.Sessions/ListPaths',
-                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.PathList.FromString,
                 _registered_method=True)
         self.ListRules = channel.unary_unary(
                 '/palyra.v1.Sessions/ListRules',
@@ -141,6 +116,26 @@ class SessionsStub:
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsRemoveRuleRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.ShownRule.FromString,
                 _registered_method=True)
+        self.StoreFile = channel.unary_unary(
+                '/palyra.v1.Sessions/StoreFile',
+                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.StoredFile.FromString,
+                _registered_method=True)
+        self.PreviewReferences = channel.unary_unary(
+                '/palyra.v1.Sessions/PreviewReferences',
+                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.ReferencesPreview.FromString,
+                _registered_method=True)
+        self.ListPaths = channel.unary_unary(
+                '/palyra.v1.Sessions/ListPaths',
+                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.PathList.FromString,
+                _registered_method=True)
+        self.Search = channel.unary_unary(
+                '/palyra.v1.Sessions/Search',
+                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.SaidPage.FromString,
+                _registered_method=True)
         self.At = channel.unary_unary(
                 '/palyra.v1.Sessions/At',
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsAtRequest.SerializeToString,
@@ -150,6 +145,11 @@ class SessionsStub:
                 '/palyra.v1.Sessions/Rewind',
                 request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsRewindRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Rewound.FromString,
+                _registered_method=True)
+        self.Undo = channel.unary_unary(
+                '/palyra.v1.Sessions/Undo',
+                request_serializer=palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Undone.FromString,
                 _registered_method=True)
         self.ListAgents = channel.unary_unary(
                 '/palyra.v1.Sessions/ListAgents',
@@ -195,13 +195,6 @@ class SessionsServicer:
 
     def List(self, request, context):
         """Sessions, last used first.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Search(self, request, context):
-        """What was said in sessions, by words and meaning.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -270,13 +263,6 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Undo(self, request, context):
-        """Take effects back.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def GetArtifact(self, request, context):
         """A large result, as it was stored.
         """
@@ -286,27 +272,6 @@ class SessionsServicer:
 
     def WatchAll(self, request, context):
         """Watch all of the caller's sessions, and that something else has changed.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StoreFile(self, request, context):
-        """Store a file that a message can then have as an attachment.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def PreviewReferences(self, request, context):
-        """What the references of a message would bring.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListPaths(self, request, context):
-        """Paths of the workspace that begin so, for completing a reference.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -333,6 +298,34 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StoreFile(self, request, context):
+        """Store a file that a message can then have as an attachment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreviewReferences(self, request, context):
+        """What the references of a message would bring.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPaths(self, request, context):
+        """Paths of the workspace that begin so, for completing a reference.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Search(self, request, context):
+        """What was said in sessions, by words and meaning.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def At(self, request, context):
         """A session as it was after an entry, and what came since.
         """
@@ -342,6 +335,13 @@ class SessionsServicer:
 
     def Rewind(self, request, context):
         """Take files and conversation back to an entry, or preview it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Undo(self, request, context):
+        """Take effects back.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -402,11 +402,6 @@ def add_SessionsServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsListRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.SessionPage.SerializeToString,
             ),
-            'Search': grpc.unary_unary_rpc_method_handler(
-                    servicer.Search,
-                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.SaidPage.SerializeToString,
-            ),
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsGetRequest.FromString,
@@ -452,11 +447,6 @@ def add_SessionsServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsListRunsRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.RunPage.SerializeToString,
             ),
-            'Undo': grpc.unary_unary_rpc_method_handler(
-                    servicer.Undo,
-                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.Undone.SerializeToString,
-            ),
             'GetArtifact': grpc.unary_stream_rpc_method_handler(
                     servicer.GetArtifact,
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsGetArtifactRequest.FromString,
@@ -466,21 +456,6 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.WatchAll,
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsWatchAllRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_events__pb2.Batch.SerializeToString,
-            ),
-            'StoreFile': grpc.unary_unary_rpc_method_handler(
-                    servicer.StoreFile,
-                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.StoredFile.SerializeToString,
-            ),
-            'PreviewReferences': grpc.unary_unary_rpc_method_handler(
-                    servicer.PreviewReferences,
-                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.ReferencesPreview.SerializeToString,
-            ),
-            'ListPaths': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListPaths,
-                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.PathList.SerializeToString,
             ),
             'ListRules': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRules,
@@ -497,6 +472,26 @@ def add_SessionsServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsRemoveRuleRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.ShownRule.SerializeToString,
             ),
+            'StoreFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.StoreFile,
+                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.StoredFile.SerializeToString,
+            ),
+            'PreviewReferences': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreviewReferences,
+                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.ReferencesPreview.SerializeToString,
+            ),
+            'ListPaths': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPaths,
+                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.PathList.SerializeToString,
+            ),
+            'Search': grpc.unary_unary_rpc_method_handler(
+                    servicer.Search,
+                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.SaidPage.SerializeToString,
+            ),
             'At': grpc.unary_unary_rpc_method_handler(
                     servicer.At,
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsAtRequest.FromString,
@@ -506,6 +501,11 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.Rewind,
                     request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsRewindRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Rewound.SerializeToString,
+            ),
+            'Undo': grpc.unary_unary_rpc_method_handler(
+                    servicer.Undo,
+                    request_deserializer=palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Undone.SerializeToString,
             ),
             'ListAgents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAgents,
@@ -592,33 +592,6 @@ class Sessions:
             '/palyra.v1.Sessions/List',
             palyra_dot_v1_dot_sessions__pb2.SessionsListRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.SessionPage.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Search(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Sessions/Search',
-            palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.SaidPage.FromString,
             options,
             channel_credentials,
             insecure,
@@ -873,33 +846,6 @@ class Sessions:
             _registered_method=True)
 
     @staticmethod
-    def Undo(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Sessions/Undo',
-            palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.Undone.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def GetArtifact(request,
             target,
             options=(),
@@ -943,87 +889,6 @@ class Sessions:
             '/palyra.v1.Sessions/WatchAll',
             palyra_dot_v1_dot_sessions__pb2.SessionsWatchAllRequest.SerializeToString,
             palyra_dot_v1_dot_events__pb2.Batch.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StoreFile(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Sessions/StoreFile',
-            palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.StoredFile.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def PreviewReferences(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Sessions/PreviewReferences',
-            palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.ReferencesPreview.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListPaths(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/palyra.v1.Sessions/ListPaths',
-            palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.PathList.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1116,6 +981,114 @@ class Sessions:
             _registered_method=True)
 
     @staticmethod
+    def StoreFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Sessions/StoreFile',
+            palyra_dot_v1_dot_sessions__pb2.SessionsStoreFileRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.StoredFile.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreviewReferences(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Sessions/PreviewReferences',
+            palyra_dot_v1_dot_sessions__pb2.SessionsPreviewReferencesRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.ReferencesPreview.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPaths(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Sessions/ListPaths',
+            palyra_dot_v1_dot_sessions__pb2.SessionsListPathsRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.PathList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Search(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Sessions/Search',
+            palyra_dot_v1_dot_sessions__pb2.SessionsSearchRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.SaidPage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def At(request,
             target,
             options=(),
@@ -1159,6 +1132,33 @@ class Sessions:
             '/palyra.v1.Sessions/Rewind',
             palyra_dot_v1_dot_sessions__pb2.SessionsRewindRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.Rewound.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Undo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Sessions/Undo',
+            palyra_dot_v1_dot_sessions__pb2.SessionsUndoRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Undone.FromString,
             options,
             channel_credentials,
             insecure,

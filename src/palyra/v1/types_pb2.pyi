@@ -201,178 +201,6 @@ class ToolList(_message.Message):
     tools: _containers.RepeatedCompositeFieldContainer[ToolSpec]
     def __init__(self, tools: _Optional[_Iterable[_Union[ToolSpec, _Mapping]]] = ...) -> None: ...
 
-class OpenAIModel(_message.Message):
-    __slots__ = ("id", "created", "owned_by", "object")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    CREATED_FIELD_NUMBER: _ClassVar[int]
-    OWNED_BY_FIELD_NUMBER: _ClassVar[int]
-    OBJECT_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    created: int
-    owned_by: str
-    object: str
-    def __init__(self, id: _Optional[str] = ..., created: _Optional[int] = ..., owned_by: _Optional[str] = ..., object: _Optional[str] = ...) -> None: ...
-
-class ModelList(_message.Message):
-    __slots__ = ("models", "data", "object")
-    MODELS_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    OBJECT_FIELD_NUMBER: _ClassVar[int]
-    models: _containers.RepeatedCompositeFieldContainer[ModelInfo]
-    data: _containers.RepeatedCompositeFieldContainer[OpenAIModel]
-    object: str
-    def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., data: _Optional[_Iterable[_Union[OpenAIModel, _Mapping]]] = ..., object: _Optional[str] = ...) -> None: ...
-
-class UsageRow(_message.Message):
-    __slots__ = ("group", "calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "unpriced", "slowest_ms", "from_ms", "until_ms", "estimated")
-    GROUP_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    CACHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    COST_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
-    FIRST_DELTA_MS_FIELD_NUMBER: _ClassVar[int]
-    UNPRICED_FIELD_NUMBER: _ClassVar[int]
-    SLOWEST_MS_FIELD_NUMBER: _ClassVar[int]
-    FROM_MS_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
-    ESTIMATED_FIELD_NUMBER: _ClassVar[int]
-    group: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    cost_microusd: int
-    duration_ms: int
-    first_delta_ms: int
-    unpriced: int
-    slowest_ms: int
-    from_ms: int
-    until_ms: int
-    estimated: int
-    def __init__(self, group: _Optional[str] = ..., calls: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_microusd: _Optional[int] = ..., duration_ms: _Optional[int] = ..., first_delta_ms: _Optional[int] = ..., unpriced: _Optional[int] = ..., slowest_ms: _Optional[int] = ..., from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., estimated: _Optional[int] = ...) -> None: ...
-
-class UsageList(_message.Message):
-    __slots__ = ("usage", "total")
-    USAGE_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_FIELD_NUMBER: _ClassVar[int]
-    usage: _containers.RepeatedCompositeFieldContainer[UsageRow]
-    total: UsageRow
-    def __init__(self, usage: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., total: _Optional[_Union[UsageRow, _Mapping]] = ...) -> None: ...
-
-class Forecast(_message.Message):
-    __slots__ = ("from_ms", "until_ms", "spent_tokens", "spent_microusd", "expected_tokens", "expected_microusd", "a_day_tokens", "a_day_microusd", "unpriced", "basis")
-    FROM_MS_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
-    SPENT_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    SPENT_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    A_DAY_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    A_DAY_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    UNPRICED_FIELD_NUMBER: _ClassVar[int]
-    BASIS_FIELD_NUMBER: _ClassVar[int]
-    from_ms: int
-    until_ms: int
-    spent_tokens: int
-    spent_microusd: int
-    expected_tokens: int
-    expected_microusd: int
-    a_day_tokens: int
-    a_day_microusd: int
-    unpriced: int
-    basis: str
-    def __init__(self, from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., spent_tokens: _Optional[int] = ..., spent_microusd: _Optional[int] = ..., expected_tokens: _Optional[int] = ..., expected_microusd: _Optional[int] = ..., a_day_tokens: _Optional[int] = ..., a_day_microusd: _Optional[int] = ..., unpriced: _Optional[int] = ..., basis: _Optional[str] = ...) -> None: ...
-
-class RunForecast(_message.Message):
-    __slots__ = ("runs", "times", "tokens", "microusd", "most_microusd", "expected_tokens", "expected_microusd", "unpriced", "basis")
-    RUNS_FIELD_NUMBER: _ClassVar[int]
-    TIMES_FIELD_NUMBER: _ClassVar[int]
-    TOKENS_FIELD_NUMBER: _ClassVar[int]
-    MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    MOST_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    UNPRICED_FIELD_NUMBER: _ClassVar[int]
-    BASIS_FIELD_NUMBER: _ClassVar[int]
-    runs: int
-    times: int
-    tokens: int
-    microusd: int
-    most_microusd: int
-    expected_tokens: int
-    expected_microusd: int
-    unpriced: int
-    basis: str
-    def __init__(self, runs: _Optional[int] = ..., times: _Optional[int] = ..., tokens: _Optional[int] = ..., microusd: _Optional[int] = ..., most_microusd: _Optional[int] = ..., expected_tokens: _Optional[int] = ..., expected_microusd: _Optional[int] = ..., unpriced: _Optional[int] = ..., basis: _Optional[str] = ...) -> None: ...
-
-class Terms(_message.Message):
-    __slots__ = ("per", "every", "tokens", "microusd", "warn_bps", "then", "who")
-    PER_FIELD_NUMBER: _ClassVar[int]
-    EVERY_FIELD_NUMBER: _ClassVar[int]
-    TOKENS_FIELD_NUMBER: _ClassVar[int]
-    MICROUSD_FIELD_NUMBER: _ClassVar[int]
-    WARN_BPS_FIELD_NUMBER: _ClassVar[int]
-    THEN_FIELD_NUMBER: _ClassVar[int]
-    WHO_FIELD_NUMBER: _ClassVar[int]
-    per: str
-    every: str
-    tokens: int
-    microusd: int
-    warn_bps: int
-    then: str
-    who: str
-    def __init__(self, per: _Optional[str] = ..., every: _Optional[str] = ..., tokens: _Optional[int] = ..., microusd: _Optional[int] = ..., warn_bps: _Optional[int] = ..., then: _Optional[str] = ..., who: _Optional[str] = ...) -> None: ...
-
-class BudgetState(_message.Message):
-    __slots__ = ("name", "source", "terms", "says", "who", "period", "until_ms", "unit", "limit", "spent", "reserved", "left")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
-    TERMS_FIELD_NUMBER: _ClassVar[int]
-    SAYS_FIELD_NUMBER: _ClassVar[int]
-    WHO_FIELD_NUMBER: _ClassVar[int]
-    PERIOD_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
-    UNIT_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    SPENT_FIELD_NUMBER: _ClassVar[int]
-    RESERVED_FIELD_NUMBER: _ClassVar[int]
-    LEFT_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    source: str
-    terms: Terms
-    says: str
-    who: str
-    period: str
-    until_ms: int
-    unit: str
-    limit: int
-    spent: int
-    reserved: int
-    left: int
-    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., terms: _Optional[_Union[Terms, _Mapping]] = ..., says: _Optional[str] = ..., who: _Optional[str] = ..., period: _Optional[str] = ..., until_ms: _Optional[int] = ..., unit: _Optional[str] = ..., limit: _Optional[int] = ..., spent: _Optional[int] = ..., reserved: _Optional[int] = ..., left: _Optional[int] = ...) -> None: ...
-
-class BudgetList(_message.Message):
-    __slots__ = ("budgets",)
-    BUDGETS_FIELD_NUMBER: _ClassVar[int]
-    budgets: _containers.RepeatedCompositeFieldContainer[BudgetState]
-    def __init__(self, budgets: _Optional[_Iterable[_Union[BudgetState, _Mapping]]] = ...) -> None: ...
-
-class Limit(_message.Message):
-    __slots__ = ("name", "terms", "source")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TERMS_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    terms: Terms
-    source: str
-    def __init__(self, name: _Optional[str] = ..., terms: _Optional[_Union[Terms, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
-
-class Nothing(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
 class Rule(_message.Message):
     __slots__ = ("id", "effect", "reason", "file", "line")
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -549,6 +377,250 @@ class LoginLink(_message.Message):
     url: str
     def __init__(self, url: _Optional[str] = ...) -> None: ...
 
+class Example(_message.Message):
+    __slots__ = ("call_id", "session_id", "time_ms", "tool", "about", "before", "after", "reason", "policies", "times")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    session_id: str
+    time_ms: int
+    tool: str
+    about: str
+    before: str
+    after: str
+    reason: str
+    policies: _containers.RepeatedScalarFieldContainer[str]
+    times: int
+    def __init__(self, call_id: _Optional[str] = ..., session_id: _Optional[str] = ..., time_ms: _Optional[int] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., reason: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., times: _Optional[int] = ...) -> None: ...
+
+class Changed(_message.Message):
+    __slots__ = ("calls", "examples")
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    calls: int
+    examples: _containers.RepeatedCompositeFieldContainer[Example]
+    def __init__(self, calls: _Optional[int] = ..., examples: _Optional[_Iterable[_Union[Example, _Mapping]]] = ...) -> None: ...
+
+class Hit(_message.Message):
+    __slots__ = ("id", "calls")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    calls: int
+    def __init__(self, id: _Optional[str] = ..., calls: _Optional[int] = ...) -> None: ...
+
+class Report(_message.Message):
+    __slots__ = ("version", "calls", "same", "newly_denied", "newly_allowed", "newly_asked", "hits", "never_hit", "not_asked", "unknown", "inexact")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    SAME_FIELD_NUMBER: _ClassVar[int]
+    NEWLY_DENIED_FIELD_NUMBER: _ClassVar[int]
+    NEWLY_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    NEWLY_ASKED_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    NEVER_HIT_FIELD_NUMBER: _ClassVar[int]
+    NOT_ASKED_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    INEXACT_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    calls: int
+    same: int
+    newly_denied: Changed
+    newly_allowed: Changed
+    newly_asked: Changed
+    hits: _containers.RepeatedCompositeFieldContainer[Hit]
+    never_hit: _containers.RepeatedScalarFieldContainer[str]
+    not_asked: int
+    unknown: int
+    inexact: int
+    def __init__(self, version: _Optional[str] = ..., calls: _Optional[int] = ..., same: _Optional[int] = ..., newly_denied: _Optional[_Union[Changed, _Mapping]] = ..., newly_allowed: _Optional[_Union[Changed, _Mapping]] = ..., newly_asked: _Optional[_Union[Changed, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., never_hit: _Optional[_Iterable[str]] = ..., not_asked: _Optional[int] = ..., unknown: _Optional[int] = ..., inexact: _Optional[int] = ...) -> None: ...
+
+class Permit(_message.Message):
+    __slots__ = ("id", "tool", "principal", "what", "cedar", "covers", "examples", "kept_narrow_by")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    CEDAR_FIELD_NUMBER: _ClassVar[int]
+    COVERS_FIELD_NUMBER: _ClassVar[int]
+    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    KEPT_NARROW_BY_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    tool: str
+    principal: str
+    what: str
+    cedar: str
+    covers: int
+    examples: _containers.RepeatedScalarFieldContainer[str]
+    kept_narrow_by: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., tool: _Optional[str] = ..., principal: _Optional[str] = ..., what: _Optional[str] = ..., cedar: _Optional[str] = ..., covers: _Optional[int] = ..., examples: _Optional[_Iterable[str]] = ..., kept_narrow_by: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Left(_message.Message):
+    __slots__ = ("call_id", "tool", "about", "why")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    tool: str
+    about: str
+    why: str
+    def __init__(self, call_id: _Optional[str] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Suggestion(_message.Message):
+    __slots__ = ("cedar", "permits", "left", "approved", "denied", "already", "passing")
+    CEDAR_FIELD_NUMBER: _ClassVar[int]
+    PERMITS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    APPROVED_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_FIELD_NUMBER: _ClassVar[int]
+    PASSING_FIELD_NUMBER: _ClassVar[int]
+    cedar: str
+    permits: _containers.RepeatedCompositeFieldContainer[Permit]
+    left: _containers.RepeatedCompositeFieldContainer[Left]
+    approved: int
+    denied: int
+    already: int
+    passing: int
+    def __init__(self, cedar: _Optional[str] = ..., permits: _Optional[_Iterable[_Union[Permit, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[Left, _Mapping]]] = ..., approved: _Optional[int] = ..., denied: _Optional[int] = ..., already: _Optional[int] = ..., passing: _Optional[int] = ...) -> None: ...
+
+class Shadowed(_message.Message):
+    __slots__ = ("named", "version", "versions", "calls", "same", "denied", "allowed", "asked")
+    NAMED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    SAME_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    ASKED_FIELD_NUMBER: _ClassVar[int]
+    named: str
+    version: str
+    versions: _containers.RepeatedScalarFieldContainer[str]
+    calls: int
+    same: int
+    denied: Changed
+    allowed: Changed
+    asked: Changed
+    def __init__(self, named: _Optional[str] = ..., version: _Optional[str] = ..., versions: _Optional[_Iterable[str]] = ..., calls: _Optional[int] = ..., same: _Optional[int] = ..., denied: _Optional[_Union[Changed, _Mapping]] = ..., allowed: _Optional[_Union[Changed, _Mapping]] = ..., asked: _Optional[_Union[Changed, _Mapping]] = ...) -> None: ...
+
+class ExplainedCall(_message.Message):
+    __slots__ = ("call_id", "session_id", "time_ms", "tool", "about", "decided", "now")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    session_id: str
+    time_ms: int
+    tool: str
+    about: str
+    decided: _events_pb2.ToolDecided
+    now: Explanation
+    def __init__(self, call_id: _Optional[str] = ..., session_id: _Optional[str] = ..., time_ms: _Optional[int] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., decided: _Optional[_Union[_events_pb2.ToolDecided, _Mapping]] = ..., now: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
+
+class PolicyFile(_message.Message):
+    __slots__ = ("name", "text", "digest", "shipped")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SHIPPED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    digest: str
+    shipped: bool
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., digest: _Optional[str] = ..., shipped: _Optional[bool] = ...) -> None: ...
+
+class PolicyFiles(_message.Message):
+    __slots__ = ("folder", "preset", "presets", "files")
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    PRESETS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    folder: str
+    preset: str
+    presets: _containers.RepeatedScalarFieldContainer[str]
+    files: _containers.RepeatedCompositeFieldContainer[PolicyFile]
+    def __init__(self, folder: _Optional[str] = ..., preset: _Optional[str] = ..., presets: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[_Union[PolicyFile, _Mapping]]] = ...) -> None: ...
+
+class Saved(_message.Message):
+    __slots__ = ("file", "reloaded")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    RELOADED_FIELD_NUMBER: _ClassVar[int]
+    file: PolicyFile
+    reloaded: Reloaded
+    def __init__(self, file: _Optional[_Union[PolicyFile, _Mapping]] = ..., reloaded: _Optional[_Union[Reloaded, _Mapping]] = ...) -> None: ...
+
+class Validated(_message.Message):
+    __slots__ = ("ok", "problems", "policies")
+    OK_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    ok: bool
+    problems: _containers.RepeatedCompositeFieldContainer[SourcesProblem]
+    policies: _containers.RepeatedCompositeFieldContainer[Rule]
+    def __init__(self, ok: _Optional[bool] = ..., problems: _Optional[_Iterable[_Union[SourcesProblem, _Mapping]]] = ..., policies: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ...) -> None: ...
+
+class Situation(_message.Message):
+    __slots__ = ("id", "words")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    words: str
+    def __init__(self, id: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
+
+class Cell(_message.Message):
+    __slots__ = ("word", "reason", "policies")
+    WORD_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    word: str
+    reason: str
+    policies: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, word: _Optional[str] = ..., reason: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ToolRow(_message.Message):
+    __slots__ = ("tool", "effect", "capabilities", "source", "cells")
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    tool: str
+    effect: str
+    capabilities: _containers.RepeatedScalarFieldContainer[str]
+    source: str
+    cells: _containers.RepeatedCompositeFieldContainer[Cell]
+    def __init__(self, tool: _Optional[str] = ..., effect: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ..., source: _Optional[str] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ...) -> None: ...
+
+class WhoCan(_message.Message):
+    __slots__ = ("principal", "known", "situations", "tools")
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    SITUATIONS_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    principal: str
+    known: _containers.RepeatedScalarFieldContainer[str]
+    situations: _containers.RepeatedCompositeFieldContainer[Situation]
+    tools: _containers.RepeatedCompositeFieldContainer[ToolRow]
+    def __init__(self, principal: _Optional[str] = ..., known: _Optional[_Iterable[str]] = ..., situations: _Optional[_Iterable[_Union[Situation, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[ToolRow, _Mapping]]] = ...) -> None: ...
+
+class Nothing(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class Secret(_message.Message):
     __slots__ = ("scope", "name", "size", "hosts", "tools", "created_ms", "updated_ms", "used_ms", "readable")
     SCOPE_FIELD_NUMBER: _ClassVar[int]
@@ -586,6 +658,254 @@ class KeyRotated(_message.Message):
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     secrets: int
     def __init__(self, secrets: _Optional[int] = ...) -> None: ...
+
+class Exposure(_message.Message):
+    __slots__ = ("host", "tls", "own_files", "quic", "grpc", "names", "allowed_hosts", "allowed_origins", "workers")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    OWN_FILES_FIELD_NUMBER: _ClassVar[int]
+    QUIC_FIELD_NUMBER: _ClassVar[int]
+    GRPC_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_HOSTS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ORIGINS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    tls: bool
+    own_files: bool
+    quic: bool
+    grpc: bool
+    names: _containers.RepeatedScalarFieldContainer[str]
+    allowed_hosts: _containers.RepeatedScalarFieldContainer[str]
+    allowed_origins: _containers.RepeatedScalarFieldContainer[str]
+    workers: str
+    def __init__(self, host: _Optional[str] = ..., tls: _Optional[bool] = ..., own_files: _Optional[bool] = ..., quic: _Optional[bool] = ..., grpc: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ..., allowed_hosts: _Optional[_Iterable[str]] = ..., allowed_origins: _Optional[_Iterable[str]] = ..., workers: _Optional[str] = ...) -> None: ...
+
+class Listener(_message.Message):
+    __slots__ = ("name", "address", "tls")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    address: str
+    tls: bool
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., tls: _Optional[bool] = ...) -> None: ...
+
+class Shown(_message.Message):
+    __slots__ = ("fingerprint", "subject", "issuer", "names", "begins_ms", "expires_ms", "own")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    ISSUER_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    BEGINS_MS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    OWN_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    subject: str
+    issuer: str
+    names: _containers.RepeatedScalarFieldContainer[str]
+    begins_ms: int
+    expires_ms: int
+    own: bool
+    def __init__(self, fingerprint: _Optional[str] = ..., subject: _Optional[str] = ..., issuer: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ..., begins_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., own: _Optional[bool] = ...) -> None: ...
+
+class Certificate(_message.Message):
+    __slots__ = ("fingerprint", "purpose", "name", "issued_ms", "expires_ms", "revoked_ms")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ISSUED_MS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    REVOKED_MS_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    purpose: str
+    name: str
+    issued_ms: int
+    expires_ms: int
+    revoked_ms: int
+    def __init__(self, fingerprint: _Optional[str] = ..., purpose: _Optional[str] = ..., name: _Optional[str] = ..., issued_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ...) -> None: ...
+
+class Listening(_message.Message):
+    __slots__ = ("exposure", "listeners", "served", "authority", "workers")
+    EXPOSURE_FIELD_NUMBER: _ClassVar[int]
+    LISTENERS_FIELD_NUMBER: _ClassVar[int]
+    SERVED_FIELD_NUMBER: _ClassVar[int]
+    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    exposure: Exposure
+    listeners: _containers.RepeatedCompositeFieldContainer[Listener]
+    served: Shown
+    authority: Shown
+    workers: _containers.RepeatedCompositeFieldContainer[Certificate]
+    def __init__(self, exposure: _Optional[_Union[Exposure, _Mapping]] = ..., listeners: _Optional[_Iterable[_Union[Listener, _Mapping]]] = ..., served: _Optional[_Union[Shown, _Mapping]] = ..., authority: _Optional[_Union[Shown, _Mapping]] = ..., workers: _Optional[_Iterable[_Union[Certificate, _Mapping]]] = ...) -> None: ...
+
+class UsageRow(_message.Message):
+    __slots__ = ("group", "calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "unpriced", "slowest_ms", "from_ms", "until_ms", "estimated")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    CACHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_DELTA_MS_FIELD_NUMBER: _ClassVar[int]
+    UNPRICED_FIELD_NUMBER: _ClassVar[int]
+    SLOWEST_MS_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_microusd: int
+    duration_ms: int
+    first_delta_ms: int
+    unpriced: int
+    slowest_ms: int
+    from_ms: int
+    until_ms: int
+    estimated: int
+    def __init__(self, group: _Optional[str] = ..., calls: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_microusd: _Optional[int] = ..., duration_ms: _Optional[int] = ..., first_delta_ms: _Optional[int] = ..., unpriced: _Optional[int] = ..., slowest_ms: _Optional[int] = ..., from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., estimated: _Optional[int] = ...) -> None: ...
+
+class UsageList(_message.Message):
+    __slots__ = ("usage", "total")
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    usage: _containers.RepeatedCompositeFieldContainer[UsageRow]
+    total: UsageRow
+    def __init__(self, usage: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., total: _Optional[_Union[UsageRow, _Mapping]] = ...) -> None: ...
+
+class Forecast(_message.Message):
+    __slots__ = ("from_ms", "until_ms", "spent_tokens", "spent_microusd", "expected_tokens", "expected_microusd", "a_day_tokens", "a_day_microusd", "unpriced", "basis")
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    SPENT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SPENT_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    A_DAY_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    A_DAY_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    UNPRICED_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    from_ms: int
+    until_ms: int
+    spent_tokens: int
+    spent_microusd: int
+    expected_tokens: int
+    expected_microusd: int
+    a_day_tokens: int
+    a_day_microusd: int
+    unpriced: int
+    basis: str
+    def __init__(self, from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., spent_tokens: _Optional[int] = ..., spent_microusd: _Optional[int] = ..., expected_tokens: _Optional[int] = ..., expected_microusd: _Optional[int] = ..., a_day_tokens: _Optional[int] = ..., a_day_microusd: _Optional[int] = ..., unpriced: _Optional[int] = ..., basis: _Optional[str] = ...) -> None: ...
+
+class RunForecast(_message.Message):
+    __slots__ = ("runs", "times", "tokens", "microusd", "most_microusd", "expected_tokens", "expected_microusd", "unpriced", "basis")
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    MOST_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    UNPRICED_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    runs: int
+    times: int
+    tokens: int
+    microusd: int
+    most_microusd: int
+    expected_tokens: int
+    expected_microusd: int
+    unpriced: int
+    basis: str
+    def __init__(self, runs: _Optional[int] = ..., times: _Optional[int] = ..., tokens: _Optional[int] = ..., microusd: _Optional[int] = ..., most_microusd: _Optional[int] = ..., expected_tokens: _Optional[int] = ..., expected_microusd: _Optional[int] = ..., unpriced: _Optional[int] = ..., basis: _Optional[str] = ...) -> None: ...
+
+class Terms(_message.Message):
+    __slots__ = ("per", "every", "tokens", "microusd", "warn_bps", "then", "who")
+    PER_FIELD_NUMBER: _ClassVar[int]
+    EVERY_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    WARN_BPS_FIELD_NUMBER: _ClassVar[int]
+    THEN_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    per: str
+    every: str
+    tokens: int
+    microusd: int
+    warn_bps: int
+    then: str
+    who: str
+    def __init__(self, per: _Optional[str] = ..., every: _Optional[str] = ..., tokens: _Optional[int] = ..., microusd: _Optional[int] = ..., warn_bps: _Optional[int] = ..., then: _Optional[str] = ..., who: _Optional[str] = ...) -> None: ...
+
+class BudgetState(_message.Message):
+    __slots__ = ("name", "source", "terms", "says", "who", "period", "until_ms", "unit", "limit", "spent", "reserved", "left")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    SAYS_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SPENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source: str
+    terms: Terms
+    says: str
+    who: str
+    period: str
+    until_ms: int
+    unit: str
+    limit: int
+    spent: int
+    reserved: int
+    left: int
+    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., terms: _Optional[_Union[Terms, _Mapping]] = ..., says: _Optional[str] = ..., who: _Optional[str] = ..., period: _Optional[str] = ..., until_ms: _Optional[int] = ..., unit: _Optional[str] = ..., limit: _Optional[int] = ..., spent: _Optional[int] = ..., reserved: _Optional[int] = ..., left: _Optional[int] = ...) -> None: ...
+
+class BudgetList(_message.Message):
+    __slots__ = ("budgets",)
+    BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    budgets: _containers.RepeatedCompositeFieldContainer[BudgetState]
+    def __init__(self, budgets: _Optional[_Iterable[_Union[BudgetState, _Mapping]]] = ...) -> None: ...
+
+class Limit(_message.Message):
+    __slots__ = ("name", "terms", "source")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    terms: Terms
+    source: str
+    def __init__(self, name: _Optional[str] = ..., terms: _Optional[_Union[Terms, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
+
+class OpenAIModel(_message.Message):
+    __slots__ = ("id", "created", "owned_by", "object")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    OWNED_BY_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    created: int
+    owned_by: str
+    object: str
+    def __init__(self, id: _Optional[str] = ..., created: _Optional[int] = ..., owned_by: _Optional[str] = ..., object: _Optional[str] = ...) -> None: ...
+
+class ModelList(_message.Message):
+    __slots__ = ("models", "data", "object")
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[ModelInfo]
+    data: _containers.RepeatedCompositeFieldContainer[OpenAIModel]
+    object: str
+    def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., data: _Optional[_Iterable[_Union[OpenAIModel, _Mapping]]] = ..., object: _Optional[str] = ...) -> None: ...
 
 class Permission(_message.Message):
     __slots__ = ("tool", "kind", "value")
@@ -853,246 +1173,6 @@ class ServerList(_message.Message):
     servers: _containers.RepeatedCompositeFieldContainer[ServerStatus]
     def __init__(self, servers: _Optional[_Iterable[_Union[ServerStatus, _Mapping]]] = ...) -> None: ...
 
-class Example(_message.Message):
-    __slots__ = ("call_id", "session_id", "time_ms", "tool", "about", "before", "after", "reason", "policies", "times")
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    TIME_MS_FIELD_NUMBER: _ClassVar[int]
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    ABOUT_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
-    AFTER_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    POLICIES_FIELD_NUMBER: _ClassVar[int]
-    TIMES_FIELD_NUMBER: _ClassVar[int]
-    call_id: str
-    session_id: str
-    time_ms: int
-    tool: str
-    about: str
-    before: str
-    after: str
-    reason: str
-    policies: _containers.RepeatedScalarFieldContainer[str]
-    times: int
-    def __init__(self, call_id: _Optional[str] = ..., session_id: _Optional[str] = ..., time_ms: _Optional[int] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., reason: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., times: _Optional[int] = ...) -> None: ...
-
-class Changed(_message.Message):
-    __slots__ = ("calls", "examples")
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
-    calls: int
-    examples: _containers.RepeatedCompositeFieldContainer[Example]
-    def __init__(self, calls: _Optional[int] = ..., examples: _Optional[_Iterable[_Union[Example, _Mapping]]] = ...) -> None: ...
-
-class Hit(_message.Message):
-    __slots__ = ("id", "calls")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    calls: int
-    def __init__(self, id: _Optional[str] = ..., calls: _Optional[int] = ...) -> None: ...
-
-class Report(_message.Message):
-    __slots__ = ("version", "calls", "same", "newly_denied", "newly_allowed", "newly_asked", "hits", "never_hit", "not_asked", "unknown", "inexact")
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    SAME_FIELD_NUMBER: _ClassVar[int]
-    NEWLY_DENIED_FIELD_NUMBER: _ClassVar[int]
-    NEWLY_ALLOWED_FIELD_NUMBER: _ClassVar[int]
-    NEWLY_ASKED_FIELD_NUMBER: _ClassVar[int]
-    HITS_FIELD_NUMBER: _ClassVar[int]
-    NEVER_HIT_FIELD_NUMBER: _ClassVar[int]
-    NOT_ASKED_FIELD_NUMBER: _ClassVar[int]
-    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
-    INEXACT_FIELD_NUMBER: _ClassVar[int]
-    version: str
-    calls: int
-    same: int
-    newly_denied: Changed
-    newly_allowed: Changed
-    newly_asked: Changed
-    hits: _containers.RepeatedCompositeFieldContainer[Hit]
-    never_hit: _containers.RepeatedScalarFieldContainer[str]
-    not_asked: int
-    unknown: int
-    inexact: int
-    def __init__(self, version: _Optional[str] = ..., calls: _Optional[int] = ..., same: _Optional[int] = ..., newly_denied: _Optional[_Union[Changed, _Mapping]] = ..., newly_allowed: _Optional[_Union[Changed, _Mapping]] = ..., newly_asked: _Optional[_Union[Changed, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., never_hit: _Optional[_Iterable[str]] = ..., not_asked: _Optional[int] = ..., unknown: _Optional[int] = ..., inexact: _Optional[int] = ...) -> None: ...
-
-class Permit(_message.Message):
-    __slots__ = ("id", "tool", "principal", "what", "cedar", "covers", "examples", "kept_narrow_by")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
-    WHAT_FIELD_NUMBER: _ClassVar[int]
-    CEDAR_FIELD_NUMBER: _ClassVar[int]
-    COVERS_FIELD_NUMBER: _ClassVar[int]
-    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
-    KEPT_NARROW_BY_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    tool: str
-    principal: str
-    what: str
-    cedar: str
-    covers: int
-    examples: _containers.RepeatedScalarFieldContainer[str]
-    kept_narrow_by: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., tool: _Optional[str] = ..., principal: _Optional[str] = ..., what: _Optional[str] = ..., cedar: _Optional[str] = ..., covers: _Optional[int] = ..., examples: _Optional[_Iterable[str]] = ..., kept_narrow_by: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class Left(_message.Message):
-    __slots__ = ("call_id", "tool", "about", "why")
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    ABOUT_FIELD_NUMBER: _ClassVar[int]
-    WHY_FIELD_NUMBER: _ClassVar[int]
-    call_id: str
-    tool: str
-    about: str
-    why: str
-    def __init__(self, call_id: _Optional[str] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
-
-class Suggestion(_message.Message):
-    __slots__ = ("cedar", "permits", "left", "approved", "denied", "already", "passing")
-    CEDAR_FIELD_NUMBER: _ClassVar[int]
-    PERMITS_FIELD_NUMBER: _ClassVar[int]
-    LEFT_FIELD_NUMBER: _ClassVar[int]
-    APPROVED_FIELD_NUMBER: _ClassVar[int]
-    DENIED_FIELD_NUMBER: _ClassVar[int]
-    ALREADY_FIELD_NUMBER: _ClassVar[int]
-    PASSING_FIELD_NUMBER: _ClassVar[int]
-    cedar: str
-    permits: _containers.RepeatedCompositeFieldContainer[Permit]
-    left: _containers.RepeatedCompositeFieldContainer[Left]
-    approved: int
-    denied: int
-    already: int
-    passing: int
-    def __init__(self, cedar: _Optional[str] = ..., permits: _Optional[_Iterable[_Union[Permit, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[Left, _Mapping]]] = ..., approved: _Optional[int] = ..., denied: _Optional[int] = ..., already: _Optional[int] = ..., passing: _Optional[int] = ...) -> None: ...
-
-class Shadowed(_message.Message):
-    __slots__ = ("named", "version", "versions", "calls", "same", "denied", "allowed", "asked")
-    NAMED_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    VERSIONS_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    SAME_FIELD_NUMBER: _ClassVar[int]
-    DENIED_FIELD_NUMBER: _ClassVar[int]
-    ALLOWED_FIELD_NUMBER: _ClassVar[int]
-    ASKED_FIELD_NUMBER: _ClassVar[int]
-    named: str
-    version: str
-    versions: _containers.RepeatedScalarFieldContainer[str]
-    calls: int
-    same: int
-    denied: Changed
-    allowed: Changed
-    asked: Changed
-    def __init__(self, named: _Optional[str] = ..., version: _Optional[str] = ..., versions: _Optional[_Iterable[str]] = ..., calls: _Optional[int] = ..., same: _Optional[int] = ..., denied: _Optional[_Union[Changed, _Mapping]] = ..., allowed: _Optional[_Union[Changed, _Mapping]] = ..., asked: _Optional[_Union[Changed, _Mapping]] = ...) -> None: ...
-
-class ExplainedCall(_message.Message):
-    __slots__ = ("call_id", "session_id", "time_ms", "tool", "about", "decided", "now")
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    TIME_MS_FIELD_NUMBER: _ClassVar[int]
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    ABOUT_FIELD_NUMBER: _ClassVar[int]
-    DECIDED_FIELD_NUMBER: _ClassVar[int]
-    NOW_FIELD_NUMBER: _ClassVar[int]
-    call_id: str
-    session_id: str
-    time_ms: int
-    tool: str
-    about: str
-    decided: _events_pb2.ToolDecided
-    now: Explanation
-    def __init__(self, call_id: _Optional[str] = ..., session_id: _Optional[str] = ..., time_ms: _Optional[int] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., decided: _Optional[_Union[_events_pb2.ToolDecided, _Mapping]] = ..., now: _Optional[_Union[Explanation, _Mapping]] = ...) -> None: ...
-
-class PolicyFile(_message.Message):
-    __slots__ = ("name", "text", "digest", "shipped")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    SHIPPED_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    text: str
-    digest: str
-    shipped: bool
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., digest: _Optional[str] = ..., shipped: _Optional[bool] = ...) -> None: ...
-
-class PolicyFiles(_message.Message):
-    __slots__ = ("folder", "preset", "presets", "files")
-    FOLDER_FIELD_NUMBER: _ClassVar[int]
-    PRESET_FIELD_NUMBER: _ClassVar[int]
-    PRESETS_FIELD_NUMBER: _ClassVar[int]
-    FILES_FIELD_NUMBER: _ClassVar[int]
-    folder: str
-    preset: str
-    presets: _containers.RepeatedScalarFieldContainer[str]
-    files: _containers.RepeatedCompositeFieldContainer[PolicyFile]
-    def __init__(self, folder: _Optional[str] = ..., preset: _Optional[str] = ..., presets: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[_Union[PolicyFile, _Mapping]]] = ...) -> None: ...
-
-class Saved(_message.Message):
-    __slots__ = ("file", "reloaded")
-    FILE_FIELD_NUMBER: _ClassVar[int]
-    RELOADED_FIELD_NUMBER: _ClassVar[int]
-    file: PolicyFile
-    reloaded: Reloaded
-    def __init__(self, file: _Optional[_Union[PolicyFile, _Mapping]] = ..., reloaded: _Optional[_Union[Reloaded, _Mapping]] = ...) -> None: ...
-
-class Validated(_message.Message):
-    __slots__ = ("ok", "problems", "policies")
-    OK_FIELD_NUMBER: _ClassVar[int]
-    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
-    POLICIES_FIELD_NUMBER: _ClassVar[int]
-    ok: bool
-    problems: _containers.RepeatedCompositeFieldContainer[SourcesProblem]
-    policies: _containers.RepeatedCompositeFieldContainer[Rule]
-    def __init__(self, ok: _Optional[bool] = ..., problems: _Optional[_Iterable[_Union[SourcesProblem, _Mapping]]] = ..., policies: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ...) -> None: ...
-
-class Situation(_message.Message):
-    __slots__ = ("id", "words")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    WORDS_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    words: str
-    def __init__(self, id: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
-
-class Cell(_message.Message):
-    __slots__ = ("word", "reason", "policies")
-    WORD_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    POLICIES_FIELD_NUMBER: _ClassVar[int]
-    word: str
-    reason: str
-    policies: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, word: _Optional[str] = ..., reason: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class ToolRow(_message.Message):
-    __slots__ = ("tool", "effect", "capabilities", "source", "cells")
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    EFFECT_FIELD_NUMBER: _ClassVar[int]
-    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
-    CELLS_FIELD_NUMBER: _ClassVar[int]
-    tool: str
-    effect: str
-    capabilities: _containers.RepeatedScalarFieldContainer[str]
-    source: str
-    cells: _containers.RepeatedCompositeFieldContainer[Cell]
-    def __init__(self, tool: _Optional[str] = ..., effect: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ..., source: _Optional[str] = ..., cells: _Optional[_Iterable[_Union[Cell, _Mapping]]] = ...) -> None: ...
-
-class WhoCan(_message.Message):
-    __slots__ = ("principal", "known", "situations", "tools")
-    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
-    KNOWN_FIELD_NUMBER: _ClassVar[int]
-    SITUATIONS_FIELD_NUMBER: _ClassVar[int]
-    TOOLS_FIELD_NUMBER: _ClassVar[int]
-    principal: str
-    known: _containers.RepeatedScalarFieldContainer[str]
-    situations: _containers.RepeatedCompositeFieldContainer[Situation]
-    tools: _containers.RepeatedCompositeFieldContainer[ToolRow]
-    def __init__(self, principal: _Optional[str] = ..., known: _Optional[_Iterable[str]] = ..., situations: _Optional[_Iterable[_Union[Situation, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[ToolRow, _Mapping]]] = ...) -> None: ...
-
 class ProviderInfo(_message.Message):
     __slots__ = ("name", "kind", "base_url", "models", "key", "found", "default", "running", "healthy")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -1215,158 +1295,6 @@ class KindList(_message.Message):
     KINDS_FIELD_NUMBER: _ClassVar[int]
     kinds: _containers.RepeatedCompositeFieldContainer[KindCount]
     def __init__(self, kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ...) -> None: ...
-
-class Check(_message.Message):
-    __slots__ = ("id", "title", "state", "detail", "fix", "repairable")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    TITLE_FIELD_NUMBER: _ClassVar[int]
-    STATE_FIELD_NUMBER: _ClassVar[int]
-    DETAIL_FIELD_NUMBER: _ClassVar[int]
-    FIX_FIELD_NUMBER: _ClassVar[int]
-    REPAIRABLE_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    title: str
-    state: str
-    detail: str
-    fix: str
-    repairable: bool
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., fix: _Optional[str] = ..., repairable: _Optional[bool] = ...) -> None: ...
-
-class Diagnosis(_message.Message):
-    __slots__ = ("ok", "checks")
-    OK_FIELD_NUMBER: _ClassVar[int]
-    CHECKS_FIELD_NUMBER: _ClassVar[int]
-    ok: bool
-    checks: _containers.RepeatedCompositeFieldContainer[Check]
-    def __init__(self, ok: _Optional[bool] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ...) -> None: ...
-
-class Repair(_message.Message):
-    __slots__ = ("id", "title", "worked", "detail")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    TITLE_FIELD_NUMBER: _ClassVar[int]
-    WORKED_FIELD_NUMBER: _ClassVar[int]
-    DETAIL_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    title: str
-    worked: bool
-    detail: str
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., worked: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
-
-class Repaired(_message.Message):
-    __slots__ = ("ok", "repairs", "checks")
-    OK_FIELD_NUMBER: _ClassVar[int]
-    REPAIRS_FIELD_NUMBER: _ClassVar[int]
-    CHECKS_FIELD_NUMBER: _ClassVar[int]
-    ok: bool
-    repairs: _containers.RepeatedCompositeFieldContainer[Repair]
-    checks: _containers.RepeatedCompositeFieldContainer[Check]
-    def __init__(self, ok: _Optional[bool] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ...) -> None: ...
-
-class Healing(_message.Message):
-    __slots__ = ("mode", "every_ms", "run_ms", "call_ms", "task_ms", "helper_ms", "approval_ms", "forgotten", "free_bytes", "log_bytes")
-    MODE_FIELD_NUMBER: _ClassVar[int]
-    EVERY_MS_FIELD_NUMBER: _ClassVar[int]
-    RUN_MS_FIELD_NUMBER: _ClassVar[int]
-    CALL_MS_FIELD_NUMBER: _ClassVar[int]
-    TASK_MS_FIELD_NUMBER: _ClassVar[int]
-    HELPER_MS_FIELD_NUMBER: _ClassVar[int]
-    APPROVAL_MS_FIELD_NUMBER: _ClassVar[int]
-    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
-    FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
-    LOG_BYTES_FIELD_NUMBER: _ClassVar[int]
-    mode: str
-    every_ms: int
-    run_ms: int
-    call_ms: int
-    task_ms: int
-    helper_ms: int
-    approval_ms: int
-    forgotten: str
-    free_bytes: int
-    log_bytes: int
-    def __init__(self, mode: _Optional[str] = ..., every_ms: _Optional[int] = ..., run_ms: _Optional[int] = ..., call_ms: _Optional[int] = ..., task_ms: _Optional[int] = ..., helper_ms: _Optional[int] = ..., approval_ms: _Optional[int] = ..., forgotten: _Optional[str] = ..., free_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ...) -> None: ...
-
-class Watching(_message.Message):
-    __slots__ = ("settings", "looked_ms")
-    SETTINGS_FIELD_NUMBER: _ClassVar[int]
-    LOOKED_MS_FIELD_NUMBER: _ClassVar[int]
-    settings: Healing
-    looked_ms: int
-    def __init__(self, settings: _Optional[_Union[Healing, _Mapping]] = ..., looked_ms: _Optional[int] = ...) -> None: ...
-
-class Tried(_message.Message):
-    __slots__ = ("remedy", "result", "time_ms", "detail")
-    REMEDY_FIELD_NUMBER: _ClassVar[int]
-    RESULT_FIELD_NUMBER: _ClassVar[int]
-    TIME_MS_FIELD_NUMBER: _ClassVar[int]
-    DETAIL_FIELD_NUMBER: _ClassVar[int]
-    remedy: str
-    result: str
-    time_ms: int
-    detail: str
-    def __init__(self, remedy: _Optional[str] = ..., result: _Optional[str] = ..., time_ms: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
-
-class Incident(_message.Message):
-    __slots__ = ("incident_id", "key", "domain", "severity", "summary", "fix", "opened_ms", "closed_ms", "outcome", "tried")
-    INCIDENT_ID_FIELD_NUMBER: _ClassVar[int]
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    DOMAIN_FIELD_NUMBER: _ClassVar[int]
-    SEVERITY_FIELD_NUMBER: _ClassVar[int]
-    SUMMARY_FIELD_NUMBER: _ClassVar[int]
-    FIX_FIELD_NUMBER: _ClassVar[int]
-    OPENED_MS_FIELD_NUMBER: _ClassVar[int]
-    CLOSED_MS_FIELD_NUMBER: _ClassVar[int]
-    OUTCOME_FIELD_NUMBER: _ClassVar[int]
-    TRIED_FIELD_NUMBER: _ClassVar[int]
-    incident_id: str
-    key: str
-    domain: str
-    severity: str
-    summary: str
-    fix: str
-    opened_ms: int
-    closed_ms: int
-    outcome: str
-    tried: _containers.RepeatedCompositeFieldContainer[Tried]
-    def __init__(self, incident_id: _Optional[str] = ..., key: _Optional[str] = ..., domain: _Optional[str] = ..., severity: _Optional[str] = ..., summary: _Optional[str] = ..., fix: _Optional[str] = ..., opened_ms: _Optional[int] = ..., closed_ms: _Optional[int] = ..., outcome: _Optional[str] = ..., tried: _Optional[_Iterable[_Union[Tried, _Mapping]]] = ...) -> None: ...
-
-class IncidentList(_message.Message):
-    __slots__ = ("incidents",)
-    INCIDENTS_FIELD_NUMBER: _ClassVar[int]
-    incidents: _containers.RepeatedCompositeFieldContainer[Incident]
-    def __init__(self, incidents: _Optional[_Iterable[_Union[Incident, _Mapping]]] = ...) -> None: ...
-
-class Notice(_message.Message):
-    __slots__ = ("notice_id", "about", "key", "text", "link", "created_ms", "read_ms")
-    NOTICE_ID_FIELD_NUMBER: _ClassVar[int]
-    ABOUT_FIELD_NUMBER: _ClassVar[int]
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    LINK_FIELD_NUMBER: _ClassVar[int]
-    CREATED_MS_FIELD_NUMBER: _ClassVar[int]
-    READ_MS_FIELD_NUMBER: _ClassVar[int]
-    notice_id: str
-    about: str
-    key: str
-    text: str
-    link: str
-    created_ms: int
-    read_ms: int
-    def __init__(self, notice_id: _Optional[str] = ..., about: _Optional[str] = ..., key: _Optional[str] = ..., text: _Optional[str] = ..., link: _Optional[str] = ..., created_ms: _Optional[int] = ..., read_ms: _Optional[int] = ...) -> None: ...
-
-class NoticeList(_message.Message):
-    __slots__ = ("notices", "unread")
-    NOTICES_FIELD_NUMBER: _ClassVar[int]
-    UNREAD_FIELD_NUMBER: _ClassVar[int]
-    notices: _containers.RepeatedCompositeFieldContainer[Notice]
-    unread: int
-    def __init__(self, notices: _Optional[_Iterable[_Union[Notice, _Mapping]]] = ..., unread: _Optional[int] = ...) -> None: ...
-
-class MarkedRead(_message.Message):
-    __slots__ = ("marked",)
-    MARKED_FIELD_NUMBER: _ClassVar[int]
-    marked: int
-    def __init__(self, marked: _Optional[int] = ...) -> None: ...
 
 class ConnectionStatus(_message.Message):
     __slots__ = ("state", "detail", "account", "place", "connects", "since_ms", "heard_ms")
@@ -1830,85 +1758,157 @@ class Tested(_message.Message):
     reply_id: str
     def __init__(self, me: _Optional[_Union[Me, _Mapping]] = ..., reply_id: _Optional[str] = ...) -> None: ...
 
-class Exposure(_message.Message):
-    __slots__ = ("host", "tls", "own_files", "quic", "grpc", "names", "allowed_hosts", "allowed_origins", "workers")
-    HOST_FIELD_NUMBER: _ClassVar[int]
-    TLS_FIELD_NUMBER: _ClassVar[int]
-    OWN_FILES_FIELD_NUMBER: _ClassVar[int]
-    QUIC_FIELD_NUMBER: _ClassVar[int]
-    GRPC_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    ALLOWED_HOSTS_FIELD_NUMBER: _ClassVar[int]
-    ALLOWED_ORIGINS_FIELD_NUMBER: _ClassVar[int]
-    WORKERS_FIELD_NUMBER: _ClassVar[int]
-    host: str
-    tls: bool
-    own_files: bool
-    quic: bool
-    grpc: bool
-    names: _containers.RepeatedScalarFieldContainer[str]
-    allowed_hosts: _containers.RepeatedScalarFieldContainer[str]
-    allowed_origins: _containers.RepeatedScalarFieldContainer[str]
-    workers: str
-    def __init__(self, host: _Optional[str] = ..., tls: _Optional[bool] = ..., own_files: _Optional[bool] = ..., quic: _Optional[bool] = ..., grpc: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ..., allowed_hosts: _Optional[_Iterable[str]] = ..., allowed_origins: _Optional[_Iterable[str]] = ..., workers: _Optional[str] = ...) -> None: ...
+class Check(_message.Message):
+    __slots__ = ("id", "title", "state", "detail", "fix", "repairable")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    REPAIRABLE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    title: str
+    state: str
+    detail: str
+    fix: str
+    repairable: bool
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., fix: _Optional[str] = ..., repairable: _Optional[bool] = ...) -> None: ...
 
-class Listener(_message.Message):
-    __slots__ = ("name", "address", "tls")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    ADDRESS_FIELD_NUMBER: _ClassVar[int]
-    TLS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    address: str
-    tls: bool
-    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., tls: _Optional[bool] = ...) -> None: ...
+class Diagnosis(_message.Message):
+    __slots__ = ("ok", "checks")
+    OK_FIELD_NUMBER: _ClassVar[int]
+    CHECKS_FIELD_NUMBER: _ClassVar[int]
+    ok: bool
+    checks: _containers.RepeatedCompositeFieldContainer[Check]
+    def __init__(self, ok: _Optional[bool] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ...) -> None: ...
 
-class Shown(_message.Message):
-    __slots__ = ("fingerprint", "subject", "issuer", "names", "begins_ms", "expires_ms", "own")
-    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
-    SUBJECT_FIELD_NUMBER: _ClassVar[int]
-    ISSUER_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    BEGINS_MS_FIELD_NUMBER: _ClassVar[int]
-    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
-    OWN_FIELD_NUMBER: _ClassVar[int]
-    fingerprint: str
-    subject: str
-    issuer: str
-    names: _containers.RepeatedScalarFieldContainer[str]
-    begins_ms: int
-    expires_ms: int
-    own: bool
-    def __init__(self, fingerprint: _Optional[str] = ..., subject: _Optional[str] = ..., issuer: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ..., begins_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., own: _Optional[bool] = ...) -> None: ...
+class Repair(_message.Message):
+    __slots__ = ("id", "title", "worked", "detail")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    WORKED_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    title: str
+    worked: bool
+    detail: str
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., worked: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
 
-class Certificate(_message.Message):
-    __slots__ = ("fingerprint", "purpose", "name", "issued_ms", "expires_ms", "revoked_ms")
-    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
-    PURPOSE_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    ISSUED_MS_FIELD_NUMBER: _ClassVar[int]
-    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
-    REVOKED_MS_FIELD_NUMBER: _ClassVar[int]
-    fingerprint: str
-    purpose: str
-    name: str
-    issued_ms: int
-    expires_ms: int
-    revoked_ms: int
-    def __init__(self, fingerprint: _Optional[str] = ..., purpose: _Optional[str] = ..., name: _Optional[str] = ..., issued_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ...) -> None: ...
+class Repaired(_message.Message):
+    __slots__ = ("ok", "repairs", "checks")
+    OK_FIELD_NUMBER: _ClassVar[int]
+    REPAIRS_FIELD_NUMBER: _ClassVar[int]
+    CHECKS_FIELD_NUMBER: _ClassVar[int]
+    ok: bool
+    repairs: _containers.RepeatedCompositeFieldContainer[Repair]
+    checks: _containers.RepeatedCompositeFieldContainer[Check]
+    def __init__(self, ok: _Optional[bool] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ...) -> None: ...
 
-class Listening(_message.Message):
-    __slots__ = ("exposure", "listeners", "served", "authority", "workers")
-    EXPOSURE_FIELD_NUMBER: _ClassVar[int]
-    LISTENERS_FIELD_NUMBER: _ClassVar[int]
-    SERVED_FIELD_NUMBER: _ClassVar[int]
-    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
-    WORKERS_FIELD_NUMBER: _ClassVar[int]
-    exposure: Exposure
-    listeners: _containers.RepeatedCompositeFieldContainer[Listener]
-    served: Shown
-    authority: Shown
-    workers: _containers.RepeatedCompositeFieldContainer[Certificate]
-    def __init__(self, exposure: _Optional[_Union[Exposure, _Mapping]] = ..., listeners: _Optional[_Iterable[_Union[Listener, _Mapping]]] = ..., served: _Optional[_Union[Shown, _Mapping]] = ..., authority: _Optional[_Union[Shown, _Mapping]] = ..., workers: _Optional[_Iterable[_Union[Certificate, _Mapping]]] = ...) -> None: ...
+class Healing(_message.Message):
+    __slots__ = ("mode", "every_ms", "run_ms", "call_ms", "task_ms", "helper_ms", "approval_ms", "forgotten", "free_bytes", "log_bytes")
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    EVERY_MS_FIELD_NUMBER: _ClassVar[int]
+    RUN_MS_FIELD_NUMBER: _ClassVar[int]
+    CALL_MS_FIELD_NUMBER: _ClassVar[int]
+    TASK_MS_FIELD_NUMBER: _ClassVar[int]
+    HELPER_MS_FIELD_NUMBER: _ClassVar[int]
+    APPROVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    mode: str
+    every_ms: int
+    run_ms: int
+    call_ms: int
+    task_ms: int
+    helper_ms: int
+    approval_ms: int
+    forgotten: str
+    free_bytes: int
+    log_bytes: int
+    def __init__(self, mode: _Optional[str] = ..., every_ms: _Optional[int] = ..., run_ms: _Optional[int] = ..., call_ms: _Optional[int] = ..., task_ms: _Optional[int] = ..., helper_ms: _Optional[int] = ..., approval_ms: _Optional[int] = ..., forgotten: _Optional[str] = ..., free_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ...) -> None: ...
+
+class Watching(_message.Message):
+    __slots__ = ("settings", "looked_ms")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_MS_FIELD_NUMBER: _ClassVar[int]
+    settings: Healing
+    looked_ms: int
+    def __init__(self, settings: _Optional[_Union[Healing, _Mapping]] = ..., looked_ms: _Optional[int] = ...) -> None: ...
+
+class Tried(_message.Message):
+    __slots__ = ("remedy", "result", "time_ms", "detail")
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    remedy: str
+    result: str
+    time_ms: int
+    detail: str
+    def __init__(self, remedy: _Optional[str] = ..., result: _Optional[str] = ..., time_ms: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
+
+class Incident(_message.Message):
+    __slots__ = ("incident_id", "key", "domain", "severity", "summary", "fix", "opened_ms", "closed_ms", "outcome", "tried")
+    INCIDENT_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    OPENED_MS_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_MS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    TRIED_FIELD_NUMBER: _ClassVar[int]
+    incident_id: str
+    key: str
+    domain: str
+    severity: str
+    summary: str
+    fix: str
+    opened_ms: int
+    closed_ms: int
+    outcome: str
+    tried: _containers.RepeatedCompositeFieldContainer[Tried]
+    def __init__(self, incident_id: _Optional[str] = ..., key: _Optional[str] = ..., domain: _Optional[str] = ..., severity: _Optional[str] = ..., summary: _Optional[str] = ..., fix: _Optional[str] = ..., opened_ms: _Optional[int] = ..., closed_ms: _Optional[int] = ..., outcome: _Optional[str] = ..., tried: _Optional[_Iterable[_Union[Tried, _Mapping]]] = ...) -> None: ...
+
+class IncidentList(_message.Message):
+    __slots__ = ("incidents",)
+    INCIDENTS_FIELD_NUMBER: _ClassVar[int]
+    incidents: _containers.RepeatedCompositeFieldContainer[Incident]
+    def __init__(self, incidents: _Optional[_Iterable[_Union[Incident, _Mapping]]] = ...) -> None: ...
+
+class Notice(_message.Message):
+    __slots__ = ("notice_id", "about", "key", "text", "link", "created_ms", "read_ms")
+    NOTICE_ID_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    CREATED_MS_FIELD_NUMBER: _ClassVar[int]
+    READ_MS_FIELD_NUMBER: _ClassVar[int]
+    notice_id: str
+    about: str
+    key: str
+    text: str
+    link: str
+    created_ms: int
+    read_ms: int
+    def __init__(self, notice_id: _Optional[str] = ..., about: _Optional[str] = ..., key: _Optional[str] = ..., text: _Optional[str] = ..., link: _Optional[str] = ..., created_ms: _Optional[int] = ..., read_ms: _Optional[int] = ...) -> None: ...
+
+class NoticeList(_message.Message):
+    __slots__ = ("notices", "unread")
+    NOTICES_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
+    notices: _containers.RepeatedCompositeFieldContainer[Notice]
+    unread: int
+    def __init__(self, notices: _Optional[_Iterable[_Union[Notice, _Mapping]]] = ..., unread: _Optional[int] = ...) -> None: ...
+
+class MarkedRead(_message.Message):
+    __slots__ = ("marked",)
+    MARKED_FIELD_NUMBER: _ClassVar[int]
+    marked: int
+    def __init__(self, marked: _Optional[int] = ...) -> None: ...
 
 class ApprovalPage(_message.Message):
     __slots__ = ("approvals", "next")
@@ -2478,18 +2478,6 @@ class RunPlans(_message.Message):
     plans: _containers.RepeatedCompositeFieldContainer[PlannedRoute]
     def __init__(self, run: _Optional[_Union[_events_pb2.RunRow, _Mapping]] = ..., plans: _Optional[_Iterable[_Union[PlannedRoute, _Mapping]]] = ...) -> None: ...
 
-class Reflected(_message.Message):
-    __slots__ = ("session_id", "candidates", "found_by", "note")
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
-    FOUND_BY_FIELD_NUMBER: _ClassVar[int]
-    NOTE_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
-    found_by: str
-    note: str
-    def __init__(self, session_id: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., found_by: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
-
 class Side(_message.Message):
     __slots__ = ("kind", "at_json", "body_json")
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -2557,6 +2545,18 @@ class Forked(_message.Message):
     forked_session_id: str
     at: int
     def __init__(self, run_id: _Optional[str] = ..., session_id: _Optional[str] = ..., seq: _Optional[int] = ..., forked_run_id: _Optional[str] = ..., forked_session_id: _Optional[str] = ..., at: _Optional[int] = ...) -> None: ...
+
+class Reflected(_message.Message):
+    __slots__ = ("session_id", "candidates", "found_by", "note")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    FOUND_BY_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
+    found_by: str
+    note: str
+    def __init__(self, session_id: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., found_by: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
 class CronTrigger(_message.Message):
     __slots__ = ("expression",)
@@ -2763,40 +2763,6 @@ class SessionPage(_message.Message):
     next: str
     def __init__(self, sessions: _Optional[_Iterable[_Union[Session, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
-class Said(_message.Message):
-    __slots__ = ("session_id", "title", "seq", "time_ms", "speaker", "snippet", "score", "parts", "label", "run_id")
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    TITLE_FIELD_NUMBER: _ClassVar[int]
-    SEQ_FIELD_NUMBER: _ClassVar[int]
-    TIME_MS_FIELD_NUMBER: _ClassVar[int]
-    SPEAKER_FIELD_NUMBER: _ClassVar[int]
-    SNIPPET_FIELD_NUMBER: _ClassVar[int]
-    SCORE_FIELD_NUMBER: _ClassVar[int]
-    PARTS_FIELD_NUMBER: _ClassVar[int]
-    LABEL_FIELD_NUMBER: _ClassVar[int]
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    session_id: str
-    title: str
-    seq: int
-    time_ms: int
-    speaker: str
-    snippet: str
-    score: float
-    parts: ScoreParts
-    label: _events_pb2.Label
-    run_id: str
-    def __init__(self, session_id: _Optional[str] = ..., title: _Optional[str] = ..., seq: _Optional[int] = ..., time_ms: _Optional[int] = ..., speaker: _Optional[str] = ..., snippet: _Optional[str] = ..., score: _Optional[float] = ..., parts: _Optional[_Union[ScoreParts, _Mapping]] = ..., label: _Optional[_Union[_events_pb2.Label, _Mapping]] = ..., run_id: _Optional[str] = ...) -> None: ...
-
-class SaidPage(_message.Message):
-    __slots__ = ("found", "words_only", "not_searched")
-    FOUND_FIELD_NUMBER: _ClassVar[int]
-    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
-    NOT_SEARCHED_FIELD_NUMBER: _ClassVar[int]
-    found: _containers.RepeatedCompositeFieldContainer[Said]
-    words_only: str
-    not_searched: int
-    def __init__(self, found: _Optional[_Iterable[_Union[Said, _Mapping]]] = ..., words_only: _Optional[str] = ..., not_searched: _Optional[int] = ...) -> None: ...
-
 class EntryPage(_message.Message):
     __slots__ = ("entries", "next")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
@@ -2813,31 +2779,25 @@ class RunPage(_message.Message):
     next: str
     def __init__(self, runs: _Optional[_Iterable[_Union[_events_pb2.RunRow, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
-class NotUndone(_message.Message):
-    __slots__ = ("call_id", "tool", "why")
-    CALL_ID_FIELD_NUMBER: _ClassVar[int]
-    TOOL_FIELD_NUMBER: _ClassVar[int]
-    WHY_FIELD_NUMBER: _ClassVar[int]
-    call_id: str
-    tool: str
-    why: str
-    def __init__(self, call_id: _Optional[str] = ..., tool: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+class ShownRule(_message.Message):
+    __slots__ = ("rule_id", "words", "means", "cedar", "created_ms")
+    RULE_ID_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    MEANS_FIELD_NUMBER: _ClassVar[int]
+    CEDAR_FIELD_NUMBER: _ClassVar[int]
+    CREATED_MS_FIELD_NUMBER: _ClassVar[int]
+    rule_id: str
+    words: str
+    means: str
+    cedar: str
+    created_ms: int
+    def __init__(self, rule_id: _Optional[str] = ..., words: _Optional[str] = ..., means: _Optional[str] = ..., cedar: _Optional[str] = ..., created_ms: _Optional[int] = ...) -> None: ...
 
-class Undone(_message.Message):
-    __slots__ = ("calls", "changes", "dry_run", "diff", "conflicts", "left")
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    CHANGES_FIELD_NUMBER: _ClassVar[int]
-    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
-    DIFF_FIELD_NUMBER: _ClassVar[int]
-    CONFLICTS_FIELD_NUMBER: _ClassVar[int]
-    LEFT_FIELD_NUMBER: _ClassVar[int]
-    calls: _containers.RepeatedScalarFieldContainer[str]
-    changes: _containers.RepeatedCompositeFieldContainer[_events_pb2.FileChange]
-    dry_run: bool
-    diff: str
-    conflicts: _containers.RepeatedScalarFieldContainer[str]
-    left: _containers.RepeatedCompositeFieldContainer[NotUndone]
-    def __init__(self, calls: _Optional[_Iterable[str]] = ..., changes: _Optional[_Iterable[_Union[_events_pb2.FileChange, _Mapping]]] = ..., dry_run: _Optional[bool] = ..., diff: _Optional[str] = ..., conflicts: _Optional[_Iterable[str]] = ..., left: _Optional[_Iterable[_Union[NotUndone, _Mapping]]] = ...) -> None: ...
+class RuleList(_message.Message):
+    __slots__ = ("rules",)
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    rules: _containers.RepeatedCompositeFieldContainer[ShownRule]
+    def __init__(self, rules: _Optional[_Iterable[_Union[ShownRule, _Mapping]]] = ...) -> None: ...
 
 class StoredFile(_message.Message):
     __slots__ = ("artifact", "name", "media_type", "size", "reads_as", "width", "height", "characters", "note")
@@ -2907,25 +2867,39 @@ class PathList(_message.Message):
     paths: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, paths: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class ShownRule(_message.Message):
-    __slots__ = ("rule_id", "words", "means", "cedar", "created_ms")
-    RULE_ID_FIELD_NUMBER: _ClassVar[int]
-    WORDS_FIELD_NUMBER: _ClassVar[int]
-    MEANS_FIELD_NUMBER: _ClassVar[int]
-    CEDAR_FIELD_NUMBER: _ClassVar[int]
-    CREATED_MS_FIELD_NUMBER: _ClassVar[int]
-    rule_id: str
-    words: str
-    means: str
-    cedar: str
-    created_ms: int
-    def __init__(self, rule_id: _Optional[str] = ..., words: _Optional[str] = ..., means: _Optional[str] = ..., cedar: _Optional[str] = ..., created_ms: _Optional[int] = ...) -> None: ...
+class Said(_message.Message):
+    __slots__ = ("session_id", "title", "seq", "time_ms", "speaker", "snippet", "score", "parts", "label", "run_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    SPEAKER_FIELD_NUMBER: _ClassVar[int]
+    SNIPPET_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    title: str
+    seq: int
+    time_ms: int
+    speaker: str
+    snippet: str
+    score: float
+    parts: ScoreParts
+    label: _events_pb2.Label
+    run_id: str
+    def __init__(self, session_id: _Optional[str] = ..., title: _Optional[str] = ..., seq: _Optional[int] = ..., time_ms: _Optional[int] = ..., speaker: _Optional[str] = ..., snippet: _Optional[str] = ..., score: _Optional[float] = ..., parts: _Optional[_Union[ScoreParts, _Mapping]] = ..., label: _Optional[_Union[_events_pb2.Label, _Mapping]] = ..., run_id: _Optional[str] = ...) -> None: ...
 
-class RuleList(_message.Message):
-    __slots__ = ("rules",)
-    RULES_FIELD_NUMBER: _ClassVar[int]
-    rules: _containers.RepeatedCompositeFieldContainer[ShownRule]
-    def __init__(self, rules: _Optional[_Iterable[_Union[ShownRule, _Mapping]]] = ...) -> None: ...
+class SaidPage(_message.Message):
+    __slots__ = ("found", "words_only", "not_searched")
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    NOT_SEARCHED_FIELD_NUMBER: _ClassVar[int]
+    found: _containers.RepeatedCompositeFieldContainer[Said]
+    words_only: str
+    not_searched: int
+    def __init__(self, found: _Optional[_Iterable[_Union[Said, _Mapping]]] = ..., words_only: _Optional[str] = ..., not_searched: _Optional[int] = ...) -> None: ...
 
 class ShownCall(_message.Message):
     __slots__ = ("call_id", "tool", "arguments_json", "outcome", "text", "undone")
@@ -3070,6 +3044,32 @@ class Rewound(_message.Message):
     turns_then: int
     diff: str
     def __init__(self, session_id: _Optional[str] = ..., to: _Optional[int] = ..., seq: _Optional[int] = ..., preview: _Optional[bool] = ..., files: _Optional[bool] = ..., conversation: _Optional[bool] = ..., changes: _Optional[_Iterable[_Union[_events_pb2.FileChange, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Clash, _Mapping]]] = ..., lasting: _Optional[_Iterable[_Union[Lasting, _Mapping]]] = ..., rules: _Optional[_Iterable[str]] = ..., running: _Optional[_Iterable[str]] = ..., turns_now: _Optional[int] = ..., turns_then: _Optional[int] = ..., diff: _Optional[str] = ...) -> None: ...
+
+class NotUndone(_message.Message):
+    __slots__ = ("call_id", "tool", "why")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    tool: str
+    why: str
+    def __init__(self, call_id: _Optional[str] = ..., tool: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Undone(_message.Message):
+    __slots__ = ("calls", "changes", "dry_run", "diff", "conflicts", "left")
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
+    CONFLICTS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    calls: _containers.RepeatedScalarFieldContainer[str]
+    changes: _containers.RepeatedCompositeFieldContainer[_events_pb2.FileChange]
+    dry_run: bool
+    diff: str
+    conflicts: _containers.RepeatedScalarFieldContainer[str]
+    left: _containers.RepeatedCompositeFieldContainer[NotUndone]
+    def __init__(self, calls: _Optional[_Iterable[str]] = ..., changes: _Optional[_Iterable[_Union[_events_pb2.FileChange, _Mapping]]] = ..., dry_run: _Optional[bool] = ..., diff: _Optional[str] = ..., conflicts: _Optional[_Iterable[str]] = ..., left: _Optional[_Iterable[_Union[NotUndone, _Mapping]]] = ...) -> None: ...
 
 class Agent(_message.Message):
     __slots__ = ("session_id", "run_id", "parent_session_id", "parent_run_id", "call_id", "depth", "task", "state", "reason", "created_ms", "ended_ms")

@@ -2,15 +2,17 @@
 everybody's and sets limits.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from palyra.agent.gateway import Gateway
-from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
-from palyra.core.budgets import Spender, Terms
+from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing, Ulid, ok
+from palyra.api.calls import Limit as PageSize
+from palyra.api.routes import Gives, Route, json_of
+from palyra.core.budgets import Limit, Spender, Terms
 from palyra.core.errors import Forbidden
-from palyra.features.budgets.forecasts import Forecasts
+from palyra.features.budgets.forecasts import Forecasts, RunForecast, SpendingForecast
 from palyra.features.budgets.service import BudgetService, BudgetState
 from palyra.store import route_plans, usage
 from palyra.store.database import Database
@@ -29,7 +31,7 @@ class UsageQuery(Input, frozen=True, kw_only=True):
     run_id: Ulid = ""
     schedule_id: Ulid = ""
     everybody: bool = False
-    limit: Limit = 100
+    limit: PageSize = 100
 
 
 class UsageList(Struct, frozen=True):
@@ -130,3 +132,65 @@ async def put_budget(call: ApiCall[Nothing, Terms]) -> HttpResponse:
 async def remove_budget(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     await call.services.get(BudgetService).remove(call.path["budget"], call.principal)
     return HttpResponse(204)
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/usage",
+        summary="what models were asked, and what it cost",
+        handler=used,
+        query=UsageQuery,
+        gives=json_of(UsageList),
+    ),
+    Route(
+        method="GET",
+        path="/v1/usage/forecast",
+        summary="what the month will have cost, by the trend",
+        handler=forecast,
+        query=Whose,
+        gives=json_of(SpendingForecast),
+    ),
+    Route(
+        method="GET",
+        path="/v1/usage/forecast/schedule",
+        summary="what so many firings of a schedule will use",
+        handler=schedule_forecast,
+        query=ScheduleQuery,
+        gives=json_of(RunForecast),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/runs/{run_id}/plans",
+        summary="who was asked in a run, why, and what came of it",
+        handler=run_plans,
+        gives=json_of(RunPlans),
+    ),
+    Route(
+        method="GET",
+        path="/v1/budgets",
+        summary="limits on what models may cost, and what is left of them",
+        handler=list_budgets,
+        gives=json_of(BudgetList),
+    ),
+    Route(
+        method="PUT",
+        path="/v1/budgets/{budget}",
+        summary="set a limit, also in place of the one that has its name",
+        handler=put_budget,
+        scope="owner",
+        body=Terms,
+        gives=json_of(Limit),
+        errors=(409,),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/budgets/{budget}",
+        summary="remove a limit",
+        handler=remove_budget,
+        scope="owner",
+        gives=(Gives(204),),
+        errors=(404, 409),
+    ),
+)

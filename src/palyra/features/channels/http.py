@@ -17,7 +17,7 @@ from palyra.api.calls import (
     Upload,
     ok,
 )
-from palyra.api.routes import Gives, Route, Takes
+from palyra.api.routes import Gives, Route, Takes, json_of
 from palyra.core.errors import InvalidInput
 from palyra.features.channels.contract import Me, Setting
 from palyra.features.channels.lazy import LateChannels
@@ -340,17 +340,13 @@ async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
     return HttpResponse(answered.status, answered.body, answered.media_type.encode("latin-1"))
 
 
-def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
-    return (Gives(status, type_),)
-
-
-CHANNELS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/channels",
         summary="channels: their connections, rules and counts",
         handler=listing,
-        gives=_json(ChannelList),
+        gives=json_of(ChannelList),
     ),
     Route(
         method="POST",
@@ -359,7 +355,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=save,
         scope="owner",
         body=NewChannel,
-        gives=_json(ChannelStatus, 201),
+        gives=json_of(ChannelStatus, 201),
         errors=(409,),
     ),
     Route(
@@ -368,7 +364,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         summary="remove a channel; what was said there stays",
         handler=remove,
         scope="owner",
-        gives=_json(ChannelList),
+        gives=json_of(ChannelList),
         errors=(404,),
     ),
     Route(
@@ -376,7 +372,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         path="/v1/channels/kinds",
         summary="kinds of channels and what each needs",
         handler=kinds,
-        gives=_json(ConnectorKindList),
+        gives=json_of(ConnectorKindList),
     ),
     Route(
         method="GET",
@@ -385,7 +381,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=messages,
         scope="owner",
         query=MessagesQuery,
-        gives=_json(MessagePage),
+        gives=json_of(MessagePage),
     ),
     Route(
         method="GET",
@@ -394,7 +390,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=trace,
         scope="owner",
         query=Of,
-        gives=_json(Trace),
+        gives=json_of(Trace),
         errors=(404,),
     ),
     Route(
@@ -404,7 +400,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=dead,
         scope="owner",
         query=OfChannel,
-        gives=_json(DeadLetters),
+        gives=json_of(DeadLetters),
     ),
     Route(
         method="POST",
@@ -413,7 +409,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=replay,
         scope="owner",
         body=Nothing,
-        gives=_json(DeadLetters),
+        gives=json_of(DeadLetters),
     ),
     Route(
         method="POST",
@@ -422,7 +418,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=drop,
         scope="owner",
         body=Nothing,
-        gives=_json(DeadLetters),
+        gives=json_of(DeadLetters),
     ),
     Route(
         method="GET",
@@ -430,7 +426,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         summary="who waits to be admitted",
         handler=pairings,
         scope="owner",
-        gives=_json(PairingList),
+        gives=json_of(PairingList),
     ),
     Route(
         method="POST",
@@ -439,7 +435,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=settle,
         scope="owner",
         body=SettlePairing,
-        gives=_json(Settled),
+        gives=json_of(Settled),
         errors=(404, 409),
     ),
     Route(
@@ -449,7 +445,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=invite,
         scope="owner",
         body=Invite,
-        gives=_json(Invitation, 201),
+        gives=json_of(Invitation, 201),
         errors=(404,),
     ),
     Route(
@@ -459,7 +455,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=people,
         scope="owner",
         query=OfChannel,
-        gives=_json(People),
+        gives=json_of(People),
     ),
     Route(
         method="POST",
@@ -468,7 +464,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=change_person,
         scope="owner",
         body=ChangePerson,
-        gives=_json(Person),
+        gives=json_of(Person),
         errors=(404,),
     ),
     Route(
@@ -478,7 +474,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=route_approval,
         scope="operator",
         body=RouteApproval,
-        gives=_json(Approval),
+        gives=json_of(Approval),
     ),
     Route(
         method="POST",
@@ -487,10 +483,10 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=router,
         scope="owner",
         body=Pause,
-        gives=_json(ChannelList),
+        gives=json_of(ChannelList),
     ),
     Route(
-        method="GET", path=_ONE, summary="one channel", handler=status, gives=_json(ChannelStatus)
+        method="GET", path=_ONE, summary="one channel", handler=status, gives=json_of(ChannelStatus)
     ),
     Route(
         method="POST",
@@ -499,7 +495,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=change,
         scope="owner",
         body=ChangeChannel,
-        gives=_json(ChannelStatus),
+        gives=json_of(ChannelStatus),
         errors=(409,),
     ),
     Route(
@@ -509,7 +505,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=change_rules,
         scope="owner",
         body=ChangeRules,
-        gives=_json(ChannelStatus),
+        gives=json_of(ChannelStatus),
     ),
     Route(
         method="POST",
@@ -517,7 +513,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         summary="what would become of a message, doing nothing",
         handler=preview,
         body=PreviewMessage,
-        gives=_json(RoutingPreview),
+        gives=json_of(RoutingPreview),
     ),
     Route(
         method="POST",
@@ -526,7 +522,7 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
         handler=test,
         scope="owner",
         body=TestChannel,
-        gives=_json(Tested),
+        gives=json_of(Tested),
         errors=(503,),
     ),
     Route(

@@ -1,12 +1,13 @@
 """Compaction over HTTP: look, apply, list, take back, and pin what is to stay whole."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
+from palyra.api.routes import Route, json_of
 from palyra.core.errors import InvalidInput
-from palyra.features.compaction.service import Compact, Compacting, Compaction
+from palyra.features.compaction.service import Compact, Compacting, Compaction, Pinned, Uncompacted
 
 
 class CompactionPage(Struct, frozen=True):
@@ -54,3 +55,46 @@ async def pin(call: ApiCall[Nothing, Pin]) -> HttpResponse:
             call.principal, call.path["session_id"], body.seq, removed=body.removed
         )
     )
+
+
+_SESSION = "/v1/sessions/{session_id}"
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="POST",
+        path=f"{_SESSION}/compaction",
+        summary="condense the older turns of a session, or say what that would be",
+        handler=compact,
+        scope="operator",
+        body=Compact,
+        gives=json_of(Compaction),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/compactions",
+        summary="the compactions of a session, oldest first",
+        handler=listing,
+        gives=json_of(CompactionPage),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/compactions/{{seq}}/undo",
+        summary="take back a compaction and those built on it",
+        handler=undo,
+        scope="operator",
+        gives=json_of(Uncompacted),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/pins",
+        summary="keep an exchange whole in every compaction, or no longer",
+        handler=pin,
+        scope="operator",
+        body=Pin,
+        gives=json_of(Pinned),
+        errors=(409,),
+    ),
+)

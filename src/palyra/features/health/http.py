@@ -2,15 +2,17 @@
 asks.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
-from palyra.features.health.doctor import Doctor
-from palyra.features.health.incidents import Incidents
+from palyra.api.routes import Gives, Route
+from palyra.features.health.doctor import Diagnosis, Doctor, Repaired
+from palyra.features.health.incidents import IncidentList, Incidents
+from palyra.features.health.rows import Incident
 from palyra.features.health.watchdog import Healing, Watchdog
-from palyra.features.notices.service import Notices
+from palyra.features.notices.service import NoticeList, Notices
 
 CheckId = Annotated[str, Meta(pattern="^$|^[A-Za-z0-9_:.-]{1,128}$")]
 
@@ -101,3 +103,67 @@ async def read_notices(call: ApiCall[Nothing, WhichNotice]) -> HttpResponse:
     return ok(
         MarkedRead(await call.services.get(Notices).read(call.principal, call.body.notice_id))
     )
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/doctor",
+        summary="what is well and what is not, with a fix for each",
+        handler=examine,
+        scope="owner",
+        query=Examine,
+        gives=(Gives(200, Diagnosis),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/doctor/repair",
+        summary="repair one check, or all that can be",
+        handler=repair,
+        scope="owner",
+        body=WhichCheck,
+        gives=(Gives(200, Repaired),),
+        errors=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path="/v1/healing",
+        summary="how watchful the daemon is, and when it looked last",
+        handler=watching,
+        gives=(Gives(200, Watching),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/incidents",
+        summary="what went wrong with the daemon, and what was tried",
+        handler=incidents,
+        query=IncidentsQuery,
+        gives=(Gives(200, IncidentList),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/incidents/{incident_id}",
+        summary="one incident",
+        handler=incident,
+        gives=(Gives(200, Incident),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/notices",
+        summary="what the caller was told without asking, newest first",
+        handler=notices,
+        query=NoticesQuery,
+        gives=(Gives(200, NoticeList),),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/notices/read",
+        summary="mark one notice as read, or all",
+        handler=read_notices,
+        scope="operator",
+        body=WhichNotice,
+        gives=(Gives(200, MarkedRead),),
+        errors=(404,),
+    ),
+)

@@ -45,6 +45,9 @@ class Incidents:
     def unrecorded(self) -> int:
         return len(self._in_mind)
 
+    def open_by_domain(self, tx: Tx) -> dict[str, int]:
+        return rows.open_by_domain(tx)
+
     def keep_in_mind(
         self,
         domain: Domain,

@@ -1,18 +1,22 @@
 """Candidates over HTTP: the caller's own. What changes policies is answered by the owner only."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
+from palyra.api.routes import Gives, Route
 from palyra.features.learning.model import (
     LONGEST_CONTENT,
     STATES,
     WAITING,
+    Candidate,
     CandidateKind,
     CandidateState,
 )
-from palyra.features.learning.service import Learning
+from palyra.features.learning.reflection import Reflected
+from palyra.features.learning.service import CandidateList, Learning, ShownCandidate
+from palyra.features.learning.settings import LearningSettings
 
 
 class CandidateListQuery(Input, frozen=True, kw_only=True):
@@ -86,3 +90,75 @@ async def roll_back(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 async def reflect(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Learning).reflect(call.principal, call.path["run_id"]))
+
+
+_ONE = "/v1/candidates/{candidate_id}"
+
+
+def _json(type_: Any) -> tuple[Gives, ...]:
+    return (Gives(200, type_),)
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/candidates",
+        summary="what was learned and waits, or is in a state; newest first",
+        handler=listing,
+        query=CandidateListQuery,
+        gives=_json(CandidateList),
+    ),
+    Route(
+        method="GET",
+        path="/v1/candidates/settings",
+        summary="thresholds, cooldown and who reads",
+        handler=settings,
+        gives=_json(LearningSettings),
+    ),
+    Route(
+        method="GET",
+        path=_ONE,
+        summary="one candidate: evidence, and what accepting would do",
+        handler=show,
+        gives=_json(ShownCandidate),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/accept",
+        summary="accept it, which does it",
+        handler=accept,
+        scope="operator",
+        body=Accepting,
+        gives=_json(Candidate),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/reject",
+        summary="reject it, for good",
+        handler=reject,
+        scope="operator",
+        body=Rejecting,
+        gives=_json(Candidate),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/rollback",
+        summary="take back what was applied",
+        handler=roll_back,
+        scope="operator",
+        body=Nothing,
+        gives=_json(Candidate),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/runs/{run_id}/reflect",
+        summary="look now for what can be learned from a run",
+        handler=reflect,
+        scope="operator",
+        body=Nothing,
+        gives=_json(Reflected),
+    ),
+)

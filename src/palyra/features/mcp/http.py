@@ -1,10 +1,11 @@
 """MCP servers over HTTP: what they are and offer, a yes to their tools, and a new start."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
+from palyra.api.routes import Route, json_of
 from palyra.features.mcp.model import ServerStatus
 from palyra.features.mcp.service import Mcp
 
@@ -37,3 +38,34 @@ async def accept(call: ApiCall[Nothing, Accept]) -> HttpResponse:
 
 async def restart(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Mcp).restart(call.principal, call.path["server"]))
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/mcp",
+        summary="MCP servers: their state, their tools, what waits for a yes",
+        handler=listing,
+        gives=json_of(ServerList),
+    ),
+    Route(
+        method="POST",
+        path="/v1/mcp/{server}/accept",
+        summary="offer what a server says of its tools now",
+        handler=accept,
+        scope="owner",
+        body=Accept,
+        gives=json_of(ServerStatus),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/mcp/{server}/restart",
+        summary="end a server and begin anew",
+        handler=restart,
+        scope="owner",
+        body=Nothing,
+        gives=json_of(ServerStatus),
+        errors=(409,),
+    ),
+)

@@ -3,7 +3,7 @@ what does not exist.
 """
 
 from collections.abc import AsyncGenerator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -19,8 +19,18 @@ from palyra.api.calls import (
     encode,
     ok,
 )
+from palyra.api.routes import Gives, Route, json_of
 from palyra.features.memory.model import Item, NewMemory, State
-from palyra.features.memory.service import ALL_STATES, MOST_IMPORTED, Memory, MemoryChange
+from palyra.features.memory.service import (
+    ALL_STATES,
+    MOST_IMPORTED,
+    Imported,
+    Memory,
+    MemoryChange,
+    MemoryStatus,
+    Searched,
+)
+from palyra.features.memory.transcripts import SaidPage, Transcripts
 
 _PAGE = 500
 
@@ -164,3 +174,133 @@ async def purge(call: ApiCall[Nothing, Purge]) -> HttpResponse:
             )
         )
     )
+
+
+_ONE = "/v1/memory/{memory_id}"
+
+
+class SessionSearchQuery(Input, frozen=True, kw_only=True):
+    """`semantic`: by meaning too, not by words alone."""
+
+    q: Annotated[str, Meta(min_length=1, max_length=500)]
+    semantic: bool = True
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+async def session_search(call: ApiCall[SessionSearchQuery, Nothing]) -> HttpResponse:
+    query = call.query
+    return ok(
+        await call.services.get(Transcripts).search(
+            call.principal, query.q, query.limit, semantic=query.semantic
+        )
+    )
+
+
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/memory",
+        summary="what is remembered, newest first",
+        handler=listing,
+        query=MemoryListQuery,
+        gives=json_of(ItemPage),
+    ),
+    Route(
+        method="POST",
+        path="/v1/memory",
+        summary="remember something",
+        handler=add,
+        scope="operator",
+        body=Adding,
+        gives=json_of(Item, 201),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/memory/search",
+        summary="search by words and meaning, with explained scores",
+        handler=search,
+        query=MemorySearchQuery,
+        gives=json_of(Searched),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/memory/status",
+        summary="how much is remembered, and how it is searched",
+        handler=status,
+        gives=json_of(MemoryStatus),
+    ),
+    Route(
+        method="GET",
+        path="/v1/memory/export",
+        summary="everything, also history, one item a line",
+        handler=export,
+        scope="operator",
+        gives=(Gives(200, media=NDJSON),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/memory/import",
+        summary="remember many at once",
+        handler=import_,
+        scope="operator",
+        body=Import,
+        gives=json_of(Imported),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/memory/purge",
+        summary="remove items for good, with all their versions",
+        handler=purge,
+        scope="operator",
+        body=Purge,
+        gives=json_of(Purged),
+        errors=(404,),
+    ),
+    Route(method="GET", path=_ONE, summary="one item", handler=get, gives=json_of(Item)),
+    Route(
+        method="PATCH",
+        path=_ONE,
+        summary="correct or pin an item",
+        handler=change,
+        scope="operator",
+        body=MemoryChange,
+        gives=json_of(Item),
+        errors=(409,),
+    ),
+    Route(
+        method="DELETE",
+        path=_ONE,
+        summary="forget an item; it can be brought back until it is purged",
+        handler=forget,
+        scope="operator",
+        gives=json_of(Item),
+    ),
+    Route(
+        method="GET",
+        path=f"{_ONE}/history",
+        summary="all versions of what an item says, newest first",
+        handler=history,
+        gives=json_of(ItemPage),
+    ),
+    Route(
+        method="POST",
+        path=f"{_ONE}/review",
+        summary="accept or reject an item that waits for a look, or was forgotten",
+        handler=review,
+        scope="operator",
+        body=Review,
+        gives=json_of(Item),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/sessions/search",
+        summary="what was said in sessions, by words and meaning",
+        handler=session_search,
+        query=SessionSearchQuery,
+        gives=json_of(SaidPage),
+    ),
+)

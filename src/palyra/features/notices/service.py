@@ -39,6 +39,9 @@ class Notices:
         # What cannot be recorded now, by a key of whoever wants it shown.
         self._shown: dict[str, Notice] = {}
 
+    def unread(self, tx: Tx, principal: str) -> int:
+        return rows.unread(tx, principal)
+
     def show(self, key: str, about: NoticeAbout, text: str, link: str) -> None:
         """Show the owner something that the journal does not take now, until `show_no_more`. It is
         not told to channels.

@@ -26,7 +26,7 @@ _HEADERS = (
 )
 _route = partial(Route[Any, Any], refuse=body_of, problem=OpenAIError, client=True)
 
-OPENAI: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     _route(
         method="POST",
         path="/v1/chat/completions",

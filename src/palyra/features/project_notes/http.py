@@ -79,7 +79,7 @@ async def _folder(call: ApiCall[Any, Any], given: str) -> str:
     return await asyncio.to_thread(call.services.get(Sessions).workspace, given)
 
 
-NOTES: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/notes",

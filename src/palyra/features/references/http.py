@@ -70,7 +70,7 @@ async def paths(call: ApiCall[PathPrefix, Nothing]) -> HttpResponse:
     )
 
 
-ENCLOSURES: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_SESSION}/files",

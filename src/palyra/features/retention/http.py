@@ -80,7 +80,7 @@ async def restore(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Retention).restore(call.principal, call.path["session_id"]))
 
 
-RETENTION: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path="/v1/journal/archive",

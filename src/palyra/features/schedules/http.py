@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Nothing, Upload, ok
-from palyra.api.routes import Gives, Route, Takes
+from palyra.api.routes import Route, Takes, json_of
 from palyra.features.schedules.model import Firing, Schedule
 from palyra.features.schedules.service import NewSchedule, Schedules, ShownSchedule
 from palyra.features.schedules.webhooks import MOST_BYTES, Called, Hooks
@@ -61,17 +61,13 @@ async def hook(call: ApiCall[Nothing, Upload]) -> HttpResponse:
     )
 
 
-def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
-    return (Gives(status, type_),)
-
-
-SCHEDULES: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/schedules",
         summary="schedules, with their next times and what they may cost",
         handler=listing,
-        gives=_json(ScheduleList),
+        gives=json_of(ScheduleList),
     ),
     Route(
         method="POST",
@@ -80,7 +76,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=add,
         scope="operator",
         body=NewSchedule,
-        gives=_json(ShownSchedule, 201),
+        gives=json_of(ShownSchedule, 201),
         errors=(404, 409),
     ),
     Route(
@@ -90,7 +86,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=look_ahead,
         scope="operator",
         body=NewSchedule,
-        gives=_json(ShownSchedule),
+        gives=json_of(ShownSchedule),
         errors=(404,),
     ),
     Route(
@@ -98,7 +94,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         path=_ONE,
         summary="one schedule, with what became of its last firings",
         handler=show,
-        gives=_json(ShownSchedule),
+        gives=json_of(ShownSchedule),
     ),
     Route(
         method="DELETE",
@@ -106,7 +102,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         summary="remove a schedule; runs that are under way go on",
         handler=remove,
         scope="operator",
-        gives=_json(Schedule),
+        gives=json_of(Schedule),
     ),
     Route(
         method="POST",
@@ -115,7 +111,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=pause,
         scope="operator",
         body=Nothing,
-        gives=_json(ShownSchedule),
+        gives=json_of(ShownSchedule),
         errors=(409,),
     ),
     Route(
@@ -125,7 +121,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=resume,
         scope="operator",
         body=Nothing,
-        gives=_json(ShownSchedule),
+        gives=json_of(ShownSchedule),
         errors=(409,),
     ),
     Route(
@@ -135,7 +131,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=run,
         scope="operator",
         body=Nothing,
-        gives=_json(Firing, 202),
+        gives=json_of(Firing, 202),
         errors=(409,),
     ),
     Route(
@@ -145,7 +141,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
         handler=hook,
         scope=None,
         takes=Takes(b"*/*", MOST_BYTES),
-        gives=_json(Called, 202),
+        gives=json_of(Called, 202),
         errors=(401, 409),
         headers=(
             ("x-palyra-timestamp", "seconds since 1970, at most five minutes off"),

@@ -82,7 +82,7 @@ async def preset(call: ApiCall[Nothing, NewPreset]) -> HttpResponse:
     )
 
 
-SETUP: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/providers",

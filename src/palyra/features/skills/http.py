@@ -3,14 +3,16 @@ confirms exactly those bytes.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Upload, ok
+from palyra.api.routes import Gives, Route, Takes
 from palyra.core.errors import InvalidInput
-from palyra.features.skills.registry import Publisher, SkillRegistry
-from palyra.features.skills.store import Listed, Source, State
+from palyra.features.skills.package import MOST_ARCHIVE
+from palyra.features.skills.registry import Publisher, ShownSkill, SkillRegistry
+from palyra.features.skills.store import Listed, Proposal, Source, State
 
 ZIP = b"application/zip"
 
@@ -113,3 +115,96 @@ async def add_publisher(call: ApiCall[Nothing, NewPublisher]) -> HttpResponse:
 async def remove_publisher(call: ApiCall[WhichPublisher, Nothing]) -> HttpResponse:
     await call.services.get(SkillRegistry).remove_publisher(call.principal, call.query.name)
     return HttpResponse(204)
+
+
+_SKILL = "/v1/skills/{skill}"
+ROUTES: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/skills",
+        summary="installed skills",
+        handler=listing,
+        gives=(Gives(200, SkillList),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/skills",
+        summary="install or update a skill from a folder or zip file on the daemon's machine",
+        handler=install,
+        scope="owner",
+        body=SkillSource,
+        gives=(Gives(200, Proposal), Gives(201, ShownSkill)),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/skill-archives",
+        summary="install or update a skill from a zip file that is sent",
+        handler=install_archive,
+        scope="owner",
+        query=ConfirmedSkill,
+        takes=Takes(ZIP, MOST_ARCHIVE),
+        gives=(Gives(200, Proposal), Gives(201, ShownSkill)),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=_SKILL,
+        summary="one skill: what it may do, its tools, its instructions",
+        handler=show,
+        gives=(Gives(200, ShownSkill),),
+    ),
+    Route(
+        method="DELETE",
+        path=_SKILL,
+        summary="remove a skill",
+        handler=remove,
+        scope="owner",
+        gives=(Gives(204),),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SKILL}/state",
+        summary="put a skill in quarantine, enable it or trust it",
+        handler=set_state,
+        scope="owner",
+        body=NewSkillState,
+        gives=(Gives(200, ShownSkill),),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SKILL}/export",
+        summary="the skill as a zip file",
+        handler=export,
+        gives=(Gives(200, media=ZIP),),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/publishers",
+        summary="whose signed skills are trusted",
+        handler=publishers,
+        gives=(Gives(200, PublisherList),),
+        errors=(400,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/publishers",
+        summary="trust the signed skills of a publisher",
+        handler=add_publisher,
+        scope="owner",
+        body=NewPublisher,
+        gives=(Gives(201, Publisher),),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/publishers",
+        summary="trust a publisher no longer; their skills go back into quarantine",
+        handler=remove_publisher,
+        scope="owner",
+        query=WhichPublisher,
+        gives=(Gives(204),),
+        errors=(404,),
+    ),
+)

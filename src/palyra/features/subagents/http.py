@@ -27,7 +27,7 @@ async def tree(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(Agents(await call.services.get(Database).read(query)))
 
 
-AGENTS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/sessions/{session_id}/agents",

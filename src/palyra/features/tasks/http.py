@@ -74,7 +74,7 @@ def _json(type_: Any) -> tuple[Gives, ...]:
     return (Gives(200, type_),)
 
 
-TASKS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/tasks",

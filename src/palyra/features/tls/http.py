@@ -59,7 +59,7 @@ async def revoke(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     )
 
 
-TLS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/tls",

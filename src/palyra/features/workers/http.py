@@ -75,7 +75,7 @@ async def revoke(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 _WORKER = "/v1/workers/{worker}"
-WORKERS: tuple[Route[Any, Any], ...] = (
+ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/workers",

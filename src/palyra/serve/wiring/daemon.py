@@ -30,6 +30,7 @@ from palyra.agent.sessions import Sessions
 from palyra.agent.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.agent.tool_flow import ToolFlow
 from palyra.agent.turn_cost import Spending
+from palyra.api.status_ports import OpenIncidents, UnreadNotices
 from palyra.core.errors import PalyraError
 from palyra.core.events import AdminChanged
 from palyra.core.events import Budgets as RunBudgets
@@ -539,6 +540,8 @@ async def start(
     for service in daemon.offered:
         daemon.services.add(service)
     daemon.services.add(daemon.setup, Setup)
+    daemon.services.add(daemon.incidents, OpenIncidents)
+    daemon.services.add(daemon.notices, UnreadNotices)
     return daemon
 
 
