@@ -16,6 +16,7 @@ from palyra.core.events import Entry
 from palyra.core.ids import OWNER
 from palyra.core.ports import ModelProvider
 from palyra.core.verdicts import Origin
+from palyra.features import FEATURES, Feature
 from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.serve import config
 from palyra.serve.config import ChosenModels, Loaded
@@ -25,6 +26,7 @@ from palyra.store import tape
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
 from palyra.tools.net.resolve import Resolver
+from tests.daemon_names import Inside
 
 TERMINAL = ("run.completed", "run.failed", "run.cancelled")
 
@@ -39,7 +41,8 @@ async def daemon(
     summary: str = "",
     resolver: Resolver | None = None,
     clock: Clock | None = None,
-) -> AsyncIterator[Daemon]:
+    features: Sequence[Feature] = FEATURES,
+) -> AsyncIterator[Any]:
     """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening
     it again resumes.
     """
@@ -64,10 +67,16 @@ tools = true
     loaded = config.load(home, {})
     models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
     opened = await wiring_daemon.start(
-        loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock
+        loaded,
+        _chosen(loaded),
+        {},
+        providers=models,
+        resolver=resolver,
+        clock=clock,
+        features=features,
     )
     try:
-        yield opened
+        yield Inside(opened)
     finally:
         await opened.close()
 

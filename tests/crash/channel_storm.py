@@ -37,6 +37,7 @@ from palyra.features.channels.contract import (
 )
 from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Inbound, Sender
+from tests.daemon_names import Inside
 
 CHANNELS = ("keyed", "plain")
 _IN_FLIGHT = 3
@@ -172,8 +173,10 @@ async def _daemon(folder: Path) -> None:
 
     connectors._KINDS["storm"] = "tests.crash.channel_storm:KIND"
     loaded = config.load(folder / "home", {})
-    opened = await daemon.start(
-        loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()}
+    opened = Inside(
+        await daemon.start(
+            loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()}
+        )
     )
     opened.channels.intake.holding.quiet_ms = 30
     stop = asyncio.Event()

@@ -23,6 +23,7 @@ from palyra.serve import config
 from palyra.serve.wiring import daemon
 from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import PERMIT_ALL, call
+from tests.daemon_names import Inside
 from tests.faults import eventually, in_daemon
 from tests.inprocess import finished, say, session
 from tests.journals import run as run_loop
@@ -364,8 +365,14 @@ async def opened(folder: Path, clock: Hurried, settings: str = "", extraction: s
         f'[workspace]\nroot = "{work}"\n{QUIET}{settings}'
     )
     loaded = config.load(home, {})
-    return await daemon.start(
-        loaded, config.choose(loaded.config, []), {}, clock=clock, providers={"scripted": echo()}
+    return Inside(
+        await daemon.start(
+            loaded,
+            config.choose(loaded.config, []),
+            {},
+            clock=clock,
+            providers={"scripted": echo()},
+        )
     )
 
 

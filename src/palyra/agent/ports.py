@@ -4,7 +4,7 @@ from typing import Protocol
 
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.prompt.run_context import RecalledMemory
-from palyra.agent.prompt.sources import NONE, Project
+from palyra.agent.prompt.sources import EMPTY, NONE, Index, Project
 from palyra.models.routing import Target
 
 
@@ -28,6 +28,17 @@ class Compactor(Protocol):
 
     async def make_room(self, run: ActiveRun, target: Target) -> bool:
         """Condense because the provider refused; whether there is room now."""
+
+
+class SkillIndex(Protocol):
+    """Tells the model which skills there are."""
+
+    def index(self) -> Index: ...
+
+
+class NoSkills:
+    def index(self) -> Index:
+        return EMPTY
 
 
 class NoMemory:

@@ -4,15 +4,17 @@ A line that is taken out takes the feature out: its routes, tools, commands, che
 module is loaded by every command: it imports nothing of the features.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Feature(NamedTuple):
-    """`commands` maps a command's name to its place in the feature's folder and its help line."""
+    """`needs` are features without which this one is left out. `first`: it is wired before the
+    kernel, which uses it if it is there.
+    """
 
     name: str
-    commands: Mapping[str, tuple[str, str]] = {}
+    needs: tuple[str, ...] = ()
+    first: bool = False
 
     @property
     def module(self) -> str:
@@ -20,27 +22,27 @@ class Feature(NamedTuple):
 
 
 FEATURES: tuple[Feature, ...] = (
+    Feature("vault", first=True),
     Feature("notices"),
-    Feature("vault"),
     Feature("tls"),
-    Feature("budgets"),
-    Feature("openai_api"),
-    Feature("workers"),
+    Feature("tasks"),
+    Feature("budgets", needs=("notices",)),
     Feature("references"),
+    Feature("openai_api", needs=("references", "tasks")),
     Feature("memory"),
+    Feature("mcp", needs=("vault",)),
     Feature("skills"),
-    Feature("project_notes"),
-    Feature("mcp"),
+    Feature("workers", needs=("tls",)),
+    Feature("project_notes", needs=("notices",)),
     Feature("setup"),
     Feature("time_travel"),
     Feature("subagents"),
-    Feature("retention"),
-    Feature("compaction"),
-    Feature("tasks"),
-    Feature("learning"),
-    Feature("schedules"),
-    Feature("channels"),
-    Feature("health"),
+    Feature("retention", needs=("tasks",)),
+    Feature("compaction", needs=("budgets",)),
+    Feature("learning", needs=("budgets", "memory", "notices", "skills", "tasks")),
+    Feature("schedules", needs=("notices", "references", "tasks", "vault")),
+    Feature("channels", needs=("memory", "notices", "references", "vault")),
+    Feature("health", needs=("notices",)),
     Feature("mcp_server"),
     Feature("acp"),
 )

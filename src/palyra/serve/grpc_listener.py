@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened(
-    app: App, settings: ServerSettings, certificates: "Certificates", pair: "Pair | None"
+    app: App, settings: ServerSettings, certificates: "Certificates | None", pair: "Pair | None"
 ) -> AsyncIterator[str]:
     """The door for as long as the block lasts; gives the address that programs on this machine
     use.
@@ -36,9 +36,8 @@ async def opened(
             key="server.grpc",
         ) from error
     server = GrpcServer(app)
-    port = await server.start(
-        address, settings.grpc_port, None if pair is None else credentials.of(certificates, pair)
-    )
+    secured = credentials.of(certificates, pair) if certificates and pair else None
+    port = await server.start(address, settings.grpc_port, secured)
     host = exposure.called(address)
     try:
         yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -17,6 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import palyra
+from palyra.agent.broadcast import Broadcast
+from palyra.agent.runs import Runs
+from palyra.agent.sessions import Sessions
 from palyra.api import exposure, listen_sockets
 from palyra.api.app import App
 from palyra.api.auth import Access
@@ -25,13 +28,11 @@ from palyra.api.exposure import Exposure, Listener
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits, OpenStreams, Rates
-from palyra.api.metrics import Metrics, MetricsSources
+from palyra.api.metrics import Metrics
 from palyra.core import disk_errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
-from palyra.features.health.metrics import IncidentMetrics
-from palyra.features.tasks.metrics import TaskMetrics
-from palyra.features.workers.metrics import WorkerMetrics
+from palyra.features.tls.service import Certificates
 from palyra.serve import (
     config,
     grpc_listener,
@@ -43,10 +44,12 @@ from palyra.serve import (
 )
 from palyra.serve.config import Loaded
 from palyra.serve.config.schema import ServerSection as ServerSettings
-from palyra.serve.routes import ROUTES
+from palyra.serve.routes import routes_of
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring.daemon import Daemon
+from palyra.store.database import Database
 from palyra.system import cpu_affinity
+from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 
 log = logging.getLogger("palyra.serve")
@@ -154,27 +157,24 @@ async def _serve(
         daemon = await wiring_daemon.start(loaded, chosen, env)
         stack.push_async_callback(daemon.close)
         # From here on the log finds what the journal finds, and calls it the same.
-        redactor = daemon.redactor
-        access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
+        redactor = daemon.get(Redactor)
+        access = Access(daemon.get(Database), daemon.get(Clock), daemon.get(Redactor).redact)
         await access.open()
         stack.push_async_callback(access.close)
         local = await process_files.ensure_owner_token(loaded.home, access)
         exposure.check_tokens(exposed, others=access.has_others(local))
-        await exposure.record(daemon.db, exposed)
-        certificates = daemon.certificates
-        secured = exposed.tls or exposed.quic
-        pair = (
-            await certificates.serve(exposure.names_of(exposed.host, exposed.names))
-            if secured
-            else None
-        )
-        tls = certificates.context(pair) if exposed.tls and pair else None
+        await exposure.record(daemon.get(Database), exposed)
+        # Only a daemon that serves TLS needs certificates.
+        certificates = daemon.get(Certificates) if exposed.tls or exposed.quic else None
+        names = exposure.names_of(exposed.host, exposed.names)
+        pair = await certificates.serve(names) if certificates else None
+        tls = certificates.context(pair) if exposed.tls and certificates and pair else None
         limits = _limits(loaded)
         asgi = await http_app(
             daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0
         )
         server = HttpServer(asgi, limits, tls)
-        if udp is not None and pair is not None:
+        if udp is not None and certificates is not None and pair is not None:
             await stack.enter_async_context(
                 http3_listener.opened(udp, asgi, limits, certificates, pair)
             )
@@ -198,9 +198,9 @@ async def _serve(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
-        trust = str(certificates.served_file) if exposed.tls else ""
+        trust = str(certificates.served_file) if exposed.tls and certificates else ""
         running = process_files.DaemonFile(
-            os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust, grpc
+            os.getpid(), url, daemon.get(Clock).now_ms(), palyra.__version__, trust, grpc
         )
 
         def ready() -> None:
@@ -232,14 +232,12 @@ async def http_app(
     settings = daemon.loaded.config.server
     streams = OpenStreams(limits.streams)
     metrics = Metrics(
-        daemon.db,
-        daemon.hub,
-        daemon.runs,
+        daemon.get(Database),
+        daemon.get(Broadcast),
+        daemon.get(Runs),
         streams,
         daemon.journal_path,
-        MetricsSources(
-            [TaskMetrics(daemon.tasks), IncidentMetrics(), WorkerMetrics(daemon.workers)]
-        ),
+        daemon.wiring.metrics,
     )
     await metrics.open()
     access.on_revoked = streams.end
@@ -253,7 +251,7 @@ async def http_app(
             journal_path=daemon.journal_path,
             url=url,
             notes=daemon.notes,
-            started_ms=daemon.clock.now_ms(),
+            started_ms=daemon.get(Clock).now_ms(),
             version=palyra.__version__,
             exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
             listeners=[Listener("http", url, settings.tls.enabled)],
@@ -271,7 +269,9 @@ async def http_app(
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=settings.allowed_origins,
     )
-    return App(daemon.services, ROUTES, guard, limits, _always(settings, quic_port))
+    return App(
+        daemon.services, routes_of(daemon.features), guard, limits, _always(settings, quic_port)
+    )
 
 
 def _always(settings: ServerSettings, quic_port: int) -> Headers:
@@ -341,7 +341,7 @@ def _elsewhere(server: ServerSettings, url: str) -> list[str]:
 
 def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
     login = f"{url}/login?code={access.login_code(OWNER)}"
-    workspace = daemon.sessions.default_workspace or "none: sessions say where they work"
+    workspace = daemon.get(Sessions).default_workspace or "none: sessions say where they work"
     return [
         f"Palyra {palyra.__version__} runs at {url}",
         *(f"  also       {each}" for each in _elsewhere(daemon.loaded.config.server, url)),

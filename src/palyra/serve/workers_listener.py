@@ -7,7 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from palyra.api import listen_sockets
 from palyra.core.errors import ConfigInvalid
+from palyra.features.tls.service import Certificates
+from palyra.features.workers.service import Workers
 from palyra.serve.wiring.daemon import Daemon
+from palyra.system.clock import Clock
 
 
 @asynccontextmanager
@@ -19,7 +22,9 @@ async def opened(daemon: Daemon, listen: str, *, quic: bool) -> AsyncIterator[st
 
     host, port = parsed(listen)
     listener = listen_sockets.bind(host, port, tls=True, setting="workers.listen")
-    door = WorkerListener(daemon.workers, daemon.certificates, daemon.clock, listener)
+    door = WorkerListener(
+        daemon.get(Workers), daemon.get(Certificates), daemon.get(Clock), listener
+    )
     await door.open()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(door.close)

@@ -9,6 +9,7 @@ room left, so a limit is never passed by more than one call.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -50,6 +51,14 @@ _MOST_TOLD = 10_000
 _MOST_SPENDERS = 4_096
 _BILLED = (ModelReplied, ModelFailed, ModelUsed, SessionCompacted)
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
+
+
+@dataclass(frozen=True)
+class BudgetSettings:
+    """`most_output`: so many tokens an answer may have where nothing else limits it."""
+
+    limits: Sequence[Limit]
+    most_output: int
 
 
 class BudgetSpent(PalyraError):

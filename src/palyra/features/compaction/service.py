@@ -97,6 +97,16 @@ class _Draft(Struct, frozen=True):
 Kept = Callable[[LiveSession, Appended], Awaitable[None]]
 
 
+class CompactionSettings(Struct, frozen=True):
+    """`model` writes summaries; empty: rules do. `share`: of the window, from which on a session is
+    condensed; None: only on demand. `notes`: what was found is noted in the workspace.
+    """
+
+    model: str = ""
+    share: float | None = None
+    notes: bool = False
+
+
 class Compacting:
     def __init__(
         self,

@@ -35,8 +35,8 @@ class CheckSubjects:
     models: Models
     policy: PolicyStore
     sandbox: Sandbox
-    memory: Memory
-    mcp: Mcp
+    memory: Memory | None
+    mcp: Mcp | None
     incidents: Incidents
     # The name of the model that stands in where none is configured.
     demo: str
@@ -92,6 +92,7 @@ def mends(body: CheckSubjects) -> Mapping[str, Mend]:
 
     async def server(check: DoctorCheck) -> str:
         name = check.id.partition(":")[2]
+        assert body.mcp is not None
         await body.mcp.restart(OWNER, name)
         return f"the MCP server {name} was started anew"
 
@@ -177,6 +178,8 @@ async def _sandbox(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
 
 
 async def _memory(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
+    if body.memory is None:
+        return []
     embedding = body.memory.embedding
     if not embedding.wanted:
         return [
@@ -200,7 +203,7 @@ async def _memory(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
 
 async def _servers(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     found = []
-    for each in body.mcp.status():
+    for each in body.mcp.status() if body.mcp is not None else ():
         known, title = f"mcp:{each.name}", f"MCP server {each.name}"
         if each.state in ("waiting", "failed", "stopped"):
             fix = f"palyra mcp show {each.name}"

@@ -90,3 +90,10 @@ class ServerConfig:
                 if len(secret) >= _SHORTEST_SECRET:
                     text = text.replace(secret, "[hidden]")
         return text
+
+
+@dataclass(frozen=True)
+class McpServers:
+    """The servers that the config names."""
+
+    servers: Mapping[str, ServerConfig]

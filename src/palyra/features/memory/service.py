@@ -43,6 +43,12 @@ MOST_IMPORTED = 500
 ALL_STATES: tuple[State, ...] = ("active", "review", "superseded", "forgotten", "rejected")
 
 
+class MemorySettings(Struct, frozen=True):
+    """`embeddings`: whether meanings are compared, and not words alone."""
+
+    embeddings: bool = True
+
+
 class MemoryChange(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):

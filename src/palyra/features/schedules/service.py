@@ -5,6 +5,7 @@ The rule: a schedule acts in the name of who saved it, and may do without asking
 named. A permission answers what policy asks; what policy denies stays denied.
 """
 
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -53,6 +54,8 @@ _MONTH_MS = 30 * 86_400_000
 _COUNTED = 500
 _COUNTED_IN_LIST = 40
 _SHOWN_FIRINGS = 20
+
+_LOCALTIME = Path("/etc/localtime")
 
 
 class NewSchedule(
@@ -434,3 +437,12 @@ def _record(
         what="schedule", action=action, subject=schedule.schedule_id, details=dict(details or {})
     )
     tape.append(tx, SYSTEM_TAPE, principal, [changed])
+
+
+def local_zone() -> str:
+    """The machine's time zone by its name, as far as it can be told."""
+    try:
+        _, found, name = os.readlink(_LOCALTIME).partition("zoneinfo/")
+    except OSError:
+        return "UTC"
+    return name if found else "UTC"

@@ -1,0 +1,1 @@
+"""Setting the daemon up from within: providers, channels and the preset."""

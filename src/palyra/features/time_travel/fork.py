@@ -5,9 +5,6 @@ The rule: the recorded run stays as it is. The fork begins where a model is aske
 cut in two is asked for again.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-
 from msgspec import Struct
 
 from palyra.agent.settings import Settings
@@ -15,9 +12,8 @@ from palyra.core import events, ids
 from palyra.core.errors import InvalidInput
 from palyra.core.events import AnyEvent, ModelReplied, RunAccepted, RunStarted, ToolFinished
 from palyra.core.ids import RunId
-from palyra.core.ports import Policy
 from palyra.models.routing import Models
-from palyra.policy.store import PolicyStore
+from palyra.policy.run_policies import OtherPolicies
 from palyra.store import runs, sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow
@@ -48,27 +44,6 @@ class Forked(Struct, frozen=True, kw_only=True):
     forked_run_id: str
     forked_session_id: str
     at: int
-
-
-class OtherPolicies:
-    """Policies that are in force for single runs, by folder; with the preset of the daemon."""
-
-    def __init__(self, preset: Callable[[], str]) -> None:
-        self._preset = preset
-        self._loaded: dict[str, PolicyStore] = {}
-
-    def load(self, named: str) -> str:
-        """Read a folder as it is now; its full path. InvalidInput or ConfigInvalid if it does not
-        load.
-        """
-        path = Path(named).expanduser().resolve()
-        if not path.is_dir():
-            raise InvalidInput(f"{named} is not a folder of policies", policy=named)
-        self._loaded[str(path)] = PolicyStore(path, self._preset())
-        return str(path)
-
-    def of(self, folder: str) -> Policy:
-        return self._loaded[folder if folder in self._loaded else self.load(folder)]
 
 
 class Forking:

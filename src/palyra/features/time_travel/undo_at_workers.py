@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from palyra.core.errors import PalyraError
+from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.events import FileChange
 from palyra.features.workers.protocol import TookBack
 from palyra.store import artifacts
@@ -54,6 +54,15 @@ class WorkerUndoPort(Protocol):
     async def take_back(
         self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool
     ) -> TookBack: ...
+
+
+class NoWorkers:
+    """A daemon without workers: their part stays undone."""
+
+    async def take_back(
+        self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool
+    ) -> TookBack:
+        raise Unavailable(f"the worker {worker} cannot be reached: this daemon has no workers")
 
 
 def grouped(effects: Iterable[EffectRow]) -> list[There]:

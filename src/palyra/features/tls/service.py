@@ -37,6 +37,12 @@ _SOON_DAYS = 14
 log = logging.getLogger("palyra.tls")
 
 
+class CertificateSettings(Struct, frozen=True):
+    """`own`: files that the operator brings, instead of what the daemon's authority signs."""
+
+    own: "OwnFiles | None" = None
+
+
 class OwnFiles(Struct, frozen=True):
     """A certificate (with its chain) and key that the operator brings, as paths of PEM files."""
 

@@ -4,6 +4,8 @@ what they offer.
 
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 from palyra.agent.remote_tools import PREFIX
 from palyra.core.tools import Tier
 from palyra.features.health.doctor import DoctorCheck
@@ -24,6 +26,12 @@ from palyra.tools.paths import PathGuard
 
 _DAY_MS = 86_400_000
 _EXPIRES_SOON_MS = 30 * _DAY_MS
+
+
+class WorkerSettings(Struct, frozen=True):
+    """`lease_ms`: so long a worker keeps its calls without being heard of."""
+
+    lease_ms: int
 
 
 class Workers:

@@ -37,9 +37,9 @@ def disk(state: CliState) -> Iterator[DoctorCheck]:
 
 
 def settings(state: CliState) -> Iterator[DoctorCheck]:
-    from palyra.serve.wiring import health
+    from palyra.serve.wiring import settings as wiring
 
-    yield from health.settings(state.home, state.env)
+    yield from wiring.config_checks(state.home, state.env)
 
 
 def providers(state: CliState) -> Iterator[DoctorCheck]:
@@ -118,10 +118,10 @@ def sandbox(state: CliState) -> Iterator[DoctorCheck]:
 
 
 def browser(state: CliState) -> Iterator[DoctorCheck]:
-    from palyra.serve.wiring import health
+    from palyra.serve.wiring import settings as wiring
 
     if not config.check(state.home, state.env):
-        yield from health.browser(config.load(state.home, state.env).config, state.env)
+        yield from wiring.browser_checks(config.load(state.home, state.env).config, state.env)
 
 
 def memory(state: CliState) -> Iterator[DoctorCheck]:

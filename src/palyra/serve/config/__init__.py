@@ -2,14 +2,7 @@
 and nowhere below it.
 """
 
-from palyra.serve.config.edit import (
-    make_private,
-    remove_table,
-    set_value,
-    set_values,
-    unset_value,
-    write_private,
-)
+from palyra.serve.config.edit import remove_table, set_value, set_values, unset_value
 from palyra.serve.config.providers import DEMO, OLLAMA_URL, ChosenModels, Detected, choose, detect
 from palyra.serve.config.reader import (
     FILE,
@@ -23,6 +16,7 @@ from palyra.serve.config.reader import (
     show,
 )
 from palyra.serve.config.schema import Config, McpServer, Provider
+from palyra.system.private_files import make_private, write_private
 
 __all__ = [
     "DEMO",

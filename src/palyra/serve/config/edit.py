@@ -2,7 +2,6 @@
 Files are 0600, folders 0700.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
 from palyra.serve.config import reader
+from palyra.system.private_files import write_private
 
 
 def set_value(home: Path, key: str, value: Any) -> None:
@@ -77,36 +77,6 @@ def remove_table(home: Path, table: tuple[str, ...]) -> None:
     if problems := reader.check_text(path, after):
         raise reader.invalid(problems)
     write_private(path, after.encode())
-
-
-def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for its owner alone."""
-    for missing in reversed([folder, *folder.parents]):
-        if not missing.exists():
-            missing.mkdir(mode=0o700, exist_ok=True)
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: a reader, or a crash, sees the old one or the new one."""
-    # A file that is a link elsewhere is changed there, not cut off from it.
-    path = Path(os.path.realpath(path))
-    make_private(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    temporary.unlink(missing_ok=True)
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _read(path: Path) -> str:

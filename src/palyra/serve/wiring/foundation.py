@@ -1,14 +1,10 @@
-"""What everything else stands on: the daemon's folders, its keys, its journal, the redactor and the
-vault.
-"""
+"""What everything else stands on: the daemon's folders, its keys, its journal and the redactor."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from palyra.core.errors import ConfigInvalid
-from palyra.features.vault.keys import KeyFile
-from palyra.features.vault.service import Vault
 from palyra.serve import config
 from palyra.serve.config import Config, Loaded
 from palyra.store.active_time import Measured
@@ -31,7 +27,6 @@ class Foundation:
     clock: Clock
     db: Database
     redactor: Redactor
-    vault: Vault
     resolver: Resolver
     forbidden: tuple[str, ...]
 
@@ -55,9 +50,8 @@ def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -
     )
     db.open()
     redactor = Redactor(key(home / "keys" / "redaction.key"))
-    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    return Foundation(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
+    return Foundation(loaded.config, home, clock, db, redactor, resolver, forbidden)
 
 
 def here(forbidden: tuple[str, ...]) -> str:

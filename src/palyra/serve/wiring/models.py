@@ -6,15 +6,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from palyra.agent.checkpoints import Checkpoints
-from palyra.agent.session_cache import SessionCache
 from palyra.core.errors import ConfigInvalid, InvalidInput
 from palyra.core.events import TaskClass
 from palyra.core.ports import ModelProvider
-from palyra.features.budgets.service import BudgetService
-from palyra.features.compaction.model_summary import Summariser
-from palyra.features.compaction.notes_file import Notes
-from palyra.features.compaction.service import Compacting
 from palyra.models.dialects import open_provider
 from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.prices import Prices
@@ -22,7 +16,6 @@ from palyra.models.routing import Models, RouteRule, Target
 from palyra.serve import config
 from palyra.serve.config import ChosenModels, Loaded, Provider
 from palyra.serve.config.schema import RoutingRule
-from palyra.serve.wiring.foundation import Foundation
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
@@ -118,22 +111,3 @@ def _provider(
         name=name, base_url=settings.base_url, api_key=key, idle_s=settings.timeout_ms / 1000
     )
     return open_provider(settings.kind, endpoint, http)
-
-
-def compacting(
-    ground: Foundation,
-    lives: SessionCache,
-    models: Models,
-    budgets: BudgetService,
-    checkpoints: Checkpoints,
-) -> Compacting:
-    given, db, clock = ground.config, ground.db, ground.clock
-    try:
-        summariser = Summariser(models, given.models.summary, budgets, ground.redactor, clock)
-    except InvalidInput as error:
-        raise ConfigInvalid(f"models.summary: {error.message}") from error
-    notes = Notes(db, checkpoints, ground.fence, clock) if given.compaction.notes else None
-    share = given.compaction.threshold if given.compaction.automatic else None
-    return Compacting(
-        db, lives, models, summariser, share=share, keep=notes.keep if notes else None
-    )

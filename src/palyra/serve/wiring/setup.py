@@ -97,7 +97,7 @@ class FileSetup:
         chosen: ChosenModels,
         *,
         db: Database,
-        vault: Vault,
+        vault: Vault | None,
         policy: PolicyStore,
         models: Models,
         http: HttpClient,
@@ -107,12 +107,18 @@ class FileSetup:
         self._env = env
         self._chosen = chosen
         self._db = db
-        self._vault = vault
+        self._secrets = vault
         self._policy = policy
         self._models = models
         self._http = http
         self._redactor = redactor
         self._turn = asyncio.Lock()
+
+    @property
+    def _vault(self) -> Vault:
+        if self._secrets is None:
+            raise InvalidInput("this daemon has no vault: name the key by env:NAME or file:/path")
+        return self._secrets
 
     def providers(self, now_ms: int) -> list[ProviderInfo]:
         """Those that run, and those that the file has since."""
