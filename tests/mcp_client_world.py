@@ -17,7 +17,12 @@ from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits
 from palyra.features.mcp_server import jsonrpc
 from palyra.features.mcp_server.endpoint import McpEndpoint
-from palyra.features.mcp_server.tool import McpTool, McpToolResult, ToolInvocation, ToolProgress
+from palyra.features.mcp_server.tool import (
+    McpToolResult,
+    ServedProgress,
+    ServedTool,
+    ToolInvocation,
+)
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
 from palyra.serve.wiring.daemon import Daemon
@@ -107,20 +112,20 @@ class Nothing(Input, frozen=True, kw_only=True):
     """No arguments."""
 
 
-def _gives(name: str, result: McpToolResult) -> McpTool:
+def _gives(name: str, result: McpToolResult) -> ServedTool:
     async def gives(asked: ToolInvocation, wanted: Nothing) -> McpToolResult:
         return result
 
-    return McpTool(
+    return ServedTool(
         name=name, title=name, description=name, takes=Nothing, like="GET /v1/sessions", gives=gives
     )
 
 
 async def _progress(
     asked: ToolInvocation, wanted: Nothing
-) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
     for at in (0, 50, 100):
-        yield ToolProgress(f"{at} %", at)
+        yield ServedProgress(f"{at} %", at)
     yield McpToolResult(text="done")
 
 
@@ -156,7 +161,7 @@ SUITES_TOOLS = (
     ),
     _gives("test_logging_tool", McpToolResult(text="nothing is logged")),
     _gives("test_streaming_elicitation", McpToolResult(text="nobody is asked")),
-    McpTool(
+    ServedTool(
         name="test_tool_with_progress",
         title="",
         description="a test",
@@ -164,7 +169,7 @@ SUITES_TOOLS = (
         like="GET /v1/sessions",
         streams=_progress,
     ),
-    McpTool(
+    ServedTool(
         name="test_missing_capability",
         title="",
         description="a test",

@@ -26,7 +26,6 @@ from palyra.features.workers.protocol import (
     PROTOCOL,
     Assign,
     Beat,
-    CallProgress,
     CallRefused,
     CallSettled,
     CancelCall,
@@ -35,6 +34,7 @@ from palyra.features.workers.protocol import (
     Hello,
     Leaving,
     Piece,
+    ProgressReport,
     Shipped,
     Up,
     Want,
@@ -367,7 +367,7 @@ def test_of_a_calls_progress_no_more_is_shown_than_somebody_can_read(tmp_path: P
             seen: list[str] = []
             station.held[assign.call_id].progress = seen.append
             liar.say(
-                CallProgress(call_id=assign.call_id, attempt=assign.attempt, text="x" * 1_000_000)
+                ProgressReport(call_id=assign.call_id, attempt=assign.attempt, text="x" * 1_000_000)
             )
             liar.say(answer(assign))
             await finished(w.daemon, run)

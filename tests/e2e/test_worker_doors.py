@@ -21,7 +21,6 @@ from palyra.features.workers.protocol import (
     MOST_FRAME,
     PROTOCOL,
     Beat,
-    CallProgress,
     CallRefused,
     CallSettled,
     CancelCall,
@@ -29,6 +28,7 @@ from palyra.features.workers.protocol import (
     Finished,
     Frames,
     Hello,
+    ProgressReport,
     Welcome,
     WorkerMessage,
     frame,
@@ -214,7 +214,7 @@ def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it
             (call_id,) = w.daemon.workers.presence.station("attic").held
             for lie in (
                 Finished(call_id=call_id, attempt=1, outcome="ok", text="done, believe me"),
-                CallProgress(call_id=call_id, attempt=1, text="nearly"),
+                ProgressReport(call_id=call_id, attempt=1, text="nearly"),
             ):
                 line = await dialled(w, dial.of(thief))
                 line.post(hello(thief, tools=("test.once",)))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.core.redaction import PLACEHOLDER, Redactor, SecretFinding
+from palyra.core.redaction import PLACEHOLDER, SecretFinding, SecretRedactor
 
-REDACTOR = Redactor(b"test key")
+REDACTOR = SecretRedactor(b"test key")
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
 
@@ -126,7 +126,7 @@ def test_a_token_is_found_inside_every_encoding(rule: str, encoder: str) -> None
 )
 def test_a_known_value_is_found_in_every_encoding(value: str, encoder: str) -> None:
     spelled = ENCODERS[encoder](value)
-    out = Redactor(b"k", [value]).redact(f"a {spelled} b")
+    out = SecretRedactor(b"k", [value]).redact(f"a {spelled} b")
     assert spelled not in out
     assert out.startswith("a ")
     assert out.endswith(" b")
@@ -136,7 +136,7 @@ def test_the_same_secret_has_the_same_placeholder_under_one_key_only() -> None:
     token = TOKENS["github"]
     first, again = REDACTOR.redact(f"a {token}"), REDACTOR.redact(f"b {token} c")
     assert PLACEHOLDER.findall(first) == PLACEHOLDER.findall(again)
-    assert PLACEHOLDER.findall(Redactor(b"other").redact(token)) != PLACEHOLDER.findall(first)
+    assert PLACEHOLDER.findall(SecretRedactor(b"other").redact(token)) != PLACEHOLDER.findall(first)
 
 
 def test_an_encoded_token_has_the_placeholder_of_the_token_itself() -> None:
@@ -150,7 +150,7 @@ def test_findings_are_spans_of_the_original_text() -> None:
 
 
 def test_known_values_can_be_added() -> None:
-    first = Redactor(b"k", ["alpha-value-1"])
+    first = SecretRedactor(b"k", ["alpha-value-1"])
     assert (
         first.with_known(["beta-value-2"])
         .redact("alpha-value-1 beta-value-2")
@@ -288,8 +288,8 @@ PIECES = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
-    once = Redactor(b"k", ["known-value-1"]).redact(text)
-    assert Redactor(b"k", ["known-value-1"]).redact(once) is once
+    once = SecretRedactor(b"k", ["known-value-1"]).redact(text)
+    assert SecretRedactor(b"k", ["known-value-1"]).redact(once) is once
 
 
 @settings(max_examples=200, deadline=None)

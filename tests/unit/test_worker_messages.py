@@ -15,11 +15,11 @@ from palyra.features.workers.protocol import (
     PIECE_BYTES,
     Assign,
     Beat,
-    CallProgress,
     Finished,
     Frames,
     HeldCall,
     Hello,
+    ProgressReport,
     Shipped,
     WorkerMessage,
     frame,
@@ -40,7 +40,7 @@ MESSAGES: tuple[WorkerMessage, ...] = (
         calls=(HeldCall(CALL, 1, "lost"),),
     ),
     Beat(number=7),
-    CallProgress(call_id=CALL, attempt=1, text="half"),
+    ProgressReport(call_id=CALL, attempt=1, text="half"),
     Finished(call_id=CALL, attempt=2, outcome="ok", text="done", data={"code": 0}, files=(FILE,)),
 )
 

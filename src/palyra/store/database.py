@@ -19,7 +19,7 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.events import AnyEvent, Topic
 from palyra.store import change_topics
 from palyra.store.active_time import ActiveTime
-from palyra.store.write_buffer import NOTHING, Target, WriteBuffer
+from palyra.store.write_buffer import NOTHING, AppendTarget, WriteBuffer
 from palyra.store.write_status import LONGEST_READ_S, STALLED_S, Standing, silent
 from palyra.system.thread_pool import ThreadPool, carried
 
@@ -38,7 +38,7 @@ class Connection(Protocol):
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
-    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, into: AppendTarget, rows: Sequence[tuple[Any, ...]]) -> None:
         """Put rows into a table, many to a statement."""
         ...
 

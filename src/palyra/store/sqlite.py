@@ -16,7 +16,7 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.database import Connection, Row
 from palyra.store.sqlite_schema import MIGRATIONS
-from palyra.store.write_buffer import Target
+from palyra.store.write_buffer import AppendTarget
 
 
 class NoText(apsw.CorruptError, UnicodeError):
@@ -47,7 +47,7 @@ class SqliteConnection:
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
         self.raw.executemany(sql, rows)
 
-    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, into: AppendTarget, rows: Sequence[tuple[Any, ...]]) -> None:
         for begin, count in _portions(len(rows)):
             self._execute(
                 _insert_of(into, count), tuple(chain.from_iterable(rows[begin : begin + count]))
@@ -120,7 +120,7 @@ def _portions(count: int) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache
-def _insert_of(into: Target, count: int) -> str:
+def _insert_of(into: AppendTarget, count: int) -> str:
     row = f"({', '.join('?' * len(into.columns))})"
     return (
         f"INSERT INTO {into.table} ({', '.join(into.columns)}) VALUES {', '.join([row] * count)}"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 _MOST_REMEMBERED = 4_096
 
 
-class Target(NamedTuple):
+class AppendTarget(NamedTuple):
     """Where rows go. `conflict` says what becomes of one that is there already."""
 
     table: str
@@ -22,15 +22,15 @@ class Target(NamedTuple):
     conflict: str = ""
 
 
-ENTRIES = Target(
+ENTRIES = AppendTarget(
     "entries", ("position", "tape", "seq", "time_ms", "run_id", "principal", "kind", "body", "hash")
 )
-HEADS = Target(
+HEADS = AppendTarget(
     "tapes",
     ("tape", "head_seq", "head_hash"),
     "ON CONFLICT (tape) DO UPDATE SET head_seq = excluded.head_seq, head_hash = excluded.head_hash",
 )
-USAGE = Target(
+USAGE = AppendTarget(
     "usage",
     (
         "position",
@@ -61,7 +61,7 @@ MOVES = """UPDATE runs SET state = :state, reason = :reason, heartbeat_ms = :now
 
 
 class Inserts(Protocol):
-    def insert(self, into: Target, rows: Sequence[tuple[Any, ...]]) -> None: ...
+    def insert(self, into: AppendTarget, rows: Sequence[tuple[Any, ...]]) -> None: ...
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 

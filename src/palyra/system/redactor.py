@@ -10,7 +10,7 @@ from palyra.system import thread_pool
 _INLINE = 4_096
 
 
-class Redactor(redaction.Redactor):
+class Redactor(redaction.SecretRedactor):
     """`redact`, and the same for the event loop."""
 
     async def redacted(self, text: str) -> str:

@@ -2,7 +2,7 @@
 secret it knows how to see.
 """
 
-from palyra.core.redaction.engine import PLACEHOLDER, Redactor, SecretFinding
+from palyra.core.redaction.engine import PLACEHOLDER, SecretFinding, SecretRedactor
 from palyra.core.redaction.stream import StreamRedactor
 
-__all__ = ["PLACEHOLDER", "Redactor", "SecretFinding", "StreamRedactor"]
+__all__ = ["PLACEHOLDER", "SecretFinding", "SecretRedactor", "StreamRedactor"]

@@ -64,7 +64,7 @@ class Span(NamedTuple):
     secret: str  # as it is without its encoding, so that every spelling gets the same placeholder
 
 
-class Redactor:
+class SecretRedactor:
     """`key` makes placeholders stable within one installation and useless outside it; `known` are
     exact secret values.
     """

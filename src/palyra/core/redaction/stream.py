@@ -10,7 +10,7 @@ from palyra.core.redaction import assignments, blocks, credentials
 from palyra.core.redaction.known import BREAK
 
 if TYPE_CHECKING:
-    from palyra.core.redaction.engine import Redactor, Span
+    from palyra.core.redaction.engine import SecretRedactor, Span
 
 LONGEST_HELD = 64 << 10
 _KEPT = 4 << 10  # when too much is held, this much stays: no single secret is longer
@@ -28,7 +28,7 @@ class StreamRedactor:
 
     __slots__ = ("_before", "_held", "_hot", "_open", "_redactor", "_size")
 
-    def __init__(self, redactor: "Redactor") -> None:
+    def __init__(self, redactor: "SecretRedactor") -> None:
         self._redactor = redactor
         self._held: list[str] = []
         self._size = 0

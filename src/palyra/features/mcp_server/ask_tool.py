@@ -34,7 +34,7 @@ from palyra.core.events import (
     ToolStarted,
 )
 from palyra.core.run_state import TERMINAL
-from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation, ToolProgress
+from palyra.features.mcp_server.tool import McpToolResult, ServedProgress, ToolInvocation
 from palyra.store import approvals, runs
 from palyra.store.database import Database
 
@@ -76,12 +76,12 @@ class AskArguments(Input, frozen=True, kw_only=True):
     wait_s: Wait = 0
 
 
-class RunArguments(Input, frozen=True, kw_only=True):
+class AwaitRunArguments(Input, frozen=True, kw_only=True):
     run_id: Ulid
     wait_s: Wait = 0
 
 
-class CancelArguments(Input, frozen=True, kw_only=True):
+class CancelRunArguments(Input, frozen=True, kw_only=True):
     run_id: Ulid
     reason: Annotated[str, Meta(max_length=500)] = ""
 
@@ -99,7 +99,7 @@ class RunStatus(Struct, frozen=True, omit_defaults=True):
 
 async def ask(
     asked: ToolInvocation, wanted: AskArguments
-) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
     services, running = asked.call.services, asked.running
     session_id = wanted.session_id
     if not session_id:
@@ -119,7 +119,7 @@ async def ask(
         if submitted.outcome == "started"
         else "waits until the conversation's other runs are done"
     )
-    yield ToolProgress(words, submitted.seq)
+    yield ServedProgress(words, submitted.seq)
     async with aclosing(
         follow(asked, session_id, submitted.run_id, submitted.seq, wanted.wait_s)
     ) as steps:
@@ -128,8 +128,8 @@ async def ask(
 
 
 async def run(
-    asked: ToolInvocation, wanted: RunArguments
-) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+    asked: ToolInvocation, wanted: AwaitRunArguments
+) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
     """How a run stands; with time to wait, its answer. Whoever stops waiting here ends nothing."""
     services = asked.call.services
     row = await services.get(Gateway).run(asked.principal, wanted.run_id)
@@ -145,7 +145,7 @@ async def run(
             yield step
 
 
-async def cancel(asked: ToolInvocation, wanted: CancelArguments) -> McpToolResult:
+async def cancel(asked: ToolInvocation, wanted: CancelRunArguments) -> McpToolResult:
     row = await asked.call.services.get(Gateway).cancel(
         asked.principal, wanted.run_id, wanted.reason or "cancelled over MCP"
     )
@@ -154,7 +154,7 @@ async def cancel(asked: ToolInvocation, wanted: CancelArguments) -> McpToolResul
 
 async def follow(
     asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int = 0
-) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
     """What happens in a run from an entry on, and its result. A client that leaves takes the
     question back, if that is the rule.
     """
@@ -172,7 +172,7 @@ async def follow(
 
 async def _followed(
     asked: ToolInvocation, session_id: str, run_id: str, after: int, wait_s: int
-) -> AsyncGenerator[ToolProgress | McpToolResult, None]:
+) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
     watch = asked.call.services.get(Gateway).watch(asked.principal, session_id, after)
     batches = cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watch)
     loop, mark = asyncio.get_running_loop(), run_id.encode()
@@ -199,7 +199,7 @@ async def _followed(
                     return
                 words = _words(event, names)
                 if words:
-                    yield ToolProgress(words[:_LONGEST_LINE], seq)
+                    yield ServedProgress(words[:_LONGEST_LINE], seq)
 
 
 def _words(event: AnyEvent, names: dict[str, str]) -> str:

@@ -35,10 +35,10 @@ from palyra.features.mcp_server.jsonrpc import (
 )
 from palyra.features.mcp_server.tool import (
     AwaitedCall,
-    McpTool,
     McpToolResult,
+    ServedProgress,
+    ServedTool,
     ToolInvocation,
-    ToolProgress,
 )
 from palyra.features.mcp_server.tools import TOOLS
 from palyra.store.database import Database
@@ -59,7 +59,7 @@ _INSTRUCTIONS = (
 )
 
 
-class RpcError(Struct, frozen=True, kw_only=True):
+class RpcErrorBody(Struct, frozen=True, kw_only=True):
     code: int
     message: str
     data: Any | UnsetType = UNSET
@@ -71,7 +71,7 @@ class RpcAnswer(Struct, frozen=True, kw_only=True):
     jsonrpc: str
     id: int | str | None
     result: dict[str, Any] | UnsetType = UNSET
-    error: RpcError | UnsetType = UNSET
+    error: RpcErrorBody | UnsetType = UNSET
 
 
 class _Session(Struct):
@@ -88,7 +88,7 @@ class McpEndpoint:
     like it needs too.
     """
 
-    def __init__(self, tools: Sequence[McpTool], endpoints: dict[str, Route[Any, Any]]) -> None:
+    def __init__(self, tools: Sequence[ServedTool], endpoints: dict[str, Route[Any, Any]]) -> None:
         self.tools = {tool.name: tool for tool in tools}
         self._endpoints = endpoints
         self._sessions: dict[str, _Session] = {}
@@ -270,7 +270,7 @@ class McpEndpoint:
             ]
         }
 
-    def _missing(self, call: ApiCall[Nothing, Upload], tool: McpTool) -> TokenScope | None:
+    def _missing(self, call: ApiCall[Nothing, Upload], tool: ServedTool) -> TokenScope | None:
         """The right that the caller lacks for a tool."""
         route = self._endpoints[tool.like]
         return None if admits(call.token, route) else route.scope
@@ -325,7 +325,7 @@ class McpEndpoint:
         self,
         request: McpRequest,
         running: AwaitedCall,
-        steps: AsyncGenerator[ToolProgress | McpToolResult, None],
+        steps: AsyncGenerator[ServedProgress | McpToolResult, None],
         session: _Session | None,
     ) -> AsyncGenerator[bytes, None]:
         """The events of one answer: what is told on the way, and the result, unless it was taken
@@ -364,7 +364,7 @@ def _name(headers: dict[bytes, bytes]) -> str:
     return headers.get(_SESSION, b"").decode("latin-1")
 
 
-def _typed(tool: McpTool, given: dict[str, Any]) -> Struct:
+def _typed(tool: ServedTool, given: dict[str, Any]) -> Struct:
     try:
         return msgspec.convert(given, tool.takes)
     except msgspec.ValidationError as error:

@@ -45,7 +45,7 @@ class ToolInvocation(Struct, frozen=True):
         return self.call.principal
 
 
-class ToolProgress(Struct, frozen=True):
+class ServedProgress(Struct, frozen=True):
     """`seq`: the entry of the session's tape that it tells of; 0 on nobody's tape. It grows, as the
     protocol wants it to.
     """
@@ -88,10 +88,10 @@ class McpToolResult(Struct, frozen=True, kw_only=True):
 
 
 Gives = Callable[[ToolInvocation, Any], Awaitable[McpToolResult]]
-Streams = Callable[[ToolInvocation, Any], AsyncGenerator[ToolProgress | McpToolResult, None]]
+Streams = Callable[[ToolInvocation, Any], AsyncGenerator[ServedProgress | McpToolResult, None]]
 
 
-class McpTool(Struct, frozen=True, kw_only=True):
+class ServedTool(Struct, frozen=True, kw_only=True):
     """`like`: the endpoint that does the same; whoever may not call that may not call this. Either
     `gives` or `streams` does it.
     """

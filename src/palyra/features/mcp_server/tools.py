@@ -1,12 +1,12 @@
 """Every tool of the MCP server, in one table."""
 
 from palyra.features.mcp_server import ask_tool, read_tools
-from palyra.features.mcp_server.tool import McpTool
+from palyra.features.mcp_server.tool import ServedTool
 
 _SESSION = "/v1/sessions/{session_id}"
 
 TOOLS = (
-    McpTool(
+    ServedTool(
         name="ask",
         title="Ask the agent",
         takes=ask_tool.AskArguments,
@@ -19,26 +19,26 @@ TOOLS = (
             " says so. To go on, name the answer's session_id."
         ),
     ),
-    McpTool(
+    ServedTool(
         name="run",
         title="How a run stands",
-        takes=ask_tool.RunArguments,
+        takes=ask_tool.AwaitRunArguments,
         streams=ask_tool.run,
         like="GET /v1/runs/{run_id}",
         description=(
             "The state of a run, and its answer once it is done. With wait_s, waits for it."
         ),
     ),
-    McpTool(
+    ServedTool(
         name="run_cancel",
         title="Cancel a run",
-        takes=ask_tool.CancelArguments,
+        takes=ask_tool.CancelRunArguments,
         gives=ask_tool.cancel,
         read_only=False,
         like="POST /v1/runs/{run_id}/cancel",
         description="End a run, in whatever state it is.",
     ),
-    McpTool(
+    ServedTool(
         name="sessions_list",
         title="List conversations",
         takes=read_tools.SessionsArguments,
@@ -46,7 +46,7 @@ TOOLS = (
         like="GET /v1/sessions",
         description="The conversations with the agent, last used first.",
     ),
-    McpTool(
+    ServedTool(
         name="session_read",
         title="Read a conversation",
         takes=read_tools.SessionArguments,
@@ -57,7 +57,7 @@ TOOLS = (
             "comes from outside the daemon has a label that says so."
         ),
     ),
-    McpTool(
+    ServedTool(
         name="sessions_search",
         title="Search conversations",
         takes=read_tools.SearchSessionsArguments,
@@ -65,7 +65,7 @@ TOOLS = (
         like="GET /v1/sessions/search",
         description="What was said in earlier conversations, by words and by meaning.",
     ),
-    McpTool(
+    ServedTool(
         name="approvals_list",
         title="List approvals",
         takes=read_tools.ApprovalsArguments,
@@ -73,7 +73,7 @@ TOOLS = (
         like="GET /v1/approvals",
         description="What the agent wants to do and waits for a yes for, or what was answered.",
     ),
-    McpTool(
+    ServedTool(
         name="approval_answer",
         title="Answer an approval",
         takes=read_tools.AnswerApprovalArguments,
@@ -85,7 +85,7 @@ TOOLS = (
             "where one of the owner's policies lets this program answer; ask the person otherwise."
         ),
     ),
-    McpTool(
+    ServedTool(
         name="memory_search",
         title="Search memory",
         takes=read_tools.MemorySearchArguments,
@@ -93,7 +93,7 @@ TOOLS = (
         like="GET /v1/memory/search",
         description="What the agent remembers, by words and by meaning, best first.",
     ),
-    McpTool(
+    ServedTool(
         name="memory_remember",
         title="Remember something",
         takes=read_tools.Remember,
@@ -102,7 +102,7 @@ TOOLS = (
         like="POST /v1/memory",
         description="Suggest something to remember. It is used once the owner has looked at it.",
     ),
-    McpTool(
+    ServedTool(
         name="journal_search",
         title="Search the journal",
         takes=read_tools.JournalSearch,
@@ -110,7 +110,7 @@ TOOLS = (
         like="GET /v1/events",
         description="Entries of the append-only history of your own conversations, in order.",
     ),
-    McpTool(
+    ServedTool(
         name="journal_verify",
         title="Verify the journal",
         takes=read_tools.Verify,

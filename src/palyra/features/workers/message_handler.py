@@ -16,7 +16,6 @@ from palyra.features.workers.protocol import (
     AskAuthority,
     AskChallenge,
     Beat,
-    CallProgress,
     CallSettled,
     Enrol,
     Finished,
@@ -24,6 +23,7 @@ from palyra.features.workers.protocol import (
     Leaving,
     NeedContents,
     Piece,
+    ProgressReport,
     Prove,
     Renew,
     Renewed,
@@ -66,7 +66,7 @@ class Hearing:
             case Beat(number=number):
                 link.post(Acknowledged(number=number))
                 self._presence.watch(station)
-            case CallProgress(call_id=call_id, attempt=attempt, text=text):
+            case ProgressReport(call_id=call_id, attempt=attempt, text=text):
                 held = await self._its_call(station, link, call_id)
                 if held is not None and held.attempt == attempt:
                     held.progress(text[-_MOST_PROGRESS:])

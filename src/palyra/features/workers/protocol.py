@@ -119,7 +119,7 @@ class NeedContents(WorkerMessage, frozen=True, kw_only=True, tag="need"):
     digests: Annotated[tuple[Digest, ...], Meta(max_length=MOST_FILES)]
 
 
-class CallProgress(WorkerMessage, frozen=True, kw_only=True, tag="progress"):
+class ProgressReport(WorkerMessage, frozen=True, kw_only=True, tag="progress"):
     call_id: Id
     attempt: Attempt
     text: Text
@@ -282,7 +282,7 @@ Up = (
     | Hello
     | Beat
     | NeedContents
-    | CallProgress
+    | ProgressReport
     | Finished
     | RolledBack
     | TookBack

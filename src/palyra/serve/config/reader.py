@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FILE = "config.toml"
 
 
-class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ConfigProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`where` is the file, or the environment variable."""
 
     key: str
@@ -52,7 +52,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     sources: dict[str, str]
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownSetting(Struct, frozen=True, kw_only=True):
     key: str
     value: Any
     source: str
@@ -79,14 +79,14 @@ def load(home: Path, env: Mapping[str, str]) -> Loaded:
     )
 
 
-def check(home: Path, env: Mapping[str, str]) -> tuple[Problem, ...]:
+def check(home: Path, env: Mapping[str, str]) -> tuple[ConfigProblem, ...]:
     """What is wrong with the configuration; nothing, if it is empty."""
     reader = _read(home, env)
     reader.config()
     return tuple(reader.problems)
 
 
-def check_text(path: Path, text: str) -> tuple[Problem, ...]:
+def check_text(path: Path, text: str) -> tuple[ConfigProblem, ...]:
     """What would be wrong if this were the file."""
     reader = _Reader(str(path))
     reader.file(text)
@@ -94,10 +94,12 @@ def check_text(path: Path, text: str) -> tuple[Problem, ...]:
     return tuple(reader.problems)
 
 
-def show(loaded: Loaded) -> tuple[Shown, ...]:
+def show(loaded: Loaded) -> tuple[ShownSetting, ...]:
     """Every effective value with its source. Keys are references, so nothing secret can appear."""
     return tuple(
-        Shown(key=".".join(path), value=value, source=loaded.sources.get(".".join(path), "default"))
+        ShownSetting(
+            key=".".join(path), value=value, source=loaded.sources.get(".".join(path), "default")
+        )
         for path, value in _leaves(loaded.config, ())
     )
 
@@ -127,7 +129,7 @@ def secret(reference: str, env: Mapping[str, str]) -> str:
     return value
 
 
-def invalid(problems: list[Problem] | tuple[Problem, ...]) -> ConfigInvalid:
+def invalid(problems: list[ConfigProblem] | tuple[ConfigProblem, ...]) -> ConfigInvalid:
     lines = [str(problem) for problem in problems]
     message = (
         lines[0]
@@ -182,7 +184,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self.values: dict[tuple[str, ...], tuple[Any, str]] = {}
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self._path = path
         self._text = ""
         self._scan: toml_text.Scan | None = None
@@ -201,7 +203,7 @@ class _Reader:
         if not variable and not line and self._scan:
             line = self._scan.line(self._text, path) or 0
         self.problems.append(
-            Problem(
+            ConfigProblem(
                 key=".".join(path),
                 message=message,
                 where=variable or self._path,

@@ -299,7 +299,7 @@ class LimitsSection(Section, frozen=True, kw_only=True):
     ] = 540
 
 
-class WorkerLink(Section, frozen=True, kw_only=True):
+class WorkersSection(Section, frozen=True, kw_only=True):
     listen: Annotated[
         str,
         says(
@@ -469,7 +469,7 @@ class Config(Section, frozen=True, kw_only=True):
     budgets: BudgetsSection = BudgetsSection()
     routing: dict[str, RoutingRule] = msgspec.field(default_factory=dict)
     limits: LimitsSection = LimitsSection()
-    workers: WorkerLink = WorkerLink()
+    workers: WorkersSection = WorkersSection()
     network: NetworkSection = NetworkSection()
     workspace: Workspace = Workspace()
     mailbox: MailboxSection = MailboxSection()

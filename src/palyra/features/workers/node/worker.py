@@ -35,7 +35,6 @@ from palyra.features.workers.protocol import (
     Assign,
     Authority,
     Beat,
-    CallProgress,
     CallRefused,
     CallSettled,
     CancelCall,
@@ -47,6 +46,7 @@ from palyra.features.workers.protocol import (
     Leaving,
     NeedContents,
     Piece,
+    ProgressReport,
     Renewed,
     RollBack,
     RolledBack,
@@ -410,7 +410,7 @@ class Worker:
         def progress(text: str) -> None:
             if self._line is not None and not self._line.crowded:
                 self._line.post(
-                    CallProgress(call_id=assign.call_id, attempt=assign.attempt, text=text)
+                    ProgressReport(call_id=assign.call_id, attempt=assign.attempt, text=text)
                 )
 
         try:
