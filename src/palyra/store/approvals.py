@@ -339,3 +339,8 @@ def _grant(row: tuple[Any, ...]) -> Grant:
         until_ms=row[6],
         seen=msgspec.json.decode(row[7], type=Label),
     )
+
+
+def forget_grant(tx: Tx, approval_id: str) -> None:
+    """Remove a grant that a replay does not need."""
+    tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)

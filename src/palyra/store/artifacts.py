@@ -176,3 +176,15 @@ def mark_undone(tx: Tx, call_id: str) -> None:
         now=tx.now_ms,
         call_id=call_id,
     )
+
+
+def put_recorded(tx: Tx, session_id: str, artifact_id: str, media_type: str, body: bytes) -> None:
+    """Store an artifact as a recording has it."""
+    tx.run(
+        """INSERT INTO artifacts (session_id, artifact_id, media_type, body, created_ms)
+        VALUES (:session_id, :artifact_id, :media_type, :body, 0) ON CONFLICT DO NOTHING""",
+        session_id=session_id,
+        artifact_id=artifact_id,
+        media_type=media_type,
+        body=body,
+    )

@@ -340,3 +340,13 @@ def ancestors(tx: Tx, session_id: str) -> list[str]:
             break
         found.append(str(row[0]))
     return found
+
+
+def set_parent(tx: Tx, child: str, parent: str, parent_seq: int) -> None:
+    """Make a session the branch of another from one of its entries on."""
+    tx.run(
+        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq WHERE session_id = :child",
+        parent=parent,
+        seq=parent_seq,
+        child=child,
+    )

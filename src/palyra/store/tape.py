@@ -407,3 +407,24 @@ def last_position(tx: Tx) -> int:
     """The global position of the newest entry, which is also how many there are."""
     row = tx.one("SELECT coalesce(max(position), 0) FROM entries")
     return int(row[0]) if row else 0
+
+
+def last_start(tx: Tx, run_id: str) -> int:
+    """The position at which a run last started a tool, 0 if it never did."""
+    row = tx.one(
+        "SELECT max(position) FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind ="
+        " 'tool.started'",
+        run_id=run_id,
+    )
+    return int(row[0]) if row and row[0] else 0
+
+
+def of_run(tx: Tx, tape: str, run_id: str) -> list[tuple[int, bytes]]:
+    """A run's entries on a tape: number and stored bytes, in order."""
+    rows = tx.all(
+        "SELECT seq, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND tape = :tape"
+        " ORDER BY seq",
+        run_id=run_id,
+        tape=tape,
+    )
+    return [(int(seq), body) for seq, body in rows]

@@ -16,6 +16,7 @@ from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.rows import messages
 from palyra.features.channels.views import ChatPlace
+from palyra.features.notices import rows as notice_rows
 from palyra.features.notices.rows import StoredNotice
 from palyra.features.notices.service import Notices
 from palyra.store.database import Database, Tx
@@ -107,7 +108,6 @@ def _begin(tx: Tx) -> int:
     left = messages.recall(tx, _CURSOR)
     if left:
         return int(left)
-    row = tx.one("SELECT coalesce(max(position), 0) FROM notices")
-    now = int(row[0]) if row else 0
+    now = notice_rows.last_position(tx)
     messages.remember(tx, _CURSOR, str(now))
     return now

@@ -103,8 +103,8 @@ class SessionChoice(Struct, frozen=True, omit_defaults=True):
 
 
 def chosen(tx: Tx, session_key: str) -> SessionChoice:
-    row = tx.one("SELECT rules FROM channel_settings WHERE connector = :key", key=_at(session_key))
-    return msgspec.json.decode(row[0], type=SessionChoice) if row else SessionChoice()
+    stored = messages.rules_at(tx, _at(session_key))
+    return msgspec.json.decode(stored, type=SessionChoice) if stored else SessionChoice()
 
 
 def choose(tx: Tx, session_key: str, choice: SessionChoice) -> None:

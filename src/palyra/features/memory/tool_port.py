@@ -45,9 +45,5 @@ def _origin(tx: Tx, context: CallContext) -> Origin:
         if asked is not None
         else labels.join([CLEAN, Label("untrusted", sources=("unknown",))])
     )
-    row = tx.one(
-        "SELECT max(position) FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind ="
-        " 'tool.started'",
-        run_id=context.run_id,
-    )
-    return Origin("tool", label, (int(row[0]),) if row and row[0] else (), context.run_id)
+    started = tape.last_start(tx, context.run_id)
+    return Origin("tool", label, (started,) if started else (), context.run_id)

@@ -123,3 +123,9 @@ def mark_read(tx: Tx, principal: str, notice_id: str = "") -> int:
         id=notice_id,
     )
     return len(rows)
+
+
+def last_position(tx: Tx) -> int:
+    """The position of the newest notice."""
+    row = tx.one("SELECT coalesce(max(position), 0) FROM notices")
+    return int(row[0]) if row else 0

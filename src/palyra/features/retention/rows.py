@@ -191,3 +191,8 @@ def release_pages(tx: Tx, most: int) -> None:
     possible.
     """
     tx.run(f"PRAGMA incremental_vacuum({most})")
+
+
+def optimize(tx: Tx) -> None:
+    """Renew the planner's statistics where they are stale."""
+    tx.run("PRAGMA optimize")

@@ -241,7 +241,7 @@ class Retention:
         """Look after the database file while it is in use: statistics, the write-ahead log, free
         pages.
         """
-        await self._db.write(lambda tx: tx.run("PRAGMA optimize"))
+        await self._db.write(retention_rows.optimize)
         free, page = await self._db.read(retention_rows.free_pages)
         before = free
         while free > _LEAST_FREE_PAGES:

@@ -105,13 +105,8 @@ class Forking:
 
 
 def _entries(tx: Tx, run: RunRow) -> list[tuple[int, AnyEvent]]:
-    rows = tx.all(
-        "SELECT seq, body FROM entries WHERE run_id = :run_id AND run_id <> '' AND tape = :tape"
-        " ORDER BY seq",
-        run_id=run.run_id,
-        tape=run.session_id,
-    )
-    return [(int(seq), events.decode(body)) for seq, body in rows]
+    found = tape.of_run(tx, run.session_id, run.run_id)
+    return [(seq, events.decode(body)) for seq, body in found]
 
 
 def _place(entries: list[tuple[int, AnyEvent]], wanted: int) -> int:

@@ -400,3 +400,9 @@ def recall(tx: Tx, connector: str) -> str:
         "SELECT cursor FROM channel_settings WHERE connector = :connector", connector=connector
     )
     return str(row[0]) if row else ""
+
+
+def rules_at(tx: Tx, key: str) -> bytes | None:
+    """What was stored by `set_rules` under a key, as JSON."""
+    row = tx.one("SELECT rules FROM channel_settings WHERE connector = :key", key=key)
+    return row[0] if row else None

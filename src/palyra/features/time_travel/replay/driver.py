@@ -284,7 +284,7 @@ class Director:
             for entry in tx.appended:
                 used = based_on(entry.event)
                 if used and self._last_use.get(used, 0) <= entry.seq:
-                    _forget_grant(tx, used)
+                    approvals.forget_grant(tx, used)
             return result
 
         try:
@@ -339,7 +339,7 @@ class Director:
             return
         agent_approvals.resolve(tx, resolved.approval_id, resolved, entry.principal)
         if self._last_use.get(resolved.approval_id, 0) <= entry.seq:
-            _forget_grant(tx, resolved.approval_id)
+            approvals.forget_grant(tx, resolved.approval_id)
 
     async def _cancel(self, unit: Unit) -> None:
         ending = unit.entry.event
@@ -401,7 +401,3 @@ def _last_uses(script: RecordedScript) -> dict[str, int]:
     on this tape.
     """
     return {used: entry.seq for entry in script.entries if (used := based_on(entry.event))}
-
-
-def _forget_grant(tx: Tx, approval_id: str) -> None:
-    tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)

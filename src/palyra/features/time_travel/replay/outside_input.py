@@ -32,13 +32,7 @@ def feed(tx: Tx, session_id: str, entry: RecordedEntry) -> None:
         case SessionBranched(parent=parent, parent_seq=parent_seq, child=child):
             tape.append(tx, session_id, entry.principal, [entry.event])
             if child == session_id:
-                tx.run(
-                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq WHERE session_id ="
-                    " :child",
-                    parent=parent,
-                    seq=parent_seq,
-                    child=child,
-                )
+                sessions.set_parent(tx, child, parent, parent_seq)
                 sessions.fold_anew(tx, child)
         case SessionRestored(conversation=True) | SessionUncompacted():
             tape.append(tx, session_id, entry.principal, [entry.event])

@@ -56,8 +56,9 @@ from palyra.features.time_travel.replay.tools import (
 )
 from palyra.models.routing import Target
 from palyra.store import approvals, runs
-from palyra.store.database import Appended, Connection, Database, Tx
-from palyra.store.sqlite import Sqlite
+from palyra.store import artifacts as store_artifacts
+from palyra.store.database import Appended, Database, Tx
+from palyra.store.sqlite import ScratchSqlite
 from palyra.system.redactor import Redactor
 from palyra.tools.catalogue import Catalogue
 
@@ -89,15 +90,6 @@ def replay(recording: Recording, ours: Catalogue) -> Replayed:
         return runner.run(_replay(recording, ours, Path(folder)))
 
 
-class _Scratch(Sqlite):
-    """A journal that nobody misses: it need not survive a power cut."""
-
-    def open_writer(self) -> Connection:
-        connection = super().open_writer()
-        connection.all("PRAGMA synchronous=OFF")
-        return connection
-
-
 class _RecordedPace:
     """The clock is a part of the world: in a replay it does what it did."""
 
@@ -121,7 +113,7 @@ async def _replay(recording: Recording, ours: Catalogue, folder: Path) -> Replay
     script = RecordedScript(recording)
     director: Director | None = None
     db = Database(
-        _Scratch(folder / "journal.db"),
+        ScratchSqlite(folder / "journal.db"),
         lambda: director.now_ms if director else 0,
         readers=1,
         pace=_RecordedPace(recording, script),
@@ -165,11 +157,7 @@ async def _prefill(db: Database, recording: Recording, script: RecordedScript) -
 
     def rest(tx: Tx) -> None:
         for each in recording.artifacts:
-            tx.run(
-                """INSERT INTO artifacts (session_id, artifact_id, media_type, body, created_ms)
-                VALUES (:session_id, :artifact_id, :media_type, :body, 0) ON CONFLICT DO NOTHING""",
-                **msgspec.structs.asdict(each),
-            )
+            store_artifacts.put_recorded(tx, **msgspec.structs.asdict(each))
         for grant in recording.grants:
             approvals.add_grant(tx, grant)
 
