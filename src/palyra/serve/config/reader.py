@@ -7,6 +7,7 @@ repeated in a message.
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -19,9 +20,12 @@ from palyra.serve.config.checks import PREFIX, SPECIAL
 from palyra.serve.config.schema import NAME, Config, Section, SettingLeaf
 
 if TYPE_CHECKING:
-    from palyra.serve.config import toml_text
+    from tomlkit.container import Container
+    from tomlkit.items import Item
 
 FILE = "config.toml"
+# A character that no TOML text holds.
+_MARK = "\0"
 
 
 class ConfigProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,14 +46,15 @@ class ConfigProblem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """`sources` says of every effective value where it comes from; `notes` are for the user to read
-    at start.
+    """`sources` has the file or the variable of each value that is no default; `notes` are for the
+    user to read at start.
     """
 
     config: Config
     home: Path
     notes: tuple[str, ...]
     sources: dict[str, str]
+    text: str = ""
 
 
 class ShownSetting(Struct, frozen=True, kw_only=True):
@@ -75,7 +80,11 @@ def load(home: Path, env: Mapping[str, str]) -> Loaded:
         raise invalid(reader.problems)
     sources = {".".join(path): source for path, (_, source) in reader.values.items()}
     return Loaded(
-        config=config, home=home, notes=tuple(checks.notes(home, config, env)), sources=sources
+        config=config,
+        home=home,
+        notes=tuple(checks.notes(home, config, env)),
+        sources=sources,
+        text=reader.text,
     )
 
 
@@ -96,12 +105,72 @@ def check_text(path: Path, text: str) -> tuple[ConfigProblem, ...]:
 
 def show(loaded: Loaded) -> tuple[ShownSetting, ...]:
     """Every effective value with its source. Keys are references, so nothing secret can appear."""
+    file, found = str(loaded.home / FILE), lines(loaded.text)
+
+    def source(path: tuple[str, ...]) -> str:
+        known = loaded.sources.get(".".join(path), "default")
+        return f"{file}, line {found[path]}" if known == file and path in found else known
+
     return tuple(
-        ShownSetting(
-            key=".".join(path), value=value, source=loaded.sources.get(".".join(path), "default")
-        )
+        ShownSetting(key=".".join(path), value=value, source=source(path))
         for path, value in _leaves(loaded.config, ())
     )
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return what a TOML text says. Raise ValueError if it is not valid TOML."""
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def lines(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line on which each key and each table of a valid TOML text first stands."""
+    if not text:
+        return {}
+    # Only who shows a line pays for the parser that knows where things are.
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        paths: list[tuple[str, ...]] = []
+        for path, item in list(items(document)):
+            # Where the mark of an item is written, there the item stands.
+            item.trivia.indent = f"{_MARK}{len(paths)};{item.trivia.indent}"
+            paths.append(path)
+        pieces = tomlkit.dumps(document).split(_MARK)
+    except (TOMLKitError, ValueError):
+        return {}
+    found: dict[tuple[str, ...], int] = {}
+    line = 1 + pieces[0].count("\n")
+    for piece in pieces[1:]:
+        number, _, rest = piece.partition(";")
+        path = paths[int(number)]
+        for length in range(1, len(path) + 1):
+            found.setdefault(path[:length], line)
+        line += rest.count("\n")
+    return found
+
+
+def items(
+    container: "Container", path: tuple[str, ...] = ()
+) -> "Iterator[tuple[tuple[str, ...], Item]]":
+    """Yield each key and table in the order of the text. What is in an array of tables has no path:
+    no setting lives there.
+    """
+    from tomlkit.items import AoT, InlineTable, Table
+
+    for key, item in container.body:
+        if key is None:
+            continue
+        here = (*path, key.key)
+        if isinstance(item, AoT):
+            yield from ((here, table) for table in item.body)
+            continue
+        yield here, item
+        if isinstance(item, Table | InlineTable):
+            yield from items(item.value, here)
 
 
 def secret(reference: str, env: Mapping[str, str]) -> str:
@@ -154,10 +223,8 @@ def from_text(setting: SettingLeaf, text: str) -> Any:
     """A value written as plain text, in an environment variable or on a command line."""
     if setting.accepts == "a list of texts":
         if text.lstrip().startswith("["):
-            from palyra.serve.config import toml_text
-
             try:
-                return msgspec.convert(toml_text.parse(f"v = {text}")["v"], setting.type)
+                return msgspec.convert(parse(f"v = {text}")["v"], setting.type)
             except ValueError as error:
                 raise msgspec.ValidationError(str(error)) from error
         return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -185,9 +252,8 @@ class _Reader:
     def __init__(self, path: str) -> None:
         self.values: dict[tuple[str, ...], tuple[Any, str]] = {}
         self.problems: list[ConfigProblem] = []
+        self.text = ""
         self._path = path
-        self._text = ""
-        self._scan: toml_text.Scan | None = None
         # The tables whose names the user chose, as (section, name).
         self._named: dict[tuple[str, str], None] = {}
 
@@ -200,8 +266,8 @@ class _Reader:
         variable: str = "",
         line: int = 0,
     ) -> None:
-        if not variable and not line and self._scan:
-            line = self._scan.line(self._text, path) or 0
+        if not variable and not line:
+            line = self._line(path)
         self.problems.append(
             ConfigProblem(
                 key=".".join(path),
@@ -212,12 +278,27 @@ class _Reader:
             )
         )
 
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:
+        return lines(self.text)
+
+    def _line(self, path: tuple[str, ...]) -> int:
+        """Return the line of this key, or of the nearest table around it that is written down; else
+        0.
+        """
+        return next(
+            (
+                self._lines[path[:size]]
+                for size in range(len(path), 0, -1)
+                if path[:size] in self._lines
+            ),
+            0,
+        )
+
     def file(self, text: str) -> None:
         # Only who has a file pays for reading it.
-        from palyra.serve.config import toml_text
-
         try:
-            data = toml_text.parse(text)
+            data = parse(text)
         except ValueError as error:
             import re
 
@@ -226,7 +307,7 @@ class _Reader:
                 (), f"not valid TOML: {error}", line=int(at[1]) if at else text.count("\n") + 1
             )
             return
-        self._text, self._scan = text, toml_text.scan(text)
+        self.text = text
         self._walk(Config, data, ())
 
     def _walk(self, section: type[Section], data: dict[str, Any], path: tuple[str, ...]) -> None:
@@ -290,8 +371,7 @@ class _Reader:
         if message := checks.objection(path, good):
             self.problem(path, message)
             return
-        line = self._scan.line(self._text, path) if self._scan else None
-        self.values[path] = (good, f"{self._path}, line {line}")
+        self.values[path] = (good, self._path)
 
     def environment(self, env: Mapping[str, str]) -> None:
         for variable in sorted(env):

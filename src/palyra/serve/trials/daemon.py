@@ -23,7 +23,7 @@ from palyra.client.http import Api
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.events import AnyEvent, decode
 from palyra.serve import config
-from palyra.serve.config import toml_text
+from palyra.serve.config.edit import assign, literal
 from palyra.store.runs import RunRow
 
 # What of the settings a trial is about; the rest would lead out of it.
@@ -159,11 +159,8 @@ def ground(real: Path, env: Mapping[str, str]) -> Iterator[TrialDaemon]:
         for shown in config.show(loaded):
             path = tuple(shown.key.split("."))
             if path[0] in _KEPT and shown.source != "default" and path != ("policy", "folder"):
-                text = toml_text.assign(text, path, shown.value)
-        rest = _REST.format(
-            script=toml_text.literal(str(made.home / _SCRIPT)),
-            work=toml_text.literal(str(made.work)),
-        )
+                text = assign(text, path, shown.value)
+        rest = _REST.format(script=literal(str(made.home / _SCRIPT)), work=literal(str(made.work)))
         (made.home / config.FILE).write_text(text + rest)
         yield made
     finally:
