@@ -16,13 +16,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pyte
 
 from tests import cli_forks
 
 WAIT_S = 40.0
 _LONGEST_S = 60.0
+_ROWS = 40
 _STARTS = {"up", "serve"}
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")
+# Spaces that are not written but stepped over; and steps back and forth, which lead nowhere.
+_STEPS = re.compile(r"\x1b\[(\d*)C")
+_NOWHERE = re.compile(r"\x1b\[(\d*)D\x1b\[\1C")
 
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -66,23 +73,77 @@ def palyra(
 
 
 class Terminal:
-    def __init__(self, descriptor: int, pid: int) -> None:
+    def __init__(self, descriptor: int, pid: int, columns: int) -> None:
         self._descriptor = descriptor
         self._pid = pid
         self._at = 0
+        self._display = pyte.HistoryScreen(columns, _ROWS, history=100_000, ratio=1.0)
+        self._drawing = pyte.Stream(self._display)
+        self._drawn = 0
         self.raw = ""
         self.status: int | None = None
 
     @property
     def text(self) -> str:
         """Everything shown so far, without colours and cursor movements."""
-        return _ANSI.sub("", self.raw)
+        return _ANSI.sub(
+            "", _STEPS.sub(lambda found: " " * int(found[1] or 1), _NOWHERE.sub("", self.raw))
+        )
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines a person sees, those that scrolled away before them, without blanks at their
+        ends.
+        """
+        self._drawing.feed(self.raw[self._drawn :])
+        self._drawn = len(self.raw)
+        gone = [
+            "".join(line[at].data for at in range(self._display.columns))
+            for line in self._display.history.top
+        ]
+        lines = [line.rstrip() for line in (*gone, *self._display.display)]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Where the cursor stands: its place among the lines of `screen`, and its column."""
+        return len(self.screen) and len(
+            self._display.history.top
+        ) + self._display.cursor.y, self._display.cursor.x
+
+    def shows(self, pattern: str, seconds: float = WAIT_S) -> list[str]:
+        """Wait until the end of what a person sees is this; the lines of the screen then."""
+        deadline = time.monotonic() + seconds
+        while not re.search(rf"(?:{pattern})\Z", "\n".join(self.screen)):
+            if not self._read(deadline - time.monotonic()):
+                raise AssertionError(
+                    f"the screen does not end with {pattern!r}:\n" + "\n".join(self.screen[-_ROWS:])
+                )
+        return self.screen
+
+    def resize(self, columns: int) -> None:
+        """What is on the screen stays where it is, as on a terminal that does not wrap lines
+        again.
+        """
+        assert self.screen is not None
+        self._display.resize(_ROWS, columns)
+        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
+
+    @property
+    def modes(self) -> list[Any]:
+        """How the terminal treats keys."""
+        return termios.tcgetattr(self._descriptor)
 
     def type(self, keys: str) -> None:
         """Also what is more than a terminal holds: what is shown meanwhile is read, or both sides
         would wait for each other.
         """
-        left, deadline = keys.encode(), time.monotonic() + WAIT_S
+        self.type_bytes(keys.encode())
+
+    def type_bytes(self, left: bytes) -> None:
+        deadline = time.monotonic() + WAIT_S
         while left:
             readable, writable, _ = select.select(
                 [self._descriptor], [self._descriptor], [], max(0.0, deadline - time.monotonic())
@@ -123,12 +184,22 @@ class Terminal:
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):
             pass
+        return self.reaped(max(0.1, deadline - time.monotonic()))
+
+    def reaped(self, seconds: float = WAIT_S) -> int:
+        """Wait for the program to end without looking at the terminal; its exit code."""
+        deadline = time.monotonic() + seconds
         while self.status is None:
             if time.monotonic() > deadline:
                 raise AssertionError(f"it did not end:\n{self.text[-2000:]}")
             self._reap(os.WNOHANG)
             time.sleep(0.005)  # There is nothing to wait on but the clock.
         return self.status
+
+    def hang_up(self) -> None:
+        """The terminal goes away, as when its window is closed."""
+        os.close(self._descriptor)
+        self._descriptor = os.open(os.devnull, os.O_RDWR)
 
     def signal(self, number: int) -> None:
         os.kill(self._pid, number)
@@ -170,9 +241,9 @@ def terminal(
     pid, descriptor = pty.fork()
     if pid == 0:
         os.chdir(cwd)
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
         os.execve(command[0], command, environment(home, env))
-    opened = Terminal(descriptor, pid)
+    opened = Terminal(descriptor, pid, columns)
     try:
         yield opened
     finally:

@@ -14,7 +14,6 @@ from tests.cli_terminal import WAIT_S, Terminal, palyra, terminal
 from tests.daemon import DaemonProcess
 
 PROMPT = r"> "
-_ANSI = re.compile(r"\r\x1b\[K|\r|\x1b\[[0-9;?]*[a-zA-Z]")
 CHOICES = r"\[y\]es once .* \[q\]uit > "
 _FOLDED = r"\[y\]es once [^>]*\[q\]uit"
 
@@ -159,23 +158,27 @@ def test_no_word_is_broken_on_a_narrow_terminal(tmp_path: Path) -> None:
             }
         ]
     }
-    with daemons.start(tmp_path, script=script) as daemon:
-        with terminal(daemon.home, "chat", cwd=daemon.workspace, columns=44) as chat:
-            _say(chat, "go")
-            chat.expect(_FOLDED)
-            chat.expect(PROMPT)
-            chat.line("yes but where")
-            chat.expect("your words")
-            chat.line("/help")
-            chat.expect("queued behind it")
-            chat.line("/why")
-            chat.expect("asked: risk low")
-            said = _ANSI.sub("\n", chat.raw)
-        # A folder is one word, however long it is.
-        lines = [line for line in said.split("\n") if str(daemon.workspace) not in line]
-    assert max(map(len, lines)) <= 44
-    assert said.count("extraordinarily") == 9
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace, columns=44) as chat,
+    ):
+        _say(chat, "go")
+        chat.expect(_FOLDED)
+        chat.expect(PROMPT)
+        chat.line("yes but where")
+        chat.expect("your words")
+        chat.line("/help")
+        chat.expect("queued behind it")
+        chat.line("/why")
+        chat.expect("asked: risk low")
+        shown = chat.screen
+    # A terminal breaks what is too long for it, wherever that is.
+    assert sum(line.count("extraordinarily") for line in shown) == 9
+    said = "\n".join(shown)
     assert re.search(r"what\s+to\s+do\s+instead", said)
+    assert re.search(
+        r"stop\s+what\s+it\s+is\s+saying\s+and\s+make\s+it\s+read\s+this\s+first", said
+    )
 
 
 def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:
         terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
     ):
         _say(chat, "go")
-        chat.expect("one two ")
+        chat.expect("one two")
         chat.type("\x03")
         chat.expect("stopped: stopped in the chat")
         chat.expect(PROMPT)
@@ -239,12 +242,73 @@ def test_what_is_typed_while_a_run_works_is_queued_behind_it(tmp_path: Path) -> 
         terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
     ):
         _say(chat, "first")
-        chat.expect("one ")
+        chat.expect("one")
         chat.line("second")
         chat.expect("queued")
         hold.touch()
         chat.expect("done")
         chat.expect("the second answer")
+
+
+def test_what_the_model_says_while_a_line_is_written_stands_above_it(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"*": [{"text": ["one ", "two\nthree ", "four"], "hold": str(hold), "hold_after": 1}]}
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
+        _say(chat, "go")
+        chat.shows("> go\none\n… working .*")
+        chat.type("my draft")
+        chat.shows("> go\none\n> my draft")
+        hold.touch()
+        chat.shows("> go\none two\nthree four\n> my draft")
+
+
+@pytest.mark.parametrize(("keys", "seen"), [("yes", "> yes"), ("\x12g", "> go\n.*search.*: g")])
+def test_no_approval_is_asked_while_a_line_is_written_or_searched_for(
+    tmp_path: Path, keys: str, seen: str
+) -> None:
+    hold = tmp_path / "hold"
+    call = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
+    script = {
+        "*": [
+            {"text": ["wait ", "on"], "calls": [call], "hold": str(hold), "hold_after": 1},
+            {"text": "over"},
+        ]
+    }
+    with (
+        daemons.start(tmp_path, script=script) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
+    ):
+        _say(chat, "go")
+        chat.expect("wait")
+        chat.type(keys)
+        chat.shows(f"wait\n{seen}")
+        hold.touch()
+        _until(lambda: daemon.get("/v1/approvals")["approvals"], "the approval")
+        chat.shows(f"wait on\n{seen}")
+        chat.type("\x03")
+        chat.expect(CHOICES)
+        chat.line("y")
+        chat.expect("over")
+
+
+def test_a_message_waits_for_a_daemon_that_is_away_and_ctrl_c_takes_it_back(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script={"*": [{"text": "the answer"}]}) as daemon:
+        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+            chat.shows("\n>")
+            daemon.kill()
+            chat.line("not this")
+            chat.shows("… waiting for the daemon")
+            chat.type("\x03")
+            chat.shows("error: .*\n(?:.*\n)*>")
+            chat.line("but this")
+            chat.shows("… waiting for the daemon")
+            chat.type("and a draft")
+            daemon.restart()
+            chat.shows("the answer\n> and a draft")
+        assert [event["text"] for event in _kinds(daemon, "input.received")] == ["but this"]
 
 
 def test_steering_joins_the_run(tmp_path: Path) -> None:
@@ -275,16 +339,16 @@ def test_a_chat_survives_kill_9_and_shows_the_rest_exactly_once(tmp_path: Path) 
         terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
     ):
         _say(chat, "go")
-        chat.expect("alpha beta ")
+        chat.expect("alpha beta")
         daemon.kill()
         chat.expect("the connection to the daemon was lost")
         hold.touch()
         daemon.restart()
         chat.expect("connected again")
-        chat.expect("gamma delta")
-        chat.expect(PROMPT)
-        for word in words:
-            assert chat.text.count(word.strip()) == 1, chat.text
+        shown = chat.shows(r"gamma delta\n>")
+        assert [sum(word.strip() in line for line in shown) for word in words] == [1, 1, 1, 1], (
+            shown
+        )
         chat.line("/quit")
         assert chat.ends() == 0
 
@@ -394,10 +458,13 @@ def test_the_terminal_is_put_back_when_the_chat_is_ended_from_outside(tmp_path: 
         daemons.start(tmp_path) as daemon,
         terminal(daemon.home, "chat", cwd=daemon.workspace) as chat,
     ):
-        chat.expect(PROMPT)
+        before = chat.modes
+        chat.shows("> ?")
+        assert chat.modes != before
         chat.signal(signal.SIGTERM)
         assert chat.ends() == 128 + signal.SIGTERM
-        assert chat.raw.rstrip().endswith("\x1b[?2004l")
+        assert chat.raw.rfind("\x1b[?2004l") > chat.raw.rfind("\x1b[?2004h")
+        assert chat.modes == before
 
 
 def test_a_chat_without_a_terminal_says_what_to_use(tmp_path: Path) -> None:
@@ -428,7 +495,7 @@ def test_a_daemon_that_up_started_does_not_outlive_a_chat_that_was_killed(tmp_pa
     home, work = tmp_path / "home", tmp_path / "work"
     work.mkdir()
     with terminal(home, "up", "--port", "0", cwd=work) as chat:
-        chat.expect("> $")
+        chat.shows(">")
         chat.signal(signal.SIGKILL)
         chat.ends()
     _until(lambda: not (home / "daemon.json").exists(), "the daemon's end")

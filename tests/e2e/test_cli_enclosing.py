@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from palyra.cli import attachments
-from palyra.cli.chat.line_editor import LineEditor
 from palyra.features.references.attachments import StoredFile
 from palyra.features.references.service import PreviewedReference, ReferencesPreview
 from tests import daemon as daemons
@@ -141,9 +140,6 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
         "",
     ):
         assert complete(nothing) == []
-    editor = LineEditor(complete=complete)
-    list(editor.feed(b"@fil\tsr\ta\t"))
-    assert editor.text == r"@file:src/a\ \(1\).py "
 
 
 def test_the_command_line_knows_the_shapes_of_the_daemon() -> None:

@@ -1,7 +1,8 @@
 """The parts of the command line that know no terminal and no daemon."""
 
 import re
-import time
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.cli import admin_client, client, exit_codes, formatting
-from palyra.cli.chat.line_editor import FinishedLine, LineEditor, Signal
 from palyra.cli.render.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.client.discovery import Unreachable
@@ -54,96 +54,6 @@ def test_a_cut_line_fits_its_width_and_has_one_line(text: str, width: int) -> No
     assert width_of(line) <= width
     assert "\n" not in line
     assert cut("短い文字列です", 5) == "短い…"
-
-
-def _typed(keys: str, editor: LineEditor | None = None) -> list[Any]:
-    return list((editor or LineEditor()).feed(keys.encode()))
-
-
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ("hello\r", "hello"),
-        ("helo\x1b[Dl\r", "hello"),
-        ("world\x01hello \r", "hello world"),
-        ("one two\x17three\r", "one three"),
-        ("abc\x7f\x7f\r", "a"),
-        ("abc\x1b[H\x1b[3~\r", "bc"),
-        ("abc\x02\x0b!\r", "ab!"),
-        ("one\\\rtwo\r", "one\ntwo"),
-        ("\x1b[200~first\rsecond\x1b[201~\r", "first\nsecond"),
-        ("naïve 漢字\x7f\r", "naïve 漢"),
-        ("a\x1b[15~b\r", "ab"),
-    ],
-)
-def test_keys_become_the_line_they_mean(keys: str, line: str) -> None:
-    assert _typed(keys) == [FinishedLine(line)]
-
-
-@given(st.text(st.characters(exclude_characters="\\", exclude_categories=["Cc", "Cs"])), st.data())
-def test_keys_that_arrive_in_pieces_mean_the_same(text: str, data: st.DataObject) -> None:
-    raw = f"\x1b[200~{text}\x1b[201~\x1b[D\x1b[C\r".encode()
-    at = data.draw(st.integers(0, len(raw)))
-    editor = LineEditor()
-    assert [*editor.feed(raw[:at]), *editor.feed(raw[at:])] == [FinishedLine(text)]
-
-
-def test_control_keys_are_signals() -> None:
-    assert _typed("\x03\x04\x1a") == [Signal("interrupt"), Signal("end"), Signal("suspend")]
-    assert _typed("text\x04") == []
-
-
-def test_history_is_recalled_and_the_draft_comes_back() -> None:
-    editor = LineEditor(["one", "two"])
-    assert _typed("dra\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\r", editor) == [FinishedLine("dra")]
-    assert _typed("\x1b[A!\r", editor) == [FinishedLine("two!")]
-
-
-def test_a_long_line_is_shown_around_the_cursor() -> None:
-    editor = LineEditor()
-    editor.insert("x" * 50 + "END")
-    assert editor.view(10) == ("xxxxxxEND", 9)
-    editor.cursor = 0
-    assert editor.view(10) == ("x" * 10, 0)
-
-
-def test_a_very_long_line_is_pasted_typed_and_shown_in_no_time() -> None:
-    pasted, typed = LineEditor(), LineEditor()
-    began = time.process_time()
-    for at in range(0, 400_000, 4096):
-        piece = (b"\x1b[200~" if at == 0 else b"") + b"word and " * 455
-        assert list(pasted.feed(piece)) == []
-        assert list(typed.feed(b"x" * 4096)) == []
-        for editor in (pasted, typed):
-            assert width_of(editor.view(80)[0]) <= 80
-    pasted.cursor = len(pasted.text) // 2
-    assert len(pasted.view(80)[0]) == 80
-    assert list(typed.feed(b"\x17x\r")) == [FinishedLine("x")]
-    # A hundredth of a second would do; anything that looks at the whole line for each piece takes
-    # many.
-    assert time.process_time() - began < 2
-
-
-@given(st.text(max_size=60), st.integers(0, 60), st.integers(4, 30))
-def test_what_is_shown_of_a_line_fits_and_holds_the_cursor(
-    text: str, cursor: int, width: int
-) -> None:
-    editor = LineEditor()
-    editor.insert(text)
-    editor.cursor = min(cursor, len(text))
-    shown, column = editor.view(width)
-    assert width_of(shown) <= width
-    assert 0 <= column < width
-
-
-def test_tab_completes_what_is_unambiguous() -> None:
-    editor = LineEditor(
-        complete=lambda text: [
-            each for each in ("/session", "/sessions", "/stop") if each.startswith(text)
-        ]
-    )
-    assert _typed("/se\t\r", editor) == [FinishedLine("/session")]
-    assert _typed("/st\t\r", editor) == [FinishedLine("/stop ")]
 
 
 class _Shown:
@@ -359,3 +269,19 @@ def test_a_bar_is_never_longer_than_the_longest(value: int, more: int) -> None:
     assert len(bar(value, value + more)) <= 20
     assert bar(value + more, value + more) == "█" * 20
     assert bool(bar(value, value + more)) == bool(value)
+
+
+def test_only_a_chat_loads_what_reads_its_line() -> None:
+    code = """
+import sys
+import click
+from palyra.cli.root import root
+context = click.Context(root, info_name="palyra")
+for name in root.list_commands(context):
+    root.get_command(context, name)
+print([each for each in ("prompt_toolkit", "tomlkit") if each in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

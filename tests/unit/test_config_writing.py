@@ -100,6 +100,7 @@ def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str)
         ("[a]\nb = 1\n", "a.c", None),
         ("[a.x]\nb = 1\n# of d\n[d]\n", "a.x", "# of d\n[d]\n"),
         ("[a.x]\nb = 1\n\n# last\n", "a.x", "# last\n"),
+        ("[a.x]\r\nb = 1\r\n#one\r\n\r\n  ## two", "a.x", "#one\r\n\r\n  ## two"),
         (
             "[a.x]\n# of b\nb = 1\n# of c\n[a.x.y]\nc = 1\n\n# of d\n[a.z]\nd = 1\n",
             "a.x",
@@ -155,14 +156,16 @@ def quoted(name: str) -> str:
 
 @st.composite
 def documents(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A TOML text in a mixture of styles, with what it means."""
+    """A TOML text in a mixture of styles, its tables in any order, with what it means."""
     tree = draw(trees)
     newline = draw(st.sampled_from(["\n", "\r\n"]))
-    text = "".join(draw_table(draw, tree, ()))
+    top, *tables = draw_table(draw, tree, ())
+    text = "".join([top, *draw(st.permutations(tables))])
     return text.replace("\n", newline), tree
 
 
 def draw_table(draw: st.DrawFn, table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    """Return the lines of a table, and those of each table in it that has a header."""
     lines: list[str] = []
     later: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     for name, value in table.items():
@@ -182,12 +185,12 @@ def draw_table(draw: st.DrawFn, table: dict[str, Any], path: tuple[str, ...]) ->
             ]
         else:
             later.append(((*path, name), value))
+    tables: list[str] = []
     for where, value in later:
-        lines.append(
-            f"{draw(blanks)}[ {' . '.join(quoted(part) for part in where)} ]{draw(tails)}\n"
-        )
-        lines += draw_table(draw, value, where)
-    return lines
+        header = f"{draw(blanks)}[ {' . '.join(quoted(part) for part in where)} ]{draw(tails)}\n"
+        own, *below = draw_table(draw, value, where)
+        tables += [header + own, *below]
+    return ["".join(lines), *tables]
 
 
 def written(draw: st.DrawFn, value: Any) -> str:

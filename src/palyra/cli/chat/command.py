@@ -99,32 +99,24 @@ def check_folder(folder: str, home: Path) -> None:
 
 def talk(state: CliState, session: Session, model: str = "", farewell: str = "") -> None:
     """Chat until the person leaves."""
-    from palyra.cli import attachments
-    from palyra.cli.chat.line_editor import LineEditor
     from palyra.cli.chat.loop import Chat
     from palyra.cli.chat.slash_commands import COMMANDS, complete
     from palyra.cli.chat.terminal import Terminal
+    from palyra.cli.input_line import InputLine
 
     history = state.home / "chat_history"
-    editor = LineEditor(
-        _history(history),
-        lambda text: complete(text) or attachments.complete(text, talking.session.workspace),
-    )
-    terminal = Terminal(state.out)
+    line = InputLine(_history(history), lambda text: complete(text, talking.session.workspace))
     host = _Here(state)
-    talking = Chat(state.api, terminal, editor, host, COMMANDS)
+    talking = Chat(state.api, Terminal(state.out, line), host, COMMANDS)
     talking.model = model
     # Ctrl-C is a key here; the signal can only come while the terminal is lent or being put back.
     handlers = ((signal.SIGTERM, _leave), (signal.SIGHUP, _leave), (signal.SIGINT, _nothing))
     before = [(each, signal.signal(each, handler)) for each, handler in handlers]
     try:
-        with terminal.raw():
-            talking.open(session)
-            talking.run()
-            terminal.end_line()
+        talking.run(session)
     finally:
         talking.close()
-        _keep(history, editor.history)
+        _keep(history, line.history)
         for each, handler in before:
             signal.signal(each, handler)
         host.end()

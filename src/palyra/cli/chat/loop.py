@@ -1,13 +1,14 @@
 """The chat: waits for keys and for events at once, and lets neither get in the other's way.
 
-While a line is being written, what comes in is held back; an approval is only ever answered by keys
-typed after it was shown.
+What comes in is shown above the line that is being written. An approval is only ever answered by
+keys typed after it was shown, so none is asked while there is something in the line.
 """
 
 import select
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal, Protocol
 
 from palyra.cli import client, edit_arguments
@@ -19,12 +20,11 @@ from palyra.cli.approval_prompt import (
     Say,
     ViewRequested,
 )
-from palyra.cli.chat.line_editor import Event, FinishedLine, LineEditor, Signal
 from palyra.cli.chat.screen import Screen
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.chat.watcher import Item, Watcher
 from palyra.cli.render import entries
-from palyra.cli.safe_text import clean, width_of
+from palyra.cli.safe_text import clean, cut, width_of
 from palyra.cli.terminal_approval import send, viewed
 from palyra.client.discovery import Unreachable
 from palyra.client.http import Api, LinkState
@@ -41,6 +41,7 @@ _LOOK_BACK = 200
 _TURNS_SHOWN = 4
 _LINES_SHOWN = 40
 _SECOND_S = 1.0
+_WAITING = "… waiting for the daemon"
 
 Command = Callable[["Chat", str], None]
 
@@ -58,12 +59,7 @@ class Chat:
     """One terminal and one session at a time."""
 
     def __init__(
-        self,
-        api: Api,
-        terminal: Terminal,
-        editor: LineEditor,
-        host: ChatHost,
-        commands: dict[str, Command],
+        self, api: Api, terminal: Terminal, host: ChatHost, commands: dict[str, Command]
     ) -> None:
         self.api = api
         self.terminal = terminal
@@ -72,7 +68,6 @@ class Chat:
         # Files that go with what is said next.
         self.attached: list[dict[str, str]] = []
         self.session: Session
-        self._editor = editor
         self._host = host
         self._commands = commands
         self._watcher: Watcher | None = None
@@ -81,8 +76,8 @@ class Chat:
         self._left: set[str] = set()
         self._link: Literal["up", "lost", "ended", ""] = ""
         self._interrupted_at = 0.0
-        # Typed while we could not listen.
-        self._ahead = b""
+        self._ticking = False
+        self._waiting = False
         self.over = False
 
     def open(self, session: Session) -> None:
@@ -102,6 +97,7 @@ class Chat:
             self.say(waiting, "yellow")
         self._show_past()
         self._watcher = Watcher(self.api, session.session_id, self.screen.seq)
+        self.terminal.watch(self._watcher.wakes, self._heard)
 
     def _show_past(self) -> None:
         head = client.head(self.api, self.session)
@@ -150,33 +146,38 @@ class Chat:
 
     def close(self) -> None:
         if self._watcher is not None:
+            self.terminal.unwatch(self._watcher.wakes)
             self._watcher.close()
             self._watcher = None
         self._held.clear()
         self._link = ""
 
-    def run(self) -> None:
-        while self._goes_on():
-            self._show_held()
-            self._ask()
-            self._draw()
-            wakes = [self._watcher.wakes] if self._watcher else []
-            typed, woken = self.terminal.wait(
-                wakes, 0 if self._ahead else _SECOND_S if self.screen.counting else None
-            )
-            typed, self._ahead = self._ahead + typed, b""
-            if woken and self._watcher:
-                self._held.extend(self._watcher.take())
-            if typed:
-                for event in list(self._editor.feed(typed)):
-                    if self._goes_on():
-                        self._on(event)
+    def run(self, session: Session) -> None:
+        self.terminal.run(self, lambda: self.open(session))
 
-    def _goes_on(self) -> bool:
-        return not self.over
+    def _heard(self) -> None:
+        if self._watcher is not None:
+            self._held.extend(self._watcher.take())
+        self.settle()
+
+    def settle(self) -> None:
+        """Show what has come, ask what is to be asked, or leave."""
+        self._show_held()
+        if self.over:
+            self.terminal.leave()
+            return
+        self._ask()
+        self.terminal.redraw()
+        if self.screen.counting and not self._ticking:
+            self._ticking = True
+            self.terminal.call_later(_SECOND_S, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = False
+        self.settle()
 
     def _show_held(self) -> None:
-        while self._held and not self._editor.text and self._goes_on():
+        while self._held and not self.over:
             self._show(self._held.popleft())
 
     def _show(self, item: Item) -> None:
@@ -215,7 +216,7 @@ class Chat:
         pending = self.screen.pending
         if self._deciding and self._deciding.request.approval_id not in pending:
             self._deciding = None
-        if self._deciding or self._editor.text:
+        if self._deciding or self.terminal.input.in_use:
             return
         request = next(
             (each for each in pending.values() if each.approval_id not in self._left), None
@@ -234,50 +235,33 @@ class Chat:
             )
         self.terminal.forget_typed()
 
-    def _draw(self) -> None:
+    def prompt(self) -> str:
+        """Return what stands before the text that is being written: while a run works and nothing
+        is written, how it stands.
+        """
         if self._deciding:
-            self._draw_line(self._deciding.prompt, "magenta")
-        elif self._editor.text or not self.screen.busy:
-            self._draw_line("> ", "blue")
-        elif not self.terminal.midway:
-            self.terminal.draw(
-                self.screen.status() if self._link == "up" else "… waiting for the daemon",
-                None,
-                "dim",
-            )
+            return self._style(self._short_prompt(self._deciding), "bold", "magenta")
+        if self._waiting:
+            return self._style(_WAITING, "dim")
+        if self.terminal.input.in_use or not self.screen.busy:
+            return self._style("> ", "bold", "blue")
+        status = self.screen.status() if self._link == "up" else _WAITING
+        return self._style(cut(status, self.terminal.out.width - 1), "dim")
 
-    def _draw_line(self, prompt: str, color: str) -> None:
-        width = self.terminal.out.width
-        prompt = prompt if self._fits(prompt) else "> "
-        text, column = self._editor.view(width - width_of(prompt) - 1)
-        self.terminal.draw(self._style(prompt, "bold", color) + text, width_of(prompt) + column)
+    def _short_prompt(self, deciding: ApprovalPrompt) -> str:
+        return deciding.prompt if self._fits(deciding.prompt) else "> "
 
     def _fits(self, prompt: str) -> bool:
         """Whether there is room for an answer behind the prompt."""
         return width_of(prompt) < self.terminal.out.width - 10
 
-    def _on(self, event: Event) -> None:
-        try:
-            match event:
-                case FinishedLine(text=text):
-                    self._interrupted_at = 0.0
-                    self._enter(text)
-                case Signal(name="interrupt"):
-                    self._interrupt()
-                case Signal(name="end"):
-                    self.over = True
-                case Signal(name="suspend"):
-                    self.terminal.suspend()
-                case Signal():
-                    self.terminal.say("\x1b[H\x1b[2J")
-        except PalyraError as error:
-            self.say(f"error: {clean(error.message)}", "red")
+    def entered(self, text: str) -> None:
+        self._interrupted_at = 0.0
+        with self._told():
+            self._enter(text)
 
-    def _interrupt(self) -> None:
+    def interrupted(self) -> None:
         now = time.monotonic()
-        if self._editor.text:
-            self._editor.clear()
-            return
         if self._interrupted_at and now - self._interrupted_at < _TWICE_S:
             self.over = True
             return
@@ -286,7 +270,22 @@ class Chat:
             self.say("Ctrl-C again leaves")
             return
         self.say("stopping; Ctrl-C again leaves")
-        self.stop()
+        with self._told():
+            self.stop()
+
+    def ended(self) -> None:
+        self.over = True
+
+    def suspended(self) -> None:
+        self.terminal.suspend()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what went wrong, and go on."""
+        try:
+            yield
+        except PalyraError as error:
+            self.say(f"error: {clean(error.message)}", "red")
 
     def stop(self) -> None:
         """Cancel every run of this session, those that wait first, so that ending one does not
@@ -297,7 +296,7 @@ class Chat:
 
     def _enter(self, text: str) -> None:
         if self._deciding and not text.startswith("/"):
-            prompt = self._deciding.prompt if self._fits(self._deciding.prompt) else "> "
+            prompt = self._short_prompt(self._deciding)
             self.screen.lines(
                 entries.wrapped(self._style, prompt + clean(text), self.terminal.out.width, "dim")
             )
@@ -305,7 +304,7 @@ class Chat:
             return
         if not text.strip():
             return
-        self._editor.remember(text)
+        self.terminal.input.remember(text)
         self.screen.lines(entries.said_lines(self._style, text, self.terminal.out.width))
         if text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
@@ -341,11 +340,8 @@ class Chat:
             except Unreachable:
                 if time.monotonic() > deadline:
                     raise
-                self.terminal.draw("… waiting for the daemon", None, "dim")
-                typed, _ = self.terminal.wait([], _TRY_AGAIN_S)
-                if b"\x03" in typed:
+                if self._interrupted_while_waiting():
                     raise
-                self._ahead += typed
         if self._link == "up":
             self.screen.reply.started(submitted.run_id)
         self.screen.working.setdefault(
@@ -358,6 +354,13 @@ class Chat:
                 )
             case "joined":
                 self.say("handed to the run")
+
+    def _interrupted_while_waiting(self) -> bool:
+        self._waiting = True
+        try:
+            return self.terminal.interrupted_within(_TRY_AGAIN_S)
+        finally:
+            self._waiting = False
 
     def _listen(self) -> None:
         """Be connected before speaking, if that takes no time: then no word of the answer can be
@@ -432,8 +435,7 @@ class Chat:
 
     def forget_line(self) -> None:
         """Take the last line out of the history: it holds what must not be kept."""
-        self._editor.history.pop()
-        self._editor.clear()
+        self.terminal.input.forget()
 
     def say(self, text: str, *styles: str) -> None:
         self.screen.lines(

@@ -4,6 +4,7 @@ name.
 
 from palyra.cli import admin_client, attachments, client, formatting, short_ids
 from palyra.cli.chat.loop import Chat, Command
+from palyra.cli.input_line import Choice
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
@@ -37,11 +38,23 @@ HELP = """\
 /usage               what this session has used
 /up                  start a daemon for this chat, when the other one has ended
 /quit                leave; also Ctrl-D
+Ctrl-R searches what you wrote before, Alt-Enter begins a new line, Tab completes / and @
 while a run works, anything else you write is queued behind it"""
 
 
 # Where the descriptions begin, and from which width on there is room for them beside the names.
 _BESIDE, _ROOM = 21, 60
+_ABOUT = {
+    line[1:].split()[0]: line[_BESIDE:].partition(";")[0]
+    for line in HELP.splitlines()
+    if line.startswith("/")
+}
+# Those that stand beside another one there.
+_ABOUT |= {
+    "sessions": "list the sessions",
+    "uncompact": "take the last /compact back",
+    "exit": "leave",
+}
 
 
 def _help(chat: Chat, rest: str) -> None:
@@ -385,9 +398,29 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def complete(text: str) -> list[str]:
-    return (
-        [f"/{name}" for name in COMMANDS if f"/{name}".startswith(text)]
-        if text.startswith("/")
-        else []
-    )
+_REFERENCES = {
+    "file": "the text of a file",
+    "folder": "the text files below a folder",
+    "diff": "changes that are not staged",
+    "staged": "changes that are staged",
+    "url": "a web page, document or API answer",
+    "memory": "what is remembered about something",
+    "run": "an earlier run of yours",
+}
+
+
+def complete(text: str, workspace: str) -> list[Choice]:
+    """Return what a line could become: a command, or a message with the reference that is being
+    written.
+    """
+    if text.startswith("/"):
+        return [
+            Choice(f"/{name}", _ABOUT.get(name, ""))
+            for name in COMMANDS
+            if f"/{name}".startswith(text)
+        ]
+    found = attachments.complete(text, workspace)
+    return [
+        Choice(each, _REFERENCES.get(each.rpartition("@")[2].removesuffix(":"), ""))
+        for each in found
+    ]

@@ -38,7 +38,9 @@ def show(state: CliState, changed: bool) -> None:
 @verb(config, "get", help="Print one setting.")
 @click.argument("key")
 def get(state: CliState, key: str) -> None:
-    for each in configuration.show(configuration.load(state.home, state.env)):
+    for each in configuration.show(
+        configuration.load(state.home, state.env), with_lines=state.out.as_json
+    ):
         if each.key == key:
             if state.out.as_json:
                 state.out.json(each)

@@ -21,6 +21,7 @@ from palyra.system.private_files import write_private
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
+    from tomlkit.items import Item
 
 _BARE_NEWLINE = re.compile(r"(?<!\r)\n")
 
@@ -186,23 +187,21 @@ def _pass_comments_on(document: "TOMLDocument", path: tuple[str, ...]) -> None:
     """Move the comments below the last key of a table to what follows: they stand above the next
     header, and belong to it.
     """
-    import tomlkit
     from tomlkit.items import Comment, Table
 
-    comments = ""
+    comments: list[Item] = []
     for where, item in list(reader.items(document)):
         inside = where[: len(path)] == path
         if inside and isinstance(item, Table):
             last = list(takewhile(lambda entry: entry[0] is None, reversed(item.value.body)))[::-1]
-            comments += "".join(
-                each.as_string()
-                for _, each in dropwhile(lambda entry: not isinstance(entry[1], Comment), last)
-            )
+            comments += [
+                each for _, each in dropwhile(lambda entry: not isinstance(entry[1], Comment), last)
+            ]
         elif comments and not inside and not (isinstance(item, Table) and item.is_super_table()):
-            item.trivia.indent = comments + item.trivia.indent
-            comments = ""
-    for line in comments.splitlines():
-        document.add(tomlkit.comment(line.removeprefix("#").strip()) if line else tomlkit.nl())
+            item.trivia.indent = "".join(each.as_string() for each in comments) + item.trivia.indent
+            comments = []
+    for each in comments:
+        document.add(each)
 
 
 def _with(data: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:

@@ -103,9 +103,9 @@ def check_text(path: Path, text: str) -> tuple[ConfigProblem, ...]:
     return tuple(reader.problems)
 
 
-def show(loaded: Loaded) -> tuple[ShownSetting, ...]:
+def show(loaded: Loaded, *, with_lines: bool = True) -> tuple[ShownSetting, ...]:
     """Every effective value with its source. Keys are references, so nothing secret can appear."""
-    file, found = str(loaded.home / FILE), lines(loaded.text)
+    file, found = str(loaded.home / FILE), lines(loaded.text) if with_lines else {}
 
     def source(path: tuple[str, ...]) -> str:
         known = loaded.sources.get(".".join(path), "default")

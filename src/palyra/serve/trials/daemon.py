@@ -156,7 +156,7 @@ def ground(real: Path, env: Mapping[str, str]) -> Iterator[TrialDaemon]:
         if policies.is_dir():
             shutil.copytree(policies, made.home / "policies", symlinks=True)
         text = ""
-        for shown in config.show(loaded):
+        for shown in config.show(loaded, with_lines=False):
             path = tuple(shown.key.split("."))
             if path[0] in _KEPT and shown.source != "default" and path != ("policy", "folder"):
                 text = assign(text, path, shown.value)

@@ -312,9 +312,7 @@ class FileSetup:
                         f"{source} is set where the daemon was started and wins: change it there",
                         key=key,
                     )
-            before = {
-                shown.key: shown.value for shown in await asyncio.to_thread(config.show, loaded)
-            }
+            before = {shown.key: shown.value for shown in config.show(loaded, with_lines=False)}
             await asyncio.to_thread(config.set_values, self._home, changes)
             was = {key: before.get(key) for key in changes}
             await self._record(
