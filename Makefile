@@ -10,12 +10,15 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One more than there are processors: tests wait a good part of their time.
 WORKERS ?= $(shell n=$$(($(CORES) + 1)); [ $$n -gt 4 ] && n=4; echo $$n)
 TESTS ?= tests
+# Compiled from proto/ and not committed. An install with grpcio-tools makes it; this rule makes it again when proto/ changes.
+GRPC := src/palyra/v1/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run prepare test check console screenshots bench bench-memory clean
+.PHONY: help run grpc prepare test check console screenshots bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
+	@echo "make grpc    install what the gRPC server needs (palyra up --grpc)"
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
 	@echo "make check   format, lint, types, layers"
 	@echo "make console build the web console"
@@ -28,8 +31,10 @@ run: $(VENV)/.runs
 	@$(BIN)/python scripts/console.py --if-possible
 	@exec $(BIN)/palyra up
 
+grpc: $(VENV)/.grpc
+
 # What only the tests need besides packages. Each script fetches its own part: they wait for the network, so they wait together.
-prepare: $(VENV)/.browses
+prepare: $(VENV)/.browses $(GRPC)
 	@{ $(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"; } & \
 	{ $(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"; } & \
 	{ $(BIN)/python scripts/openai_clients.py || echo "warning: without it tests/e2e/test_openai_programs.py fails"; } & \
@@ -41,7 +46,7 @@ prepare: $(VENV)/.browses
 test: prepare
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(TESTS)
 
-check: $(VENV)/.develops
+check: $(VENV)/.develops $(GRPC)
 	$(BIN)/ruff format --check src tests bench scripts
 	$(BIN)/ruff check src tests bench scripts
 	$(BIN)/mypy --strict
@@ -54,14 +59,14 @@ screenshots: $(VENV)/.browses
 	@$(BIN)/python scripts/console.py
 	@$(BIN)/python scripts/screenshots.py
 
-bench: $(VENV)/.develops
+bench: $(VENV)/.develops $(GRPC)
 	$(BIN)/python -m bench $(BENCH)
 
 bench-memory: $(VENV)/.develops
 	$(BIN)/python -m bench memory_quality memory_speed
 
 clean:
-	rm -rf $(VENV) console/node_modules src/palyra/console build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) console/node_modules src/palyra/console src/palyra/v1 build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -73,15 +78,23 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.runs: $(VENV)/.made pyproject.toml requirements/run.txt
+$(VENV)/.runs: $(VENV)/.made pyproject.toml setup.py requirements/run.txt
 	@echo "installing palyra and what it needs to run (the first time takes about a minute)"
 	@$(call LOCKED,run)
 	@touch $@
 
-$(VENV)/.develops: $(VENV)/.made pyproject.toml requirements/dev.txt
+$(VENV)/.grpc: $(VENV)/.runs requirements/grpc.txt $(wildcard proto/palyra/v1/*.proto)
+	@echo "installing what the gRPC server needs"
+	@$(call LOCKED,grpc)
+	@touch $@
+
+$(VENV)/.develops: $(VENV)/.made pyproject.toml setup.py requirements/dev.txt
 	@echo "installing palyra and what its development needs (the first time takes about two minutes)"
 	@$(call LOCKED,dev)
 	@touch $(VENV)/.runs $@
+
+$(GRPC): scripts/proto_code.py $(wildcard proto/palyra/v1/*.proto) | $(VENV)/.develops
+	@$(BIN)/python scripts/proto_code.py
 
 # The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download.
 $(VENV)/.browses: $(VENV)/.develops

@@ -117,8 +117,13 @@ async def _http3(
     stream_id = client._quic.get_next_available_stream_id()
     queue = client.waiting[stream_id] = asyncio.Queue()
     path = f"/v1/sessions/{session}/events".encode()
-    headers = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", address.encode()), (b":path", path),  # noqa: E501
-               (b"authorization", f"Bearer {TOKEN}".encode())]  # fmt: skip
+    headers = [
+        (b":method", b"GET"),
+        (b":scheme", b"https"),
+        (b":authority", address.encode()),
+        (b":path", path),
+        (b"authorization", f"Bearer {TOKEN}".encode()),
+    ]
     client.http.send_headers(stream_id, headers, end_stream=True)
     client.transmit()
     await queue.get()

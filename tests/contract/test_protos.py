@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from msgspec import inspect
-from scripts import protos
+from scripts import proto_code, protos
 
 from palyra.api.grpc.batches import message_of, messages_of
 from palyra.api.grpc.binding import bound, services
@@ -43,6 +43,10 @@ def test_the_files_are_what_the_table_and_the_types_say() -> None:
     assert stale == [], "run: python scripts/protos.py"
 
 
+def test_the_generated_package_is_what_the_files_say() -> None:
+    assert proto_code.stale() == [], "run: python scripts/proto_code.py"
+
+
 def test_every_row_that_is_an_rpc_is_served_under_its_own_scope() -> None:
     found: dict[str, str] = {}
     for service in services():
@@ -60,7 +64,7 @@ def test_every_row_that_is_an_rpc_is_served_under_its_own_scope() -> None:
 @pytest.mark.parametrize("harm", ["renumbered", "removed", "renamed"])
 def test_a_number_that_was_given_away_stays_given_away(harm: str) -> None:
     lock = msgspec.json.decode((ROOT / protos.LOCK).read_bytes())
-    assert protos.renumbered(protos.lock_of(protos.descriptors()), protos.by_name(lock)) == []
+    assert protos.renumbered(protos.lock_of(proto_code.descriptors()), protos.by_name(lock)) == []
     harmed: dict[str, Any] = copy.deepcopy(lock)
     fields = harmed["messages"]["ModelDelta"]["fields"]
     if harm == "renumbered":
@@ -69,7 +73,7 @@ def test_a_number_that_was_given_away_stays_given_away(harm: str) -> None:
         del fields["1"]
     else:
         fields["1"] = "optional string run"
-    wrong = protos.renumbered(protos.lock_of(protos.descriptors()), protos.by_name(harmed))
+    wrong = protos.renumbered(protos.lock_of(proto_code.descriptors()), protos.by_name(harmed))
     assert wrong
     assert all(each.startswith("ModelDelta: ") for each in wrong)
 

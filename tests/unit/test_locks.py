@@ -59,6 +59,13 @@ def test_the_locks_hold_what_the_project_asks_for() -> None:
     assert wanted - {each.replace(".", "-") for each in pins("dev")} == {"palyra"}
 
 
+def test_the_lock_for_grpc_holds_the_extra_and_the_compiler_that_builds_with() -> None:
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = {each.partition(">")[0] for each in whole["project"]["optional-dependencies"]["grpc"]}
+    assert wanted <= set(pins("grpc"))
+    assert f"grpcio-tools=={pins('grpc')['grpcio-tools']}" in whole["build-system"]["requires"]
+
+
 def test_set_up_installs_from_the_locks_only() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert "--require-hashes --no-deps -r requirements/" in makefile

@@ -31,8 +31,8 @@ async def opened(
         from palyra.api.grpc.server import GrpcServer
     except ModuleNotFoundError as error:
         raise ConfigInvalid(
-            f"server.grpc is on, but {error.name} is not installed: `pip install 'palyra[grpc]'`,"
-            " or turn it off",
+            f"server.grpc is on, but {error.name} is not installed: `pip install 'palyra[grpc]'`"
+            " (in a checkout: `make grpc`), or turn it off",
             key="server.grpc",
         ) from error
     server = GrpcServer(app)
