@@ -1,7 +1,14 @@
 import type { Entry, LiveEvent, Submission } from "./types.js";
-import type { Verbs } from "./verbs.js";
+import type { Message, Verbs } from "./verbs.js";
 
 export type * from "./types.js";
+
+/** What goes with a request. */
+interface Sent {
+  query?: object;
+  body?: unknown;
+  signal?: AbortSignal;
+}
 
 export declare class PalyraError extends Error {
   readonly code: string;
@@ -35,7 +42,10 @@ export interface Palyra extends Verbs {}
 
 export declare class Palyra {
   constructor(options?: Options);
-  request(method: string, path: string, options?: { query?: object; body?: unknown; signal?: AbortSignal }): Promise<unknown>;
+  request(method: string, path: string, options?: Sent): Promise<unknown>;
+  fetchBytes(method: string, path: string, options?: Sent): Promise<Blob>;
+  upload(method: string, path: string, data: BodyInit, options?: { query?: object; media?: string; signal?: AbortSignal }): Promise<unknown>;
+  events(method: string, path: string, options?: Sent): AsyncGenerator<Message, void, void>;
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<Entry | LiveEvent, void, void>;
   ask(text: string, options?: AskOptions): Promise<{ text: string; sessionId: string; runId: string }>;
 }

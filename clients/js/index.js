@@ -39,7 +39,24 @@ export class Palyra {
     return text ? JSON.parse(text) : undefined;
   }
 
-  async #send(method, path, { query, body, signal, headers = {} }) {
+  /** What is not JSON, as it came. */
+  async fetchBytes(method, path, { query, body, signal } = {}) {
+    return (await this.#send(method, path, { query, body, signal })).blob();
+  }
+
+  /** Send what is not JSON; the answer is. */
+  async upload(method, path, data, { query, media = "application/octet-stream", signal } = {}) {
+    const response = await this.#send(method, path, { query, data, headers: { "Content-Type": media }, signal });
+    const text = await response.text();
+    return text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text || undefined;
+  }
+
+  /** The events of one answer, until it ends. `watch` goes on over broken connections. */
+  async *events(method, path, { query, body, signal } = {}) {
+    yield* this.#messages(method, path, { query, body, signal });
+  }
+
+  async #send(method, path, { query, body, data, signal, headers = {} }) {
     const said = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
     const tail = said.length ? `?${new URLSearchParams(said.map(([name, value]) => [name, String(value)]))}` : "";
     const sent = { ...headers };
@@ -48,7 +65,7 @@ export class Palyra {
     let response;
     try {
       response = await this.#fetch(`${this.#url}${path}${tail}`, {
-        method, headers: sent, signal, body: body === undefined ? undefined : JSON.stringify(body),
+        method, headers: sent, signal, body: body === undefined ? data : JSON.stringify(body),
       });
     } catch (error) {
       if (signal?.aborted) throw error;
@@ -68,7 +85,7 @@ export class Palyra {
     let [cursor, waited, wait] = [after, 0, FIRST_WAIT_MS];
     while (!signal?.aborted) {
       try {
-        for await (const { id, data } of this.#messages(`/v1/sessions/${encodeURIComponent(sessionId)}/events`, { until }, cursor, signal)) {
+        for await (const { id, data } of this.#messages("GET", `/v1/sessions/${encodeURIComponent(sessionId)}/events`, { query: { until }, cursor, signal })) {
           [waited, wait] = [0, FIRST_WAIT_MS];
           if (id && Number(id) <= cursor) continue;
           if (id) cursor = Number(id);
@@ -87,7 +104,7 @@ export class Palyra {
   }
 
   /** The events of one connection. One that is silent for too long is broken off. */
-  async *#messages(path, query, cursor, signal) {
+  async *#messages(method, path, { query, body, cursor, signal }) {
     const dead = new AbortController();
     const stop = () => dead.abort();
     signal?.addEventListener("abort", stop);
@@ -95,8 +112,8 @@ export class Palyra {
     const alive = () => { clearTimeout(alarm); alarm = setTimeout(stop, SILENCE_MS); };
     try {
       alive();
-      const headers = { Accept: "text/event-stream", "Last-Event-ID": String(cursor) };
-      const response = await this.#send("GET", path, { query, headers, signal: dead.signal });
+      const headers = { Accept: "text/event-stream", ...(cursor === undefined ? {} : { "Last-Event-ID": String(cursor) }) };
+      const response = await this.#send(method, path, { query, body, headers, signal: dead.signal });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let kept = "";
       for (;;) {
@@ -137,12 +154,17 @@ function field(line) {
   return [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, "")];
 }
 
-for (const [name, [method, path]] of Object.entries(VERBS)) {
+const ASKS = { bytes: "fetchBytes", events: "events" };
+
+for (const [name, [method, path, how, media]] of Object.entries(VERBS)) {
   const places = path.match(/\{\w+\}/g) ?? [];
-  // The parts of the path come first, then what is given: in the address where there are no effects, else as the body.
+  // The parts of the path come first, then the bytes of an upload, then what is given: in the address where there are no
+  // effects, else as the body.
   Palyra.prototype[name] = function verb(...args) {
     const where = places.reduce((rest, place, at) => rest.replace(place, encodeURIComponent(args[at])), path);
-    const given = args[places.length];
-    return this.request(method, where, method === "GET" || method === "DELETE" ? { query: given } : { body: given ?? {} });
+    const [first, second] = args.slice(places.length);
+    if (how === "upload") return this.upload(method, where, first, { query: second, media });
+    const given = method === "GET" || method === "DELETE" ? { query: first } : { body: first ?? {} };
+    return this[ASKS[how] ?? "request"](method, where, given);
   };
 }

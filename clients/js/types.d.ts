@@ -1,5 +1,19 @@
 // Written by scripts/clients.py from the daemon's schema. What has a default may be absent on the wire.
 
+export interface Accept {
+  fingerprint: string;
+}
+
+export interface AcceptNote {
+  workspace: string;
+  file: string;
+  sha256: string;
+}
+
+export interface Accepting {
+  text?: string;
+}
+
 export interface AccessRefused {
   kind: "access.refused";
   address: string;
@@ -32,6 +46,20 @@ export interface AdminChanged {
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
+}
+
+export interface Agent {
+  session_id: string;
+  run_id: string;
+  parent_session_id: string;
+  parent_run_id: string;
+  call_id: string;
+  depth: number;
+  task: string;
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+  reason?: string;
+  created_ms: number;
+  ended_ms?: number;
 }
 
 export interface AgentAnswered {
@@ -71,6 +99,16 @@ export interface AgentSpawned {
   budgets: Budgets;
 }
 
+export interface Agents {
+  agents: (Agent)[];
+}
+
+export interface Allow {
+  type: "allow";
+  reason: string;
+  policies?: (string)[];
+}
+
 export interface Answer {
   decision: "again" | "allow" | "deny" | "expired" | "happened" | "skip" | "withdrawn";
   scope?: "always" | "once" | "session" | "timed";
@@ -103,9 +141,20 @@ export interface Approval {
   seq?: number;
 }
 
+export interface ApprovalDraft {
+  arguments?: { [name: string]: unknown } | null;
+}
+
 export interface ApprovalPage {
   approvals: (Approval)[];
   next: string | null;
+}
+
+export interface ApprovalPreview {
+  preview: palyra_domain_tools_Preview;
+  verdict: "allow" | "ask" | "deny";
+  why?: string;
+  subjects?: (Subject)[];
 }
 
 export interface ApprovalRequested {
@@ -114,7 +163,7 @@ export interface ApprovalRequested {
   call_id: string;
   tool: string;
   about: "budget" | "in_doubt" | "tool";
-  preview: Preview;
+  preview: palyra_domain_tools_Preview;
   risk: "critical" | "high" | "low" | "medium";
   why: string;
   subjects?: (Subject)[];
@@ -138,7 +187,44 @@ export interface ApprovalResolved {
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   surface?: string;
-  preview?: Preview | null;
+  preview?: palyra_domain_tools_Preview | null;
+}
+
+export interface ArchiveOld {
+  days?: number | null;
+  dry_run?: boolean;
+}
+
+export interface Archived {
+  dry_run: boolean;
+  days: number;
+  sessions: (Old)[];
+  entries: number;
+  bytes: number;
+  segments: (string)[];
+  sealed_bytes?: number;
+}
+
+export interface Ask {
+  type: "ask";
+  reason: string;
+  risk: "critical" | "high" | "low" | "medium";
+  policies?: (string)[];
+  sends_private?: boolean;
+}
+
+export interface AskedModel {
+  seq: number;
+  time_ms: number;
+  model: string;
+  failure?: string;
+  message?: string;
+  input_tokens?: number;
+  cached_tokens?: number;
+  output_tokens?: number;
+  cost_microusd?: number;
+  priced?: string;
+  duration_ms?: number;
 }
 
 export interface Asker {
@@ -186,11 +272,54 @@ export interface Attestation {
   approval_id?: string | null;
 }
 
+export interface BackedUp {
+  path: string;
+  entries: number;
+}
+
+export interface Backup {
+  name?: string;
+  folder?: string;
+}
+
+export interface BackupList {
+  folder: string;
+  backups: (KeptBackup)[];
+}
+
 export interface Bad {
   tape: string;
   seq: number;
   position: number;
   problem: string;
+}
+
+export interface BilledTurn {
+  turn: number;
+  seq: number;
+  model?: string;
+  tokens: number;
+  budget: number;
+  parts: (AssembledPart)[];
+  input_tokens?: number;
+  cached_tokens?: number;
+  output_tokens?: number;
+}
+
+export interface Body {
+  text: string;
+  reply_to?: string;
+  buttons?: (Button)[];
+  files?: (SentFile)[];
+  ping_everyone?: boolean;
+  edits?: string;
+}
+
+export interface Bounds {
+  fuel?: number;
+  memory_bytes?: number;
+  time_ms?: number;
+  output_bytes?: number;
 }
 
 export interface Branch {
@@ -216,12 +345,41 @@ export interface BudgetAsked {
   upto: number;
 }
 
+export interface BudgetList {
+  budgets: (BudgetState)[];
+}
+
+export interface BudgetState {
+  name: string;
+  source: string;
+  terms: Terms;
+  says: string;
+  who: string;
+  period: string;
+  until_ms: number;
+  unit: string;
+  limit: number;
+  spent: number;
+  reserved: number;
+  left: number;
+}
+
 export interface Budgets {
   turns?: number;
   calls?: number;
   active_ms?: number;
   tokens?: number;
   microusd?: number;
+}
+
+export interface Button {
+  label: string;
+  value: string;
+  style?: "bad" | "good" | "plain";
+}
+
+export interface CachedTokens {
+  cached_tokens?: number;
 }
 
 export interface Call {
@@ -232,8 +390,53 @@ export interface Call {
   malformed?: string;
 }
 
+export interface Called {
+  schedule_id: string;
+  due_ms: number;
+  state: string;
+}
+
+export interface CalledFunction {
+  name: string;
+  arguments: string;
+}
+
 export interface Cancel {
   reason?: string;
+}
+
+export interface Candidate {
+  candidate_id: string;
+  owner: string;
+  session_id?: string;
+  run_id?: string;
+  kind: "fact" | "policy" | "preference" | "procedure";
+  content: string;
+  confidence_bps: number;
+  risk?: "critical" | "high" | "low" | "medium";
+  label?: Label;
+  evidence?: (Evidence)[];
+  state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed";
+  reason?: string;
+  memory_kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  about?: string;
+  steps?: (palyra_domain_learning_Step)[];
+  runs?: (string)[];
+  cedar?: string;
+  found_by?: string;
+  conflicts_with?: string;
+  automatic?: boolean;
+  effect?: Effect;
+  doing?: "" | "apply" | "roll_back";
+  position?: number;
+  created_ms?: number;
+  updated_ms?: number;
+}
+
+export interface CandidateList {
+  candidates: (Candidate)[];
+  counts: { [name: string]: number };
+  next?: string;
 }
 
 export interface CandidateProposed {
@@ -259,6 +462,126 @@ export interface CandidateSettled {
   became?: string;
 }
 
+export interface Cell {
+  word: "allow" | "ask" | "deny" | null;
+  reason?: string;
+  policies?: (string)[];
+}
+
+export interface Certificate {
+  fingerprint: string;
+  purpose: "authority" | "server" | "worker";
+  name: string;
+  issued_ms: number;
+  expires_ms: number;
+  revoked_ms?: number;
+}
+
+export interface ChangeChannel {
+  verb: "pause" | "reconnect" | "resume";
+}
+
+export interface ChangeKind {
+  paused: boolean;
+}
+
+export interface ChangePerson {
+  channel: string;
+  sender: string;
+  verb: "link" | "revoke";
+  principal?: string;
+}
+
+export interface ChangeRules {
+  changes: { [name: string]: unknown };
+}
+
+export interface ChangeTask {
+  verb: "cancel" | "pause" | "resume" | "retry";
+}
+
+export interface Changed {
+  calls: number;
+  examples: (Example)[];
+}
+
+export interface ChangedFile {
+  seq: number;
+  path: string;
+  change: "created" | "deleted" | "modified" | "restored";
+  by: string;
+  call_id?: string;
+  run_id?: string;
+}
+
+export interface ChannelList {
+  channels: (ChannelStatus)[];
+}
+
+export interface ChannelStatus {
+  name: string;
+  kind: string;
+  enabled: boolean;
+  paused: boolean;
+  connection: ConnectionStatus;
+  rules: Rules;
+  changed: { [name: string]: unknown };
+  messages?: { [name: string]: number };
+  outbox?: { [name: string]: number };
+}
+
+export interface ChatCompletion {
+  id: string;
+  created: number;
+  model: string;
+  choices: (Choice)[];
+  usage: ChatUsage;
+  object?: "chat.completion";
+  palyra_session?: string;
+}
+
+export interface ChatMessage {
+  role: "assistant" | "developer" | "system" | "tool" | "user";
+  content?: string | (ContentPart)[] | null;
+  tool_calls?: (ToolCalled)[] | null;
+  tool_call_id?: string;
+}
+
+export interface ChatRequest {
+  messages: (ChatMessage)[];
+  model?: string;
+  stream?: boolean | null;
+  stream_options?: StreamOptions | null;
+  tools?: (ChatTool)[] | null;
+  tool_choice?: unknown;
+  user?: string | null;
+  n?: number | null;
+  logprobs?: boolean | null;
+  modalities?: (string)[] | null;
+  response_format?: { [name: string]: unknown } | null;
+  functions?: (unknown)[] | null;
+}
+
+export interface ChatTool {
+  type: "function";
+  function: Function;
+}
+
+export interface ChatUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: CachedTokens;
+  completion_tokens_details: ReasoningTokens;
+}
+
+export interface Choice {
+  message: palyra_transports_http_openai_shapes_Message;
+  finish_reason: string;
+  index?: number;
+  logprobs?: null;
+}
+
 export interface Circumstances {
   now_ms: number;
   origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
@@ -269,6 +592,26 @@ export interface Circumstances {
   channel?: string;
   rules?: (SessionRule)[];
   exact?: boolean;
+}
+
+export interface Clash {
+  path: string;
+  why: string;
+}
+
+export interface Clean {
+  dry_run?: boolean;
+}
+
+export interface Cleaned {
+  dry_run: boolean;
+  artifacts: number;
+  bytes: number;
+}
+
+export interface CleanedUp {
+  artifacts: Cleaned;
+  file?: Maintained | null;
 }
 
 export interface ClientTool {
@@ -289,14 +632,163 @@ export interface Commission {
   serves?: "background" | "extraction" | "interactive" | "summary" | "vision" | null;
 }
 
+export interface Compact {
+  preview?: boolean;
+}
+
+export interface Compaction {
+  seq?: number;
+  time_ms?: number;
+  applied?: boolean;
+  stands?: boolean;
+  automatic?: boolean;
+  why?: string;
+  summary?: string;
+  from_seq?: number;
+  upto_seq?: number;
+  turns?: number;
+  records?: number;
+  tokens_before?: number;
+  tokens_after?: number;
+  written_by?: "" | "extractive" | "model";
+  fallback?: string;
+}
+
+export interface CompactionPage {
+  compactions: (Compaction)[];
+}
+
+export interface ConfigChanges {
+  changes: { [name: string]: boolean | number | string };
+}
+
+export interface ConfigReloaded {
+  live: (string)[];
+  after_restart: (string)[];
+}
+
+export interface ConnectionStatus {
+  state: "connected" | "connecting" | "failed" | "lost" | "off";
+  detail?: string;
+  account?: string;
+  place?: string;
+  connects?: number;
+  since_ms?: number;
+  heard_ms?: number;
+}
+
+export interface ContentPart {
+  type: string;
+  text?: string;
+  refusal?: string;
+  image_url?: string | ImageUrl | null;
+  file?: FilePart | null;
+  filename?: string;
+  file_data?: string;
+}
+
 export interface CronTrigger {
   on: "cron";
   expression: string;
 }
 
+export interface DeadLetters {
+  replies: (Reply)[];
+}
+
+export interface Deciding {
+  id: string;
+  action: string;
+  effect: string;
+  reason: string;
+  file: string;
+  line: number;
+}
+
+export interface Decision {
+  accepted: boolean;
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  sentence: string;
+  checks?: (palyra_domain_channels_Check)[];
+}
+
+export interface Deleted {
+  id: string;
+  object?: "response";
+  deleted?: true;
+}
+
+export interface Deny {
+  type: "deny";
+  reason: string;
+  policies?: (string)[];
+}
+
+export interface Diagnosis {
+  ok: boolean;
+  checks: (palyra_runtime_doctor_Check)[];
+}
+
+export interface Difference {
+  seq: number;
+  where?: string;
+  recorded?: Side | null;
+  replayed?: Side | null;
+  hint?: string;
+}
+
+export interface DraftTest {
+  name?: string | null;
+  text?: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
+  since_ms?: number;
+}
+
+export interface DrainWorker {
+  on?: boolean;
+}
+
 export interface Earlier {
   role: "assistant" | "tool" | "user";
   text: string;
+}
+
+export interface Effect {
+  memory_id?: string;
+  replaced?: string;
+  skill?: string;
+  file?: string;
+}
+
+export interface EmbeddingList {
+  data: (OneEmbedding)[];
+  model: string;
+  usage: EmbeddingUsage;
+  object?: "list";
+}
+
+export interface EmbeddingRequest {
+  input: string | (string)[];
+  model?: string;
+  encoding_format?: "base64" | "float";
+  dimensions?: number | null;
+}
+
+export interface EmbeddingUsage {
+  prompt_tokens: number;
+  total_tokens: number;
+}
+
+export interface EnrolWorker {
+  name: string;
+}
+
+export interface Enrolment {
+  name: string;
+  code: string;
+  expires_ms: number;
+  authority: string;
+  port: number;
 }
 
 export interface Entry {
@@ -317,7 +809,7 @@ export interface EntryPage {
 }
 
 export interface ErrorBody {
-  error: Problem;
+  error: palyra_transports_http_errors_Problem;
 }
 
 export interface EveryTrigger {
@@ -326,9 +818,74 @@ export interface EveryTrigger {
   from_ms?: number;
 }
 
+export interface Evidence {
+  session_id: string;
+  seq: number;
+  quote?: string;
+  position?: number;
+}
+
+export interface Example {
+  call_id: string;
+  session_id: string;
+  time_ms: number;
+  tool: string;
+  about: string;
+  before: "allow" | "ask" | "deny";
+  after: "allow" | "ask" | "deny";
+  reason: string;
+  policies: (string)[];
+  times: number;
+}
+
+export interface Explain {
+  tool: string;
+  arguments: { [name: string]: unknown };
+  session_id?: string | null;
+  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
+}
+
+export interface ExplainedCall {
+  call_id: string;
+  session_id: string;
+  time_ms: number;
+  tool: string;
+  about: string;
+  decided: ToolDecided;
+  now: Explanation;
+}
+
+export interface Explanation {
+  verdict: Allow | Ask | Deny;
+  version: string;
+  tool: string;
+  principal: string;
+  rules: (Deciding)[];
+  errors: (string)[];
+  facts: { [name: string]: unknown };
+  asked?: (string)[];
+}
+
+export interface Exposure {
+  host?: string;
+  tls?: boolean;
+  own_files?: boolean;
+  quic?: boolean;
+  grpc?: boolean;
+  workers?: string;
+  names?: (string)[];
+  allowed_hosts?: (string)[];
+  allowed_origins?: (string)[];
+}
+
 export interface FileChange {
   path: string;
   change: "created" | "deleted" | "modified" | "restored";
+}
+
+export interface FilePart {
+  filename?: string;
+  file_data?: string;
 }
 
 export interface FileTrigger {
@@ -353,10 +910,36 @@ export interface Flow {
   sends_private?: boolean;
 }
 
+export interface Fork {
+  at?: number;
+  model?: string;
+  policy?: string;
+}
+
+export interface Forked {
+  run_id: string;
+  session_id: string;
+  seq: number;
+  forked_run_id: string;
+  forked_session_id: string;
+  at: number;
+}
+
 export interface Found {
   item: Item;
   score: number;
   parts: ScoreParts;
+}
+
+export interface Function {
+  name: string;
+  description?: string | null;
+  parameters?: { [name: string]: unknown } | null;
+}
+
+export interface FunctionCalled {
+  name?: string;
+  arguments?: string;
 }
 
 export interface Given {
@@ -377,14 +960,93 @@ export interface GrantList {
   grants: (Grant)[];
 }
 
+export interface Healing {
+  mode?: "auto" | "disabled" | "observe_only";
+  every_ms?: number;
+  run_ms?: number;
+  call_ms?: number;
+  task_ms?: number;
+  helper_ms?: number;
+  approval_ms?: number;
+  forgotten?: "expire" | "remind";
+  free_bytes?: number;
+  log_bytes?: number;
+}
+
+export interface Health {
+  status: "ok";
+  version: string;
+}
+
+export interface Hit {
+  id: string;
+  calls: number;
+}
+
 export interface HookTrigger {
   on: "webhook";
+}
+
+export interface ImageUrl {
+  url: string;
+}
+
+export interface Import {
+  new?: (NewMemory)[];
+  items?: (Item)[];
+  session_id?: string;
+}
+
+export interface Imported {
+  taken: number;
+  merged: number;
+  review: number;
+}
+
+export interface Inbound {
+  native_id: string;
+  conversation: string;
+  sender: Sender;
+  text?: string;
+  thread?: string;
+  files?: (InboundFile)[];
+  is_direct?: boolean;
+  mentions_agent?: boolean;
+  mentions_everyone?: boolean;
+  reply_to?: string;
+  pressed?: boolean;
+  sent_ms?: number;
+  forwarded?: boolean;
+  title?: string;
+}
+
+export interface InboundFile {
+  name: string;
+  data: string;
+  media_type?: string;
+}
+
+export interface Incident {
+  incident_id: string;
+  key: string;
+  domain: "approval" | "artifact" | "browser" | "connector" | "journal" | "resource" | "run" | "task" | "worker";
+  severity: "critical" | "error" | "info" | "warning";
+  summary: string;
+  fix?: string;
+  opened_ms: number;
+  closed_ms?: number;
+  outcome?: string;
+  tried?: (Tried)[];
 }
 
 export interface IncidentClosed {
   kind: "incident.closed";
   incident_id: string;
   outcome: string;
+}
+
+export interface IncidentList {
+  incidents: (Incident)[];
 }
 
 export interface IncidentOpened {
@@ -431,6 +1093,18 @@ export interface InputReceived {
   given?: Given | null;
 }
 
+export interface Invitation {
+  pairing_id: string;
+  channel: string;
+  code: string;
+  expires_ms: number;
+}
+
+export interface Invite {
+  channel: string;
+  for_ms?: number;
+}
+
 export interface Item {
   memory_id: string;
   owner: string;
@@ -455,6 +1129,14 @@ export interface Item {
   created_ms?: number;
   updated_ms?: number;
   embedded?: boolean;
+}
+
+export interface ItemList {
+  data: ({ [name: string]: unknown })[];
+  first_id: string;
+  last_id: string;
+  has_more?: boolean;
+  object?: "list";
 }
 
 export interface ItemPage {
@@ -483,11 +1165,81 @@ export interface JournalRestored {
   tape: string;
 }
 
+export interface KeptBackup {
+  name: string;
+  bytes: number;
+  made_ms: number;
+}
+
+export interface KeyRotated {
+  secrets: number;
+}
+
+export interface KindCount {
+  kind: string;
+  states: { [name: string]: number };
+  paused?: boolean;
+  oldest_ready_ms?: number;
+}
+
+export interface KindInfo {
+  name: string;
+  title: string;
+  settings: (Setting)[];
+  permissions: (string)[];
+  steps: (string)[];
+  docs: string;
+}
+
 export interface Label {
   integrity?: "trusted" | "untrusted";
   confidentiality?: "private" | "public" | "secret";
   sources?: (string)[];
   private_sources?: (string)[];
+}
+
+export interface Lasting {
+  seq: number;
+  call_id: string;
+  run_id: string;
+  tool: string;
+  effect: "idempotent" | "once" | "pure" | "reversible";
+  what: string;
+  outcome?: string;
+}
+
+export interface LearningSettings {
+  enabled?: boolean;
+  thresholds?: Thresholds;
+  cooldown_ms?: number;
+  budget_tokens?: number;
+  most_candidates?: number;
+  model?: string;
+}
+
+export interface Lease {
+  call_id: string;
+  worker: string;
+  attempt: number;
+  session_id: string;
+  run_id: string;
+  tool: string;
+  state: "cancelled" | "done" | "held" | "lost";
+  since_ms: number;
+  ended_ms: number;
+}
+
+export interface Left {
+  call_id: string;
+  tool: string;
+  about: string;
+  why: string;
+}
+
+export interface Limit {
+  name: string;
+  terms: Terms;
+  source?: "api" | "config" | "run";
 }
 
 export interface Limits {
@@ -496,10 +1248,62 @@ export interface Limits {
   output_bytes?: number;
 }
 
+export interface Listed {
+  record: Record;
+  state: "enabled" | "quarantined" | "trusted";
+  publisher: string;
+  problem?: string;
+}
+
+export interface Listener {
+  name: "grpc" | "http" | "http3" | "workers";
+  address: string;
+  tls?: boolean;
+}
+
+export interface Listening {
+  exposure: Exposure;
+  listeners: (Listener)[];
+  served: Shown | null;
+  authority: Shown | null;
+  workers: (Certificate)[];
+}
+
+export interface LoginLink {
+  url: string;
+}
+
+export interface MadeToken {
+  token: string;
+  info: Token;
+}
+
+export interface Maintained {
+  log_bytes: number;
+  free_bytes: number;
+  released_bytes: number;
+}
+
+export interface MarkedRead {
+  marked: number;
+}
+
+export interface Me {
+  account: string;
+  names?: (string)[];
+  place?: string;
+}
+
 export interface MemoryRemoved {
   kind: "memory.removed";
   memory_id: string;
   reason?: string;
+}
+
+export interface MemoryStatus {
+  counts: { [name: string]: number };
+  not_embedded: number;
+  words_only: string;
 }
 
 export interface MemoryWritten {
@@ -513,6 +1317,11 @@ export interface MemoryWritten {
   state?: string;
   pinned?: boolean;
   digest?: string;
+}
+
+export interface MessagePage {
+  messages: (palyra_journal_channels_Message)[];
+  next?: number;
 }
 
 export interface MessageReceived {
@@ -610,13 +1419,106 @@ export interface ModelUsed {
   duration_ms?: number;
 }
 
+export interface Moment {
+  session_id: string;
+  seq: number;
+  head_seq: number;
+  time_ms: number;
+  kind: string;
+  turns: (ShownTurn)[];
+  left_out: number;
+  unread: (string)[];
+  label: Label;
+  rules: (SessionRule)[];
+  runs: (RunThen)[];
+  changed: (ChangedFile)[];
+  lasting: (Lasting)[];
+}
+
 export interface Native {
   dialect: string;
   items: (unknown)[];
 }
 
+export interface NewChannel {
+  name: string;
+  kind: string;
+  settings?: { [name: string]: string };
+}
+
+export interface NewMemory {
+  text: string;
+  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  scope?: "channel" | "principal" | "session" | "workspace";
+  source?: string;
+  place?: number;
+  confidence_bps?: number;
+  valid_from_ms?: number;
+  valid_until_ms?: number;
+  ttl_ms?: number;
+  pinned?: boolean;
+}
+
+export interface NewPreset {
+  preset: "coding" | "default" | "locked" | "research";
+}
+
+export interface NewProvider {
+  name: string;
+  kind: "anthropic" | "openai-chat" | "openai-responses";
+  base_url?: string;
+  models?: (string)[];
+  key?: string;
+  first?: boolean;
+}
+
+export interface NewPublisher {
+  name: string;
+  key: string;
+}
+
 export interface NewRule {
   words: string;
+}
+
+export interface NewSchedule {
+  text: string;
+  when: string;
+  name?: string;
+  zone?: string;
+  overlap?: "queue" | "replace" | "skip";
+  missed?: "catch_up" | "skip" | null;
+  quiet?: Quiet | null;
+  scopes?: (Subject)[];
+  ask?: "deny" | "wait";
+  model?: string;
+  workspace?: string;
+  fresh?: boolean;
+}
+
+export interface NewSecret {
+  name: string;
+  value: string;
+  scope?: string;
+  hosts?: (string)[] | null;
+  tools?: (string)[] | null;
+}
+
+export interface NewSkillState {
+  state: "enabled" | "quarantined" | "trusted";
+}
+
+export interface NewToken {
+  name: string;
+  scope: "client" | "connector" | "operator" | "owner" | "viewer" | "worker";
+  expires_ms?: number;
+  workspace?: string;
+}
+
+export interface NewValue {
+  name: string;
+  value: string;
+  scope?: string;
 }
 
 export interface NotUndone {
@@ -625,7 +1527,54 @@ export interface NotUndone {
   why: string;
 }
 
+export interface Note {
+  workspace: string;
+  file: string;
+  state: "accepted" | "changed" | "missing" | "new" | "unusable";
+  sha256?: string;
+  size?: number;
+  text?: string;
+  diff?: string;
+  problem?: string;
+  accepted_sha256?: string;
+  accepted_by?: string;
+  accepted_ms?: number;
+}
+
+export interface NoteList {
+  notes: (Note)[];
+}
+
 export interface Nothing {}
+
+export interface Notice {
+  notice_id: string;
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
+  key: string;
+  text: string;
+  link?: string;
+  created_ms: number;
+  read_ms?: number;
+}
+
+export interface NoticeList {
+  notices: (Notice)[];
+  unread: number;
+}
+
+export interface Old {
+  session_id: string;
+  owner: string;
+  title: string;
+  updated_ms: number;
+  entries: number;
+}
+
+export interface OneEmbedding {
+  index: number;
+  embedding: (number)[] | string;
+  object?: "embedding";
+}
 
 export interface OpenAIError {
   error: OpenAIProblem;
@@ -657,9 +1606,96 @@ export interface OwnerNotified {
   to?: string;
 }
 
+export interface Pairing {
+  pairing_id: string;
+  connector: string;
+  kind: "invitation" | "request";
+  sender?: string;
+  display?: string;
+  conversation?: string;
+  thread?: string;
+  state: "approved" | "denied" | "expired" | "pending" | "replaced";
+  grant_ms?: number;
+  created_ms: number;
+  expires_ms: number;
+  settled_ms?: number;
+  settled_by?: string;
+}
+
+export interface PairingList {
+  pairings: (Pairing)[];
+}
+
 export interface PassedOver {
   model: string;
   why: string;
+}
+
+export interface PathList {
+  paths: (string)[];
+}
+
+export interface Pause {
+  paused: boolean;
+}
+
+export interface Pending {
+  server: string;
+  tool: string;
+  fingerprint: string;
+  new: boolean;
+  change: string;
+  words?: string;
+}
+
+export interface People {
+  people: (Person)[];
+}
+
+export interface Permission {
+  tool: string;
+  kind: "effect" | "host" | "limit" | "read" | "secret" | "write";
+  value: string;
+}
+
+export interface Permit {
+  id: string;
+  tool: string;
+  principal: string;
+  what: string;
+  cedar: string;
+  covers: number;
+  examples: (string)[];
+  kept_narrow_by: (string)[];
+}
+
+export interface Person {
+  connector: string;
+  sender: string;
+  display?: string;
+  principal?: string;
+  paired_ms?: number;
+  paired_until_ms?: number;
+  revoked_ms?: number;
+  granted_by?: string;
+  conversation?: string;
+  seen_ms?: number;
+}
+
+export interface Pin {
+  seq: number;
+  removed?: boolean;
+}
+
+export interface Pinned {
+  pins: (number)[];
+}
+
+export interface PlannedRoute {
+  seq: number;
+  time_ms: number;
+  plan: RoutePlanned;
+  calls: (AskedModel)[];
 }
 
 export interface Point {
@@ -669,30 +1705,139 @@ export interface Point {
   times?: number;
 }
 
+export interface PolicyFile {
+  name: string;
+  text: string;
+  digest: string;
+  shipped?: boolean;
+}
+
+export interface PolicyFiles {
+  folder: string;
+  preset: string;
+  presets: (string)[];
+  files: (PolicyFile)[];
+}
+
+export interface PolicyInForce {
+  version: string;
+  preset: string;
+  folder: string;
+  policies: (Rule)[];
+  problems: (palyra_policy_sources_Problem)[];
+}
+
 export interface PolicyState {
   version: string;
   preset: string;
 }
 
-export interface Preview {
-  kind: "command" | "diff" | "request" | "text";
-  title: string;
-  body?: string;
-  length?: number;
-  digest?: string;
+export interface PreviewMessage {
+  sender: string;
+  text?: string;
+  conversation?: string;
+  thread?: string;
+  direct?: boolean;
+  everyone?: boolean;
+  files?: number;
+  verified?: boolean;
 }
 
-export interface Problem {
-  code: string;
-  message: string;
-  retryable: boolean;
-  details: { [name: string]: unknown };
+export interface PreviewedReference {
+  reference: string;
+  kind: "diff" | "file" | "folder" | "memory" | "run" | "staged" | "url";
+  target?: string;
+  size?: number;
+  unit?: string;
+  characters?: number;
+  tokens?: number;
+  truncated?: boolean;
+  label?: Label;
+  warnings?: (string)[];
+  error?: string;
+  policies?: (string)[];
+}
+
+export interface Proposal {
+  name: string;
+  description: string;
+  version: string;
+  digest: string;
+  permissions: (Permission)[];
+  added: (Permission)[];
+  dropped?: (Permission)[];
+  changes?: { [name: string]: string };
+  updates: boolean;
+  signer: string;
+  publisher: string;
+  state: "enabled" | "quarantined" | "trusted";
+  older_than?: string;
+}
+
+export interface ProviderInfo {
+  name: string;
+  kind: string;
+  base_url: string;
+  models: (string)[];
+  key: string;
+  found: boolean;
+  default: boolean;
+  running: boolean;
+  healthy: boolean;
+}
+
+export interface ProviderList {
+  providers: (ProviderInfo)[];
+  restart: boolean;
+}
+
+export interface Publisher {
+  name: string;
+  key: string;
+}
+
+export interface PublisherList {
+  publishers: (Publisher)[];
+}
+
+export interface Purge {
+  memory_ids?: (string)[];
+  everything?: boolean;
+}
+
+export interface Purged {
+  removed: number;
 }
 
 export interface Quiet {
   from: string;
   to: string;
   then?: "later" | "skip";
+}
+
+export interface Ready {
+  status: "ready" | "unavailable";
+  reason?: string;
+}
+
+export interface ReasoningTokens {
+  reasoning_tokens?: number;
+}
+
+export interface Record {
+  name: string;
+  description: string;
+  version?: string;
+  digest: string;
+  folder: string;
+  files: { [name: string]: string };
+  granted?: (Permission)[];
+  state?: "enabled" | "quarantined" | "trusted";
+  vouched?: "" | "operator" | "publisher";
+  signer?: string;
+  signature?: string;
+  generated?: boolean;
+  installed_ms?: number;
 }
 
 export interface Reference {
@@ -705,6 +1850,75 @@ export interface Reference {
   text?: string;
   artifact?: string | null;
   note?: string;
+}
+
+export interface ReferencesPreview {
+  references: (PreviewedReference)[];
+  characters: number;
+  tokens: number;
+  errors?: (string)[];
+}
+
+export interface Reflected {
+  session_id: string;
+  candidates: (Candidate)[];
+  found_by?: string;
+  note?: string;
+}
+
+export interface Rejecting {
+  reason?: string;
+}
+
+export interface Reloaded {
+  version: string;
+  added?: (string)[];
+  removed?: (string)[];
+  changed?: (string)[];
+  problems?: (palyra_policy_sources_Problem)[];
+}
+
+export interface Repair {
+  id: string;
+  title: string;
+  worked: boolean;
+  detail: string;
+}
+
+export interface Repaired {
+  ok: boolean;
+  repairs: (Repair)[];
+  checks: (palyra_runtime_doctor_Check)[];
+}
+
+export interface Replayed {
+  session_id: string;
+  run_id?: string;
+  title?: string;
+  identical: boolean;
+  entries: number;
+  difference?: Difference | null;
+}
+
+export interface Reply {
+  number: number;
+  reply_id: string;
+  part: number;
+  parts: number;
+  message_id?: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  kind: "answer" | "approval" | "command" | "edit" | "failure" | "message" | "pairing" | "told";
+  state: "dead" | "dropped" | "sending" | "sent" | "waiting";
+  attempts?: number;
+  ready_ms?: number;
+  error?: string;
+  native_id?: string;
+  doubtful?: boolean;
+  created_ms: number;
+  ended_ms?: number;
+  body: Body;
 }
 
 export interface ReplyAbandoned {
@@ -720,6 +1934,20 @@ export interface ReplySent {
   possibly_duplicated?: boolean;
 }
 
+export interface Report {
+  version: string;
+  calls: number;
+  same: number;
+  newly_denied: Changed;
+  newly_allowed: Changed;
+  newly_asked: Changed;
+  hits: (Hit)[];
+  never_hit: (string)[];
+  not_asked: number;
+  unknown: number;
+  inexact: number;
+}
+
 export interface Resolve {
   session_id?: string;
   key?: string;
@@ -729,6 +1957,107 @@ export interface Resolve {
   device?: string;
   channel?: string;
   must_exist?: boolean;
+}
+
+export interface Response {
+  id: string;
+  created_at: number;
+  model: string;
+  status: "completed" | "failed" | "in_progress" | "incomplete";
+  output: ({ [name: string]: unknown })[];
+  previous_response_id: string | null;
+  instructions: string | null;
+  usage?: ResponseUsage | null;
+  error?: { [name: string]: unknown } | null;
+  incomplete_details?: { [name: string]: unknown } | null;
+  metadata?: { [name: string]: string };
+  parallel_tool_calls?: boolean;
+  temperature?: null;
+  top_p?: null;
+  tool_choice?: unknown;
+  tools?: ({ [name: string]: unknown })[];
+  text?: { [name: string]: unknown };
+  object?: "response";
+  palyra_session?: string;
+}
+
+export interface ResponseItem {
+  type?: string;
+  role?: "assistant" | "developer" | "system" | "user";
+  content?: string | (ContentPart)[] | null;
+  call_id?: string;
+  name?: string;
+  arguments?: string;
+  output?: string | (ContentPart)[] | null;
+}
+
+export interface ResponseRequest {
+  input: string | (ResponseItem)[];
+  model?: string;
+  instructions?: string | null;
+  previous_response_id?: string | null;
+  stream?: boolean | null;
+  tools?: (ResponseTool)[] | null;
+  tool_choice?: unknown;
+  user?: string | null;
+  text?: { [name: string]: unknown } | null;
+  background?: boolean | null;
+  conversation?: unknown;
+}
+
+export interface ResponseTool {
+  type: string;
+  name?: string;
+  description?: string | null;
+  parameters?: { [name: string]: unknown } | null;
+}
+
+export interface ResponseUsage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+  input_tokens_details: CachedTokens;
+  output_tokens_details: ReasoningTokens;
+}
+
+export interface Restart {
+  started_ms: number;
+}
+
+export interface Review {
+  decision: "accept" | "reject";
+}
+
+export interface Rewind {
+  to: number;
+  files?: boolean;
+  conversation?: boolean;
+  preview?: boolean;
+  stop?: boolean;
+  conflicts?: "abort" | "skip";
+}
+
+export interface Rewound {
+  session_id: string;
+  to: number;
+  seq?: number;
+  preview?: boolean;
+  files?: boolean;
+  conversation?: boolean;
+  changes?: (FileChange)[];
+  conflicts?: (Clash)[];
+  lasting?: (Lasting)[];
+  rules?: (string)[];
+  running?: (string)[];
+  turns_now?: number;
+  turns_then?: number;
+  diff?: string;
+}
+
+export interface RouteApproval {
+  principal?: string;
+  channel?: string;
+  conversation?: string;
 }
 
 export interface RoutePlanned {
@@ -746,8 +2075,43 @@ export interface RoutePlanned {
   expected_microusd?: number | null;
 }
 
+export interface RpcAnswer {
+  jsonrpc: string;
+  id: number | string | null;
+  result?: { [name: string]: unknown };
+  error?: RpcError;
+}
+
+export interface RpcError {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+export interface Rule {
+  id: string;
+  effect: string;
+  reason: string;
+  file: string;
+  line: number;
+}
+
 export interface RuleList {
   rules: (ShownRule)[];
+}
+
+export interface Rules {
+  allow?: (string)[];
+  deny?: (string)[];
+  direct?: "allow" | "deny" | "pairing";
+  groups?: "allow" | "paired";
+  mention?: boolean;
+  names?: (string)[];
+  broadcast?: "allow" | "deny" | "mention_only";
+  isolate_session_by_sender?: boolean;
+  per_minute?: number;
+  waiting?: number;
+  concurrency?: number;
 }
 
 export interface RunAccepted {
@@ -787,9 +2151,33 @@ export interface RunFailed {
   message: string;
 }
 
+export interface RunForecast {
+  runs: number;
+  times: number;
+  tokens?: number;
+  microusd?: number;
+  most_microusd?: number;
+  expected_tokens?: number;
+  expected_microusd?: number;
+  unpriced?: number;
+  basis?: string;
+}
+
 export interface RunPage {
   runs: (RunRow)[];
   next: string | null;
+}
+
+export interface RunPlans {
+  run: RunRow;
+  plans: (PlannedRoute)[];
+}
+
+export interface RunReplay {
+  run_id: string;
+  state: "done" | "failed" | "running";
+  replayed?: Replayed | null;
+  problem?: string;
 }
 
 export interface RunResumed {
@@ -818,6 +2206,20 @@ export interface RunStarted {
   node?: string;
 }
 
+export interface RunThen {
+  run_id: string;
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+}
+
+export interface RunningCall {
+  call_id: string;
+  attempt: number;
+  tool: string;
+  session_id: string;
+  run_id: string;
+  since_ms: number;
+}
+
 export interface Said {
   session_id: string;
   title: string;
@@ -835,6 +2237,17 @@ export interface SaidPage {
   found: (Said)[];
   words_only?: string;
   not_searched?: number;
+}
+
+export interface Saved {
+  file: PolicyFile | null;
+  reloaded: Reloaded;
+}
+
+export interface SavedFile {
+  name: string;
+  text: string;
+  was?: string;
 }
 
 export interface Schedule {
@@ -857,15 +2270,6 @@ export interface Schedule {
   next_ms?: number;
   created_ms?: number;
   updated_ms?: number;
-}
-
-export interface ScheduleForecast {
-  firings_a_month: number;
-  runs?: number;
-  like?: number;
-  tokens_a_run?: number;
-  cost_microusd_a_run?: number;
-  cost_microusd_a_month?: number;
 }
 
 export interface ScheduleList {
@@ -900,6 +2304,67 @@ export interface Searched {
   words_only?: string;
 }
 
+export interface Secret {
+  scope: string;
+  name: string;
+  size: "long" | "medium" | "short";
+  hosts: (string)[];
+  tools: (string)[];
+  created_ms: number;
+  updated_ms: number;
+  used_ms?: number;
+  readable?: boolean;
+}
+
+export interface Segment {
+  segment_id: string;
+  bytes: number;
+  entries: number;
+  first_position: number;
+  last_position: number;
+  created_ms: number;
+  tapes?: number;
+}
+
+export interface SegmentList {
+  segments: (Segment)[];
+}
+
+export interface Sender {
+  handle: string;
+  display?: string;
+  verified?: boolean;
+}
+
+export interface SentFile {
+  session_id: string;
+  artifact: string;
+  name: string;
+  media_type?: string;
+}
+
+export interface ServerList {
+  servers: (ServerStatus)[];
+}
+
+export interface ServerStatus {
+  name: string;
+  state: "disabled" | "failed" | "ready" | "starting" | "stopped" | "waiting";
+  detail?: string;
+  transport?: "http" | "stdio";
+  server?: string;
+  protocol?: string;
+  tools?: (string)[];
+  pending?: (Pending)[];
+  problems?: (string)[];
+  starts?: number;
+  log?: string;
+  where?: string;
+  tier?: string;
+  fingerprint?: string;
+  late?: number;
+}
+
 export interface Session {
   session_id: string;
   key?: string | null;
@@ -927,12 +2392,6 @@ export interface SessionBranched {
   parent: string;
   parent_seq: number;
   child: string;
-}
-
-export interface SessionChange {
-  title?: string | null;
-  archived?: boolean | null;
-  kept?: boolean | null;
 }
 
 export interface SessionChanged {
@@ -1022,11 +2481,69 @@ export interface SessionUncompacted {
   compactions: (number)[];
 }
 
+export interface Setting {
+  name: string;
+  words: string;
+  secret?: boolean;
+  required?: boolean;
+  default?: string;
+  server?: boolean;
+}
+
+export interface SettlePairing {
+  which: string;
+  verb: "approve" | "deny";
+  for_ms?: number;
+}
+
+export interface Settled {
+  person?: Person | null;
+  pairing?: Pairing | null;
+}
+
 export interface Shadow {
   verdict: "allow" | "ask" | "deny";
   reason: string;
   policies?: (string)[];
   policy_version?: string;
+}
+
+export interface Shadowed {
+  named: string;
+  version: string;
+  versions: (string)[];
+  calls: number;
+  same: number;
+  denied: Changed;
+  allowed: Changed;
+  asked: Changed;
+}
+
+export interface Shown {
+  fingerprint: string;
+  subject: string;
+  issuer: string;
+  names: (string)[];
+  begins_ms: number;
+  expires_ms: number;
+  own: boolean;
+}
+
+export interface ShownCall {
+  call_id: string;
+  tool: string;
+  arguments: { [name: string]: unknown };
+  outcome?: string;
+  text?: string;
+  undone?: boolean;
+}
+
+export interface ShownCandidate {
+  candidate: Candidate;
+  would: string;
+  diff?: string;
+  problem?: string;
+  moves?: (string)[];
 }
 
 export interface ShownRule {
@@ -1042,9 +2559,45 @@ export interface ShownSchedule {
   when: string;
   upcoming?: (number)[];
   upcoming_shown?: (string)[];
-  forecast?: ScheduleForecast | null;
+  forecast?: palyra_runtime_schedule_verbs_Forecast | null;
   firings?: (Firing)[];
   secret?: string;
+}
+
+export interface ShownSkill {
+  skill: Listed;
+  permissions: (string)[];
+  tools?: (ToolEntry)[];
+  instructions?: string;
+}
+
+export interface ShownTurn {
+  seq: number;
+  who: "model" | "summary" | "user";
+  text?: string;
+  run_id?: string;
+  notes?: (string)[];
+  calls?: (ShownCall)[];
+}
+
+export interface Side {
+  kind: string;
+  at?: unknown;
+  body?: unknown;
+}
+
+export interface Situation {
+  id: string;
+  words: string;
+}
+
+export interface SkillList {
+  skills: (Listed)[];
+}
+
+export interface SkillSource {
+  path: string;
+  confirm?: string;
 }
 
 export interface StateChanged {
@@ -1075,6 +2628,22 @@ export interface Stopped {
   recorded?: boolean;
 }
 
+export interface StoredFile {
+  artifact: string;
+  name: string;
+  media_type: string;
+  size: number;
+  reads_as: "description" | "image" | "text";
+  width?: number;
+  height?: number;
+  characters?: number;
+  note?: string;
+}
+
+export interface StreamOptions {
+  include_usage?: boolean;
+}
+
 export interface Subject {
   tool: string;
   kind: "command" | "host" | "path_prefix" | "program" | "recipient" | "tool";
@@ -1099,12 +2668,116 @@ export interface Submitted {
   seq: number;
 }
 
+export interface Suggestion {
+  cedar: string;
+  permits: (Permit)[];
+  left: (Left)[];
+  approved: number;
+  denied: number;
+  already: number;
+  passing: number;
+}
+
+export interface Task {
+  task_id: string;
+  kind: string;
+  state: "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running";
+  payload?: { [name: string]: unknown };
+  key?: string;
+  priority?: number;
+  ready_ms?: number;
+  expires_ms?: number;
+  attempts?: number;
+  max_attempts?: number;
+  again?: boolean;
+  lease_owner?: string;
+  lease_until_ms?: number;
+  heartbeat_ms?: number;
+  created_ms?: number;
+  started_ms?: number;
+  ended_ms?: number;
+  error?: string;
+  principal?: string;
+  session_id?: string;
+  schedule_id?: string;
+}
+
 export interface TaskFinished {
   kind: "task.finished";
   task_id: string;
   task_kind: string;
   outcome: "cancelled" | "done" | "expired" | "failed";
   message?: string;
+}
+
+export interface TaskPage {
+  tasks: (Task)[];
+  next?: string;
+}
+
+export interface Terms {
+  per?: "all" | "principal" | "run" | "schedule" | "session";
+  every?: "day" | "ever" | "month";
+  tokens?: number;
+  microusd?: number;
+  warn_bps?: number;
+  then?: "ask" | "block";
+  who?: string;
+}
+
+export interface TestChannel {
+  conversation?: string;
+  text?: string;
+}
+
+export interface Tested {
+  me: Me;
+  reply_id?: string;
+}
+
+export interface Threshold {
+  review_bps: number;
+  auto_bps?: number;
+}
+
+export interface Thresholds {
+  automatic?: boolean;
+  fact?: Threshold;
+  preference?: Threshold;
+  procedure?: Threshold;
+  policy?: Threshold;
+}
+
+export interface Token {
+  token_id: string;
+  name: string;
+  principal: string;
+  scope: "client" | "connector" | "operator" | "owner" | "viewer" | "worker";
+  created_ms: number;
+  expires_ms?: number;
+  used_ms?: number;
+  revoked_ms?: number;
+  workspace?: string;
+}
+
+export interface TokenBill {
+  turns: (BilledTurn)[];
+}
+
+export interface TokenList {
+  tokens: (Token)[];
+}
+
+export interface ToolCall {
+  id: string;
+  function: CalledFunction;
+  type?: "function";
+  index?: number;
+}
+
+export interface ToolCalled {
+  id?: string;
+  function?: FunctionCalled;
 }
 
 export interface ToolDecided {
@@ -1116,6 +2789,16 @@ export interface ToolDecided {
   policies?: (string)[];
   policy_version?: string;
   shadow?: Shadow | null;
+}
+
+export interface ToolEntry {
+  name: string;
+  description: string;
+  module: string;
+  effect: "idempotent" | "once" | "pure";
+  arguments?: { [name: string]: unknown };
+  wants?: Wants;
+  limits?: Bounds;
 }
 
 export interface ToolFinished {
@@ -1160,6 +2843,14 @@ export interface ToolProposed {
   asked?: Circumstances | null;
 }
 
+export interface ToolRow {
+  tool: string;
+  effect: string;
+  capabilities: (string)[];
+  source: string;
+  cells: (Cell)[];
+}
+
 export interface ToolSpec {
   name: string;
   description: string;
@@ -1185,6 +2876,31 @@ export interface ToolUndone {
   changes: (FileChange)[];
   tool?: string;
   why?: "settled" | "undo";
+}
+
+export interface Trace {
+  message: palyra_journal_channels_Message;
+  steps: (palyra_journal_channels_Step)[];
+  replies: (Reply)[];
+}
+
+export interface Trial {
+  ok: boolean;
+  model: string;
+  took_ms: number;
+  message: string;
+  fix?: string;
+}
+
+export interface Tried {
+  remedy: string;
+  result: "begun" | "done" | "failed";
+  time_ms: number;
+  detail?: string;
+}
+
+export interface Uncompacted {
+  compactions: (number)[];
 }
 
 export interface Undo {
@@ -1232,6 +2948,18 @@ export interface UsageRow {
   estimated?: number;
 }
 
+export interface Validated {
+  ok: boolean;
+  problems: (palyra_policy_sources_Problem)[];
+  policies: (Rule)[];
+}
+
+export interface VaultState {
+  state: "empty" | "locked" | "open";
+  why: string;
+  secrets: (Secret)[];
+}
+
 export interface Verified {
   ok: boolean;
   entries: number;
@@ -1247,6 +2975,38 @@ export interface Wanted {
   schema?: { [name: string]: unknown };
   strict?: boolean;
   call?: string;
+}
+
+export interface Wants {
+  hosts?: (string)[];
+  read?: (string)[];
+  write?: (string)[];
+  secrets?: (string)[];
+}
+
+export interface Watching {
+  settings: Healing;
+  looked_ms: number;
+}
+
+export interface WhichCheck {
+  id?: string;
+}
+
+export interface WhichNotice {
+  notice_id?: string;
+}
+
+export interface WhoCan {
+  principal: string;
+  known: (string)[];
+  situations: (Situation)[];
+  tools: (ToolRow)[];
+}
+
+export interface WorkerDetail {
+  worker: WorkerShown;
+  recent: (Lease)[];
 }
 
 export interface WorkerJoined {
@@ -1265,6 +3025,12 @@ export interface WorkerLeft {
   calls?: (string)[];
 }
 
+export interface WorkerList {
+  workers: (WorkerShown)[];
+  port: number;
+  hosts: (string)[];
+}
+
 export interface WorkerRefused {
   kind: "worker.refused";
   why: "certificate" | "code" | "double" | "late_result" | "message" | "not_its_call" | "revoked" | "version";
@@ -1273,6 +3039,158 @@ export interface WorkerRefused {
   call_id?: string | null;
   detail?: string;
   times?: number;
+}
+
+export interface WorkerShown {
+  name: string;
+  state: string;
+  connected: boolean;
+  address: string;
+  version: string;
+  platform: string;
+  tier: "A" | "B" | "C" | "none";
+  tools: (string)[];
+  slots: number;
+  running: (RunningCall)[];
+  enrolled_ms: number;
+  seen_ms: number;
+  revoked_ms: number;
+  fingerprint: string;
+  certificate_expires_ms?: number;
+}
+
+export interface palyra_domain_channels_Check {
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  passed: boolean;
+  found?: string;
+}
+
+export interface palyra_domain_learning_Step {
+  tool: string;
+  arguments?: { [name: string]: unknown };
+}
+
+export interface palyra_domain_tools_Preview {
+  kind: "command" | "diff" | "request" | "text";
+  title: string;
+  body?: string;
+  length?: number;
+  digest?: string;
+}
+
+export interface palyra_journal_channels_Message {
+  number: number;
+  message_id: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  sender: string;
+  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
+  reason?: string;
+  principal?: string;
+  session_id?: string;
+  run_id?: string;
+  files?: number;
+  received_ms: number;
+  ended_ms?: number;
+  inbound: Inbound;
+}
+
+export interface palyra_journal_channels_Step {
+  time_ms: number;
+  step: string;
+  detail?: string;
+}
+
+export interface palyra_policy_sources_Problem {
+  file: string;
+  line: number;
+  message: string;
+}
+
+export interface palyra_runtime_channels_shapes_Preview {
+  decision: Decision;
+  principal: string;
+  acts_as: string;
+  standing: string;
+  session_key: string;
+}
+
+export interface palyra_runtime_doctor_Check {
+  id: string;
+  title: string;
+  state: "fail" | "ok" | "warn";
+  detail: string;
+  fix?: string;
+  repairable?: boolean;
+}
+
+export interface palyra_runtime_forecasts_Forecast {
+  from_ms: number;
+  until_ms: number;
+  spent_tokens: number;
+  spent_microusd: number;
+  expected_tokens: number;
+  expected_microusd: number;
+  a_day_tokens: number;
+  a_day_microusd: number;
+  unpriced?: number;
+  basis?: string;
+}
+
+export interface palyra_runtime_memory_Change {
+  text?: string | null;
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
+  confidence_bps?: number | null;
+  valid_until_ms?: number | null;
+  pinned?: boolean | null;
+}
+
+export interface palyra_runtime_schedule_verbs_Forecast {
+  firings_a_month: number;
+  runs?: number;
+  like?: number;
+  tokens_a_run?: number;
+  cost_microusd_a_run?: number;
+  cost_microusd_a_month?: number;
+}
+
+export interface palyra_transports_http_channels_KindList {
+  kinds: (KindInfo)[];
+}
+
+export interface palyra_transports_http_enclosures_Draft {
+  text: string;
+}
+
+export interface palyra_transports_http_errors_Problem {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: { [name: string]: unknown };
+}
+
+export interface palyra_transports_http_openai_shapes_Message {
+  content: string | null;
+  role?: "assistant";
+  refusal?: null;
+  tool_calls?: (ToolCall)[];
+}
+
+export interface palyra_transports_http_policy_files_Draft {
+  name: string;
+  text: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
+}
+
+export interface palyra_transports_http_sessions_Change {
+  title?: string | null;
+  archived?: boolean | null;
+  kept?: boolean | null;
+}
+
+export interface palyra_transports_http_tasks_KindList {
+  kinds: (KindCount)[];
 }
 
 export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;

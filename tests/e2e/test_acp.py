@@ -15,8 +15,8 @@ from acp import schema
 from acp._transport import memory_transport_pair
 from acp.agent.connection import AgentSideConnection
 
-from palyra.cli import client
-from palyra.client import discovery
+from palyra.cli import lookup
+from palyra.client import Client, discovery
 from palyra.client.http import Api
 from palyra.features.acp.agent import EditorAgent
 from palyra.features.acp.editor import Editor as Way
@@ -74,7 +74,9 @@ async def editing(served: DaemonProcess, editor: Editor) -> AsyncIterator[Any]:
     does.
     """
     ours, theirs = memory_transport_pair()
-    agent: Any = EditorAgent(Way(lambda: Api(lambda: discovery.discover(served.home, {}))))
+    agent: Any = EditorAgent(
+        Way(lambda: Client.over(Api(lambda: discovery.discover(served.home, {}))))
+    )
     async with (
         asyncio.timeout(60),
         AgentSideConnection(agent, ours),
@@ -224,9 +226,9 @@ def test_what_ends_while_its_session_is_loaded_is_told(
 ) -> None:
     session_id = served.post("/v1/sessions", {"workspace": str(served.workspace)})["session_id"]
     run_id = served.post(f"/v1/sessions/{session_id}/messages", {"text": "hold"})["run_id"]
-    hold, listed = served.home.parent / "hold", client.runs
+    hold, listed = served.home.parent / "hold", lookup.unfinished
 
-    def after_its_end(api: Api, session_id: str) -> Any:
+    def after_its_end(api: Client, session_id: str) -> Any:
         hold.touch()
         list(served.events(f"/v1/sessions/{session_id}/events?until={run_id}"))
         hold.unlink()
@@ -243,7 +245,7 @@ def test_what_ends_while_its_session_is_loaded_is_told(
                 "so far",
             )
 
-    monkeypatch.setattr(client, "runs", after_its_end)
+    monkeypatch.setattr(lookup, "unfinished", after_its_end)
     asyncio.run(scenario())
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from palyra.cli import client
-from palyra.client import discovery
+from palyra.cli import lookup
+from palyra.client import Client, discovery
 from palyra.client.http import Api, LinkState, StopSignal
 from tests import daemon as daemons
 from tests.cli_terminal import environment, palyra, terminal
@@ -185,18 +185,19 @@ def test_an_interrupt_while_the_question_is_on_its_way_stops_the_run(tmp_path: P
     late = """
 import sys
 from functools import partial
-from palyra.cli import client, main
-submit, cancel, on_its_way = client.submit, client.cancel, []
+from palyra.cli import lookup, main
+from palyra.client import Client
+submit, cancel, on_its_way = lookup.submit, Client.cancel, []
 def interrupted(*given, **more):
     on_its_way.append(partial(submit, *given, **more))
     raise KeyboardInterrupt
-def overtaking(*given):
+def overtaking(*given, **more):
     try:
-        return cancel(*given)
+        return cancel(*given, **more)
     finally:
         while on_its_way:
             on_its_way.pop()()
-client.submit, client.cancel = interrupted, overtaking
+lookup.submit, Client.cancel = interrupted, overtaking
 sys.exit(main.main(["ask", "go"]))
 """
     with daemons.start(
@@ -243,11 +244,11 @@ def test_watching_has_no_gap_and_no_duplicate_across_a_kill(tmp_path: Path) -> N
         tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}
     ) as daemon:
         session_id, _ = daemon.run("one")
-        api = Api(lambda: discovery.discover(daemon.home, {}))
+        api = Client.over(Api(lambda: discovery.discover(daemon.home, {})))
         head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
         seen: list[int] = []
         links: list[str] = []
-        for message in client.watch(api, session_id, 2, StopSignal(), patience_s=20):
+        for message in lookup.watch(api, session_id, 2, StopSignal(), patience_s=20):
             if isinstance(message, LinkState):
                 links.append(message.state)
             elif message.id:

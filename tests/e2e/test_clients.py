@@ -17,6 +17,7 @@ import pytest
 from scripts import clients, npm_package
 
 from palyra.client import Answered, AsyncClient, Client, RunBroke, Unreachable, event_of
+from palyra.client.types.skills import Proposal, ShownSkill
 from palyra.core.errors import InvalidInput, NotFound, Unauthenticated
 from palyra.core.events import ApprovalRequested, Entry, ModelDelta
 from tests import daemon
@@ -242,6 +243,75 @@ def test_a_daemon_whose_store_is_away_for_a_moment_is_watched_on(
     assert seen == [last["seq"]]
 
 
-def test_what_is_generated_is_up_to_date() -> None:
-    for path, text in clients.files().items():
-        assert path.read_text() == text, f"{path.name}: run `.venv/bin/python scripts/clients.py`"
+SKILL = "---\nname: greet\ndescription: greets people\n---\nSay hello.\n"
+
+
+def test_what_is_not_json_both_ways_has_verbs_too(served: DaemonProcess, client: Client) -> None:
+    session_id = client.ask("hi").session_id
+    stored = client.store_file(session_id, b"some words", name="a.txt")
+    assert (stored.name, stored.reads_as, stored.size) == ("a.txt", "text", 10)
+    assert client.get_artifact(session_id, stored.artifact) == b"some words"
+    assert b"palyra_" in client.metrics()
+    lines = b"".join(client.export_journal(session_id=session_id)).splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    assert [each.event for each in client.verify_journal_events()][-1] == "report"
+    assert client.get_entry(1).position == 1
+    assert client.put_budget("all", tokens=10**12).terms.tokens == 10**12
+    client.remove_budget("all")
+    with pytest.raises(Unreachable):
+        client.within(0.001).verify_journal()
+    assert client.verify_journal().ok
+
+
+def test_an_answer_is_of_the_type_that_its_status_has(
+    served: DaemonProcess, client: Client
+) -> None:
+    folder = served.workspace / "greet"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(SKILL)
+    proposal = client.within(120).install_skill(path=str(folder))
+    assert isinstance(proposal, Proposal)
+    made = client.within(120).install_skill(path=str(folder), confirm=proposal.digest)
+    assert isinstance(made, ShownSkill)
+    assert made.skill.record.name == "greet"
+
+
+def test_the_awaited_one_streams_and_uploads(served: DaemonProcess) -> None:
+    async def scene() -> None:
+        async with AsyncClient(served.url, served.token) as palyra:
+            session_id = (await palyra.ask("hi")).session_id
+            stored = await palyra.store_file(session_id, b"some words", name="b.txt")
+            assert await palyra.get_artifact(session_id, stored.artifact) == b"some words"
+            pieces = [piece async for piece in palyra.export_journal(session_id=session_id)]
+            assert json.loads(b"".join(pieces).splitlines()[0])["seq"] == 1
+            assert [each.event async for each in palyra.verify_journal_events()][-1] == "report"
+            assert b"palyra_" in await palyra.metrics()
+
+    asyncio.run(scene())
+
+
+def test_the_javascript_one_streams_and_uploads(served: DaemonProcess) -> None:
+    found = told(
+        node(
+            served,
+            """
+const { sessionId } = await palyra.ask("hi");
+const stored = await palyra.storeFile(sessionId, "some words", {name: "c.txt"});
+const kept = await (await palyra.getArtifact(sessionId, stored.artifact)).text();
+const events = [];
+for await (const { event } of palyra.verifyJournalEvents()) events.push(event);
+const lines = (await (await palyra.exportJournal({session_id: sessionId})).text()).trim().split("\\n");
+const entry = await palyra.getEntry(1);
+console.log(JSON.stringify({
+  name: stored.name, kept, last: events.at(-1), first: JSON.parse(lines[0]).seq, position: entry.position,
+}));
+""",
+        )
+    )
+    assert found == {
+        "name": "c.txt",
+        "kept": "some words",
+        "last": "report",
+        "first": 1,
+        "position": 1,
+    }

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from palyra.agent.approvals import Answer
 from palyra.core.ids import OWNER
+from palyra.domain import json_rpc
 from palyra.features.mcp_server import jsonrpc
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, StreamPause, Turn
 from tests import inprocess
@@ -353,16 +354,16 @@ def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "status", "code"),
     [
-        (b"{", {}, 400, jsonrpc.PARSE_ERROR),
-        (b"\xff\xfe", {}, 400, jsonrpc.PARSE_ERROR),
-        (b"[" * 5_000, {}, 400, jsonrpc.PARSE_ERROR),
-        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, jsonrpc.INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}, 400, jsonrpc.INVALID_REQUEST),
+        (b"{", {}, 400, json_rpc.PARSE_ERROR),
+        (b"\xff\xfe", {}, 400, json_rpc.PARSE_ERROR),
+        (b"[" * 5_000, {}, 400, json_rpc.PARSE_ERROR),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, json_rpc.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}, 400, json_rpc.INVALID_REQUEST),
         (
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}',
             {},
             400,
-            jsonrpc.INVALID_PARAMS,
+            json_rpc.INVALID_PARAMS,
         ),
         (
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
@@ -380,7 +381,7 @@ def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
             {"MCP-Protocol-Version": "1999"},
             400,
-            jsonrpc.INVALID_REQUEST,
+            json_rpc.INVALID_REQUEST,
         ),
         (
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
@@ -398,13 +399,13 @@ def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
             b'{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}',
             {},
             200,
-            jsonrpc.METHOD_NOT_FOUND,
+            json_rpc.METHOD_NOT_FOUND,
         ),
         (
             b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "no"}}',
             {},
             200,
-            jsonrpc.INVALID_PARAMS,
+            json_rpc.INVALID_PARAMS,
         ),
         (b" " * ((1 << 20) + 1), {}, 413, "limit_exceeded"),
     ],

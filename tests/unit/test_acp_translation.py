@@ -15,7 +15,8 @@ from acp.helpers import (
     text_block,
 )
 
-from palyra.cli.attachments import UploadedFile
+from palyra.client import Client
+from palyra.client.types.sessions import Session, StoredFile
 from palyra.core.errors import InvalidInput
 from palyra.core.events import (
     Entry,
@@ -31,7 +32,6 @@ from palyra.core.events import (
 from palyra.core.tools import Preview
 from palyra.features.acp.prompt import message
 from palyra.features.acp.updates import Updates
-from palyra.store.sessions import Session
 
 SESSION = Session(
     session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV",
@@ -43,23 +43,24 @@ SESSION = Session(
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
 
 
-class Sent:
-    """Takes files as the daemon does, and remembers them."""
+class Sent(Client):
+    """A client whose daemon takes every file; remembers what was sent."""
 
     def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1", "token")
         self.files: list[tuple[str, bytes]] = []
 
     def upload(
-        self, path: str, type: Any, data: bytes, media: str, *, timeout_s: float, name: str
-    ) -> UploadedFile:
-        self.files.append((name, data))
-        return UploadedFile(
-            artifact="a", name=name, media_type=media, size=len(data), reads_as="text"
+        self, method: str, path: str, given: Any, data: bytes, media: str, gives: Any
+    ) -> StoredFile:
+        self.files.append((given["name"], data))
+        return StoredFile(
+            artifact="a", name=given["name"], media_type=media, size=len(data), reads_as="text"
         )
 
 
 def test_a_prompt_is_words_files_that_are_named_and_files_that_are_brought() -> None:
-    sent: Any = Sent()
+    sent = Sent()
     blocks = [
         text_block("compare"),
         resource_link_block("a.py", "file:///home/me/project/src/a%20b.py"),
@@ -70,7 +71,7 @@ def test_a_prompt_is_words_files_that_are_named_and_files_that_are_brought() -> 
     text, attached = message(sent, SESSION, blocks)
     assert text == 'compare @file:"src/a b.py" /etc/passwd notes.md'
     assert sent.files == [("notes.md", b"# notes"), ("image-5.png", b"hi")]
-    assert [each["name"] for each in attached] == ["notes.md", "image-5.png"]
+    assert [each.name for each in attached] == ["notes.md", "image-5.png"]
     with pytest.raises(InvalidInput):
         message(sent, SESSION, [image_block("not base64!", "image/png")])
     with pytest.raises(InvalidInput):

@@ -6,16 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.cli import admin_client, client, exit_codes, formatting
+from palyra.cli import exit_codes, formatting
 from palyra.cli.render.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.client.discovery import Unreachable
-from palyra.client.http import ServerSentEvent, parse
 from palyra.core import errors
 from palyra.core.errors import InvalidInput, PalyraError
 from palyra.features.budgets.cli import bar
@@ -135,67 +133,6 @@ def test_another_answer_after_a_failure_is_said_to_be_another() -> None:
     shown.reply.piece("run", 1, "On second thought")
     shown.reply.finished("run", 1, "On second thought, no")
     assert (shown.text, shown.notes) == ("I thinkOn second thought, no", [BEGINS_AGAIN])
-
-
-def test_events_are_read_from_their_lines_and_one_that_was_cut_off_is_dropped() -> None:
-    lines = [
-        b": hello\n",
-        b"\n",
-        b"id: 7\n",
-        b"event: entry\n",
-        b"data: {}\r\n",
-        b"\n",
-        b":\n",
-        b"\n",
-        b"data: a\n",
-        b"data:b\n",
-        b"\n",
-    ]
-    assert list(parse(iter([*lines, b"data: cut off\n"]))) == [
-        ServerSentEvent("entry", b"{}", "7"),
-        ServerSentEvent("message", b"a\nb"),
-    ]
-
-
-def _fields(type_: Any) -> set[str]:
-    return {field.encode_name for field in msgspec.structs.fields(type_)}
-
-
-def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None:
-    from palyra.agent import gateway
-    from palyra.api import about, admin, backups, journal
-    from palyra.cli import travel_client
-    from palyra.features.compaction import cli as compaction_cli
-    from palyra.features.compaction import service as daemon_compacting
-    from palyra.features.time_travel import rewind, session_snapshot, undo
-    from palyra.policy import explain, store
-    from palyra.tools.files import restore
-
-    pairs: list[tuple[Any, Any]] = [
-        (client.Submitted, gateway.Submitted),
-        (client.Undone, undo.Undone),
-        (travel_client.Rewound, rewind.Rewound),
-        (travel_client.Clash, restore.Clash),
-        (travel_client.Moment, session_snapshot.Moment),
-        (travel_client.ShownTurn, session_snapshot.ShownTurn),
-        (travel_client.ShownCall, session_snapshot.ShownCall),
-        (compaction_cli.ShownUncompacted, daemon_compacting.Uncompacted),
-        (compaction_cli.ShownPins, daemon_compacting.Pinned),
-        (client.Cancelled, gateway.Stopped),
-        (client.Model, about.ModelInfo),
-        (admin_client.Status, about.Status),
-        (admin_client.PolicyState, about.PolicyState),
-        (admin_client.Verified, journal.Verified),
-        (admin_client.BackedUp, backups.BackedUp),
-        (admin_client.Rule, admin.Rule),
-        (admin_client.PolicyInForce, admin.PolicyInForce),
-        (admin_client.Explanation, explain.Explanation),
-        (admin_client.Deciding, explain.Deciding),
-        (admin_client.Reloaded, store.Reloaded),
-        (admin_client.MadeToken, admin.MadeToken),
-    ]
-    for ours, theirs in pairs:
-        assert _fields(ours) == _fields(theirs), ours
 
 
 def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> None:

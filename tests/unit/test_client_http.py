@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from palyra.cli import admin_client
+from palyra.client import Client
 from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.client.http import Api
 
@@ -33,5 +33,5 @@ def test_an_export_that_is_cut_off_says_that_the_daemon_went_away(sent: bytes) -
             )
         )
         with pytest.raises(Unreachable, match="start it"):
-            list(admin_client.export(api, "", 0))
+            list(Client.over(api).export_journal())
         serving.join(20)

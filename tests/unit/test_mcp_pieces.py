@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, Unavailable
 from palyra.core.tools import ToolResult
+from palyra.domain.sse import EventReader, ServerEvent
 from palyra.features.mcp import jsonrpc, results
 from palyra.features.mcp.accepted_tools import AcceptedTool, KnownFiles, pending
 from palyra.features.mcp.declaration import Declared, declared, listed
@@ -23,7 +24,6 @@ from palyra.features.mcp.http_link import header_value
 from palyra.features.mcp.jsonrpc import OutgoingRpc
 from palyra.features.mcp.session import McpSession, Progress, Receiver
 from palyra.features.mcp.settings import ServerConfig
-from palyra.features.mcp.sse import Events, SseEvent
 from palyra.features.mcp.stdio_link import LineReader
 from palyra.features.mcp.tools import McpTool
 from palyra.tools.catalogue import Catalogue
@@ -173,11 +173,15 @@ def _chunks(data: bytes, cuts: list[int]) -> list[bytes]:
 @given(st.lists(st.integers(0, 80), max_size=8), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_events_are_the_same_however_the_stream_is_cut(cuts: list[int], end: bytes) -> None:
     text = b"id: 7\nretry: 500\ndata: a\ndata: b\n\n: comment\nevent: other\ndata:c\n\ndata\n\nid: 8\ndata: unfinished\n"
-    events = Events()
+    events = EventReader()
     found = [
         event for chunk in _chunks(text.replace(b"\n", end), cuts) for event in events.feed(chunk)
     ]
-    assert found == [SseEvent(b"a\nb"), SseEvent(b"c", "other"), SseEvent(b"")]
+    assert found == [
+        ServerEvent("message", b"a\nb", "7"),
+        ServerEvent("other", b"c"),
+        ServerEvent("message", b""),
+    ]
     assert (events.last_id, events.retry_ms) == ("8", 500)
 
 
@@ -193,7 +197,7 @@ def test_lines_are_the_same_however_the_stream_is_cut(cuts: list[int]) -> None:
 
 
 def test_a_line_or_an_event_without_end_is_refused() -> None:
-    lines, events = LineReader(most=100), Events(most=100)
+    lines, events = LineReader(most=100), EventReader(most=100)
     assert lines.feed(b"x" * 60) == []
     assert events.feed(b"data: " + b"x" * 60 + b"\n") == []
     with pytest.raises(Unavailable):

@@ -12,13 +12,13 @@ from msgspec import Struct
 from palyra.cli import formatting
 from palyra.cli.safe_text import clean, one_line
 from palyra.core.errors import InvalidInput
-from palyra.core.events import ApprovalRequested
+from palyra.core.events import ApprovalRequested, Decision, GrantScope
 from palyra.core.tools import Subject
 
 _TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
 _HIDDEN = "[v]iew all · [e]dit · [n]o · [q]uit"
 _DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
-_SCOPES = {
+_SCOPES: dict[str, GrantScope] = {
     "s": "session",
     "session": "session",
     "t": "timed",
@@ -32,8 +32,8 @@ _HOW = "answer with one letter and Enter; to tell the agent what to do instead: 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """What to answer."""
 
-    decision: str
-    scope: str = "once"
+    decision: Decision
+    scope: GrantScope = "once"
     subject: Subject | None = None
     for_ms: int = 0
     arguments: dict[str, Any] | None = None
@@ -73,7 +73,7 @@ class ApprovalPrompt:
         self._seen = ""
         self._doubt = request.about == "in_doubt"
         self._step = "choice"
-        self._scope = ""
+        self._scope: GrantScope = "once"
         self._for_ms = 0
         self._arguments: dict[str, Any] | None = None
 
@@ -168,7 +168,7 @@ class ApprovalPrompt:
                     "nothing was decided; did it happen, should it run again, or be skipped?"
                 )
 
-    def _wider(self, scope: str, rest: str) -> Step:
+    def _wider(self, scope: GrantScope, rest: str) -> Step:
         if not self.request.subjects:
             return Say("only yes once or no is possible here")
         self._scope = scope

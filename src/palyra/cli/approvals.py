@@ -3,12 +3,12 @@ answer is for one approval.
 """
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import click
 import msgspec
 
-from palyra.cli import client, formatting, short_ids
+from palyra.cli import formatting, lookup, short_ids
 from palyra.cli.approval_prompt import subject_words
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
@@ -17,10 +17,10 @@ from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
 from palyra.client.http import StopSignal
 from palyra.client.stream import decode
+from palyra.client.types.approvals import Approval
 from palyra.core.errors import Conflict, InvalidInput
-from palyra.core.events import Entry
+from palyra.core.events import Decision, Entry, GrantScope
 from palyra.core.tools import Preview, Subject
-from palyra.store.approvals import Approval
 
 _OUTCOMES = ("happened", "again", "skip")
 
@@ -31,7 +31,7 @@ approvals = group("approvals", "What the agent asks for, and your answers.", def
 @click.option("--all", "everything", is_flag=True, help="Also those that were answered.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500))
 def list_(state: CliState, everything: bool, limit: int) -> None:
-    found = client.approvals(state.api, pending="any" if everything else "true", limit=limit)
+    found = state.api.list_approvals(pending="any" if everything else "true", limit=limit).approvals
     if state.out.as_json:
         state.out.json({"approvals": found})
         return
@@ -112,16 +112,17 @@ def allow(
 ) -> None:
     if for_session + bool(period) + always > 1:
         raise InvalidInput("choose one of --session, --for and --always")
-    scope = "session" if for_session else "timed" if period else "always" if always else "once"
+    scope: GrantScope = (
+        "session" if for_session else "timed" if period else "always" if always else "once"
+    )
     if number is not None and scope == "once":
         raise InvalidInput("--subject goes with --session, --for or --always")
     found = short_ids.approval(state.api, approval_id)
     _answered(
         state,
-        client.answer(
-            state.api,
+        state.api.answer(
             found.approval_id,
-            "allow",
+            decision="allow",
             scope=scope,
             subject=_subject(found, number) if number is not None else None,
             for_ms=formatting.parse_duration(period) if period else 0,
@@ -136,7 +137,7 @@ def allow(
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
 def deny(state: CliState, approval_id: str, reason: str) -> None:
     found = short_ids.approval(state.api, approval_id)
-    _answered(state, client.answer(state.api, found.approval_id, "deny", reason=reason))
+    _answered(state, state.api.answer(found.approval_id, decision="deny", reason=reason))
 
 
 @verb(
@@ -148,12 +149,12 @@ def settle(state: CliState, given: tuple[str, ...]) -> None:
     if outcome not in _OUTCOMES or len(approval_id) > 1:
         raise InvalidInput(f"settle it how? with {', '.join(_OUTCOMES)}, behind the id")
     found = short_ids.approval(state.api, "".join(approval_id))
-    _answered(state, client.answer(state.api, found.approval_id, outcome))
+    _answered(state, state.api.answer(found.approval_id, decision=cast("Decision", outcome)))
 
 
 @verb(approvals, "grants", help="List what you have allowed beyond one call, and until when.")
 def grants(state: CliState) -> None:
-    found = client.grants(state.api)
+    found = state.api.list_grants().grants
     if state.out.as_json:
         state.out.json({"grants": found})
         return
@@ -184,7 +185,7 @@ def grants(state: CliState) -> None:
 @click.argument("grant_id", metavar="ID")
 def revoke(state: CliState, grant_id: str) -> None:
     whole = short_ids.grant(state.api, grant_id)
-    client.revoke(state.api, whole)
+    state.api.remove_grant(whole)
     if state.out.as_json:
         state.out.json({"revoked": whole})
     else:
@@ -197,7 +198,7 @@ def watch(state: CliState) -> None:
     known: set[str] = set()
 
     def tell() -> None:
-        for approval in reversed(client.approvals(state.api)):
+        for approval in reversed(lookup.pending(state.api)):
             if approval.approval_id in known:
                 continue
             known.add(approval.approval_id)
@@ -213,10 +214,10 @@ def watch(state: CliState) -> None:
 
     # From where the history ends before we look at what is pending: what is asked for meanwhile is
     # told once, and not missed.
-    after = client.last_position(state.api)
+    after = state.api.status().entries
     tell()
     state.out.note("waiting for approvals; Ctrl-C ends")
-    for message in state.api.watch("/v1/events", after, StopSignal(), patience_s=60):
+    for message in state.api.http.watch("/v1/events", after, StopSignal(), patience_s=60):
         item = decode(message)
         if isinstance(item, Entry) and item.kind == "approval.requested":
             tell()
@@ -237,7 +238,7 @@ def _shown(state: CliState, approval: Approval) -> Preview:
     if approval.resolution is not None and approval.resolution.preview is not None:
         return approval.resolution.preview
     if approval.request.preview.length and not approval.decision:
-        return client.approval_preview(state.api, approval.approval_id).preview
+        return state.api.preview_approval(approval.approval_id).preview
     return approval.request.preview
 
 

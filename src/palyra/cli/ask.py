@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from palyra.cli import attachments, client, short_ids
+from palyra.cli import attachments, lookup, short_ids
 from palyra.cli.chat.command import begin, check_model
 from palyra.cli.commands import command
 from palyra.cli.exit_codes import InterruptedCommand
@@ -78,9 +78,9 @@ def ask(
         # Before there is a session that nobody asked anything in.
         attachments.find(each)
     if session_id:
-        session = client.session(state.api, short_ids.session(state.api, session_id))
+        session = state.api.get_session(short_ids.session(state.api, session_id))
     else:
-        session = begin(state, folder_of(workspace), label=client.ASKED)
+        session = begin(state, folder_of(workspace), label=lookup.ASKED)
     approve = approve or ("ask" if _has_terminal() else "deny")
     if session.workspace and (waiting := project_notes_cli.hint(state.api, session.session_id)):
         state.out.note(waiting)

@@ -5,49 +5,37 @@ completed while it is written.
 import os
 from pathlib import Path
 
-from msgspec import Struct
-
-from palyra.cli import formatting
-from palyra.cli.client import checked
+from palyra.cli import formatting, lookup
 from palyra.cli.safe_text import clean
-from palyra.client.http import Api
+from palyra.client import Client
+from palyra.client.types.sessions import (
+    Attaching,
+    PreviewedReference,
+    ReferencesPreview,
+    StoredFile,
+)
 from palyra.core.errors import InvalidInput
 
 MOST_BYTES = 16 << 20
-_MEDIA = "application/octet-stream"
 _READING_S = 60.0
 _KINDS = ("file", "folder", "diff", "staged", "url", "memory", "run")
 _WITH_PATHS = ("file", "folder", "diff", "staged")
 _MOST_SHOWN = 200
 
 
-class UploadedFile(Struct, frozen=True):
-    """A file that the daemon has; as the API's StoredFile."""
+def attaching(stored: StoredFile) -> Attaching:
+    return Attaching(artifact=stored.artifact, name=stored.name)
 
-    artifact: str
-    name: str
-    media_type: str
-    size: int
-    reads_as: str
-    width: int = 0
-    height: int = 0
-    characters: int = 0
-    note: str = ""
 
-    @property
-    def attaching(self) -> dict[str, str]:
-        return {"artifact": self.artifact, "name": self.name}
-
-    @property
-    def said(self) -> str:
-        match self.reads_as:
-            case "image":
-                what = f"an image of {self.width} × {self.height} pixels"
-            case "text":
-                what = f"{self.characters:,} characters of text"
-            case _:
-                what = f"{self.size:,} bytes; the agent gets its name, size and hash"
-        return f"{clean(self.name)}: {what}" + (f" ({clean(self.note)})" if self.note else "")
+def said(stored: StoredFile) -> str:
+    match stored.reads_as:
+        case "image":
+            what = f"an image of {stored.width} × {stored.height} pixels"
+        case "text":
+            what = f"{stored.characters:,} characters of text"
+        case _:
+            what = f"{stored.size:,} bytes; the agent gets its name, size and hash"
+    return f"{clean(stored.name)}: {what}" + (f" ({clean(stored.note)})" if stored.note else "")
 
 
 def find(given: str) -> Path:
@@ -60,7 +48,7 @@ def find(given: str) -> Path:
     return path
 
 
-def send(api: Api, session_id: str, given: str) -> UploadedFile:
+def send(api: Client, session_id: str, given: str) -> StoredFile:
     """Hand a file over."""
     path = find(given)
     with path.open("rb") as file:
@@ -70,34 +58,11 @@ def send(api: Api, session_id: str, given: str) -> UploadedFile:
             f"{given!r} is larger than {MOST_BYTES >> 20} MiB: put it into the workspace and name"
             " it with @file:"
         )
-    where = f"/v1/sessions/{checked(session_id)}/files"
-    return api.upload(where, UploadedFile, data, _MEDIA, timeout_s=_READING_S, name=path.name[:200])
+    return api.within(_READING_S).store_file(lookup.checked(session_id), data, name=path.name[:200])
 
 
-class ReferencePreview(Struct, frozen=True):
-    reference: str
-    kind: str
-    target: str = ""
-    size: int = 0
-    unit: str = "characters"
-    characters: int = 0
-    tokens: int = 0
-    truncated: bool = False
-    warnings: tuple[str, ...] = ()
-    error: str = ""
-    policies: tuple[str, ...] = ()
-
-
-class ReferencePreviews(Struct, frozen=True):
-    references: tuple[ReferencePreview, ...]
-    characters: int
-    tokens: int
-    errors: tuple[str, ...] = ()
-
-
-def preview(api: Api, session_id: str, text: str) -> ReferencePreviews:
-    where = f"/v1/sessions/{checked(session_id)}/references/preview"
-    return api.post(where, ReferencePreviews, {"text": text}, timeout_s=_READING_S)
+def preview(api: Client, session_id: str, text: str) -> ReferencesPreview:
+    return api.within(_READING_S).preview_references(lookup.checked(session_id), text=text)
 
 
 def shown(found: ReferencePreview) -> str:

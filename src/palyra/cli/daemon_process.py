@@ -14,6 +14,7 @@ from pathlib import Path
 
 from palyra.cli import exit_codes
 from palyra.cli.safe_text import clean
+from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.client.http import Api
@@ -31,6 +32,14 @@ def is_up(home: Path, env: dict[str, str]) -> bool:
         Api(lambda: discovery.discover(home, env)).request("GET", "/healthz", timeout_s=5)
     except Unavailable:
         return False
+    return True
+
+
+def reload_if_running(state: CliState) -> bool:
+    """Make a running daemon read the settings again; return whether there is one."""
+    if discovery.running(state.home) is None:
+        return False
+    state.api.reload_config()
     return True
 
 

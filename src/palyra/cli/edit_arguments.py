@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from palyra.cli import client
-from palyra.client.http import Api
+from palyra.cli import lookup
+from palyra.client import Client
 from palyra.core import events
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import ToolProposed
@@ -49,9 +49,9 @@ def edit(arguments: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
         ) from error
 
 
-def proposed(api: Api, session_id: str, call_id: str) -> dict[str, Any]:
+def proposed(api: Client, session_id: str, call_id: str) -> dict[str, Any]:
     """The arguments of a call as they stand on the tape."""
-    for entry in client.entries(api, session_id):
+    for entry in lookup.entries(api, session_id):
         if entry.kind == "tool.proposed":
             event = events.decode(bytes(entry.event))
             if isinstance(event, ToolProposed) and event.call_id == call_id:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 
-from palyra.cli import attachments, client, exit_codes, formatting
+from palyra.cli import attachments, exit_codes, formatting, lookup
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.render.reply import ReplyText
@@ -23,12 +23,14 @@ from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
 from palyra.client.http import LinkState, StopSignal
 from palyra.client.stream import decode
+from palyra.client.types.sessions import Attaching, Session
 from palyra.core.errors import NotFound, PalyraError
 from palyra.core.events import (
     AgentAnswered,
     AgentAsked,
     ApprovalRequested,
     ApprovalResolved,
+    Decision,
     Entry,
     ModelDelta,
     ModelFailed,
@@ -40,7 +42,6 @@ from palyra.core.events import (
     ToolProposed,
 )
 from palyra.core.tools import Effect
-from palyra.store.sessions import Session
 
 _PATIENCE_S = 60.0
 _ON_ITS_WAY_S = 2.0
@@ -55,10 +56,10 @@ class RunFollower:
         self._state = state
         self._session = session
         self._approve = approve
-        self._run_id = client.new_id()
+        self._run_id = lookup.new_id()
         self._submitted = False
         self._style = partial(state.out.style, color=state.out.error_color)
-        self._calls = ToolCallLines(lambda approval_id: client.answered_ms(state.api, approval_id))
+        self._calls = ToolCallLines(lambda approval_id: lookup.answered_ms(state.api, approval_id))
         self._pending: dict[str, ApprovalRequested] = {}
         self._failures: set[str] = set()
         # What became of the calls that do more than look.
@@ -73,12 +74,12 @@ class RunFollower:
         self._reply = ReplyText(self._stream, self._restarted)
         self._midway = False
         self._streamed = ""
-        self._attachments: list[dict[str, str]] = []
+        self._attachments: list[Attaching] = []
 
     def run(self, question: str, model: str, files: Sequence[str] = ()) -> int:
         """Listen first, then ask: so no word of the answer can be missed."""
         self._attachments = [
-            attachments.send(self._state.api, self._session.session_id, each).attaching
+            attachments.attaching(attachments.send(self._state.api, self._session.session_id, each))
             for each in files
         ]
         stopped = StopSignal()
@@ -89,8 +90,8 @@ class RunFollower:
         self, question: str, model: str, stopped: StopSignal, interrupted: Callable[[], bool]
     ) -> int:
         api, lost = self._state.api, False
-        head = client.head(api, self._session)
-        for message in client.watch(
+        head = lookup.head(api, self._session)
+        for message in lookup.watch(
             api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S
         ):
             item = decode(message)
@@ -126,7 +127,7 @@ class RunFollower:
             return
         self._submitted = True
         self._reply.started(self._run_id)
-        client.submit(
+        lookup.submit(
             self._state.api,
             self._session.session_id,
             question,
@@ -145,7 +146,7 @@ class RunFollower:
         deadline = time.monotonic() + _ON_ITS_WAY_S
         while self._submitted:
             try:
-                client.cancel(self._state.api, self._run_id, "interrupted on the command line")
+                self._state.api.cancel(self._run_id, reason="interrupted on the command line")
                 return
             except NotFound:
                 if time.monotonic() > deadline:
@@ -229,13 +230,13 @@ class RunFollower:
 
     def _deny(self, request: ApprovalRequested) -> None:
         self._note(f"denied, because nobody is here to ask: {one_line(request.preview.title, 200)}")
-        decision = "skip" if request.about == "in_doubt" else "deny"
+        decision: Decision = "skip" if request.about == "in_doubt" else "deny"
         reason = (
             ""
             if decision == "skip"
             else "nobody is there to approve it; say what you would have done"
         )
-        client.answer(self._state.api, request.approval_id, decision, reason=reason)
+        self._state.api.answer(request.approval_id, decision=decision, reason=reason)
 
     def _end(self, state: str, text: str, message: str, reason: str = "") -> int:
         refused = state == "done" and self._denied > 0 and not self._changed

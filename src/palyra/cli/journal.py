@@ -10,28 +10,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
+from msgspec import Struct
 
-from palyra.cli import (
-    admin_client,
-    client,
-    daemon_process,
-    exit_codes,
-    formatting,
-    retention_client,
-    short_ids,
-)
-from palyra.cli.admin_client import BackedUp, Verified
+from palyra.cli import daemon_process, exit_codes, formatting, json_shapes, lookup, short_ids
 from palyra.cli.commands import group, verb
-from palyra.cli.render import entries
+from palyra.cli.render import entries as render_entries
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.client.http import ServerSentEvent, StopSignal
 from palyra.client.stream import decode
-from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.client.types.journal import BackedUp, Bad, Verified
+from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import Entry
 
 _BACKUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,96}", re.ASCII)
+# Every entry of a large journal takes its time.
+_LONG_S = 3_600.0
+
+
+class _Progress(Struct):
+    entries: int
+
 
 journal = group("journal", "The history: show, verify, export, back up, restore, clean up.")
 
@@ -45,15 +46,15 @@ journal = group("journal", "The history: show, verify, export, back up, restore,
 @click.option("--follow", is_flag=True, help="Go on with what comes.")
 def show(state: CliState, what: str, after: int, limit: int | None, follow: bool) -> None:
     if what.isdecimal() and len(what) < 10:
-        state.out.json(admin_client.entry(state.api, int(what)))
+        state.out.json(state.api.get_entry(int(what)))
         return
     session_id = short_ids.session(state.api, what)
     seq = after
-    for entry in client.entries(state.api, session_id, after, limit):
+    for entry in lookup.entries(state.api, session_id, after, limit):
         _tell(state, entry)
         seq = entry.seq
     if follow:
-        for message in client.watch(state.api, session_id, seq, StopSignal(), patience_s=60):
+        for message in lookup.watch(state.api, session_id, seq, StopSignal(), patience_s=60):
             item = decode(message) if isinstance(message, ServerSentEvent) else None
             if isinstance(item, Entry):
                 _tell(state, item)
@@ -76,7 +77,7 @@ def _tell(state: CliState, entry: Entry) -> None:
     clock = time.strftime("%H:%M:%S", time.localtime(entry.time_ms / 1000))
     head = f"{entry.seq:>6} {clock} {entry.kind:<18} "
     room = max(40, state.out.width - len(head)) if state.out.is_terminal else 0
-    state.out.line(state.out.style(head, "dim") + entries.summary(entry, room))
+    state.out.line(state.out.style(head, "dim") + render_entries.summary(entry, room))
 
 
 @verb(
@@ -88,9 +89,7 @@ def _tell(state: CliState, entry: Entry) -> None:
 @click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
 def verify(state: CliState, file: Path | None, offline: bool) -> int:
     alone = file is not None or offline or _no_daemon(state)
-    source = (
-        verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
-    )
+    source = verify_file(file or state.home / "journal.db") if alone else _verified(state)
     report: Verified | None = None
     progress = sys.stderr.isatty() and not state.out.as_json
     for step in source:
@@ -111,7 +110,7 @@ def verify(state: CliState, file: Path | None, offline: bool) -> int:
 
 @verb(journal, "segments", help="List the sealed files that hold sessions which were put away.")
 def segments(state: CliState) -> None:
-    found = retention_client.segments(state.api)
+    found = state.api.list_segments().segments
     if state.out.as_json:
         state.out.json({"segments": found})
         return
@@ -145,9 +144,9 @@ def segments(state: CliState) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def clean_up(state: CliState, dry_run: bool) -> None:
-    done = retention_client.clean(state.api, dry_run=dry_run)
+    done = state.api.within(_LONG_S).clean_journal(dry_run=dry_run)
     if state.out.as_json:
-        state.out.json(done)
+        state.out.json(json_shapes.cleaned(done))
         return
     gone = "would be removed" if dry_run else "removed"
     state.out.line(
@@ -160,6 +159,20 @@ def clean_up(state: CliState, dry_run: bool) -> None:
             f" {formatting.size(done.file.free_bytes)} free in the file,"
             f" {formatting.size(done.file.log_bytes)} in its log"
         )
+
+
+def _verified(state: CliState) -> Iterator[int | Verified]:
+    """Numbers of entries seen so far, then the report."""
+    for message in state.api.verify_journal_events():
+        if message.event == "progress":
+            yield msgspec.json.decode(message.data, type=_Progress).entries
+        elif message.event == "report":
+            yield msgspec.json.decode(message.data, type=Verified)
+            return
+    raise Unavailable(
+        "the daemon ended before the journal was verified: try again, or stop it and verify the"
+        " file"
+    )
 
 
 def verify_file(path: Path) -> Iterator[int | Verified]:
@@ -178,13 +191,14 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
         except Exception as error:  # noqa: BLE001  whatever it is, somebody waits for an answer
             steps.put(error)
             return
+        bad = None if report.bad is None else msgspec.convert(report.bad, Bad, from_attributes=True)
         good = report.ok and not pages and not guards
         steps.put(
             Verified(
                 ok=good,
                 entries=report.entries,
                 tapes=report.tapes,
-                bad=report.bad,
+                bad=bad,
                 pages=pages,
                 guards=guards,
             )
@@ -241,8 +255,8 @@ def _report(state: CliState, report: Verified) -> None:
     help="Into this new file.  [default: standard output]",
 )
 def export(state: CliState, session_id: str, after: int, output: Path | None) -> None:
-    pieces = admin_client.export(
-        state.api, short_ids.session(state.api, session_id) if session_id else "", after
+    pieces = state.api.export_journal(
+        session_id=short_ids.session(state.api, session_id) if session_id else "", after=after
     )
     if output is None:
         for piece in pieces:
@@ -281,7 +295,11 @@ def backup(state: CliState, name: str) -> None:
             f"{name!r} cannot name a backup, which goes into {state.home / 'backups'}: {rule}"
         )
     name = name if not name or name.endswith(".db") else f"{name}.db"
-    made = _backup_file(state, name) if _no_daemon(state) else admin_client.backup(state.api, name)
+    made = (
+        _backup_file(state, name)
+        if _no_daemon(state)
+        else state.api.within(_LONG_S).back_up_journal(name=name)
+    )
     if state.out.as_json:
         state.out.json(made)
     else:
@@ -302,7 +320,7 @@ def _backup_file(state: CliState, name: str) -> BackedUp:
     )
     with daemon_process.exclusive(state.home):
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return BackedUp(str(target), sqlite_files.backup(journal_, target).entries)
+        return BackedUp(path=str(target), entries=sqlite_files.backup(journal_, target).entries)
 
 
 @verb(

@@ -9,12 +9,11 @@ import threading
 import webbrowser
 from collections.abc import Mapping
 
-from palyra.cli import admin_client
 from palyra.cli.state import CliState
 
 
 def console(state: CliState, *, browser: bool) -> None:
-    link = admin_client.login_link(state.api)
+    link = state.api.create_login_link().url
     state.out.note(f"the console, logged in once within ten minutes: {link}")
     if browser and has_screen(state.env, sys.platform):
         # A browser may run as long as it likes, and the program that finds it may wait for it.

@@ -3,44 +3,15 @@ same endpoint.
 """
 
 import click
-from msgspec import Struct
 
-from palyra.cli import client
+from palyra.cli import lookup
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.client.http import Api
+from palyra.client.types.sessions import ShownRule
 from palyra.core.errors import InvalidInput, NotFound
 
 rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")
-
-
-class ListedRule(Struct, frozen=True):
-    rule_id: str
-    words: str
-    means: str
-    cedar: str
-    created_ms: int
-
-
-class _Rules(Struct):
-    rules: list[ListedRule]
-
-
-def of_session(api: Api, session_id: str) -> list[ListedRule]:
-    return api.get(_path(session_id), _Rules).rules
-
-
-def lay_down(api: Api, session_id: str, words: str) -> ListedRule:
-    return api.post(_path(session_id), ListedRule, {"words": words})
-
-
-def lift(api: Api, session_id: str, rule_id: str) -> None:
-    api.delete(f"{_path(session_id)}?rule_id={client.checked(rule_id)}")
-
-
-def _path(session_id: str) -> str:
-    return f"/v1/sessions/{session_id}/rules"
 
 
 def forms_of(error: InvalidInput) -> list[str]:
@@ -55,10 +26,10 @@ _last = click.option("--last", is_flag=True, help="The session that was used las
 
 def _chosen(state: CliState, session_id: str, last: bool) -> str:
     if session_id:
-        return client.checked(session_id)
+        return lookup.checked(session_id)
     if not last:
         raise InvalidInput("which session? give --session ID, or --last for the one used last")
-    found = client.sessions(state.api, limit=1)
+    found = lookup.sessions(state.api, limit=1)
     if not found:
         raise NotFound("there are no sessions yet: begin one with `palyra chat`")
     return found[0].session_id
@@ -70,7 +41,7 @@ def _chosen(state: CliState, session_id: str, last: bool) -> str:
 @click.option("--cedar", is_flag=True, help="Show the policies they mean, too.")
 def list_(state: CliState, session_id: str, last: bool, cedar: bool) -> None:
     # Looking is harmless, so the last session is meant if none is named.
-    found = of_session(state.api, _chosen(state, session_id, last or not session_id))
+    found = state.api.list_rules(_chosen(state, session_id, last or not session_id)).rules
     if state.out.as_json:
         state.out.json({"rules": found})
         return
@@ -89,7 +60,7 @@ def list_(state: CliState, session_id: str, last: bool, cedar: bool) -> None:
 @_session
 @_last
 def add(state: CliState, words: tuple[str, ...], session_id: str, last: bool) -> None:
-    made = lay_down(state.api, _chosen(state, session_id, last), " ".join(words))
+    made = state.api.add_rule(_chosen(state, session_id, last), words=" ".join(words))
     if state.out.as_json:
         state.out.json(made)
     else:
@@ -101,14 +72,14 @@ def add(state: CliState, words: tuple[str, ...], session_id: str, last: bool) ->
 @_session
 @_last
 def remove(state: CliState, rule_id: str, session_id: str, last: bool) -> None:
-    lift(state.api, _chosen(state, session_id, last), rule_id)
+    state.api.remove_rule(_chosen(state, session_id, last), rule_id=lookup.checked(rule_id))
     if state.out.as_json:
         state.out.json({"removed": rule_id})
     else:
         state.out.line("removed")
 
 
-def _show(state: CliState, rule: ListedRule, *, cedar: bool = False) -> None:
+def _show(state: CliState, rule: ShownRule, *, cedar: bool = False) -> None:
     state.out.line(f"{clean(rule.rule_id)}  {state.out.style(clean(rule.words), 'bold')}")
     state.out.line(state.out.style(f"  {clean(rule.means)}", "dim"))
     for line in rule.cedar.splitlines() if cedar else ():

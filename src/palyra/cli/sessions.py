@@ -2,12 +2,13 @@
 
 import click
 
-from palyra.cli import client, formatting, retention_client, short_ids
+from palyra.cli import formatting, lookup, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
 from palyra.cli.render.tool_calls import ToolCallLines
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.sessions import Agent, Session
 from palyra.core.events import (
     InputReceived,
     ModelFailed,
@@ -19,8 +20,8 @@ from palyra.core.events import (
     ToolUndone,
 )
 from palyra.features.compaction import cli as compaction_cli
-from palyra.store.sessions import Session
-from palyra.store.subagents import Agent
+
+_LONG_S = 3_600.0
 
 sessions = group("sessions", "The conversations: list, show, search, change.", default="list")
 
@@ -29,7 +30,7 @@ sessions = group("sessions", "The conversations: list, show, search, change.", d
 @click.option("--archived", is_flag=True, help="Those that were archived instead.")
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1, 10_000))
 def list_(state: CliState, archived: bool, limit: int) -> None:
-    found = client.sessions(state.api, archived=archived, limit=limit)
+    found = lookup.sessions(state.api, archived=archived, limit=limit)
     if state.out.as_json:
         state.out.json({"sessions": found})
         return
@@ -59,19 +60,19 @@ def list_(state: CliState, archived: bool, limit: int) -> None:
     help="How many entries, from the end.",
 )
 def show(state: CliState, session_id: str, limit: int) -> None:
-    session = client.session(state.api, short_ids.session(state.api, session_id))
+    session = state.api.get_session(short_ids.session(state.api, session_id))
     stored = list(
-        client.entries(
-            state.api, session.session_id, max(0, client.head(state.api, session) - limit)
+        lookup.entries(
+            state.api, session.session_id, max(0, lookup.head(state.api, session) - limit)
         )
     )
-    below = client.agents(state.api, session.session_id)
+    below = state.api.list_agents(session.session_id).agents
     if state.out.as_json:
         state.out.json({"session": session, "entries": stored, "agents": below})
         return
     style = state.out.style
     _tell(state, session)
-    calls = ToolCallLines(lambda approval_id: client.answered_ms(state.api, approval_id))
+    calls = ToolCallLines(lambda approval_id: lookup.answered_ms(state.api, approval_id))
     for entry in stored:
         event = entries.read(entry)
         calls.follow(entry, event)
@@ -100,7 +101,7 @@ def show(state: CliState, session_id: str, limit: int) -> None:
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
 @click.option("--words", "words_only", is_flag=True, help="By words alone.")
 def search(state: CliState, words_: tuple[str, ...], limit: int, words_only: bool) -> int:
-    page = client.search(state.api, " ".join(words_), limit, semantic=not words_only)
+    page = state.api.search_sessions(q=" ".join(words_), limit=limit, semantic=not words_only)
     if state.out.as_json:
         state.out.json({"found": page.found})
         return 0
@@ -130,13 +131,13 @@ def search(state: CliState, words_: tuple[str, ...], limit: int, words_only: boo
 @verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
 @click.argument("session_id")
 def archive(state: CliState, session_id: str) -> None:
-    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=True))
+    _tell(state, state.api.change_session(short_ids.session(state.api, session_id), archived=True))
 
 
 @verb(sessions, "unarchive", help="Bring a session back.")
 @click.argument("session_id")
 def unarchive(state: CliState, session_id: str) -> None:
-    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=False))
+    _tell(state, state.api.change_session(short_ids.session(state.api, session_id), archived=False))
 
 
 @verb(sessions, "keep", help="Never put a session away, however old it gets.")
@@ -144,7 +145,7 @@ def unarchive(state: CliState, session_id: str) -> None:
 @click.option("--remove", is_flag=True, help="Treat it like the others again.")
 def keep(state: CliState, session_id: str, remove: bool) -> None:
     _tell(
-        state, client.change(state.api, short_ids.session(state.api, session_id), kept=not remove)
+        state, state.api.change_session(short_ids.session(state.api, session_id), kept=not remove)
     )
 
 
@@ -158,7 +159,7 @@ def keep(state: CliState, session_id: str, remove: bool) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Only show which that would be.")
 def archive_old(state: CliState, days: int | None, dry_run: bool) -> None:
-    report = retention_client.archive_old(state.api, days, dry_run=dry_run)
+    report = state.api.within(_LONG_S).archive_old_sessions(days=days, dry_run=dry_run)
     if state.out.as_json:
         state.out.json(report)
         return
@@ -192,14 +193,14 @@ def archive_old(state: CliState, days: int | None, dry_run: bool) -> None:
 @verb(sessions, "restore", help="Bring a session back that was put away.")
 @click.argument("session_id")
 def restore(state: CliState, session_id: str) -> None:
-    _tell(state, retention_client.restore(state.api, client.checked(session_id)))
+    _tell(state, state.api.within(_LONG_S).restore_session(lookup.checked(session_id)))
 
 
 @verb(sessions, "title", help="Name a session.")
 @click.argument("session_id")
 @click.argument("title")
 def title(state: CliState, session_id: str, title: str) -> None:
-    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), title=title))
+    _tell(state, state.api.change_session(short_ids.session(state.api, session_id), title=title))
 
 
 @verb(sessions, "branch", help="A new session that continues from an entry of another one.")
@@ -212,7 +213,10 @@ def title(state: CliState, session_id: str, title: str) -> None:
 )
 @click.option("--title", default="", help="Its title.")
 def branch(state: CliState, session_id: str, at: int | None, title: str) -> None:
-    _tell(state, client.branch(state.api, short_ids.session(state.api, session_id), at, title))
+    _tell(
+        state,
+        state.api.branch_session(short_ids.session(state.api, session_id), at=at, title=title),
+    )
 
 
 @verb(
@@ -222,7 +226,7 @@ def branch(state: CliState, session_id: str, at: int | None, title: str) -> None
 )
 @click.argument("session_id")
 def reset(state: CliState, session_id: str) -> None:
-    _tell(state, client.reset(state.api, short_ids.session(state.api, session_id)))
+    _tell(state, state.api.reset_session(short_ids.session(state.api, session_id)))
 
 
 @verb(
@@ -235,9 +239,7 @@ def reset(state: CliState, session_id: str) -> None:
     "--preview", is_flag=True, help="Show the summary that it would get, and change nothing."
 )
 def compact(state: CliState, session_id: str, preview: bool) -> None:
-    made = compaction_cli.compact(
-        state.api, short_ids.session(state.api, session_id), preview=preview
-    )
+    made = state.api.compact_session(short_ids.session(state.api, session_id), preview=preview)
     if state.out.as_json:
         state.out.json(made)
         return
@@ -248,7 +250,7 @@ def compact(state: CliState, session_id: str, preview: bool) -> None:
 @verb(sessions, "compactions", help="List the compactions of a session.")
 @click.argument("session_id")
 def compactions(state: CliState, session_id: str) -> None:
-    found = compaction_cli.of_session(state.api, short_ids.session(state.api, session_id))
+    found = state.api.list_compactions(short_ids.session(state.api, session_id)).compactions
     if state.out.as_json:
         state.out.json({"compactions": found})
         return
@@ -293,9 +295,7 @@ def uncompact(state: CliState, session_id: str, seq: int | None) -> None:
 @click.argument("seq", type=click.IntRange(1))
 @click.option("--remove", is_flag=True, help="Do not keep it any longer.")
 def pin(state: CliState, session_id: str, seq: int, remove: bool) -> None:
-    pinned = compaction_cli.pin(
-        state.api, short_ids.session(state.api, session_id), seq, removed=remove
-    )
+    pinned = state.api.pin_entry(short_ids.session(state.api, session_id), seq=seq, removed=remove)
     if state.out.as_json:
         state.out.json(pinned)
         return

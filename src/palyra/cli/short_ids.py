@@ -4,13 +4,12 @@ Never a guess between two.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 
-from palyra.cli import admin_client, client
-from palyra.client.http import Api
+from palyra.cli import lookup
+from palyra.client import Client
+from palyra.client.types.approvals import Approval
 from palyra.core import ids
 from palyra.core.errors import InvalidInput, NotFound
-from palyra.store.approvals import Approval
 
 _SHORTEST = 6
 _PART = re.compile(r"[0-9A-HJKMNP-TV-Z]{6,25}")
@@ -20,26 +19,24 @@ _MOST_RUNS = 500
 _MOST_NAMED = 5
 
 
-def session(api: Api, given: str) -> str:
+def session(api: Client, given: str) -> str:
     """The id of a session."""
     places = (lambda: _sessions(api, archived=False), lambda: _sessions(api, archived=True))
     return _whole(given, "session", "palyra sessions", places)
 
 
-def _sessions(api: Api, *, archived: bool) -> Iterable[str]:
+def _sessions(api: Client, *, archived: bool) -> Iterable[str]:
     return (
-        each.session_id for each in client.sessions(api, archived=archived, limit=_MOST_SESSIONS)
+        each.session_id for each in lookup.sessions(api, archived=archived, limit=_MOST_SESSIONS)
     )
 
 
-def approval(api: Api, given: str) -> Approval:
+def approval(api: Client, given: str) -> Approval:
     """An approval. Without an id, the one that is pending, if there is exactly one."""
     if given:
         places = (lambda: _approvals(api, "true"), lambda: _approvals(api, "any"))
-        return client.approval(
-            api, _whole(given, "approval", "palyra approvals list --all", places)
-        )
-    pending = client.approvals(api)
+        return api.get_approval(_whole(given, "approval", "palyra approvals list --all", places))
+    pending = lookup.pending(api)
     if not pending:
         raise NotFound("nothing waits for an answer")
     if len(pending) > 1:
@@ -49,29 +46,29 @@ def approval(api: Api, given: str) -> Approval:
     return pending[0]
 
 
-def _approvals(api: Api, pending: str) -> Iterable[str]:
-    found = client.approvals(
-        api, pending="any" if pending == "any" else "true", limit=_MOST_APPROVALS
-    )
+def _approvals(api: Client, pending: str) -> Iterable[str]:
+    found = api.list_approvals(
+        pending="any" if pending == "any" else "true", limit=_MOST_APPROVALS
+    ).approvals
     return (each.approval_id for each in found)
 
 
-def grant(api: Api, given: str) -> str:
+def grant(api: Client, given: str) -> str:
     """The id of a grant, which is that of the approval it was given in."""
     return _whole(
         given,
         "grant",
         "palyra approvals grants",
-        (lambda: (each.approval_id for each in client.grants(api)),),
+        (lambda: (each.approval_id for each in api.list_grants().grants),),
     )
 
 
-def run(api: Api, given: str) -> str:
+def run(api: Client, given: str) -> str:
     """The id of a run. One in which no model was asked has no usage, and is known by its whole id
     only.
     """
-    used = partial(admin_client.usage, api, "run", limit=_MOST_RUNS)
-    return _whole(given, "run", "palyra usage --by run", (lambda: (each.group for each in used()),))
+    used = (lambda: (each.group for each in api.usage(by="run", limit=_MOST_RUNS).usage),)
+    return _whole(given, "run", "palyra usage --by run", used)
 
 
 def memory(given: str, listed: Callable[[], Iterable[str]]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from palyra.cli.output import Output
 
 if TYPE_CHECKING:
-    from palyra.client.http import Api
+    from palyra.client import Client
 
 
 @dataclass
@@ -32,11 +32,12 @@ class CliState:
         return Output(as_json=self.as_json, color=not (self.no_color or self.env.get("NO_COLOR")))
 
     @cached_property
-    def api(self) -> "Api":
+    def api(self) -> "Client":
         from palyra.client import discovery
         from palyra.client.http import Api
+        from palyra.client.sync import Client
 
-        return Api(lambda: discovery.discover(self.home, self.env))
+        return Client.over(Api(lambda: discovery.discover(self.home, self.env)))
 
     @property
     def log_path(self) -> Path:

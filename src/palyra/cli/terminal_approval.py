@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from palyra.cli import client, edit_arguments
+from palyra.cli import edit_arguments
 from palyra.cli.approval_prompt import (
     ApprovalDecision,
     ApprovalPrompt,
@@ -19,10 +19,10 @@ from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.client.http import Api
+from palyra.client import Client
+from palyra.client.types.approvals import Approval
 from palyra.core.errors import PalyraError
 from palyra.core.events import ApprovalRequested
-from palyra.store.approvals import Approval
 
 
 def answer_at_terminal(state: CliState, session_id: str, request: ApprovalRequested) -> Approval:
@@ -72,11 +72,10 @@ def answer_at_terminal(state: CliState, session_id: str, request: ApprovalReques
                     )
 
 
-def send(api: Api, approval_id: str, step: ApprovalDecision) -> Approval:
-    return client.answer(
-        api,
+def send(api: Client, approval_id: str, step: ApprovalDecision) -> Approval:
+    return api.answer(
         approval_id,
-        step.decision,
+        decision=step.decision,
         scope=step.scope,
         subject=step.subject,
         for_ms=step.for_ms,
@@ -87,11 +86,11 @@ def send(api: Api, approval_id: str, step: ApprovalDecision) -> Approval:
 
 
 def viewed(
-    api: Api, deciding: ApprovalPrompt, style: entries.Style, write: Callable[[str], object]
+    api: Client, deciding: ApprovalPrompt, style: entries.Style, write: Callable[[str], object]
 ) -> Say:
     """Show all of what would run, and let it be answered if that was all."""
     try:
-        shown = client.approval_preview(api, deciding.request.approval_id).preview
+        shown = api.preview_approval(deciding.request.approval_id).preview
     except PalyraError as error:
         return Say(error.message)
     for line in entries.preview_lines(style, shown, whole=True):

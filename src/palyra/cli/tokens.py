@@ -4,21 +4,22 @@ made.
 
 import os
 import time
+from typing import Any
 
 import click
 
-from palyra.cli import admin_client, formatting
+from palyra.cli import formatting, lookup
 from palyra.cli.commands import command, group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.store.tokens import Token
+from palyra.client.types.admin import Token
 
 token = group("token", "Access tokens: list, create, revoke.", default="list")
 
 
 @verb(token, "list", help="List tokens. The tokens themselves are kept nowhere.")
 def list_(state: CliState) -> None:
-    found = admin_client.tokens(state.api)
+    found = state.api.list_tokens().tokens
     if state.out.as_json:
         state.out.json({"tokens": found})
         return
@@ -60,11 +61,11 @@ def list_(state: CliState) -> None:
     help="Good for this long: 12h, 30d.  [default: until it is revoked]",
 )
 def create(
-    state: CliState, name: str, scope: str, workspace: str | None, period: str | None
+    state: CliState, name: str, scope: Any, workspace: str | None, period: str | None
 ) -> None:
     expires_ms = int(time.time() * 1000) + formatting.parse_duration(period) if period else 0
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
-    made = admin_client.create_token(state.api, name, scope, expires_ms, folder)
+    made = state.api.create_token(name=name, scope=scope, expires_ms=expires_ms, workspace=folder)
     if state.out.as_json:
         state.out.json(made)
         return
@@ -78,7 +79,7 @@ def create(
 @verb(token, "revoke", help="Revoke a token, at once.")
 @click.argument("token_id")
 def revoke(state: CliState, token_id: str) -> None:
-    revoked = admin_client.revoke_token(state.api, token_id)
+    revoked = state.api.revoke_token(lookup.checked(token_id))
     if state.out.as_json:
         state.out.json(revoked)
     else:
@@ -87,7 +88,7 @@ def revoke(state: CliState, token_id: str) -> None:
 
 @command("login", help="Print a link that logs a browser in, once, within ten minutes.")
 def login(state: CliState) -> None:
-    link = admin_client.login_link(state.api)
+    link = state.api.create_login_link().url
     if state.out.as_json:
         state.out.json({"url": link})
     else:

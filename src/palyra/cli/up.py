@@ -9,7 +9,7 @@ import threading
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, formatting, open_console
+from palyra.cli import daemon_process, formatting, open_console
 from palyra.cli.chat import command as chat_command
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
@@ -103,7 +103,7 @@ def _tell_where(state: CliState) -> int:
 
 
 def _notes(state: CliState) -> None:
-    for note in admin_client.status(state.api).notes:
+    for note in state.api.status().notes:
         state.out.note(clean(note))
 
 
@@ -161,7 +161,7 @@ def stop(state: CliState, daemon: bool) -> None:
         else:
             state.out.line(f"the daemon (pid {pid}) has ended")
         return
-    stopped = client.stop(state.api)
+    stopped = state.api.stop()
     if state.out.as_json:
         state.out.json(stopped)
     else:
@@ -177,7 +177,7 @@ def stop(state: CliState, daemon: bool) -> None:
 
 @command("status", help="What the daemon is and does now.")
 def status(state: CliState) -> None:
-    found = admin_client.status(state.api)
+    found = state.api.status()
     if state.out.as_json:
         state.out.json(found)
         return
@@ -199,7 +199,7 @@ def status(state: CliState) -> None:
     ]
     for name, value in rows:
         state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")
-    for problem in admin_client.policy(state.api).problems:
+    for problem in state.api.get_policy().problems:
         shown = (
             f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}:"
             f" {problem.message}"

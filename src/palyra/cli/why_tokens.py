@@ -3,19 +3,13 @@ each.
 """
 
 import click
-from msgspec import Struct
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import CliState
-from palyra.client.http import Api
+from palyra.client.types.runs import BilledTurn
 from palyra.features.budgets.cli import bar
-from palyra.store.prompt_breakdown import BilledTurn
-
-
-class _Bill(Struct, frozen=True):
-    turns: list[BilledTurn]
 
 
 @command(
@@ -27,7 +21,7 @@ class _Bill(Struct, frozen=True):
 @click.argument("run_id", metavar="RUN")
 @click.option("--all", "every", is_flag=True, help="Every turn.  [default: the first and the last]")
 def why_tokens(state: CliState, run_id: str, every: bool) -> None:
-    turns = _bill(state.api, run_id)
+    turns = state.api.run_tokens(short_ids.run(state.api, run_id)).turns
     if state.out.as_json:
         state.out.json({"turns": turns})
         return
@@ -45,10 +39,6 @@ def why_tokens(state: CliState, run_id: str, every: bool) -> None:
             f" {formatting.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows"
             " everything"
         )
-
-
-def _bill(api: Api, run_id: str) -> list[BilledTurn]:
-    return api.get(f"/v1/runs/{short_ids.run(api, run_id)}/tokens", _Bill).turns
 
 
 def _show(state: CliState, turn: BilledTurn) -> None:

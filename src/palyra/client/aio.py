@@ -1,21 +1,23 @@
 """The daemon for a program that awaits."""
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from palyra.client.async_verbs import AsyncVerbs
-from palyra.client.calling import address, read
+from palyra.client.calling import Gives, address, read
 from palyra.client.discovery import DaemonAddress
 from palyra.client.http import (
+    Reply,
     ServerSentEvent,
     check,
     headers_for,
-    parse,
     trust,
     unreachable,
     with_query,
@@ -24,10 +26,13 @@ from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
 from palyra.core.errors import LimitExceeded, Unavailable
 from palyra.core.events import Entry, LiveEvent
+from palyra.domain.sse import EventReader
 
-_ANSWER = aiohttp.ClientTimeout(total=60, connect=5)
+_ANSWER_S = 60.0
+_CONNECT_S = 5.0
+_JSON = "application/json"
 # The daemon sends a heartbeat every 15 seconds: three missed ones are a dead connection.
-_STREAM = aiohttp.ClientTimeout(total=None, connect=5, sock_read=45)
+_STREAM = aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=45)
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 _PATIENCE_S = 60.0
 _FIRST_WAIT_S = 0.05
@@ -44,23 +49,58 @@ class AsyncClient(AsyncVerbs):
         self, url: str = "", token: str = "", *, home: str | Path = "", authority: str = ""
     ) -> None:
         self._find = finder(url, token, home, authority)
-        self._http: aiohttp.ClientSession | None = None
+        self._sessions: list[aiohttp.ClientSession] = []
+        self._answer_s = _ANSWER_S
 
-    async def call(self, method: str, path: str, given: Any, gives: str) -> Any:
+    def within(self, seconds: float) -> "AsyncClient":
+        """As `Client.within`; the usual time is 60 seconds."""
+        other = copy.copy(self)
+        other._answer_s = seconds
+        return other
+
+    async def call(self, method: str, path: str, given: Any, gives: Gives) -> Any:
         where, body = address(method, path, given)
-        return read(await self._ask(method, where, body), gives)
+        return read(
+            await self._ask(method, where, None if body is None else msgspec.json.encode(body)),
+            gives,
+        )
+
+    async def upload(
+        self, method: str, path: str, given: Any, data: bytes, media: str, gives: Gives
+    ) -> Any:
+        return read(await self._ask(method, with_query(path, given or {}), data, media), gives)
+
+    async def fetch(self, method: str, path: str, given: Any) -> bytes:
+        where, body = address(method, path, given)
+        return (
+            await self._ask(method, where, None if body is None else msgspec.json.encode(body))
+        ).body
+
+    async def pieces(self, method: str, path: str, given: Any) -> AsyncIterator[bytes]:
+        async for piece in self._stream(method, address(method, path, given)[0], None, {}):
+            yield piece
+
+    async def events(self, method: str, path: str, given: Any) -> AsyncIterator[ServerSentEvent]:
+        where, body = address(method, path, given)
+        async for message in self._messages(
+            method, where, None if body is None else msgspec.json.encode(body), {}
+        ):
+            yield message
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any endpoint, with plain JSON both ways."""
-        answer = await self._ask(method, with_query(path, query), body)
+        data = None if body is None else msgspec.json.encode(body)
+        answer = (await self._ask(method, with_query(path, query), data)).body
         return msgspec.json.decode(answer) if answer else None
 
-    async def _ask(self, method: str, path: str, body: Any) -> bytes:
-        data = None if body is None else msgspec.json.encode(body)
+    async def _ask(self, method: str, path: str, data: bytes | None, media: str = _JSON) -> Reply:
+        timeout = aiohttp.ClientTimeout(total=self._answer_s, connect=_CONNECT_S)
         for left in range(_TRIES, -1, -1):
             endpoint = self._find()
             try:
-                async with self._send(endpoint, method, path, data, _ANSWER) as response:
+                async with self._send(
+                    endpoint, method, path, data, timeout, headers_for(endpoint, data, media)
+                ) as response:
                     answer: bytes = await response.read()
             except _BROKEN as error:
                 raise unreachable(endpoint, error) from error
@@ -73,7 +113,7 @@ class AsyncClient(AsyncVerbs):
                     raise
                 await asyncio.sleep(pause_ms / 1000)
                 continue
-            return answer
+            return Reply(response.status, answer)
         raise AssertionError("the last try returns or raises")
 
     def _send(
@@ -83,15 +123,14 @@ class AsyncClient(AsyncVerbs):
         path: str,
         data: bytes | None,
         timeout: aiohttp.ClientTimeout,
-        **headers: str,
+        headers: dict[str, str],
     ) -> Any:
-        if self._http is None:
-            self._http = aiohttp.ClientSession()
-        sent = headers_for(endpoint, data) | headers
+        if not self._sessions:
+            self._sessions.append(aiohttp.ClientSession())
         secure = trust(endpoint) if endpoint.url.startswith("https:") else True
-        return self._http.request(
-            method, f"{endpoint.url}{path}", data=data, headers=sent, timeout=timeout, ssl=secure
-        )
+        where = URL(f"{endpoint.url}{path}", encoded=True)
+        how = {"data": data, "headers": headers, "timeout": timeout, "ssl": secure}
+        return self._sessions[0].request(method, where, allow_redirects=False, **how)  # type: ignore[arg-type]
 
     async def watch(
         self,
@@ -106,7 +145,9 @@ class AsyncClient(AsyncVerbs):
         cursor, waited, wait = after, 0.0, _FIRST_WAIT_S
         while True:
             try:
-                async for message in self._messages(path, cursor):
+                async for message in self._messages(
+                    "GET", path, None, {"Last-Event-ID": str(cursor)}
+                ):
                     waited, wait = 0.0, _FIRST_WAIT_S
                     if message.id and int(message.id) <= cursor:
                         continue
@@ -122,20 +163,29 @@ class AsyncClient(AsyncVerbs):
             await asyncio.sleep(wait)
             waited, wait = waited + wait, min(wait * 2, _LONGEST_WAIT_S)
 
-    async def _messages(self, path: str, cursor: int) -> AsyncIterator[ServerSentEvent]:
+    async def _messages(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> AsyncIterator[ServerSentEvent]:
         """The events of one connection, until it ends, however it ends."""
+        reader = EventReader()
+        async for piece in self._stream(
+            method, path, data, {"Accept": "text/event-stream", **headers}
+        ):
+            for message in reader.feed(piece):
+                yield message
+
+    async def _stream(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> AsyncIterator[bytes]:
         endpoint = self._find()
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor)}
         try:
-            async with self._send(endpoint, "GET", path, None, _STREAM, **headers) as response:
+            async with self._send(
+                endpoint, method, path, data, _STREAM, headers_for(endpoint, data) | headers
+            ) as response:
                 if response.status != 200:
                     check(response.status, await response.read())
-                kept = b""
                 async for piece in response.content.iter_any():
-                    *blocks, kept = (kept + piece).split(b"\n\n")
-                    for block in blocks:
-                        for message in parse(iter([*block.split(b"\n"), b""])):
-                            yield message
+                    yield piece
         except _BROKEN as error:
             raise unreachable(endpoint, error) from error
 
@@ -158,8 +208,8 @@ class AsyncClient(AsyncVerbs):
         raise AssertionError("a watch ends with its run")
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.close()
+        for each in self._sessions:
+            await each.close()
 
     async def __aenter__(self) -> "AsyncClient":
         return self

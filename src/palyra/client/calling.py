@@ -2,30 +2,55 @@
 
 import os
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from palyra.client.http import decoded, with_query
 from palyra.core import ids
 
+if TYPE_CHECKING:
+    from palyra.client.http import Reply, ServerSentEvent
+
+# The type of an answer, as area:Name of palyra.client.types; or several, by status; or "" where
+# there is no answer.
+Gives = str | Mapping[int, str]
+
 
 class Calling(Protocol):
-    def call(self, method: str, path: str, given: Any, gives: str) -> Any:
-        """Ask for a verb. `given` is its query or its body; `gives` names the type of the answer,
-        as module:name.
-        """
-        ...
+    """`given` is a verb's query or its body."""
+
+    def call(self, method: str, path: str, given: Any, gives: Gives) -> Any: ...
+
+    def upload(
+        self, method: str, path: str, given: Any, data: bytes, media: str, gives: Gives
+    ) -> Any: ...
+
+    def fetch(self, method: str, path: str, given: Any) -> bytes: ...
+
+    def pieces(self, method: str, path: str, given: Any) -> Iterator[bytes]: ...
+
+    def events(self, method: str, path: str, given: Any) -> "Iterator[ServerSentEvent]": ...
 
 
 class AsyncCalling(Protocol):
-    def call(self, method: str, path: str, given: Any, gives: str) -> Awaitable[Any]: ...
+    def call(self, method: str, path: str, given: Any, gives: Gives) -> Awaitable[Any]: ...
+
+    def upload(
+        self, method: str, path: str, given: Any, data: bytes, media: str, gives: Gives
+    ) -> Awaitable[Any]: ...
+
+    def fetch(self, method: str, path: str, given: Any) -> Awaitable[bytes]: ...
+
+    def pieces(self, method: str, path: str, given: Any) -> AsyncIterator[bytes]: ...
+
+    def events(self, method: str, path: str, given: Any) -> "AsyncIterator[ServerSentEvent]": ...
 
 
-def part(text: str) -> str:
+def part(value: str | int) -> str:
     """A part of a path, whatever it is made of."""
-    return quote(text, safe="")
+    return quote(str(value), safe="")
 
 
 def sent(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,8 +73,10 @@ def new_id() -> str:
     return ids.make(int(time.time() * 1000), os.urandom(10))
 
 
-def read(body: bytes, gives: str) -> Any:
-    if not gives:
+def read(reply: "Reply", gives: Gives) -> Any:
+    """Decode an answer into its type, which is loaded now."""
+    place = gives if isinstance(gives, str) else gives.get(reply.status, "")
+    if not place:
         return None
-    module, _, name = gives.partition(":")
-    return decoded(body, getattr(import_module(module), name))
+    area, _, name = place.partition(":")
+    return decoded(reply.body, getattr(import_module(f"palyra.client.types.{area}"), name))

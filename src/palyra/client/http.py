@@ -21,8 +21,10 @@ from msgspec import Struct
 from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.core import errors
 from palyra.core.errors import PalyraError
+from palyra.domain.sse import EventReader, ServerEvent
 
 T = TypeVar("T")
+ServerSentEvent = ServerEvent
 _BROKEN = (OSError, http.client.HTTPException)
 _FAMILY = {
     each.code: each for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__
@@ -33,15 +35,15 @@ _SILENCE_S = 45.0
 _FIRST_WAIT_S = 0.05
 _LONGEST_WAIT_S = 2.0
 _TRIES = 5
+_PIECE = 1 << 16
 _JSON = "application/json"
 
 
-class ServerSentEvent(Struct, frozen=True):
-    """One server-sent event."""
+class Reply(Struct, frozen=True):
+    """An answer that is not an error."""
 
-    event: str
-    data: bytes
-    id: str = ""
+    status: int
+    body: bytes
 
 
 class LinkState(Struct, frozen=True):
@@ -70,36 +72,6 @@ class Api:
         self._find = find
         self._kept: http.client.HTTPConnection | None = None
 
-    def get(self, path: str, type: type[T], **query: Any) -> T:
-        return decoded(self.request("GET", with_query(path, query)), type)
-
-    def post(self, path: str, type: type[T], body: Any = None, *, timeout_s: float = 30.0) -> T:
-        return decoded(
-            self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type
-        )
-
-    def upload(
-        self,
-        path: str,
-        type: type[T],
-        data: bytes,
-        media: str,
-        *,
-        timeout_s: float = 30.0,
-        **query: Any,
-    ) -> T:
-        """Send what is not JSON."""
-        return decoded(
-            self.request("POST", with_query(path, query), data, timeout_s=timeout_s, media=media),
-            type,
-        )
-
-    def patch(self, path: str, type: type[T], body: Any) -> T:
-        return decoded(self.request("PATCH", path, body), type)
-
-    def delete(self, path: str) -> bytes:
-        return self.request("DELETE", path)
-
     def request(
         self,
         method: str,
@@ -109,9 +81,9 @@ class Api:
         timeout_s: float = 30.0,
         tries: int = _TRIES,
         media: str = _JSON,
-    ) -> bytes:
-        """The answer's body, or the daemon's error as one of the family. With another `media` the
-        body is bytes.
+    ) -> Reply:
+        """The answer, or the daemon's error as one of the family. With another `media` the body is
+        bytes.
         """
         endpoint = self._find()
         data = None if body is None else msgspec.json.encode(body) if media == _JSON else body
@@ -147,7 +119,7 @@ class Api:
             return self.request(
                 method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media
             )
-        return answer
+        return Reply(response.status, answer)
 
     def close(self) -> None:
         if self._kept is not None:
@@ -201,14 +173,17 @@ class Api:
         *,
         last_id: str = "",
         on_socket: Callable[[socket.socket], None] | None = None,
+        data: bytes | None = None,
     ) -> Iterator[ServerSentEvent | LinkState]:
-        """The events of one connection, until it ends, however it ends."""
+        """The events of one connection, until it ends, however it ends. With `data`, that is
+        posted.
+        """
         with self.open(
-            path, accept="text/event-stream", last_id=last_id, on_socket=on_socket
+            path, accept="text/event-stream", last_id=last_id, on_socket=on_socket, data=data
         ) as response:
             yield LinkState("up")
             try:
-                yield from parse(iter(response.readline, b""))
+                yield from events_of(response)
             except _BROKEN as error:
                 yield LinkState("lost", str(error) or type(error).__name__)
 
@@ -253,6 +228,13 @@ class Api:
             waited, wait = waited + wait, min(wait * 2, _LONGEST_WAIT_S)
 
 
+def events_of(response: http.client.HTTPResponse) -> Iterator[ServerSentEvent]:
+    """Server-sent events as they come."""
+    reader = EventReader()
+    while piece := response.read1(_PIECE):
+        yield from reader.feed(piece)
+
+
 class StopSignal(threading.Event):
     """Ends a watch from another thread, also one that waits in a read."""
 
@@ -278,27 +260,6 @@ class StopSignal(threading.Event):
                 self._socket.shutdown(socket.SHUT_RDWR)
             except OSError:
                 return  # It was closed already, which is what we want.
-
-
-def parse(lines: Iterator[bytes]) -> Iterator[ServerSentEvent]:
-    """Server-sent events from their lines. An event that was cut off is not yielded."""
-    event, identifier, data = "message", "", list[bytes]()
-    for raw in lines:
-        line = raw.rstrip(b"\r\n")
-        if not line:
-            if data:
-                yield ServerSentEvent(event, b"\n".join(data), identifier)
-            event, identifier, data = "message", "", []
-            continue
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        match name:
-            case b"event":
-                event = value.decode()
-            case b"id":
-                identifier = value.decode()
-            case b"data":
-                data.append(value)
 
 
 def _connect(endpoint: DaemonAddress, timeout_s: float) -> http.client.HTTPConnection:

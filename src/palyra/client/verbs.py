@@ -1,41 +1,186 @@
 """Written by scripts/clients.py from the route table: the daemon's verbs.
 
-A verb decodes its answer into the daemon's own type when it is called: importing this costs
-nothing.
+What a verb gives is decoded into a type of palyra.client.types, which is loaded then: importing
+this costs nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from palyra.client.calling import Calling, new_id, part, sent
 
 if TYPE_CHECKING:
-    from palyra.agent.gateway import Stopped, Submitted
-    from palyra.agent.message_inputs import Attaching
-    from palyra.agent.session_rules import ShownRule
-    from palyra.api.about import Status, ToolList
-    from palyra.api.journal import Verified
-    from palyra.api.policy_tools import RuleList
-    from palyra.api.runs import ApprovalPage, GrantList
-    from palyra.api.sessions import EntryPage, RunPage, SessionPage
-    from palyra.core.tools import Subject
-    from palyra.features.budgets.http import UsageList
-    from palyra.features.memory.http import ItemPage
-    from palyra.features.memory.model import Item
-    from palyra.features.memory.service import Searched
-    from palyra.features.memory.transcripts import SaidPage
-    from palyra.features.openai_api.models import ModelList
-    from palyra.features.schedules.http import ScheduleList
-    from palyra.features.time_travel.undo import Undone
-    from palyra.store.approvals import Approval
-    from palyra.store.runs import RunRow
-    from palyra.store.sessions import Session
+    from palyra.client.http import ServerSentEvent
+    from palyra.client.types.admin import (
+        ConfigReloaded,
+        LoginLink,
+        MadeToken,
+        Nothing,
+        ProviderList,
+        Token,
+        TokenList,
+        Trial,
+    )
+    from palyra.client.types.approvals import (
+        Approval,
+        ApprovalPage,
+        ApprovalPreview,
+        GrantList,
+        Subject,
+    )
+    from palyra.client.types.channels import (
+        ChannelList,
+        ChannelsKindList,
+        ChannelStatus,
+        DeadLetters,
+        Invitation,
+        MessagePage,
+        PairingList,
+        People,
+        Person,
+        Settled,
+        ShapesPreview,
+        Tested,
+        Trace,
+    )
+    from palyra.client.types.health import (
+        Diagnosis,
+        Incident,
+        IncidentList,
+        MarkedRead,
+        NoticeList,
+        Repaired,
+        Watching,
+    )
+    from palyra.client.types.journal import (
+        Archived,
+        BackedUp,
+        BackupList,
+        CleanedUp,
+        SegmentList,
+        Verified,
+    )
+    from palyra.client.types.learning import CandidateList, LearningSettings, ShownCandidate
+    from palyra.client.types.mcp import RpcAnswer, ServerList, ServerStatus
+    from palyra.client.types.memory import (
+        Imported,
+        Item,
+        ItemPage,
+        MemoryStatus,
+        NewMemory,
+        Purged,
+        Searched,
+    )
+    from palyra.client.types.notes import Note, NoteList
+    from palyra.client.types.openai import (
+        ChatCompletion,
+        ChatMessage,
+        ChatTool,
+        Deleted,
+        EmbeddingList,
+        ItemList,
+        ModelList,
+        OpenAIModel,
+        Response,
+        ResponseItem,
+        ResponseTool,
+        StreamOptions,
+    )
+    from palyra.client.types.policy import (
+        ExplainedCall,
+        Explanation,
+        PolicyFiles,
+        PolicyInForce,
+        Reloaded,
+        Report,
+        Saved,
+        Shadowed,
+        Suggestion,
+        Validated,
+        WhoCan,
+    )
+    from palyra.client.types.runs import (
+        Candidate,
+        Forked,
+        Reflected,
+        RunPlans,
+        RunReplay,
+        Stopped,
+        TokenBill,
+    )
+    from palyra.client.types.schedules import (
+        Called,
+        Firing,
+        Quiet,
+        Schedule,
+        ScheduleList,
+        ShownSchedule,
+    )
+    from palyra.client.types.sessions import (
+        Agents,
+        Attaching,
+        Compaction,
+        CompactionPage,
+        Entry,
+        EntryPage,
+        Moment,
+        PathList,
+        Pinned,
+        ReferencesPreview,
+        Rewound,
+        RuleList,
+        RunPage,
+        RunRow,
+        SaidPage,
+        Session,
+        SessionPage,
+        ShownRule,
+        StoredFile,
+        Submitted,
+        Uncompacted,
+        Undone,
+    )
+    from palyra.client.types.skills import Proposal, Publisher, PublisherList, ShownSkill, SkillList
+    from palyra.client.types.status import Health, PolicyState, Ready, Status, ToolList
+    from palyra.client.types.tasks import KindCount, KindList, Task, TaskPage
+    from palyra.client.types.tls import Certificate, Listening, Shown
+    from palyra.client.types.usage import BudgetList, Forecast, Limit, RunForecast, UsageList
+    from palyra.client.types.vault import KeyRotated, Secret, VaultState
+    from palyra.client.types.workers import Enrolment, WorkerDetail, WorkerList, WorkerShown
 
 
 class Verbs(Calling):
+    def console_page(self) -> bytes:
+        """The console, or a page that says how to build it."""
+        return self.fetch("GET", "/", None)
+
+    def console_asset(self, asset: str) -> bytes:
+        """A file of the console."""
+        return self.fetch("GET", f"/assets/{part(asset)}", None)
+
+    def console_manifest(self) -> bytes:
+        """The console as an app to install."""
+        return self.fetch("GET", "/manifest.webmanifest", None)
+
+    def console_worker(self) -> bytes:
+        """Keeps the console's own files for when the daemon is away."""
+        return self.fetch("GET", "/worker.js", None)
+
+    def health(self) -> Health:
+        """Whether the process is alive."""
+        return self.call("GET", "/healthz", None, "status:Health")
+
+    def ready(self) -> Ready:
+        """Whether the daemon can do its work."""
+        return self.call("GET", "/readyz", None, "status:Ready")
+
+    def login(self, *, code: str) -> None:
+        """Open a browser session with a one-time code."""
+        self.call("GET", "/login", {"code": code}, "")
+
     def resolve_session(
         self,
         *,
@@ -74,7 +219,7 @@ class Verbs(Calling):
                     "must_exist": False,
                 },
             ),
-            "palyra.store.sessions:Session",
+            "sessions:Session",
         )
 
     def list_sessions(
@@ -88,7 +233,7 @@ class Verbs(Calling):
                 {"archived": archived, "before": before, "limit": limit},
                 {"archived": False, "before": "", "limit": 50},
             ),
-            "palyra.api.sessions:SessionPage",
+            "sessions:SessionPage",
         )
 
     def search_sessions(self, *, q: str, semantic: bool = True, limit: int = 20) -> SaidPage:
@@ -97,14 +242,12 @@ class Verbs(Calling):
             "GET",
             "/v1/sessions/search",
             sent({"q": q, "semantic": semantic, "limit": limit}, {"semantic": True, "limit": 20}),
-            "palyra.features.memory.transcripts:SaidPage",
+            "sessions:SaidPage",
         )
 
     def get_session(self, session_id: str) -> Session:
         """One session."""
-        return self.call(
-            "GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session"
-        )
+        return self.call("GET", f"/v1/sessions/{part(session_id)}", None, "sessions:Session")
 
     def change_session(
         self,
@@ -122,14 +265,12 @@ class Verbs(Calling):
                 {"title": title, "archived": archived, "kept": kept},
                 {"title": None, "archived": None, "kept": None},
             ),
-            "palyra.store.sessions:Session",
+            "sessions:Session",
         )
 
     def reset_session(self, session_id: str) -> Session:
         """Begin the conversation anew; the tape stays."""
-        return self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session"
-        )
+        return self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "sessions:Session")
 
     def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that continues from an entry of this one."""
@@ -137,7 +278,7 @@ class Verbs(Calling):
             "POST",
             f"/v1/sessions/{part(session_id)}/branch",
             sent({"at": at, "title": title}, {"at": None, "title": ""}),
-            "palyra.store.sessions:Session",
+            "sessions:Session",
         )
 
     def list_entries(self, session_id: str, *, after: int = 0, limit: int = 200) -> EntryPage:
@@ -146,16 +287,19 @@ class Verbs(Calling):
             "GET",
             f"/v1/sessions/{part(session_id)}/entries",
             sent({"after": after, "limit": limit}, {"after": 0, "limit": 200}),
-            "palyra.api.sessions:EntryPage",
+            "sessions:EntryPage",
         )
 
-    def list_runs(self, session_id: str, *, before: str = "", limit: int = 50) -> RunPage:
-        """Runs of a session, newest first."""
-        return self.call(
+    def session_events(
+        self, session_id: str, *, after: int = 0, until: str = ""
+    ) -> Iterator[ServerSentEvent]:
+        """Watch: stored entries behind a cursor, then everything as it happens: the events as they
+        come.
+        """
+        return self.events(
             "GET",
-            f"/v1/sessions/{part(session_id)}/runs",
-            sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
-            "palyra.api.sessions:RunPage",
+            f"/v1/sessions/{part(session_id)}/events",
+            sent({"after": after, "until": until}, {"after": 0, "until": ""}),
         )
 
     def submit(
@@ -190,7 +334,16 @@ class Verbs(Calling):
                     "attachments": (),
                 },
             ),
-            "palyra.agent.gateway:Submitted",
+            "sessions:Submitted",
+        )
+
+    def list_runs(self, session_id: str, *, before: str = "", limit: int = 50) -> RunPage:
+        """Runs of a session, newest first."""
+        return self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/runs",
+            sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
+            "sessions:RunPage",
         )
 
     def undo(
@@ -210,30 +363,30 @@ class Verbs(Calling):
                 {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force},
                 {"call_id": "", "run_id": "", "dry_run": False, "force": False},
             ),
-            "palyra.features.time_travel.undo:Undone",
+            "sessions:Undone",
         )
 
-    def add_rule(self, session_id: str, *, words: str) -> ShownRule:
-        """Lay a rule down, in plain words."""
-        return self.call(
-            "POST",
-            f"/v1/sessions/{part(session_id)}/rules",
-            sent({"words": words}, {}),
-            "palyra.agent.session_rules:ShownRule",
-        )
-
-    def list_rules(self, session_id: str) -> RuleList:
-        """The rules of a session."""
-        return self.call(
+    def get_artifact(self, session_id: str, artifact_id: str, *, name: str = "") -> bytes:
+        """A large result, as it was stored."""
+        return self.fetch(
             "GET",
-            f"/v1/sessions/{part(session_id)}/rules",
-            None,
-            "palyra.api.policy_tools:RuleList",
+            f"/v1/sessions/{part(session_id)}/artifacts/{part(artifact_id)}",
+            sent({"name": name}, {"name": ""}),
         )
+
+    def all_events(self, *, after: int = 0) -> Iterator[ServerSentEvent]:
+        """Watch all of the caller's sessions, and that something else has changed: the events as
+        they come.
+        """
+        return self.events("GET", "/v1/events", sent({"after": after}, {"after": 0}))
 
     def get_run(self, run_id: str) -> RunRow:
         """One run."""
-        return self.call("GET", f"/v1/runs/{part(run_id)}", None, "palyra.store.runs:RunRow")
+        return self.call("GET", f"/v1/runs/{part(run_id)}", None, "sessions:RunRow")
+
+    def run_tokens(self, run_id: str) -> TokenBill:
+        """What the prompts of a run were made of."""
+        return self.call("GET", f"/v1/runs/{part(run_id)}/tokens", None, "runs:TokenBill")
 
     def cancel(self, run_id: str, *, reason: str = "") -> RunRow:
         """End a run, in whatever state it is."""
@@ -241,12 +394,12 @@ class Verbs(Calling):
             "POST",
             f"/v1/runs/{part(run_id)}/cancel",
             sent({"reason": reason}, {"reason": ""}),
-            "palyra.store.runs:RunRow",
+            "sessions:RunRow",
         )
 
     def stop(self) -> Stopped:
         """STOP: end everything that runs or waits."""
-        return self.call("POST", "/v1/stop", {}, "palyra.agent.gateway:Stopped")
+        return self.call("POST", "/v1/stop", {}, "runs:Stopped")
 
     def list_approvals(
         self,
@@ -263,13 +416,22 @@ class Verbs(Calling):
                 {"pending": pending, "before": before, "limit": limit},
                 {"pending": "true", "before": "", "limit": 100},
             ),
-            "palyra.api.runs:ApprovalPage",
+            "approvals:ApprovalPage",
         )
 
     def get_approval(self, approval_id: str) -> Approval:
         """One approval."""
+        return self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "approvals:Approval")
+
+    def preview_approval(
+        self, approval_id: str, *, arguments: dict[str, Any] | None = None
+    ) -> ApprovalPreview:
+        """All of what a pending call would do, as proposed or with edited arguments."""
         return self.call(
-            "GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval"
+            "POST",
+            f"/v1/approvals/{part(approval_id)}/preview",
+            sent({"arguments": arguments}, {"arguments": None}),
+            "approvals:ApprovalPreview",
         )
 
     def answer(
@@ -307,100 +469,323 @@ class Verbs(Calling):
                     "seen": "",
                 },
             ),
-            "palyra.store.approvals:Approval",
+            "approvals:Approval",
         )
 
     def list_grants(self) -> GrantList:
         """What was allowed more widely than once."""
-        return self.call("GET", "/v1/grants", None, "palyra.api.runs:GrantList")
+        return self.call("GET", "/v1/grants", None, "approvals:GrantList")
 
     def remove_grant(self, approval_id: str) -> None:
         """Take such a permission back."""
         self.call("DELETE", f"/v1/grants/{part(approval_id)}", None, "")
 
-    def list_memory(
-        self,
-        *,
-        state: Literal["active", "all", "forgotten", "rejected", "review", "superseded"] = "active",
-        before: str = "",
-        limit: int = 100,
-    ) -> ItemPage:
-        """What is remembered, newest first."""
-        return self.call(
+    def get_entry(self, position: int) -> Entry:
+        """One entry by its place in the journal."""
+        return self.call("GET", f"/v1/journal/entries/{part(position)}", None, "sessions:Entry")
+
+    def verify_journal(self) -> Verified:
+        """Check every entry; names the first bad one."""
+        return self.call("GET", "/v1/journal/verify", None, "journal:Verified")
+
+    def verify_journal_events(self) -> Iterator[ServerSentEvent]:
+        """Check every entry; names the first bad one: the events as they come."""
+        return self.events("GET", "/v1/journal/verify", None)
+
+    def export_journal(self, *, session_id: str = "", after: int = 0) -> Iterator[bytes]:
+        """Entries, one a line."""
+        return self.pieces(
             "GET",
-            "/v1/memory",
-            sent(
-                {"state": state, "before": before, "limit": limit},
-                {"state": "active", "before": "", "limit": 100},
-            ),
-            "palyra.features.memory.http:ItemPage",
+            "/v1/journal/export",
+            sent({"session_id": session_id, "after": after}, {"session_id": "", "after": 0}),
         )
 
-    def add_memory(
-        self,
-        *,
-        text: str,
-        kind: Literal["constraint", "decision", "fact", "preference", "procedure"] = "fact",
-        scope: Literal["channel", "principal", "session", "workspace"] = "principal",
-        source: str = "",
-        place: int = 0,
-        confidence_bps: int = 10000,
-        valid_from_ms: int = 0,
-        valid_until_ms: int = 0,
-        ttl_ms: int = 0,
-        pinned: bool = False,
-        session_id: str = "",
-    ) -> Item:
-        """Remember something."""
+    def back_up_journal(self, *, name: str = "", folder: str = "") -> BackedUp:
+        """A verified copy in the backups folder, or in another one."""
         return self.call(
             "POST",
-            "/v1/memory",
-            sent(
-                {
-                    "text": text,
-                    "kind": kind,
-                    "scope": scope,
-                    "source": source,
-                    "place": place,
-                    "confidence_bps": confidence_bps,
-                    "valid_from_ms": valid_from_ms,
-                    "valid_until_ms": valid_until_ms,
-                    "ttl_ms": ttl_ms,
-                    "pinned": pinned,
-                    "session_id": session_id,
-                },
-                {
-                    "kind": "fact",
-                    "scope": "principal",
-                    "source": "",
-                    "place": 0,
-                    "confidence_bps": 10000,
-                    "valid_from_ms": 0,
-                    "valid_until_ms": 0,
-                    "ttl_ms": 0,
-                    "pinned": False,
-                    "session_id": "",
-                },
-            ),
-            "palyra.features.memory.model:Item",
+            "/v1/journal/backup",
+            sent({"name": name, "folder": folder}, {"name": "", "folder": ""}),
+            "journal:BackedUp",
         )
 
-    def search_memory(self, *, text: str, session_id: str = "", limit: int = 10) -> Searched:
-        """Search by words and meaning, with explained scores."""
+    def list_backups(self) -> BackupList:
+        """The copies in the backups folder, newest first."""
+        return self.call("GET", "/v1/journal/backups", None, "journal:BackupList")
+
+    def download_backup(self, backup: str) -> Iterator[bytes]:
+        """One of them, as it is."""
+        return self.pieces("GET", f"/v1/journal/backups/{part(backup)}", None)
+
+    def metrics(self) -> bytes:
+        """Metrics as Prometheus text."""
+        return self.fetch("GET", "/metrics", None)
+
+    def status(self) -> Status:
+        """What the daemon is and does."""
+        return self.call("GET", "/v1/status", None, "status:Status")
+
+    def list_tools(self) -> ToolList:
+        """Tools the agent has."""
+        return self.call("GET", "/v1/tools", None, "status:ToolList")
+
+    def create_chat_completion(
+        self,
+        *,
+        messages: Sequence[ChatMessage],
+        model: str = "",
+        stream: bool | None = False,
+        stream_options: StreamOptions | None = None,
+        tools: Sequence[ChatTool] | None = None,
+        tool_choice: Any = None,
+        user: str | None = None,
+        n: int | None = None,
+        logprobs: bool | None = None,
+        modalities: Sequence[str] | None = None,
+        response_format: dict[str, Any] | None = None,
+        functions: Sequence[Any] | None = None,
+    ) -> ChatCompletion:
+        """The agent answers a chat, for programs that know OpenAI's."""
+        return self.call(
+            "POST",
+            "/v1/chat/completions",
+            sent(
+                {
+                    "messages": messages,
+                    "model": model,
+                    "stream": stream,
+                    "stream_options": stream_options,
+                    "tools": tools,
+                    "tool_choice": tool_choice,
+                    "user": user,
+                    "n": n,
+                    "logprobs": logprobs,
+                    "modalities": modalities,
+                    "response_format": response_format,
+                    "functions": functions,
+                },
+                {
+                    "model": "",
+                    "stream": False,
+                    "stream_options": None,
+                    "tools": None,
+                    "tool_choice": None,
+                    "user": None,
+                    "n": None,
+                    "logprobs": None,
+                    "modalities": None,
+                    "response_format": None,
+                    "functions": None,
+                },
+            ),
+            "openai:ChatCompletion",
+        )
+
+    def create_chat_completion_events(
+        self,
+        *,
+        messages: Sequence[ChatMessage],
+        model: str = "",
+        stream: bool | None = False,
+        stream_options: StreamOptions | None = None,
+        tools: Sequence[ChatTool] | None = None,
+        tool_choice: Any = None,
+        user: str | None = None,
+        n: int | None = None,
+        logprobs: bool | None = None,
+        modalities: Sequence[str] | None = None,
+        response_format: dict[str, Any] | None = None,
+        functions: Sequence[Any] | None = None,
+    ) -> Iterator[ServerSentEvent]:
+        """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
+        return self.events(
+            "POST",
+            "/v1/chat/completions",
+            sent(
+                {
+                    "messages": messages,
+                    "model": model,
+                    "stream": stream,
+                    "stream_options": stream_options,
+                    "tools": tools,
+                    "tool_choice": tool_choice,
+                    "user": user,
+                    "n": n,
+                    "logprobs": logprobs,
+                    "modalities": modalities,
+                    "response_format": response_format,
+                    "functions": functions,
+                },
+                {
+                    "model": "",
+                    "stream": False,
+                    "stream_options": None,
+                    "tools": None,
+                    "tool_choice": None,
+                    "user": None,
+                    "n": None,
+                    "logprobs": None,
+                    "modalities": None,
+                    "response_format": None,
+                    "functions": None,
+                },
+            ),
+        )
+
+    def create_response(
+        self,
+        *,
+        input: str | Sequence[ResponseItem],
+        model: str = "",
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        stream: bool | None = False,
+        tools: Sequence[ResponseTool] | None = None,
+        tool_choice: Any = None,
+        user: str | None = None,
+        text: dict[str, Any] | None = None,
+        background: bool | None = None,
+        conversation: Any = None,
+    ) -> Response:
+        """The same as a response that the next one can name."""
+        return self.call(
+            "POST",
+            "/v1/responses",
+            sent(
+                {
+                    "input": input,
+                    "model": model,
+                    "instructions": instructions,
+                    "previous_response_id": previous_response_id,
+                    "stream": stream,
+                    "tools": tools,
+                    "tool_choice": tool_choice,
+                    "user": user,
+                    "text": text,
+                    "background": background,
+                    "conversation": conversation,
+                },
+                {
+                    "model": "",
+                    "instructions": None,
+                    "previous_response_id": None,
+                    "stream": False,
+                    "tools": None,
+                    "tool_choice": None,
+                    "user": None,
+                    "text": None,
+                    "background": None,
+                    "conversation": None,
+                },
+            ),
+            "openai:Response",
+        )
+
+    def create_response_events(
+        self,
+        *,
+        input: str | Sequence[ResponseItem],
+        model: str = "",
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        stream: bool | None = False,
+        tools: Sequence[ResponseTool] | None = None,
+        tool_choice: Any = None,
+        user: str | None = None,
+        text: dict[str, Any] | None = None,
+        background: bool | None = None,
+        conversation: Any = None,
+    ) -> Iterator[ServerSentEvent]:
+        """The same as a response that the next one can name: the events as they come."""
+        return self.events(
+            "POST",
+            "/v1/responses",
+            sent(
+                {
+                    "input": input,
+                    "model": model,
+                    "instructions": instructions,
+                    "previous_response_id": previous_response_id,
+                    "stream": stream,
+                    "tools": tools,
+                    "tool_choice": tool_choice,
+                    "user": user,
+                    "text": text,
+                    "background": background,
+                    "conversation": conversation,
+                },
+                {
+                    "model": "",
+                    "instructions": None,
+                    "previous_response_id": None,
+                    "stream": False,
+                    "tools": None,
+                    "tool_choice": None,
+                    "user": None,
+                    "text": None,
+                    "background": None,
+                    "conversation": None,
+                },
+            ),
+        )
+
+    def get_response(self, response: str) -> Response:
+        """A response that was given before, as far as it has come."""
+        return self.call("GET", f"/v1/responses/{part(response)}", None, "openai:Response")
+
+    def delete_response(self, response: str) -> Deleted:
+        """Put the session of a response away, if it has no other."""
+        return self.call("DELETE", f"/v1/responses/{part(response)}", None, "openai:Deleted")
+
+    def list_response_items(
+        self,
+        response: str,
+        *,
+        order: Literal["asc", "desc"] = "desc",
+        limit: int = 100,
+        after: str = "",
+    ) -> ItemList:
+        """What a response answered."""
         return self.call(
             "GET",
-            "/v1/memory/search",
+            f"/v1/responses/{part(response)}/input_items",
             sent(
-                {"text": text, "session_id": session_id, "limit": limit},
-                {"session_id": "", "limit": 10},
+                {"order": order, "limit": limit, "after": after},
+                {"order": "desc", "limit": 100, "after": ""},
             ),
-            "palyra.features.memory.service:Searched",
+            "openai:ItemList",
         )
 
-    def list_schedules(self) -> ScheduleList:
-        """Schedules, with their next times and what they may cost."""
+    def list_models(self) -> ModelList:
+        """Models that can be asked for."""
+        return self.call("GET", "/v1/models", None, "openai:ModelList")
+
+    def get_model(self, model: str) -> OpenAIModel:
+        """One of them."""
+        return self.call("GET", f"/v1/models/{part(model)}", None, "openai:OpenAIModel")
+
+    def create_embeddings(
+        self,
+        *,
+        input: str | Sequence[str],
+        model: str = "",
+        encoding_format: Literal["base64", "float"] = "float",
+        dimensions: int | None = None,
+    ) -> EmbeddingList:
+        """Texts as vectors, by the daemon's own embedding model."""
         return self.call(
-            "GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList"
+            "POST",
+            "/v1/embeddings",
+            sent(
+                {
+                    "input": input,
+                    "model": model,
+                    "encoding_format": encoding_format,
+                    "dimensions": dimensions,
+                },
+                {"model": "", "encoding_format": "float", "dimensions": None},
+            ),
+            "openai:EmbeddingList",
         )
 
     def usage(
@@ -453,21 +838,1402 @@ class Verbs(Calling):
                     "limit": 100,
                 },
             ),
-            "palyra.features.budgets.http:UsageList",
+            "usage:UsageList",
         )
 
-    def list_models(self) -> ModelList:
-        """Models that can be asked for."""
-        return self.call("GET", "/v1/models", None, "palyra.features.openai_api.models:ModelList")
+    def forecast_usage(self, *, everybody: bool = False) -> Forecast:
+        """What the month will have cost, by the trend."""
+        return self.call(
+            "GET",
+            "/v1/usage/forecast",
+            sent({"everybody": everybody}, {"everybody": False}),
+            "usage:Forecast",
+        )
 
-    def list_tools(self) -> ToolList:
-        """Tools the agent has."""
-        return self.call("GET", "/v1/tools", None, "palyra.api.about:ToolList")
+    def forecast_schedule(self, *, schedule_id: str = "", times: int = 30) -> RunForecast:
+        """What so many firings of a schedule will use."""
+        return self.call(
+            "GET",
+            "/v1/usage/forecast/schedule",
+            sent({"schedule_id": schedule_id, "times": times}, {"schedule_id": "", "times": 30}),
+            "usage:RunForecast",
+        )
 
-    def status(self) -> Status:
-        """What the daemon is and does."""
-        return self.call("GET", "/v1/status", None, "palyra.api.about:Status")
+    def list_run_plans(self, run_id: str) -> RunPlans:
+        """Who was asked in a run, why, and what came of it."""
+        return self.call("GET", f"/v1/runs/{part(run_id)}/plans", None, "runs:RunPlans")
 
-    def verify_journal(self) -> Verified:
-        """Check every entry; names the first bad one."""
-        return self.call("GET", "/v1/journal/verify", None, "palyra.api.journal:Verified")
+    def list_budgets(self) -> BudgetList:
+        """Limits on what models may cost, and what is left of them."""
+        return self.call("GET", "/v1/budgets", None, "usage:BudgetList")
+
+    def put_budget(
+        self,
+        budget: str,
+        *,
+        per: Literal["all", "principal", "run", "schedule", "session"] = "all",
+        every: Literal["day", "ever", "month"] = "ever",
+        tokens: int = 0,
+        microusd: int = 0,
+        warn_bps: int = 8000,
+        then: Literal["ask", "block"] = "block",
+        who: str = "",
+    ) -> Limit:
+        """Set a limit, also in place of the one that has its name."""
+        return self.call(
+            "PUT",
+            f"/v1/budgets/{part(budget)}",
+            {
+                "per": per,
+                "every": every,
+                "tokens": tokens,
+                "microusd": microusd,
+                "warn_bps": warn_bps,
+                "then": then,
+                "who": who,
+            },
+            "usage:Limit",
+        )
+
+    def remove_budget(self, budget: str) -> None:
+        """Remove a limit."""
+        self.call("DELETE", f"/v1/budgets/{part(budget)}", None, "")
+
+    def list_workers(self) -> WorkerList:
+        """Workers on other machines, and what runs there."""
+        return self.call("GET", "/v1/workers", None, "workers:WorkerList")
+
+    def enrol_worker(self, *, name: str) -> Enrolment:
+        """A one-time code by which a machine becomes a worker."""
+        return self.call("POST", "/v1/workers", {"name": name}, "workers:Enrolment")
+
+    def get_worker(self, worker: str) -> WorkerDetail:
+        """One worker, with the calls that it was given last."""
+        return self.call("GET", f"/v1/workers/{part(worker)}", None, "workers:WorkerDetail")
+
+    def drain_worker(self, worker: str, *, on: bool = True) -> WorkerShown:
+        """Give it nothing new, or use it again."""
+        return self.call(
+            "POST",
+            f"/v1/workers/{part(worker)}/drain",
+            sent({"on": on}, {"on": True}),
+            "workers:WorkerShown",
+        )
+
+    def revoke_worker(self, worker: str) -> WorkerShown:
+        """Revoke a worker: its certificate is no longer good."""
+        return self.call("DELETE", f"/v1/workers/{part(worker)}", None, "workers:WorkerShown")
+
+    def get_policy(self) -> PolicyInForce:
+        """The policies in force."""
+        return self.call("GET", "/v1/policy", None, "policy:PolicyInForce")
+
+    def explain_policy(
+        self,
+        *,
+        tool: str,
+        arguments: dict[str, Any],
+        session_id: str | None = None,
+        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
+    ) -> Explanation:
+        """How a call would be decided, and why."""
+        return self.call(
+            "POST",
+            "/v1/policy/explain",
+            sent(
+                {"tool": tool, "arguments": arguments, "session_id": session_id, "origin": origin},
+                {"session_id": None, "origin": "interactive"},
+            ),
+            "policy:Explanation",
+        )
+
+    def reload_policy(self) -> Reloaded:
+        """Read the policy folder again."""
+        return self.call("POST", "/v1/policy/reload", {}, "policy:Reloaded")
+
+    def reload_config(self) -> ConfigReloaded:
+        """Read the config file again and apply what can be applied."""
+        return self.call("POST", "/v1/config/reload", {}, "admin:ConfigReloaded")
+
+    def list_tokens(self) -> TokenList:
+        """Tokens, also revoked ones."""
+        return self.call("GET", "/v1/tokens", None, "admin:TokenList")
+
+    def create_token(
+        self,
+        *,
+        name: str,
+        scope: Literal["client", "connector", "operator", "owner", "viewer", "worker"],
+        expires_ms: int = 0,
+        workspace: str = "",
+    ) -> MadeToken:
+        """Make a token."""
+        return self.call(
+            "POST",
+            "/v1/tokens",
+            sent(
+                {"name": name, "scope": scope, "expires_ms": expires_ms, "workspace": workspace},
+                {"expires_ms": 0, "workspace": ""},
+            ),
+            "admin:MadeToken",
+        )
+
+    def revoke_token(self, token_id: str) -> Token:
+        """Revoke a token, at once."""
+        return self.call("DELETE", f"/v1/tokens/{part(token_id)}", None, "admin:Token")
+
+    def create_login_link(self) -> LoginLink:
+        """A link that logs a browser in, once, within ten minutes."""
+        return self.call("POST", "/v1/login-links", {}, "admin:LoginLink")
+
+    def logout(self) -> None:
+        """End the browser's session."""
+        self.call("POST", "/v1/logout", {}, "")
+
+    def list_secrets(self) -> VaultState:
+        """What secrets there are; never their values."""
+        return self.call("GET", "/v1/vault", None, "vault:VaultState")
+
+    def put_secret(
+        self,
+        *,
+        name: str,
+        value: str,
+        scope: str = "global",
+        hosts: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> Secret:
+        """Store a secret, also in place of the one that has its name."""
+        return self.call(
+            "POST",
+            "/v1/vault",
+            sent(
+                {"name": name, "value": value, "scope": scope, "hosts": hosts, "tools": tools},
+                {"scope": "global", "hosts": None, "tools": None},
+            ),
+            "vault:Secret",
+        )
+
+    def remove_secret(self, *, name: str, scope: str = "global") -> None:
+        """Remove a secret."""
+        self.call(
+            "DELETE", "/v1/vault", sent({"name": name, "scope": scope}, {"scope": "global"}), ""
+        )
+
+    def rotate_secret(self, *, name: str, value: str, scope: str = "global") -> Secret:
+        """Give a secret another value."""
+        return self.call(
+            "POST",
+            "/v1/vault/rotate",
+            sent({"name": name, "value": value, "scope": scope}, {"scope": "global"}),
+            "vault:Secret",
+        )
+
+    def rotate_vault_key(self) -> KeyRotated:
+        """Seal every secret anew under a new master key."""
+        return self.call("POST", "/v1/vault/rotate-key", {}, "vault:KeyRotated")
+
+    def store_file(self, session_id: str, data: bytes, *, name: str) -> StoredFile:
+        """Store a file that a message can then have as an attachment."""
+        return self.upload(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/files",
+            {"name": name},
+            data,
+            "application/octet-stream",
+            "sessions:StoredFile",
+        )
+
+    def preview_references(self, session_id: str, *, text: str) -> ReferencesPreview:
+        """What the references of a message would bring."""
+        return self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/references/preview",
+            {"text": text},
+            "sessions:ReferencesPreview",
+        )
+
+    def list_paths(self, session_id: str, *, prefix: str = "", limit: int = 20) -> PathList:
+        """Paths of the workspace that begin so, for completing a reference."""
+        return self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/paths",
+            sent({"prefix": prefix, "limit": limit}, {"prefix": "", "limit": 20}),
+            "sessions:PathList",
+        )
+
+    def list_memory(
+        self,
+        *,
+        state: Literal["active", "all", "forgotten", "rejected", "review", "superseded"] = "active",
+        before: str = "",
+        limit: int = 100,
+    ) -> ItemPage:
+        """What is remembered, newest first."""
+        return self.call(
+            "GET",
+            "/v1/memory",
+            sent(
+                {"state": state, "before": before, "limit": limit},
+                {"state": "active", "before": "", "limit": 100},
+            ),
+            "memory:ItemPage",
+        )
+
+    def add_memory(
+        self,
+        *,
+        text: str,
+        kind: Literal["constraint", "decision", "fact", "preference", "procedure"] = "fact",
+        scope: Literal["channel", "principal", "session", "workspace"] = "principal",
+        source: str = "",
+        place: int = 0,
+        confidence_bps: int = 10000,
+        valid_from_ms: int = 0,
+        valid_until_ms: int = 0,
+        ttl_ms: int = 0,
+        pinned: bool = False,
+        session_id: str = "",
+    ) -> Item:
+        """Remember something."""
+        return self.call(
+            "POST",
+            "/v1/memory",
+            sent(
+                {
+                    "text": text,
+                    "kind": kind,
+                    "scope": scope,
+                    "source": source,
+                    "place": place,
+                    "confidence_bps": confidence_bps,
+                    "valid_from_ms": valid_from_ms,
+                    "valid_until_ms": valid_until_ms,
+                    "ttl_ms": ttl_ms,
+                    "pinned": pinned,
+                    "session_id": session_id,
+                },
+                {
+                    "kind": "fact",
+                    "scope": "principal",
+                    "source": "",
+                    "place": 0,
+                    "confidence_bps": 10000,
+                    "valid_from_ms": 0,
+                    "valid_until_ms": 0,
+                    "ttl_ms": 0,
+                    "pinned": False,
+                    "session_id": "",
+                },
+            ),
+            "memory:Item",
+        )
+
+    def search_memory(self, *, text: str, session_id: str = "", limit: int = 10) -> Searched:
+        """Search by words and meaning, with explained scores."""
+        return self.call(
+            "GET",
+            "/v1/memory/search",
+            sent(
+                {"text": text, "session_id": session_id, "limit": limit},
+                {"session_id": "", "limit": 10},
+            ),
+            "memory:Searched",
+        )
+
+    def memory_status(self) -> MemoryStatus:
+        """How much is remembered, and how it is searched."""
+        return self.call("GET", "/v1/memory/status", None, "memory:MemoryStatus")
+
+    def export_memory(self) -> Iterator[bytes]:
+        """Everything, also history, one item a line."""
+        return self.pieces("GET", "/v1/memory/export", None)
+
+    def import_memory(
+        self, *, new: Sequence[NewMemory] = (), items: Sequence[Item] = (), session_id: str = ""
+    ) -> Imported:
+        """Remember many at once."""
+        return self.call(
+            "POST",
+            "/v1/memory/import",
+            sent(
+                {"new": new, "items": items, "session_id": session_id},
+                {"new": (), "items": (), "session_id": ""},
+            ),
+            "memory:Imported",
+        )
+
+    def purge_memory(self, *, memory_ids: Sequence[str] = (), everything: bool = False) -> Purged:
+        """Remove items for good, with all their versions."""
+        return self.call(
+            "POST",
+            "/v1/memory/purge",
+            sent(
+                {"memory_ids": memory_ids, "everything": everything},
+                {"memory_ids": (), "everything": False},
+            ),
+            "memory:Purged",
+        )
+
+    def get_memory(self, memory_id: str) -> Item:
+        """One item."""
+        return self.call("GET", f"/v1/memory/{part(memory_id)}", None, "memory:Item")
+
+    def change_memory(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        kind: Literal["constraint", "decision", "fact", "preference", "procedure"] | None = None,
+        confidence_bps: int | None = None,
+        valid_until_ms: int | None = None,
+        pinned: bool | None = None,
+    ) -> Item:
+        """Correct or pin an item."""
+        return self.call(
+            "PATCH",
+            f"/v1/memory/{part(memory_id)}",
+            sent(
+                {
+                    "text": text,
+                    "kind": kind,
+                    "confidence_bps": confidence_bps,
+                    "valid_until_ms": valid_until_ms,
+                    "pinned": pinned,
+                },
+                {
+                    "text": None,
+                    "kind": None,
+                    "confidence_bps": None,
+                    "valid_until_ms": None,
+                    "pinned": None,
+                },
+            ),
+            "memory:Item",
+        )
+
+    def forget_memory(self, memory_id: str) -> Item:
+        """Forget an item; it can be brought back until it is purged."""
+        return self.call("DELETE", f"/v1/memory/{part(memory_id)}", None, "memory:Item")
+
+    def memory_history(self, memory_id: str) -> ItemPage:
+        """All versions of what an item says, newest first."""
+        return self.call("GET", f"/v1/memory/{part(memory_id)}/history", None, "memory:ItemPage")
+
+    def review_memory(self, memory_id: str, *, decision: Literal["accept", "reject"]) -> Item:
+        """Accept or reject an item that waits for a look, or was forgotten."""
+        return self.call(
+            "POST", f"/v1/memory/{part(memory_id)}/review", {"decision": decision}, "memory:Item"
+        )
+
+    def list_candidates(
+        self,
+        *,
+        state: (
+            Literal["proposed"]
+            | Literal[
+                "accepted",
+                "applied",
+                "conflicted",
+                "pending_review",
+                "rejected",
+                "rolled_back",
+                "suppressed",
+            ]
+            | Literal["all", "waiting"]
+        ) = "waiting",
+        kind: Literal["fact", "policy", "preference", "procedure"] | Literal["any"] = "any",
+        before: str = "",
+        limit: int = 100,
+    ) -> CandidateList:
+        """What was learned and waits, or is in a state; newest first."""
+        return self.call(
+            "GET",
+            "/v1/candidates",
+            sent(
+                {"state": state, "kind": kind, "before": before, "limit": limit},
+                {"state": "waiting", "kind": "any", "before": "", "limit": 100},
+            ),
+            "learning:CandidateList",
+        )
+
+    def learning_settings(self) -> LearningSettings:
+        """Thresholds, cooldown and who reads."""
+        return self.call("GET", "/v1/candidates/settings", None, "learning:LearningSettings")
+
+    def get_candidate(self, candidate_id: str) -> ShownCandidate:
+        """One candidate: evidence, and what accepting would do."""
+        return self.call(
+            "GET", f"/v1/candidates/{part(candidate_id)}", None, "learning:ShownCandidate"
+        )
+
+    def accept_candidate(self, candidate_id: str, *, text: str = "") -> Candidate:
+        """Accept it, which does it."""
+        return self.call(
+            "POST",
+            f"/v1/candidates/{part(candidate_id)}/accept",
+            sent({"text": text}, {"text": ""}),
+            "runs:Candidate",
+        )
+
+    def reject_candidate(self, candidate_id: str, *, reason: str = "") -> Candidate:
+        """Reject it, for good."""
+        return self.call(
+            "POST",
+            f"/v1/candidates/{part(candidate_id)}/reject",
+            sent({"reason": reason}, {"reason": ""}),
+            "runs:Candidate",
+        )
+
+    def roll_back_candidate(self, candidate_id: str) -> Candidate:
+        """Take back what was applied."""
+        return self.call(
+            "POST", f"/v1/candidates/{part(candidate_id)}/rollback", {}, "runs:Candidate"
+        )
+
+    def reflect_on_run(self, run_id: str) -> Reflected:
+        """Look now for what can be learned from a run."""
+        return self.call("POST", f"/v1/runs/{part(run_id)}/reflect", {}, "runs:Reflected")
+
+    def list_skills(self) -> SkillList:
+        """Installed skills."""
+        return self.call("GET", "/v1/skills", None, "skills:SkillList")
+
+    def install_skill(self, *, path: str, confirm: str = "") -> Proposal | ShownSkill:
+        """Install or update a skill from a folder or zip file on the daemon's machine."""
+        return self.call(
+            "POST",
+            "/v1/skills",
+            sent({"path": path, "confirm": confirm}, {"confirm": ""}),
+            {200: "skills:Proposal", 201: "skills:ShownSkill"},
+        )
+
+    def install_skill_archive(self, data: bytes, *, confirm: str = "") -> Proposal | ShownSkill:
+        """Install or update a skill from a zip file that is sent."""
+        return self.upload(
+            "POST",
+            "/v1/skill-archives",
+            sent({"confirm": confirm}, {"confirm": ""}),
+            data,
+            "application/zip",
+            {200: "skills:Proposal", 201: "skills:ShownSkill"},
+        )
+
+    def get_skill(self, skill: str) -> ShownSkill:
+        """One skill: what it may do, its tools, its instructions."""
+        return self.call("GET", f"/v1/skills/{part(skill)}", None, "skills:ShownSkill")
+
+    def remove_skill(self, skill: str) -> None:
+        """Remove a skill."""
+        self.call("DELETE", f"/v1/skills/{part(skill)}", None, "")
+
+    def set_skill_state(
+        self, skill: str, *, state: Literal["enabled", "quarantined", "trusted"]
+    ) -> ShownSkill:
+        """Put a skill in quarantine, enable it or trust it."""
+        return self.call(
+            "POST", f"/v1/skills/{part(skill)}/state", {"state": state}, "skills:ShownSkill"
+        )
+
+    def export_skill(self, skill: str) -> bytes:
+        """The skill as a zip file."""
+        return self.fetch("GET", f"/v1/skills/{part(skill)}/export", None)
+
+    def list_publishers(self) -> PublisherList:
+        """Whose signed skills are trusted."""
+        return self.call("GET", "/v1/publishers", None, "skills:PublisherList")
+
+    def add_publisher(self, *, name: str, key: str) -> Publisher:
+        """Trust the signed skills of a publisher."""
+        return self.call("POST", "/v1/publishers", {"name": name, "key": key}, "skills:Publisher")
+
+    def remove_publisher(self, *, name: str) -> None:
+        """Trust a publisher no longer; their skills go back into quarantine."""
+        self.call("DELETE", "/v1/publishers", {"name": name}, "")
+
+    def list_notes(
+        self, *, session_id: str | None = None, workspace: str | None = None
+    ) -> NoteList:
+        """Notes for agents: what they say, and what has changed since they were accepted."""
+        return self.call(
+            "GET",
+            "/v1/notes",
+            sent(
+                {"session_id": session_id, "workspace": workspace},
+                {"session_id": None, "workspace": None},
+            ),
+            "notes:NoteList",
+        )
+
+    def accept_note(self, *, workspace: str, file: str, sha256: str) -> Note:
+        """Accept the content of a note that was shown."""
+        return self.call(
+            "POST",
+            "/v1/notes/accept",
+            {"workspace": workspace, "file": file, "sha256": sha256},
+            "notes:Note",
+        )
+
+    def reject_note(self, *, workspace: str, file: str) -> None:
+        """Reject a note that was accepted; runs go without it."""
+        self.call("DELETE", "/v1/notes", {"workspace": workspace, "file": file}, "")
+
+    def list_mcp_servers(self) -> ServerList:
+        """MCP servers: their state, their tools, what waits for a yes."""
+        return self.call("GET", "/v1/mcp", None, "mcp:ServerList")
+
+    def accept_mcp_server(self, server: str, *, fingerprint: str) -> ServerStatus:
+        """Offer what a server says of its tools now."""
+        return self.call(
+            "POST",
+            f"/v1/mcp/{part(server)}/accept",
+            {"fingerprint": fingerprint},
+            "mcp:ServerStatus",
+        )
+
+    def restart_mcp_server(self, server: str) -> ServerStatus:
+        """End a server and begin anew."""
+        return self.call("POST", f"/v1/mcp/{part(server)}/restart", {}, "mcp:ServerStatus")
+
+    def test_policy(self, *, preset: str = "", folder: str = "", since_ms: int = 0) -> Report:
+        """Decide every recorded call again under other policies."""
+        return self.call(
+            "GET",
+            "/v1/policy/test",
+            sent(
+                {"preset": preset, "folder": folder, "since_ms": since_ms},
+                {"preset": "", "folder": "", "since_ms": 0},
+            ),
+            "policy:Report",
+        )
+
+    def test_policy_events(
+        self, *, preset: str = "", folder: str = "", since_ms: int = 0
+    ) -> Iterator[ServerSentEvent]:
+        """Decide every recorded call again under other policies: the events as they come."""
+        return self.events(
+            "GET",
+            "/v1/policy/test",
+            sent(
+                {"preset": preset, "folder": folder, "since_ms": since_ms},
+                {"preset": "", "folder": "", "since_ms": 0},
+            ),
+        )
+
+    def suggest_policy(self, *, since_ms: int = 0) -> Suggestion:
+        """Permits that would have spared approvals."""
+        return self.call(
+            "GET",
+            "/v1/policy/suggest",
+            sent({"since_ms": since_ms}, {"since_ms": 0}),
+            "policy:Suggestion",
+        )
+
+    def shadow_policy(self, *, since_ms: int = 0) -> Shadowed:
+        """What the shadow policies would have decided otherwise."""
+        return self.call(
+            "GET",
+            "/v1/policy/shadow",
+            sent({"since_ms": since_ms}, {"since_ms": 0}),
+            "policy:Shadowed",
+        )
+
+    def explain_call(self, *, call_id: str) -> ExplainedCall:
+        """How a recorded call was decided, and how it would be now."""
+        return self.call("GET", "/v1/policy/explain", {"call_id": call_id}, "policy:ExplainedCall")
+
+    def list_policy_files(self) -> PolicyFiles:
+        """The policy files, with their texts."""
+        return self.call("GET", "/v1/policy/files", None, "policy:PolicyFiles")
+
+    def save_policy_file(self, *, name: str, text: str, was: str = "") -> Saved:
+        """Save a policy file, if everything loads with it."""
+        return self.call(
+            "POST",
+            "/v1/policy/files",
+            sent({"name": name, "text": text, "was": was}, {"was": ""}),
+            "policy:Saved",
+        )
+
+    def remove_policy_file(self, *, name: str, was: str) -> Saved:
+        """Remove a policy file, if everything loads without it."""
+        return self.call("DELETE", "/v1/policy/files", {"name": name, "was": was}, "policy:Saved")
+
+    def validate_policy(
+        self,
+        *,
+        name: str,
+        text: str,
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+    ) -> Validated:
+        """Whether a text would load as a policy file; nothing is saved."""
+        return self.call(
+            "POST",
+            "/v1/policy/validate",
+            sent({"name": name, "text": text, "preset": preset}, {"preset": None}),
+            "policy:Validated",
+        )
+
+    def test_policy_draft(
+        self,
+        *,
+        name: str | None = None,
+        text: str = "",
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+        since_ms: int = 0,
+    ) -> Report:
+        """Decide every recorded call again with a text that is not saved."""
+        return self.call(
+            "POST",
+            "/v1/policy/test",
+            sent(
+                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
+                {"name": None, "text": "", "preset": None, "since_ms": 0},
+            ),
+            "policy:Report",
+        )
+
+    def test_policy_draft_events(
+        self,
+        *,
+        name: str | None = None,
+        text: str = "",
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+        since_ms: int = 0,
+    ) -> Iterator[ServerSentEvent]:
+        """Decide every recorded call again with a text that is not saved: the events as they
+        come.
+        """
+        return self.events(
+            "POST",
+            "/v1/policy/test",
+            sent(
+                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
+                {"name": None, "text": "", "preset": None, "since_ms": 0},
+            ),
+        )
+
+    def who_can(
+        self,
+        *,
+        principal: str = "user:owner",
+        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
+    ) -> WhoCan:
+        """Who can do what: every tool in a few plain situations."""
+        return self.call(
+            "GET",
+            "/v1/policy/who",
+            sent(
+                {"principal": principal, "origin": origin},
+                {"principal": "user:owner", "origin": "interactive"},
+            ),
+            "policy:WhoCan",
+        )
+
+    def list_providers(self) -> ProviderList:
+        """Model providers: where they are, what they offer, where their keys are."""
+        return self.call("GET", "/v1/providers", None, "admin:ProviderList")
+
+    def save_provider(
+        self,
+        *,
+        name: str,
+        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        base_url: str = "",
+        models: Sequence[str] = (),
+        key: str = "",
+        first: bool = False,
+    ) -> ProviderList:
+        """Add or change a provider; a restart brings it."""
+        return self.call(
+            "POST",
+            "/v1/providers",
+            sent(
+                {
+                    "name": name,
+                    "kind": kind,
+                    "base_url": base_url,
+                    "models": models,
+                    "key": key,
+                    "first": first,
+                },
+                {"base_url": "", "models": (), "key": "", "first": False},
+            ),
+            "admin:ProviderList",
+        )
+
+    def remove_provider(self, *, name: str) -> ProviderList:
+        """Remove a provider; a restart takes it away."""
+        return self.call("DELETE", "/v1/providers", {"name": name}, "admin:ProviderList")
+
+    def test_provider(
+        self,
+        *,
+        name: str,
+        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        base_url: str = "",
+        models: Sequence[str] = (),
+        key: str = "",
+        first: bool = False,
+    ) -> Trial:
+        """One tiny request to a provider, saved or not."""
+        return self.call(
+            "POST",
+            "/v1/providers/test",
+            sent(
+                {
+                    "name": name,
+                    "kind": kind,
+                    "base_url": base_url,
+                    "models": models,
+                    "key": key,
+                    "first": first,
+                },
+                {"base_url": "", "models": (), "key": "", "first": False},
+            ),
+            "admin:Trial",
+        )
+
+    def change_config(self, *, changes: dict[str, bool | int | str]) -> ConfigReloaded:
+        """Change settings of learning or healing, at once and for good."""
+        return self.call("PATCH", "/v1/config", {"changes": changes}, "admin:ConfigReloaded")
+
+    def set_preset(
+        self, *, preset: Literal["coding", "default", "locked", "research"]
+    ) -> PolicyState:
+        """Go over to another preset, at once."""
+        return self.call("POST", "/v1/policy/preset", {"preset": preset}, "status:PolicyState")
+
+    def list_rules(self, session_id: str) -> RuleList:
+        """The rules of a session."""
+        return self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "sessions:RuleList")
+
+    def add_rule(self, session_id: str, *, words: str) -> ShownRule:
+        """Lay a rule down, in plain words."""
+        return self.call(
+            "POST", f"/v1/sessions/{part(session_id)}/rules", {"words": words}, "sessions:ShownRule"
+        )
+
+    def remove_rule(self, session_id: str, *, rule_id: str) -> ShownRule:
+        """Remove a rule."""
+        return self.call(
+            "DELETE",
+            f"/v1/sessions/{part(session_id)}/rules",
+            {"rule_id": rule_id},
+            "sessions:ShownRule",
+        )
+
+    def session_at(self, session_id: str, seq: int, *, turns: int = 200) -> Moment:
+        """A session as it was after an entry, and what came since."""
+        return self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/at/{part(seq)}",
+            sent({"turns": turns}, {"turns": 200}),
+            "sessions:Moment",
+        )
+
+    def rewind_session(
+        self,
+        session_id: str,
+        *,
+        to: int,
+        files: bool = True,
+        conversation: bool = True,
+        preview: bool = False,
+        stop: bool = False,
+        conflicts: Literal["abort", "skip"] = "abort",
+    ) -> Rewound:
+        """Take files and conversation back to an entry, or preview it."""
+        return self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/rewind",
+            sent(
+                {
+                    "to": to,
+                    "files": files,
+                    "conversation": conversation,
+                    "preview": preview,
+                    "stop": stop,
+                    "conflicts": conflicts,
+                },
+                {
+                    "files": True,
+                    "conversation": True,
+                    "preview": False,
+                    "stop": False,
+                    "conflicts": "abort",
+                },
+            ),
+            "sessions:Rewound",
+        )
+
+    def list_agents(self, session_id: str) -> Agents:
+        """The subagents that work or worked for a session, as a tree."""
+        return self.call("GET", f"/v1/sessions/{part(session_id)}/agents", None, "sessions:Agents")
+
+    def archive_old_sessions(self, *, days: int | None = None, dry_run: bool = False) -> Archived:
+        """Put sessions away that were not used for long, or tell which that would be."""
+        return self.call(
+            "POST",
+            "/v1/journal/archive",
+            sent({"days": days, "dry_run": dry_run}, {"days": None, "dry_run": False}),
+            "journal:Archived",
+        )
+
+    def clean_journal(self, *, dry_run: bool = False) -> CleanedUp:
+        """Remove artifacts that nothing names, and look after the database file."""
+        return self.call(
+            "POST",
+            "/v1/journal/clean",
+            sent({"dry_run": dry_run}, {"dry_run": False}),
+            "journal:CleanedUp",
+        )
+
+    def list_segments(self) -> SegmentList:
+        """The sealed files that hold what was put away."""
+        return self.call("GET", "/v1/journal/segments", None, "journal:SegmentList")
+
+    def restore_session(self, session_id: str) -> Session:
+        """Bring a session back that was put away."""
+        return self.call(
+            "POST", f"/v1/sessions/{part(session_id)}/restore", None, "sessions:Session"
+        )
+
+    def replay_run(self, run_id: str) -> RunReplay:
+        """Run the loop again over a recorded run, without any effect."""
+        return self.call("POST", f"/v1/runs/{part(run_id)}/replay", {}, "runs:RunReplay")
+
+    def get_replay(self, run_id: str, *, wait_ms: int = 0) -> RunReplay:
+        """How far the replay of a run is, and where it differs."""
+        return self.call(
+            "GET",
+            f"/v1/runs/{part(run_id)}/replay",
+            sent({"wait_ms": wait_ms}, {"wait_ms": 0}),
+            "runs:RunReplay",
+        )
+
+    def fork_run(self, run_id: str, *, at: int = 0, model: str = "", policy: str = "") -> Forked:
+        """Take a run up again from an entry, live, with another model or policies."""
+        return self.call(
+            "POST",
+            f"/v1/runs/{part(run_id)}/fork",
+            sent(
+                {"at": at, "model": model, "policy": policy}, {"at": 0, "model": "", "policy": ""}
+            ),
+            "runs:Forked",
+        )
+
+    def compact_session(self, session_id: str, *, preview: bool = False) -> Compaction:
+        """Condense the older turns of a session, or say what that would be."""
+        return self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/compaction",
+            sent({"preview": preview}, {"preview": False}),
+            "sessions:Compaction",
+        )
+
+    def list_compactions(self, session_id: str) -> CompactionPage:
+        """The compactions of a session, oldest first."""
+        return self.call(
+            "GET", f"/v1/sessions/{part(session_id)}/compactions", None, "sessions:CompactionPage"
+        )
+
+    def undo_compaction(self, session_id: str, seq: int) -> Uncompacted:
+        """Take back a compaction and those built on it."""
+        return self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/compactions/{part(seq)}/undo",
+            None,
+            "sessions:Uncompacted",
+        )
+
+    def pin_entry(self, session_id: str, *, seq: int, removed: bool = False) -> Pinned:
+        """Keep an exchange whole in every compaction, or no longer."""
+        return self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/pins",
+            sent({"seq": seq, "removed": removed}, {"removed": False}),
+            "sessions:Pinned",
+        )
+
+    def list_tasks(
+        self,
+        *,
+        kind: str = "",
+        state: Literal[
+            "", "cancelled", "done", "expired", "failed", "paused", "queued", "running"
+        ] = "",
+        before: str = "",
+        limit: int = 100,
+    ) -> TaskPage:
+        """Background tasks, newest first."""
+        return self.call(
+            "GET",
+            "/v1/tasks",
+            sent(
+                {"kind": kind, "state": state, "before": before, "limit": limit},
+                {"kind": "", "state": "", "before": "", "limit": 100},
+            ),
+            "tasks:TaskPage",
+        )
+
+    def list_task_kinds(self) -> KindList:
+        """Kinds of tasks, and how many are in which state."""
+        return self.call("GET", "/v1/tasks/kinds", None, "tasks:KindList")
+
+    def change_task_kind(self, task_kind: str, *, paused: bool) -> KindCount:
+        """Begin no more tasks of a kind, or begin them again."""
+        return self.call(
+            "POST", f"/v1/tasks/kinds/{part(task_kind)}", {"paused": paused}, "tasks:KindCount"
+        )
+
+    def get_task(self, task_id: str) -> Task:
+        """One task."""
+        return self.call("GET", f"/v1/tasks/{part(task_id)}", None, "tasks:Task")
+
+    def change_task(
+        self, task_id: str, *, verb: Literal["cancel", "pause", "resume", "retry"]
+    ) -> Task:
+        """Pause, resume, retry or cancel a task."""
+        return self.call("POST", f"/v1/tasks/{part(task_id)}", {"verb": verb}, "tasks:Task")
+
+    def list_schedules(self) -> ScheduleList:
+        """Schedules, with their next times and what they may cost."""
+        return self.call("GET", "/v1/schedules", None, "schedules:ScheduleList")
+
+    def add_schedule(
+        self,
+        *,
+        text: str,
+        when: str,
+        name: str = "",
+        zone: str = "",
+        overlap: Literal["queue", "replace", "skip"] = "skip",
+        missed: Literal["catch_up", "skip"] | None = None,
+        quiet: Quiet | None = None,
+        scopes: Sequence[Subject] = (),
+        ask: Literal["deny", "wait"] = "wait",
+        model: str = "",
+        workspace: str = "",
+        fresh: bool = False,
+    ) -> ShownSchedule:
+        """Save a schedule; a webhook's secret is shown this once."""
+        return self.call(
+            "POST",
+            "/v1/schedules",
+            sent(
+                {
+                    "text": text,
+                    "when": when,
+                    "name": name,
+                    "zone": zone,
+                    "overlap": overlap,
+                    "missed": missed,
+                    "quiet": quiet,
+                    "scopes": scopes,
+                    "ask": ask,
+                    "model": model,
+                    "workspace": workspace,
+                    "fresh": fresh,
+                },
+                {
+                    "name": "",
+                    "zone": "",
+                    "overlap": "skip",
+                    "missed": None,
+                    "quiet": None,
+                    "scopes": (),
+                    "ask": "wait",
+                    "model": "",
+                    "workspace": "",
+                    "fresh": False,
+                },
+            ),
+            "schedules:ShownSchedule",
+        )
+
+    def preview_schedule(
+        self,
+        *,
+        text: str,
+        when: str,
+        name: str = "",
+        zone: str = "",
+        overlap: Literal["queue", "replace", "skip"] = "skip",
+        missed: Literal["catch_up", "skip"] | None = None,
+        quiet: Quiet | None = None,
+        scopes: Sequence[Subject] = (),
+        ask: Literal["deny", "wait"] = "wait",
+        model: str = "",
+        workspace: str = "",
+        fresh: bool = False,
+    ) -> ShownSchedule:
+        """What a schedule would be, saving nothing."""
+        return self.call(
+            "POST",
+            "/v1/schedules/preview",
+            sent(
+                {
+                    "text": text,
+                    "when": when,
+                    "name": name,
+                    "zone": zone,
+                    "overlap": overlap,
+                    "missed": missed,
+                    "quiet": quiet,
+                    "scopes": scopes,
+                    "ask": ask,
+                    "model": model,
+                    "workspace": workspace,
+                    "fresh": fresh,
+                },
+                {
+                    "name": "",
+                    "zone": "",
+                    "overlap": "skip",
+                    "missed": None,
+                    "quiet": None,
+                    "scopes": (),
+                    "ask": "wait",
+                    "model": "",
+                    "workspace": "",
+                    "fresh": False,
+                },
+            ),
+            "schedules:ShownSchedule",
+        )
+
+    def get_schedule(self, schedule_id: str) -> ShownSchedule:
+        """One schedule, with what became of its last firings."""
+        return self.call(
+            "GET", f"/v1/schedules/{part(schedule_id)}", None, "schedules:ShownSchedule"
+        )
+
+    def remove_schedule(self, schedule_id: str) -> Schedule:
+        """Remove a schedule; runs that are under way go on."""
+        return self.call("DELETE", f"/v1/schedules/{part(schedule_id)}", None, "schedules:Schedule")
+
+    def pause_schedule(self, schedule_id: str) -> ShownSchedule:
+        """Do not fire until it is resumed."""
+        return self.call(
+            "POST", f"/v1/schedules/{part(schedule_id)}/pause", {}, "schedules:ShownSchedule"
+        )
+
+    def resume_schedule(self, schedule_id: str) -> ShownSchedule:
+        """Fire again from now on."""
+        return self.call(
+            "POST", f"/v1/schedules/{part(schedule_id)}/resume", {}, "schedules:ShownSchedule"
+        )
+
+    def run_schedule(self, schedule_id: str) -> Firing:
+        """Fire now."""
+        return self.call("POST", f"/v1/schedules/{part(schedule_id)}/run", {}, "schedules:Firing")
+
+    def call_schedule_hook(
+        self, schedule_id: str, data: bytes, media: str = "application/json"
+    ) -> Called:
+        """Call a webhook, signed."""
+        return self.upload(
+            "POST", f"/v1/hooks/{part(schedule_id)}", None, data, media, "schedules:Called"
+        )
+
+    def diagnose(self, *, deep: bool = False) -> Diagnosis:
+        """What is well and what is not, with a fix for each."""
+        return self.call(
+            "GET", "/v1/doctor", sent({"deep": deep}, {"deep": False}), "health:Diagnosis"
+        )
+
+    def repair(self, *, id: str = "") -> Repaired:
+        """Repair one check, or all that can be."""
+        return self.call(
+            "POST", "/v1/doctor/repair", sent({"id": id}, {"id": ""}), "health:Repaired"
+        )
+
+    def watchdog_status(self) -> Watching:
+        """How watchful the daemon is, and when it looked last."""
+        return self.call("GET", "/v1/healing", None, "health:Watching")
+
+    def list_incidents(
+        self, *, open: bool | None = None, before: str = "", limit: int = 100
+    ) -> IncidentList:
+        """What went wrong with the daemon, and what was tried."""
+        return self.call(
+            "GET",
+            "/v1/incidents",
+            sent(
+                {"open": open, "before": before, "limit": limit},
+                {"open": None, "before": "", "limit": 100},
+            ),
+            "health:IncidentList",
+        )
+
+    def get_incident(self, incident_id: str) -> Incident:
+        """One incident."""
+        return self.call("GET", f"/v1/incidents/{part(incident_id)}", None, "health:Incident")
+
+    def list_notices(
+        self, *, unread: bool | None = None, before: str = "", limit: int = 100
+    ) -> NoticeList:
+        """What the caller was told without asking, newest first."""
+        return self.call(
+            "GET",
+            "/v1/notices",
+            sent(
+                {"unread": unread, "before": before, "limit": limit},
+                {"unread": None, "before": "", "limit": 100},
+            ),
+            "health:NoticeList",
+        )
+
+    def read_notices(self, *, notice_id: str = "") -> MarkedRead:
+        """Mark one notice as read, or all."""
+        return self.call(
+            "POST",
+            "/v1/notices/read",
+            sent({"notice_id": notice_id}, {"notice_id": ""}),
+            "health:MarkedRead",
+        )
+
+    def list_channels(self) -> ChannelList:
+        """Channels: their connections, rules and counts."""
+        return self.call("GET", "/v1/channels", None, "channels:ChannelList")
+
+    def save_channel(
+        self, *, name: str, kind: str, settings: dict[str, str] | None = None
+    ) -> ChannelStatus:
+        """Add a channel, or change its settings; secrets go into the vault."""
+        return self.call(
+            "POST",
+            "/v1/channels",
+            sent({"name": name, "kind": kind, "settings": settings}, {"settings": None}),
+            "channels:ChannelStatus",
+        )
+
+    def remove_channel(self, channel: str) -> ChannelList:
+        """Remove a channel; what was said there stays."""
+        return self.call("DELETE", f"/v1/channels/{part(channel)}", None, "channels:ChannelList")
+
+    def list_channel_kinds(self) -> ChannelsKindList:
+        """Kinds of channels and what each needs."""
+        return self.call("GET", "/v1/channels/kinds", None, "channels:ChannelsKindList")
+
+    def list_channel_messages(
+        self,
+        *,
+        channel: str = "",
+        state: Literal["", "answered", "failed", "held", "queued", "received", "refused"] = "",
+        before: int = 0,
+        limit: int = 100,
+    ) -> MessagePage:
+        """Messages that came in, newest first."""
+        return self.call(
+            "GET",
+            "/v1/channels/messages",
+            sent(
+                {"channel": channel, "state": state, "before": before, "limit": limit},
+                {"channel": "", "state": "", "before": 0, "limit": 100},
+            ),
+            "channels:MessagePage",
+        )
+
+    def trace_message(self, *, of: str) -> Trace:
+        """What happened to a message, step by step."""
+        return self.call("GET", "/v1/channels/trace", {"of": of}, "channels:Trace")
+
+    def list_dead_letters(self, *, channel: str = "") -> DeadLetters:
+        """Replies that could not be delivered."""
+        return self.call(
+            "GET",
+            "/v1/channels/dead",
+            sent({"channel": channel}, {"channel": ""}),
+            "channels:DeadLetters",
+        )
+
+    def replay_dead_letter(self, reply_id: str) -> DeadLetters:
+        """Send such a reply again."""
+        return self.call(
+            "POST", f"/v1/channels/dead/{part(reply_id)}/replay", {}, "channels:DeadLetters"
+        )
+
+    def drop_dead_letter(self, reply_id: str) -> DeadLetters:
+        """Give such a reply up for good."""
+        return self.call(
+            "POST", f"/v1/channels/dead/{part(reply_id)}/drop", {}, "channels:DeadLetters"
+        )
+
+    def list_pairings(self) -> PairingList:
+        """Who waits to be admitted."""
+        return self.call("GET", "/v1/channels/pairings", None, "channels:PairingList")
+
+    def settle_pairing(
+        self, *, which: str, verb: Literal["approve", "deny"], for_ms: int = 0
+    ) -> Settled:
+        """Admit somebody, or do not."""
+        return self.call(
+            "POST",
+            "/v1/channels/pairings",
+            sent({"which": which, "verb": verb, "for_ms": for_ms}, {"for_ms": 0}),
+            "channels:Settled",
+        )
+
+    def invite(self, *, channel: str, for_ms: int = 0) -> Invitation:
+        """A code that admits whoever writes it."""
+        return self.call(
+            "POST",
+            "/v1/channels/invitations",
+            sent({"channel": channel, "for_ms": for_ms}, {"for_ms": 0}),
+            "channels:Invitation",
+        )
+
+    def list_people(self, *, channel: str = "") -> People:
+        """Who has written, who is paired, whose identity they are."""
+        return self.call(
+            "GET",
+            "/v1/channels/people",
+            sent({"channel": channel}, {"channel": ""}),
+            "channels:People",
+        )
+
+    def change_person(
+        self, *, channel: str, sender: str, verb: Literal["link", "revoke"], principal: str = ""
+    ) -> Person:
+        """Take a pairing back, or link an identity to a user."""
+        return self.call(
+            "POST",
+            "/v1/channels/people",
+            sent(
+                {"channel": channel, "sender": sender, "verb": verb, "principal": principal},
+                {"principal": ""},
+            ),
+            "channels:Person",
+        )
+
+    def route_approval(
+        self, approval_id: str, *, principal: str = "", channel: str = "", conversation: str = ""
+    ) -> Approval:
+        """Hand an approval on to somebody else."""
+        return self.call(
+            "POST",
+            f"/v1/channels/approvals/{part(approval_id)}/route",
+            sent(
+                {"principal": principal, "channel": channel, "conversation": conversation},
+                {"principal": "", "channel": "", "conversation": ""},
+            ),
+            "approvals:Approval",
+        )
+
+    def pause_channels(self, *, paused: bool) -> ChannelList:
+        """Refuse everything on all channels, or go on."""
+        return self.call("POST", "/v1/channels/router", {"paused": paused}, "channels:ChannelList")
+
+    def get_channel(self, channel: str) -> ChannelStatus:
+        """One channel."""
+        return self.call("GET", f"/v1/channels/{part(channel)}", None, "channels:ChannelStatus")
+
+    def change_channel(
+        self, channel: str, *, verb: Literal["pause", "reconnect", "resume"]
+    ) -> ChannelStatus:
+        """Pause, resume or reconnect a channel."""
+        return self.call(
+            "POST", f"/v1/channels/{part(channel)}", {"verb": verb}, "channels:ChannelStatus"
+        )
+
+    def change_channel_rules(self, channel: str, *, changes: dict[str, Any]) -> ChannelStatus:
+        """Change rules, from now on."""
+        return self.call(
+            "PATCH",
+            f"/v1/channels/{part(channel)}/rules",
+            {"changes": changes},
+            "channels:ChannelStatus",
+        )
+
+    def preview_channel_message(
+        self,
+        channel: str,
+        *,
+        sender: str,
+        text: str = "",
+        conversation: str = "preview",
+        thread: str = "",
+        direct: bool = False,
+        everyone: bool = False,
+        files: int = 0,
+        verified: bool = True,
+    ) -> ShapesPreview:
+        """What would become of a message, doing nothing."""
+        return self.call(
+            "POST",
+            f"/v1/channels/{part(channel)}/preview",
+            sent(
+                {
+                    "sender": sender,
+                    "text": text,
+                    "conversation": conversation,
+                    "thread": thread,
+                    "direct": direct,
+                    "everyone": everyone,
+                    "files": files,
+                    "verified": verified,
+                },
+                {
+                    "text": "",
+                    "conversation": "preview",
+                    "thread": "",
+                    "direct": False,
+                    "everyone": False,
+                    "files": 0,
+                    "verified": True,
+                },
+            ),
+            "channels:ShapesPreview",
+        )
+
+    def test_channel(
+        self, channel: str, *, conversation: str = "", text: str = "This is a test message."
+    ) -> Tested:
+        """Ask the platform who we are; send a test message."""
+        return self.call(
+            "POST",
+            f"/v1/channels/{part(channel)}/test",
+            sent(
+                {"conversation": conversation, "text": text},
+                {"conversation": "", "text": "This is a test message."},
+            ),
+            "channels:Tested",
+        )
+
+    def call_channel_hook(self, channel: str, data: bytes, media: str = "application/json") -> None:
+        """The door for a platform that calls; its connector checks who it is."""
+        self.upload("POST", f"/v1/channels/{part(channel)}/hook", None, data, media, "")
+
+    def restart(self, *, started_ms: int) -> Nothing:
+        """End at once, as in a power cut, and start again; what runs goes on."""
+        return self.call("POST", "/v1/restart", {"started_ms": started_ms}, "admin:Nothing")
+
+    def tls_status(self) -> Listening:
+        """Where the daemon listens, and its certificates."""
+        return self.call("GET", "/v1/tls", None, "tls:Listening")
+
+    def renew_certificate(self) -> Shown:
+        """A new certificate, or your own files read again."""
+        return self.call("POST", "/v1/tls/renew", {}, "tls:Shown")
+
+    def get_certificate_authority(self) -> bytes:
+        """The certificate of the daemon's own authority, for others to trust."""
+        return self.fetch("GET", "/v1/tls/authority", None)
+
+    def revoke_worker_certificate(self, fingerprint: str) -> Certificate:
+        """Revoke a worker's certificate, at once."""
+        return self.call("DELETE", f"/v1/tls/workers/{part(fingerprint)}", None, "tls:Certificate")
+
+    def send_mcp(self, data: bytes) -> RpcAnswer:
+        """MCP: one message of a client (streamable HTTP)."""
+        return self.upload("POST", "/mcp", None, data, "application/json", "mcp:RpcAnswer")
+
+    def mcp_events(self) -> Iterator[ServerSentEvent]:
+        """MCP: take up a stream that broke: the events as they come."""
+        return self.events("GET", "/mcp", None)
+
+    def end_mcp_session(self) -> None:
+        """MCP: end a session; its runs go on."""
+        self.call("DELETE", "/mcp", None, "")

@@ -9,12 +9,12 @@ from types import FrameType
 
 import click
 
-from palyra.cli import client, short_ids
+from palyra.cli import daemon_process, lookup, short_ids
 from palyra.cli.commands import command
 from palyra.cli.state import CliState
 from palyra.client import discovery
+from palyra.client.types.sessions import Session
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
-from palyra.store.sessions import Session
 
 _ELSEWHERE = "cd into the folder of a project, or name one with --workspace"
 
@@ -44,7 +44,7 @@ def chat(state: CliState, session_id: str | None, new: bool, model: str, workspa
     if model:
         check_model(state, model)
     session = (
-        client.session(state.api, short_ids.session(state.api, session_id))
+        state.api.get_session(short_ids.session(state.api, session_id))
         if session_id
         else session_for(state, workspace, new=new)
     )
@@ -58,7 +58,7 @@ def need_terminal() -> None:
 
 
 def check_model(state: CliState, name: str) -> None:
-    known = [each.name for each in client.models(state.api)]
+    known = [each.name for each in state.api.list_models().models]
     if name not in known:
         raise InvalidInput(f"there is no model {name}: use one of {', '.join(known)}")
 
@@ -66,14 +66,14 @@ def check_model(state: CliState, name: str) -> None:
 def session_for(state: CliState, workspace: str = "", *, new: bool = False) -> Session:
     """The last chat of a folder, or a new one."""
     folder = discovery.folder_of(workspace)
-    found = None if new else client.last_session(state.api, folder)
+    found = None if new else lookup.last_session(state.api, folder)
     return found or begin(state, folder)
 
 
 def begin(state: CliState, folder: str, label: str = "") -> Session:
     """A new session in a folder, or how to choose another one."""
     try:
-        return client.resolve(state.api, workspace=folder, session_id=client.new_id(), label=label)
+        return state.api.resolve_session(workspace=folder, session_id=lookup.new_id(), label=label)
     except (Forbidden, InvalidInput) as error:
         if "workspace" not in error.message:
             raise
@@ -141,7 +141,6 @@ class _Here:
         return not self.env.get("PALYRA_URL") and discovery.running(self._home) is None
 
     def start_daemon(self) -> None:
-        from palyra.cli import daemon_process
 
         self.end()
         self._started = daemon_process.start(self._home, None, lifeline=True)
@@ -152,7 +151,6 @@ class _Here:
             raise
 
     def end(self) -> None:
-        from palyra.cli import daemon_process
 
         if self._started is not None:
             daemon_process.end(self._started)

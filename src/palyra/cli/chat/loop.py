@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
-from palyra.cli import client, edit_arguments
+from palyra.cli import edit_arguments, lookup
 from palyra.cli.approval_prompt import (
     ApprovalDecision,
     ApprovalPrompt,
@@ -26,12 +26,13 @@ from palyra.cli.chat.watcher import Item, Watcher
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, cut, width_of
 from palyra.cli.terminal_approval import send, viewed
+from palyra.client import Client
 from palyra.client.discovery import Unreachable
-from palyra.client.http import Api, LinkState
+from palyra.client.http import LinkState
+from palyra.client.types.sessions import Attaching, Session
 from palyra.core.errors import Conflict, PalyraError
 from palyra.core.events import Entry, InputMode, ModelDelta, ToolProgress
 from palyra.features.project_notes import cli as project_notes_cli
-from palyra.store.sessions import Session
 
 _TWICE_S = 2.0
 _SUBMIT_PATIENCE_S = 20.0
@@ -59,14 +60,14 @@ class Chat:
     """One terminal and one session at a time."""
 
     def __init__(
-        self, api: Api, terminal: Terminal, host: ChatHost, commands: dict[str, Command]
+        self, api: Client, terminal: Terminal, host: ChatHost, commands: dict[str, Command]
     ) -> None:
         self.api = api
         self.terminal = terminal
-        self.screen = Screen(terminal, lambda approval_id: client.answered_ms(api, approval_id))
+        self.screen = Screen(terminal, lambda approval_id: lookup.answered_ms(api, approval_id))
         self.model = ""
         # Files that go with what is said next.
-        self.attached: list[dict[str, str]] = []
+        self.attached: list[Attaching] = []
         self.session: Session
         self._host = host
         self._commands = commands
@@ -100,18 +101,14 @@ class Chat:
         self.terminal.watch(self._watcher.wakes, self._heard)
 
     def _show_past(self) -> None:
-        head = client.head(self.api, self.session)
-        stored = list(client.entries(self.api, self.session.session_id, max(0, head - _LOOK_BACK)))
+        head = lookup.head(self.api, self.session)
+        stored = list(lookup.entries(self.api, self.session.session_id, max(0, head - _LOOK_BACK)))
         ended = {
             entry.run_id
             for entry in stored
             if entry.kind in ("run.completed", "run.failed", "run.cancelled")
         }
-        unfinished = {
-            run.run_id
-            for run in client.runs(self.api, self.session.session_id)
-            if run.state not in client.TERMINAL
-        }
+        unfinished = {run.run_id for run in lookup.unfinished(self.api, self.session.session_id)}
         turns = [
             entry.seq
             for entry in stored
@@ -139,7 +136,7 @@ class Chat:
 
     def _add_older_approvals(self) -> None:
         """One that was asked for so long ago that it lies before what was read."""
-        for approval in client.approvals(self.api):
+        for approval in lookup.pending(self.api):
             if approval.session_id == self.session.session_id:
                 self.screen.pending.setdefault(approval.approval_id, approval.request)
                 self.screen.working[approval.run_id] = "waiting"
@@ -292,7 +289,7 @@ class Chat:
         begin the next.
         """
         for run_id, _ in sorted(self.screen.working.items(), key=lambda item: item[1] != "queued"):
-            client.cancel(self.api, run_id, "stopped in the chat")
+            self.api.cancel(run_id, reason="stopped in the chat")
 
     def _enter(self, text: str) -> None:
         if self._deciding and not text.startswith("/"):
@@ -320,13 +317,13 @@ class Chat:
         """Hand a message over, however long the daemon needs to come back; the id makes trying
         again safe.
         """
-        submission_id = client.new_id()
+        submission_id = lookup.new_id()
         self.screen.mine.add(submission_id)
         self._listen()
         deadline = time.monotonic() + _SUBMIT_PATIENCE_S
         while True:
             try:
-                submitted = client.submit(
+                submitted = lookup.submit(
                     self.api,
                     self.session.session_id,
                     text,

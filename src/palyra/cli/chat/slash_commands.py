@@ -2,7 +2,7 @@
 name.
 """
 
-from palyra.cli import admin_client, attachments, client, formatting, short_ids
+from palyra.cli import attachments, formatting, lookup, short_ids
 from palyra.cli.chat.loop import Chat, Command
 from palyra.cli.input_line import Choice
 from palyra.cli.render import entries
@@ -72,8 +72,8 @@ def _help(chat: Chat, rest: str) -> None:
 
 def _new(chat: Chat, rest: str) -> None:
     chat.open(
-        client.resolve(
-            chat.api, workspace=chat.session.workspace, title=rest, session_id=client.new_id()
+        chat.api.resolve_session(
+            workspace=chat.session.workspace, title=rest, session_id=lookup.new_id()
         )
     )
 
@@ -81,11 +81,11 @@ def _new(chat: Chat, rest: str) -> None:
 def _session(chat: Chat, rest: str) -> None:
     if not rest:
         raise InvalidInput("which session? /sessions lists them")
-    chat.open(client.session(chat.api, short_ids.session(chat.api, rest)))
+    chat.open(chat.api.get_session(short_ids.session(chat.api, rest)))
 
 
 def _sessions(chat: Chat, rest: str) -> None:
-    for each in client.sessions(chat.api, limit=20):
+    for each in lookup.sessions(chat.api, limit=20):
         mark = "*" if each.session_id == chat.session.session_id else " "
         active = f" [{each.active}]" if each.active else ""
         head = f"{mark} {each.session_id}  {formatting.ago(each.updated_ms):>12}  "
@@ -94,13 +94,13 @@ def _sessions(chat: Chat, rest: str) -> None:
 
 
 def _reset(chat: Chat, rest: str) -> None:
-    client.reset(chat.api, chat.session.session_id)
+    chat.api.reset_session(chat.session.session_id)
 
 
 def _compact(chat: Chat, rest: str) -> None:
     if rest not in ("", "preview"):
         raise InvalidInput("/compact, or /compact preview")
-    made = compaction_cli.compact(chat.api, chat.session.session_id, preview=rest == "preview")
+    made = chat.api.compact_session(chat.session.session_id, preview=rest == "preview")
     if not made.applied:
         # What was done is on the tape, and so on the screen.
         for line in compaction_cli.told(made, summary=True):
@@ -116,7 +116,7 @@ def _uncompact(chat: Chat, rest: str) -> None:
 def _branch(chat: Chat, rest: str) -> None:
     if rest and not rest.isdecimal():
         raise InvalidInput("/branch takes the number of an entry, or nothing")
-    chat.open(client.branch(chat.api, chat.session.session_id, int(rest) if rest else None))
+    chat.open(chat.api.branch_session(chat.session.session_id, at=int(rest) if rest else None))
 
 
 def _title(chat: Chat, rest: str) -> None:
@@ -124,7 +124,7 @@ def _title(chat: Chat, rest: str) -> None:
         raise InvalidInput("which title?")
     chat.say(
         "the title is now:"
-        f" {clean(client.change(chat.api, chat.session.session_id, title=rest).title)}"
+        f" {clean(chat.api.change_session(chat.session.session_id, title=rest).title)}"
     )
 
 
@@ -133,7 +133,7 @@ def _undo(chat: Chat, rest: str) -> None:
     call_id = rest.removesuffix("--force").strip().upper()
     try:
         # What was undone is on the tape, and so on the screen.
-        client.undo(chat.api, chat.session.session_id, call_id=call_id, force=force)
+        chat.api.undo(chat.session.session_id, call_id=call_id, force=force)
     except Conflict as error:
         raise explained(error, "/undo --force") from error
     except NotFound as error:
@@ -149,7 +149,7 @@ def _approvals(chat: Chat, rest: str) -> None:
 
 
 def _model(chat: Chat, rest: str) -> None:
-    known = client.models(chat.api)
+    known = chat.api.list_models().models
     if rest and rest not in {each.name for each in known}:
         chat.say(f"there is no model {clean(rest)}", "yellow")
     elif rest:
@@ -184,8 +184,8 @@ def _attach(chat: Chat, rest: str) -> None:
         chat.attached = []
         return
     kept = attachments.send(chat.api, chat.session.session_id, rest)
-    chat.attached.append(kept.attaching)
-    chat.say(f"{kept.said}; it goes with what you say next")
+    chat.attached.append(attachments.attaching(kept))
+    chat.say(f"{attachments.said(kept)}; it goes with what you say next")
 
 
 def _stop(chat: Chat, rest: str) -> None:
@@ -202,7 +202,7 @@ def _reasoning(chat: Chat, rest: str) -> None:
 
 
 def _usage(chat: Chat, rest: str) -> None:
-    rows = admin_client.usage(chat.api, "session", session_id=chat.session.session_id)
+    rows = chat.api.usage(by="session", session_id=chat.session.session_id).usage
     total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
     cost = (
         formatting.money(total.cost_microusd)
@@ -239,8 +239,8 @@ def _vault(chat: Chat, rest: str) -> None:
         chat.say("nothing is stored")
         return
     chat.say(
-        f"{clean(vault_cli.put(chat.api, rest, value).label)} is stored: tools are given"
-        f" vault:{clean(rest)}"
+        f"{clean(vault_cli.label(chat.api.put_secret(name=rest, value=value)))} is stored: tools"
+        f" are given vault:{clean(rest)}"
     )
 
 
@@ -253,15 +253,15 @@ def _rule(chat: Chat, rest: str) -> None:
             "which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one"
         )
     if verb == "remove" and which.strip().isdecimal():
-        found = rules.of_session(chat.api, chat.session.session_id)
+        found = chat.api.list_rules(chat.session.session_id).rules
         number = int(which)
         if not 1 <= number <= len(found):
             raise NotFound(f"there is no rule {number}: /rules lists them")
-        rules.lift(chat.api, chat.session.session_id, found[number - 1].rule_id)
+        chat.api.remove_rule(chat.session.session_id, rule_id=found[number - 1].rule_id)
         chat.say(f"lifted: {clean(found[number - 1].words)}")
         return
     try:
-        made = rules.lay_down(chat.api, chat.session.session_id, rest)
+        made = chat.api.add_rule(chat.session.session_id, words=rest)
     except InvalidInput as error:
         forms = rules.forms_of(error)
         chat.say(
@@ -278,9 +278,8 @@ def _rule(chat: Chat, rest: str) -> None:
 
 
 def _rules(chat: Chat, rest: str) -> None:
-    from palyra.cli import rules
 
-    found = rules.of_session(chat.api, chat.session.session_id)
+    found = chat.api.list_rules(chat.session.session_id).rules
     if not found:
         chat.say("no rules: the policies alone decide; /rule WORDS lays one down")
     for number, rule in enumerate(found, 1):
@@ -296,7 +295,7 @@ def _why(chat: Chat, rest: str) -> None:
 def why_lines(chat: Chat, call_id: str) -> list[str]:
     """How a call was decided and what it did, from the tape."""
     conversation = Conversation(chat.session.session_id)
-    for entry in client.entries(chat.api, chat.session.session_id):
+    for entry in lookup.entries(chat.api, chat.session.session_id):
         event = entries.read(entry)
         # Calls that were condensed away were decided all the same.
         if event is not None and not isinstance(event, SessionCompacted):

@@ -6,8 +6,9 @@ import os
 import threading
 from collections import deque
 
-from palyra.cli import client
-from palyra.client.http import Api, LinkState, StopSignal
+from palyra.cli import lookup
+from palyra.client import Client
+from palyra.client.http import LinkState, StopSignal
 from palyra.client.stream import decode
 from palyra.core.errors import PalyraError
 from palyra.core.events import Entry, LiveEvent
@@ -18,7 +19,7 @@ Item = Entry | LiveEvent | LinkState | PalyraError
 class Watcher:
     """`wakes` can be read when there is something to take."""
 
-    def __init__(self, api: Api, session_id: str, after: int) -> None:
+    def __init__(self, api: Client, session_id: str, after: int) -> None:
         self.wakes, self._wake = os.pipe()
         self._items: deque[Item] = deque()
         self._stopped = StopSignal()
@@ -41,9 +42,9 @@ class Watcher:
             os.close(self.wakes)
             os.close(self._wake)
 
-    def _watch(self, api: Api, session_id: str, after: int) -> None:
+    def _watch(self, api: Client, session_id: str, after: int) -> None:
         try:
-            for message in client.watch(api, session_id, after, self._stopped):
+            for message in lookup.watch(api, session_id, after, self._stopped):
                 item = decode(message)
                 if item is not None:
                     self._put(item)

@@ -13,15 +13,15 @@ from acp import schema
 from acp.exceptions import RequestError
 
 import palyra
-from palyra.cli import client
-from palyra.client.http import Api
+from palyra.cli import lookup
+from palyra.client import Client
+from palyra.client.types.sessions import Session
 from palyra.core.events import Entry, RunCancelled, RunCompleted, RunFailed
-from palyra.core.run_state import TERMINAL
-from palyra.features.acp.editor import INVALID_PARAMS, NOT_FOUND, REFUSED, Editor
+from palyra.domain.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
+from palyra.features.acp.editor import NOT_FOUND, Editor
 from palyra.features.acp.prompt import message
 from palyra.features.acp.run_updates import Following
 from palyra.features.acp.updates import End, Updates
-from palyra.store.sessions import Session
 
 _MOST_LISTED = 100
 
@@ -62,7 +62,7 @@ class EditorAgent:
         self._remark(mcp_servers)
         if not os.path.isabs(cwd):
             raise RequestError(INVALID_PARAMS, f"cwd is an absolute path, not {cwd[:200]!r}")
-        session = await self._editor.call(lambda api: client.resolve(api, workspace=cwd))
+        session = await self._editor.call(lambda api: api.resolve_session(workspace=cwd))
         self._sessions[session.session_id] = session
         return schema.NewSessionResponse(session_id=session.session_id)
 
@@ -73,7 +73,7 @@ class EditorAgent:
         it.
         """
         self._remark(mcp_servers)
-        session = await self._editor.call(lambda api: client.session(api, session_id))
+        session = await self._editor.call(lambda api: api.get_session(lookup.checked(session_id)))
         if session.workspace != _real(cwd):
             raise RequestError(
                 INVALID_PARAMS,
@@ -82,11 +82,7 @@ class EditorAgent:
         self._sessions[session.session_id] = session
         updates = Updates(session.workspace)
         after = await self._replay(session, updates, 0)
-        unfinished = [
-            run
-            for run in await self._editor.call(lambda api: client.runs(api, session.session_id))
-            if run.state not in TERMINAL
-        ]
+        unfinished = await self._editor.call(lambda api: lookup.unfinished(api, session.session_id))
         if not unfinished:
             # What ended between the two looks.
             await self._replay(session, updates, after)
@@ -106,8 +102,8 @@ class EditorAgent:
             del self._left_over[session_id]
 
     async def _replay(self, session: Session, updates: Updates, after: int) -> int:
-        def page(api: Api) -> list[Entry]:
-            return list(client.entries(api, session.session_id, after, client.PAGE))
+        def page(api: Client) -> list[Entry]:
+            return list(lookup.entries(api, session.session_id, after, lookup.PAGE))
 
         while found := await self._editor.call(page):
             for entry in found:
@@ -119,7 +115,7 @@ class EditorAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **more: Any
     ) -> schema.ListSessionsResponse:
-        found = await self._editor.call(lambda api: client.sessions(api, limit=_MOST_LISTED))
+        found = await self._editor.call(lambda api: lookup.sessions(api, limit=_MOST_LISTED))
         wanted = _real(cwd) if cwd else ""
         return schema.ListSessionsResponse(
             sessions=[
@@ -140,18 +136,18 @@ class EditorAgent:
         session = self._known(session_id)
         if session_id in self._following:
             raise RequestError(
-                REFUSED, "this session is still being worked on: wait, or cancel first"
+                INTERNAL_ERROR, "this session is still being worked on: wait, or cancel first"
             )
-        following = Following(self._editor, session, client.new_id())
+        following = Following(self._editor, session, lookup.new_id())
         self._following[session_id] = following
         try:
             text, attachments = await self._editor.call(lambda api: message(api, session, prompt))
             after = await self._editor.call(
-                lambda api: client.head(api, client.session(api, session_id))
+                lambda api: lookup.head(api, api.get_session(session_id))
             )
 
-            def submit(api: Api) -> None:
-                client.submit(
+            def submit(api: Client) -> None:
+                lookup.submit(
                     api, session_id, text, run_id=following.run_id, attachments=attachments
                 )
 
@@ -195,7 +191,7 @@ def _stop(end: End) -> schema.StopReason:
         case RunFailed(reason="turn_budget" | "call_budget" | "time_budget"):
             return "max_turn_requests"
         case RunFailed(message=message, reason=reason):
-            raise RequestError(REFUSED, message, {"reason": reason})
+            raise RequestError(INTERNAL_ERROR, message, {"reason": reason})
 
 
 def _real(folder: str) -> str:

@@ -23,6 +23,7 @@ def acp(state: CliState) -> None:
         raise Unavailable(
             "the package agent-client-protocol is missing: pip install 'palyra[acp]'"
         ) from error
+    from palyra.client import Client
     from palyra.client.http import Api
     from palyra.features.acp.agent import EditorAgent
     from palyra.features.acp.editor import Editor
@@ -32,7 +33,7 @@ def acp(state: CliState) -> None:
 
     async def serve() -> None:
         agent: Any = EditorAgent(
-            Editor(lambda: Api(lambda: discovery.discover(state.home, state.env)))
+            Editor(lambda: Client.over(Api(lambda: discovery.discover(state.home, state.env))))
         )
         connection = AgentSideConnection(
             agent, StdioTransport(sys.stdin.buffer, sys.stdout.buffer), listening=False

@@ -7,24 +7,26 @@ from typing import Any, TypeVar
 from acp.exceptions import RequestError
 from acp.helpers import update_agent_message_text
 
-from palyra.client.http import Api
+from palyra.client import Client
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unauthenticated
+from palyra.domain.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from palyra.features.acp.updates import Updates
 
 T = TypeVar("T")
-INVALID_PARAMS, REFUSED, NO_AUTH, NOT_FOUND = -32602, -32603, -32000, -32002
+# The protocol's own codes, for who is not let in and what is not there.
+NO_AUTH, NOT_FOUND = -32000, -32002
 
 
 class Editor:
     """`api` makes a way to the daemon: one for each call, because they may be many at once."""
 
-    def __init__(self, api: Callable[[], Api]) -> None:
+    def __init__(self, api: Callable[[], Client]) -> None:
         self.api = api
         # The library's connection, once there is one.
         self.connection: Any = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def call(self, do: Callable[[Api], T]) -> T:
+    async def call(self, do: Callable[[Client], T]) -> T:
         """One call of the daemon on a thread; what it refuses is an error that says why."""
         try:
             return await asyncio.to_thread(lambda: do(self.api()))
@@ -48,7 +50,7 @@ class Editor:
 
 
 def refusal(error: PalyraError) -> RequestError:
-    code = REFUSED
+    code = INTERNAL_ERROR
     match error:
         case InvalidInput() | Forbidden():
             code = INVALID_PARAMS

@@ -11,27 +11,21 @@ from urllib.parse import unquote, urlsplit
 
 from acp import schema
 
-from palyra.cli import attachments
-from palyra.client.http import Api
+from palyra.client import Client
+from palyra.client.types.sessions import Attaching, Session
 from palyra.core.errors import InvalidInput
-from palyra.store.sessions import Session
 
-_OCTETS = "application/octet-stream"
 _UPLOAD_S = 60.0
 
 
-def message(api: Api, session: Session, blocks: list[Any]) -> tuple[str, list[dict[str, str]]]:
+def message(api: Client, session: Session, blocks: list[Any]) -> tuple[str, list[Attaching]]:
     """A prompt as text and attached files."""
     words: list[str] = []
-    files: list[dict[str, str]] = []
+    files: list[Attaching] = []
 
     def attach(name: str, data: bytes) -> None:
-        where = f"/v1/sessions/{session.session_id}/files"
-        files.append(
-            api.upload(
-                where, attachments.UploadedFile, data, _OCTETS, timeout_s=_UPLOAD_S, name=name[:200]
-            ).attaching
-        )
+        stored = api.within(_UPLOAD_S).store_file(session.session_id, data, name=name[:200])
+        files.append(Attaching(artifact=stored.artifact, name=stored.name))
 
     for number, block in enumerate(blocks, 1):
         match block:

@@ -13,17 +13,21 @@ from typing import Any
 from acp import schema
 from acp.exceptions import RequestError
 
-from palyra.cli import client
+from palyra.cli import lookup
 from palyra.cli.chat.watcher import Item
-from palyra.client.http import Api, LinkState, StopSignal
+from palyra.client import Client
+from palyra.client.http import LinkState, StopSignal
 from palyra.client.stream import decode
+from palyra.client.types.sessions import Session
 from palyra.core import events
 from palyra.core.errors import Conflict, PalyraError
 from palyra.core.events import (
     AgentAnswered,
     ApprovalRequested,
     ApprovalResolved,
+    Decision,
     Entry,
+    GrantScope,
     ModelDelta,
     RunCancelled,
     RunCompleted,
@@ -31,7 +35,6 @@ from palyra.core.events import (
 )
 from palyra.features.acp.editor import Editor, refusal
 from palyra.features.acp.updates import End, Updates, asked_of
-from palyra.store.sessions import Session
 
 # How long a daemon that went away may take to come back.
 _PATIENCE_S = 5.0
@@ -39,7 +42,7 @@ _ELSEWHERE = (
     "; too long to be shown whole here: approve it in the console, or with `palyra approvals show`"
 )
 # Our decision and how far it reaches, by the option that an editor gives back.
-_DECISIONS = {
+_DECISIONS: dict[str, tuple[Decision, GrantScope]] = {
     "allow": ("allow", "once"),
     "session": ("allow", "session"),
     "always": ("allow", "always"),
@@ -62,7 +65,11 @@ class Following:
         self._submitted = self._cancelled = False
 
     async def to_the_end(
-        self, after: int, submit: Callable[[Api], None] | None = None, *, asked_before: bool = False
+        self,
+        after: int,
+        submit: Callable[[Client], None] | None = None,
+        *,
+        asked_before: bool = False,
     ) -> End:
         """Listen first, then ask: so no word of the answer can be missed. `asked_before`: questions
         may be waiting already.
@@ -78,7 +85,7 @@ class Following:
 
         def watch() -> None:
             try:
-                for message in client.watch(
+                for message in lookup.watch(
                     self._editor.api(),
                     self._session.session_id,
                     after,
@@ -119,7 +126,7 @@ class Following:
             for task in self._asking.values():
                 task.cancel()
 
-    async def _submit(self, submit: Callable[[Api], None]) -> None:
+    async def _submit(self, submit: Callable[[Client], None]) -> None:
         # What was submitted and lost on the way is submitted again when the link is up: the id is
         # the same.
         await self._editor.call(submit)
@@ -155,13 +162,13 @@ class Following:
         if self._submitted or self.run_id:
             try:
                 await self._editor.call(
-                    lambda api: client.cancel(api, self.run_id, "cancelled in the editor")
+                    lambda api: api.cancel(self.run_id, reason="cancelled in the editor")
                 )
             except RequestError:
                 return  # It is not there yet, and is cancelled when it is; or it has ended.
 
     async def _ask_pending(self) -> None:
-        for approval in await self._editor.call(client.approvals):
+        for approval in await self._editor.call(lookup.pending):
             if approval.run_id == self.run_id:
                 self._ask(approval.request)
 
@@ -191,8 +198,8 @@ class Following:
         decision, scope = _DECISIONS[chosen]
         try:
             await asyncio.to_thread(
-                lambda: client.answer(
-                    self._editor.api(), request.approval_id, decision, scope=scope
+                lambda: self._editor.api().answer(
+                    request.approval_id, decision=decision, scope=scope
                 )
             )
         except Conflict:

@@ -10,10 +10,12 @@ import json
 import threading
 from typing import IO, Any
 
+from palyra.domain import json_rpc
+from palyra.domain.json_rpc import INVALID_REQUEST, PARSE_ERROR
+
 MOST_BYTES = 32 << 20
 _MOST_WAITING = 64
 _LAST_ANSWERS_S = 20.0
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
 class StdioTransport:
@@ -62,13 +64,9 @@ class StdioTransport:
         return
 
     def _read(self) -> None:
-        while line := self._lines.readline(MOST_BYTES + 1):
-            if len(line) > MOST_BYTES:
-                while line and not line.endswith(b"\n"):
-                    line = self._lines.readline(MOST_BYTES)
+        for line in json_rpc.lines(self._lines, MOST_BYTES):
+            if line is None:
                 self._refuse(PARSE_ERROR, f"a message may have {MOST_BYTES} bytes")
-                continue
-            if not line.strip():
                 continue
             try:
                 message = json.loads(line)
@@ -90,7 +88,7 @@ class StdioTransport:
             return  # The loop has ended, and nobody is there to hear.
 
     def _refuse(self, code: int, message: str) -> None:
-        self._write({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
+        self._write(json_rpc.failure(None, code, message))
 
     def _write(self, message: dict[str, Any]) -> None:
         with self._writing:

@@ -4,15 +4,16 @@ limits on it, and where it goes.
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from palyra.cli import formatting, short_ids, usage_client
+from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.state import CliState
+from palyra.client.types.usage import UsageRow
 from palyra.core.budgets import Terms, amount
 from palyra.core.errors import InvalidInput
-from palyra.store.usage import UsageRow
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = "▁▂▃▄▅▆▇█"
@@ -53,12 +54,12 @@ usage = group(
 @click.option("--everybody", is_flag=True, help="Of all principals; needs an owner's token.")
 @click.option("--plot", is_flag=True, help="Lines of tokens, cost and time instead of a table.")
 def show(
-    state: CliState, by: str, since: str, session_id: str, everybody: bool, plot: bool
+    state: CliState, by: Any, since: str, session_id: str, everybody: bool, plot: bool
 ) -> None:
     since_ms = 0 if since == "all" else int(time.time() * 1000) - formatting.parse_duration(since)
     whole = short_ids.session(state.api, session_id) if session_id else ""
-    found = usage_client.used(
-        state.api, by, since_ms=max(0, since_ms), session_id=whole, everybody=everybody
+    found = state.api.usage(
+        by=by, since_ms=max(0, since_ms), session_id=whole, limit=100, everybody=everybody
     )
     if state.out.as_json:
         state.out.json(found)
@@ -198,38 +199,38 @@ def budgets(
     name: str,
     tokens: int | None,
     usd: float | None,
-    per: str,
-    every: str,
-    then: str,
+    per: Any,
+    every: Any,
+    then: Any,
     warn_at: float,
     who: str,
 ) -> None:
     if what != "list" and not name:
         raise InvalidInput(f"which budget? `palyra usage budgets {what} NAME`")
     if what == "remove":
-        usage_client.remove_budget(state.api, name)
+        state.api.remove_budget(name)
         state.out.line(f"the budget {name} is removed")
         return
     if what == "set":
-        period = "ever" if per == "run" else every
+        period: Any = "ever" if per == "run" else every
         money = round((usd or 0) * 1_000_000)
-        given = {
-            "per": per,
-            "every": period,
-            "tokens": tokens or 0,
-            "microusd": money,
-            "then": then,
-            "who": who,
-        }
-        limit = usage_client.put_budget(
-            state.api, name, given | {"warn_bps": round(warn_at * 10_000)}
+        warn_bps = round(warn_at * 10_000)
+        limit = state.api.put_budget(
+            name,
+            per=per,
+            every=period,
+            tokens=tokens or 0,
+            microusd=money,
+            then=then,
+            who=who,
+            warn_bps=warn_bps,
         )
         if state.out.as_json:
             state.out.json(limit)
         else:
             state.out.line(f"the budget {name} is set: {_limit(limit.terms)}")
         return
-    found = usage_client.budgets(state.api)
+    found = state.api.list_budgets()
     if state.out.as_json:
         state.out.json(found)
         return
@@ -266,7 +267,7 @@ def _limit(terms: Terms) -> str:
 @verb(usage, "forecast", help="What the month will have cost, by the trend.")
 @click.option("--everybody", is_flag=True, help="Of all principals; needs an owner's token.")
 def forecast(state: CliState, everybody: bool) -> None:
-    found = usage_client.forecast(state.api, everybody=everybody)
+    found = state.api.forecast_usage(everybody=everybody)
     if state.out.as_json:
         state.out.json(found)
         return

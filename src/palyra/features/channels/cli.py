@@ -5,14 +5,14 @@ became of a message.
 from typing import Any
 
 import click
+import msgspec
 
-from palyra.cli import admin_client, daemon_process, formatting
+from palyra.cli import daemon_process, formatting, json_shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.channels import ChannelStatus, Person
 from palyra.core.errors import Conflict, InvalidInput
-from palyra.features.channels import cli_types as shapes
-from palyra.features.channels.rows.people import Person
 from palyra.serve import config as configuration
 
 channels = group(
@@ -31,9 +31,9 @@ _COLORS = {
 
 @verb(channels, "list", help="List channels with their state.")
 def list_(state: CliState) -> None:
-    found = state.api.get("/v1/channels", shapes.Statuses).channels
+    found = state.api.list_channels().channels
     if state.out.as_json:
-        state.out.json({"channels": found})
+        state.out.json(json_shapes.channels(found))
         return
     if not found:
         state.out.line("no channel is configured: `palyra channels add` says which kinds there are")
@@ -63,13 +63,13 @@ def list_(state: CliState) -> None:
 @verb(channels, "status", help="Show one channel: its connection, its rules, what is under way.")
 @click.argument("name")
 def status(state: CliState, name: str) -> None:
-    _show(state, state.api.get(f"/v1/channels/{_checked(name)}", shapes.Status))
+    _show(state, state.api.get_channel(_checked(name)))
 
 
-def _show(state: CliState, found: shapes.Status) -> None:
+def _show(state: CliState, found: ChannelStatus) -> None:
     out = state.out
     if out.as_json:
-        out.json(found)
+        out.json(json_shapes.channel(found))
         return
     word = "paused" if found.paused else found.connection.state
     out.line(
@@ -89,7 +89,7 @@ def _show(state: CliState, found: shapes.Status) -> None:
     for key, value in about.items():
         if value:
             out.line(f"  {key:<12} {one_line(value, 200)}")
-    for key, value in found.rules.items():
+    for key, value in msgspec.to_builtins(found.rules).items():
         mark = "  (changed while it runs)" if key in found.changed else ""
         out.line(f"  {key:<26} {one_line(str(value), 120)}{mark}")
 
@@ -149,7 +149,7 @@ def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, .
     configuration.set_values(
         state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given}
     )
-    told = admin_client.reload_if_running(state)
+    told = daemon_process.reload_if_running(state)
     how = "it is being connected" if told else "it connects with the daemon"
     text = f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`"
     state.out.result({"name": name, "kind": kind}, text)
@@ -193,12 +193,13 @@ def _guide(state: CliState, kind: Any) -> None:
 )
 @click.option("--text", default="", help="What to send.")
 def test(state: CliState, name: str, conversation: str, text: str) -> None:
-    body = {"conversation": conversation, **({"text": text} if text else {})}
-    found = state.api.post(f"/v1/channels/{_checked(name)}/test", shapes.Tested, body)
+    said = {"text": text} if text else {}
+    found = state.api.test_channel(_checked(name), conversation=conversation, **said)
     sent = f"; a message to {conversation} is under way" if found.reply_id else ""
     where = f" on {found.me.place}" if found.me.place else ""
     state.out.result(
-        found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}"
+        json_shapes.channel_test(found),
+        f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}",
     )
 
 
@@ -221,21 +222,15 @@ def resume(state: CliState, name: str | None) -> None:
 def _hold(state: CliState, name: str | None, *, paused: bool) -> None:
     word = "paused" if paused else "at work again"
     if name is None:
-        state.out.result(
-            state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}),
-            f"all channels are {word}",
-        )
+        found = state.api.pause_channels(paused=paused).channels
+        state.out.result(json_shapes.channels(found), f"all channels are {word}")
         return
-    changed = state.api.post(
-        f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"}
-    )
+    changed = state.api.change_channel(_checked(name), verb="pause" if paused else "resume")
     if not paused and changed.connection.state == "failed":
         # It was refused and is not tried by itself: a new secret or permission is only seen now.
-        changed = state.api.post(
-            f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"}
-        )
+        changed = state.api.change_channel(_checked(name), verb="reconnect")
         word = "being connected anew"
-    state.out.result(changed, f"{clean(name)} is {word}")
+    state.out.result(json_shapes.channel(changed), f"{clean(name)} is {word}")
 
 
 @verb(
@@ -249,9 +244,7 @@ def _hold(state: CliState, name: str | None, *, paused: bool) -> None:
 def trace(state: CliState, message: str | None, channel: str, limit: int) -> None:
     out = state.out
     if message is None:
-        listed = state.api.get(
-            "/v1/channels/messages", shapes.Messages, channel=channel, limit=limit
-        ).messages
+        listed = state.api.list_channel_messages(channel=channel, limit=limit).messages
         if out.as_json:
             out.json({"messages": listed})
             return
@@ -268,7 +261,7 @@ def trace(state: CliState, message: str | None, channel: str, limit: int) -> Non
         ]
         out.table(["message", "channel", "sender", "state", "reason", "came"], rows)
         return
-    found = state.api.get("/v1/channels/trace", shapes.Trace, of=message)
+    found = state.api.trace_message(of=message)
     if out.as_json:
         out.json(found)
         return
@@ -307,14 +300,14 @@ def preview(
     direct: bool,
     everyone: bool,
 ) -> None:
-    body = {
-        "sender": sender,
-        "text": text,
-        "conversation": conversation,
-        "direct": direct,
-        "everyone": everyone,
-    }
-    found = state.api.post(f"/v1/channels/{_checked(name)}/preview", shapes.Preview, body)
+    found = state.api.preview_channel_message(
+        _checked(name),
+        sender=sender,
+        text=text,
+        conversation=conversation,
+        direct=direct,
+        everyone=everyone,
+    )
     out = state.out
     if out.as_json:
         out.json(found)
@@ -344,13 +337,13 @@ def rules(state: CliState, name: str, changes: tuple[str, ...]) -> None:
         if not equals:
             raise InvalidInput(f"{change}: write RULE=VALUE")
         wanted[key] = _value(key, value)
-    path = f"/v1/channels/{_checked(name)}"
+    known = _checked(name)
     _show(
         state,
         (
-            state.api.patch(f"{path}/rules", shapes.Status, {"changes": wanted})
+            state.api.change_channel_rules(known, changes=wanted)
             if wanted
-            else state.api.get(path, shapes.Status)
+            else state.api.get_channel(known)
         ),
     )
 
@@ -394,9 +387,7 @@ def pair(
 ) -> None:
     for_ms = formatting.parse_duration(life) if life else 0
     if invite:
-        made = state.api.post(
-            "/v1/channels/invitations", shapes.Invitation, {"channel": invite, "for_ms": for_ms}
-        )
+        made = state.api.invite(channel=invite, for_ms=for_ms)
         state.out.result(
             made,
             f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)}"
@@ -406,26 +397,20 @@ def pair(
         channel, slash, sender = revoke.partition("/")
         if not slash:
             raise InvalidInput("write CHANNEL/SENDER")
-        body = {"channel": channel, "sender": sender, "verb": "revoke"}
-        state.out.result(
-            state.api.post("/v1/channels/people", Person, body),
-            f"{clean(sender)} is not paired any more",
-        )
+        changed = state.api.change_person(channel=channel, sender=sender, verb="revoke")
+        state.out.result(changed, f"{clean(sender)} is not paired any more")
     elif which is None:
         _waiting(state)
     else:
-        wanted: dict[str, Any] = {
-            "which": which,
-            "verb": "deny" if deny else "approve",
-            "for_ms": for_ms,
-        }
-        done = state.api.post("/v1/channels/pairings", shapes.Settled, wanted)
+        done = state.api.settle_pairing(
+            which=which, verb="deny" if deny else "approve", for_ms=for_ms
+        )
         who = done.person.sender if done.person else done.pairing.sender if done.pairing else ""
         state.out.result(done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
 
 
 def _waiting(state: CliState) -> None:
-    found = state.api.get("/v1/channels/pairings", shapes.Pairings).pairings
+    found = state.api.list_pairings().pairings
     if state.out.as_json:
         state.out.json({"pairings": found})
         return
@@ -460,14 +445,15 @@ def people(state: CliState, who: str | None, link: str | None) -> None:
         channel, slash, sender = (who or "").partition("/")
         if not slash:
             raise InvalidInput("write CHANNEL/SENDER")
-        body = {"channel": channel, "sender": sender, "verb": "link", "principal": link}
-        changed = state.api.post("/v1/channels/people", Person, body)
+        changed = state.api.change_person(
+            channel=channel, sender=sender, verb="link", principal=link
+        )
         state.out.result(
             changed,
             f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}",
         )
         return
-    found = state.api.get("/v1/channels/people", shapes.People, channel=who or "").people
+    found = state.api.list_people(channel=who or "").people
     if state.out.as_json:
         state.out.json({"people": found})
         return
@@ -498,13 +484,17 @@ def _standing(person: Person) -> str:
 @click.option("--drop", is_flag=True, help="Give it up for good.")
 def dead(state: CliState, reply: str | None, drop: bool) -> None:
     if reply is not None:
-        act, done = ("drop", "is given up") if drop else ("replay", "is sent again")
-        told = state.api.post(f"/v1/channels/dead/{_checked(reply)}/{act}", shapes.Replies)
+        act, done = (
+            (state.api.drop_dead_letter, "is given up")
+            if drop
+            else (state.api.replay_dead_letter, "is sent again")
+        )
+        told = act(_checked(reply))
         state.out.result({"replies": told.replies}, f"{clean(reply)} {done}")
         return
     if drop:
         raise click.UsageError("say which: `palyra channels dead` lists them")
-    found = state.api.get("/v1/channels/dead", shapes.Replies).replies
+    found = state.api.list_dead_letters().replies
     if state.out.as_json:
         state.out.json({"replies": found})
         return

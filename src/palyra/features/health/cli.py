@@ -5,14 +5,11 @@ without being asked.
 from collections.abc import Iterator
 
 import click
-from msgspec import Struct
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.features.health.rows import Incident
-from palyra.features.notices.rows import Notice
 
 incidents = group(
     "incidents", "What went wrong with the daemon, and what was tried: list, show.", default="list"
@@ -21,25 +18,11 @@ notices = group("notices", "What you were told without asking: list, read.", def
 _COLORS = {"info": "dim", "warning": "yellow", "error": "red", "critical": "red"}
 
 
-class _Incidents(Struct):
-    incidents: list[Incident]
-
-
-class _Notices(Struct):
-    notices: list[Notice]
-    unread: int
-
-
-class _Marked(Struct):
-    marked: int
-
-
 @verb(incidents, "list", help="List incidents, newest first.")
 @click.option("--open", "only_open", is_flag=True, help="Only those that are not over.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
 def list_incidents(state: CliState, only_open: bool, limit: int) -> None:
-    wanted = {"open": "true"} if only_open else {}
-    found = state.api.get("/v1/incidents", _Incidents, limit=limit, **wanted).incidents
+    found = state.api.list_incidents(limit=limit, open=only_open or None).incidents
     if state.out.as_json:
         state.out.json({"incidents": found})
         return
@@ -61,16 +44,14 @@ def list_incidents(state: CliState, only_open: bool, limit: int) -> None:
 
 
 def _known(state: CliState) -> Iterator[str]:
-    return (
-        each.incident_id for each in state.api.get("/v1/incidents", _Incidents, limit=500).incidents
-    )
+    return (each.incident_id for each in state.api.list_incidents(limit=500).incidents)
 
 
 @verb(incidents, "show", help="Show one incident: what was tried, and how it ended.")
 @click.argument("incident_id", metavar="ID")
 def show(state: CliState, incident_id: str) -> None:
     known = short_ids.incident(incident_id, lambda: _known(state))
-    found = state.api.get(f"/v1/incidents/{known}", Incident)
+    found = state.api.get_incident(known)
     if state.out.as_json:
         state.out.json(found)
         return
@@ -95,8 +76,7 @@ def show(state: CliState, incident_id: str) -> None:
 @click.option("--unread", is_flag=True, help="Only those that are unread.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
 def list_notices(state: CliState, unread: bool, limit: int) -> None:
-    wanted = {"unread": "true"} if unread else {}
-    found = state.api.get("/v1/notices", _Notices, limit=limit, **wanted)
+    found = state.api.list_notices(limit=limit, unread=unread or None)
     if state.out.as_json:
         state.out.json(found)
         return
@@ -117,14 +97,15 @@ def list_notices(state: CliState, unread: bool, limit: int) -> None:
 
 
 def _told(state: CliState) -> Iterator[str]:
-    return (each.notice_id for each in state.api.get("/v1/notices", _Notices, limit=500).notices)
+    return (each.notice_id for each in state.api.list_notices(limit=500).notices)
 
 
 @verb(notices, "read", help="Mark a notice as read, or all of them.")
 @click.argument("notice_id", metavar="[ID]", default="")
 def read(state: CliState, notice_id: str) -> None:
-    wanted = {"notice_id": short_ids.notice(notice_id, lambda: _told(state))} if notice_id else {}
-    done = state.api.post("/v1/notices/read", _Marked, wanted)
+    done = state.api.read_notices(
+        notice_id=short_ids.notice(notice_id, lambda: _told(state)) if notice_id else ""
+    )
     if state.out.as_json:
         state.out.json(done)
         return

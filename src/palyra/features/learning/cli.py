@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.features.learning.model import Candidate, Thresholds
+from palyra.client.types.learning import Candidate
 
 _STATES = (
     "waiting",
@@ -24,6 +23,7 @@ _STATES = (
 )
 _KINDS = ("any", "fact", "preference", "procedure", "policy")
 _PAGE = 500
+_APPLYING_S = 120.0
 
 learn = group(
     "learn",
@@ -32,42 +32,12 @@ learn = group(
 )
 
 
-class _List(Struct):
-    candidates: list[Candidate]
-    counts: dict[str, int]
-    next: str = ""
-
-
-class _Shown(Struct):
-    candidate: Candidate
-    would: str
-    diff: str = ""
-    problem: str = ""
-    moves: tuple[str, ...] = ()
-
-
-class _Reflected(Struct):
-    session_id: str
-    candidates: list[Candidate]
-    found_by: str = "rules"
-    note: str = ""
-
-
-class _Settings(Struct):
-    enabled: bool
-    thresholds: Thresholds
-    cooldown_ms: int
-    budget_tokens: int
-    most_candidates: int
-    model: str
-
-
 @verb(learn, "list", help="List what waits for you, or what is in another state, newest first.")
 @click.option("--state", "wanted", type=click.Choice(_STATES), default="waiting", show_default=True)
 @click.option("--kind", type=click.Choice(_KINDS), default="any", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
-def list_(state: CliState, wanted: str, kind: str, limit: int) -> None:
-    page = state.api.get("/v1/candidates", _List, state=wanted, kind=kind, limit=limit)
+def list_(state: CliState, wanted: Any, kind: Any, limit: int) -> None:
+    page = state.api.list_candidates(state=wanted, kind=kind, limit=limit)
     if state.out.as_json:
         state.out.json(page)
         return
@@ -84,7 +54,7 @@ def list_(state: CliState, wanted: str, kind: str, limit: int) -> None:
 
 def _applied(state: CliState) -> None:
     """What was applied without asking is shown beside what waits, with the way to take it back."""
-    recent = state.api.get("/v1/candidates", _List, state="applied", limit=20).candidates
+    recent = state.api.list_candidates(state="applied", limit=20).candidates
     for each in recent:
         if each.automatic:
             state.out.line(
@@ -96,7 +66,7 @@ def _applied(state: CliState) -> None:
 @verb(learn, "show", help="Show one candidate: its evidence, and what accepting it would do.")
 @click.argument("candidate_id", metavar="ID")
 def show(state: CliState, candidate_id: str) -> None:
-    shown = state.api.get(f"/v1/candidates/{_id(state, candidate_id)}", _Shown)
+    shown = state.api.get_candidate(_id(state, candidate_id))
     if state.out.as_json:
         state.out.json(shown)
         return
@@ -135,9 +105,12 @@ def show(state: CliState, candidate_id: str) -> None:
 @click.argument("candidate_id", metavar="ID")
 @click.argument("text", nargs=-1)
 def accept(state: CliState, candidate_id: str, text: tuple[str, ...]) -> None:
-    path = f"/v1/candidates/{_id(state, candidate_id)}/accept"
     _say(
-        state, state.api.post(path, Candidate, {"text": " ".join(text)}, timeout_s=120), "accepted"
+        state,
+        state.api.within(_APPLYING_S).accept_candidate(
+            _id(state, candidate_id), text=" ".join(text)
+        ),
+        "accepted",
     )
 
 
@@ -145,8 +118,7 @@ def accept(state: CliState, candidate_id: str, text: tuple[str, ...]) -> None:
 @click.argument("candidate_id", metavar="ID")
 @click.option("--reason", default="", metavar="TEXT")
 def reject(state: CliState, candidate_id: str, reason: str) -> None:
-    path = f"/v1/candidates/{_id(state, candidate_id)}/reject"
-    _say(state, state.api.post(path, Candidate, {"reason": reason}), "rejected")
+    _say(state, state.api.reject_candidate(_id(state, candidate_id), reason=reason), "rejected")
 
 
 @verb(
@@ -154,16 +126,17 @@ def reject(state: CliState, candidate_id: str, reason: str) -> None:
 )
 @click.argument("candidate_id", metavar="ID")
 def rollback(state: CliState, candidate_id: str) -> None:
-    path = f"/v1/candidates/{_id(state, candidate_id)}/rollback"
-    _say(state, state.api.post(path, Candidate, {}, timeout_s=120), "taken back")
+    _say(
+        state,
+        state.api.within(_APPLYING_S).roll_back_candidate(_id(state, candidate_id)),
+        "taken back",
+    )
 
 
 @verb(learn, "reflect", help="Look now for what can be learned from a finished run.")
 @click.argument("run_id", metavar="RUN")
 def reflect(state: CliState, run_id: str) -> None:
-    done = state.api.post(
-        f"/v1/runs/{short_ids.run(state.api, run_id)}/reflect", _Reflected, {}, timeout_s=120
-    )
+    done = state.api.within(_APPLYING_S).reflect_on_run(short_ids.run(state.api, run_id))
     if state.out.as_json:
         state.out.json(done)
         return
@@ -177,7 +150,7 @@ def reflect(state: CliState, run_id: str) -> None:
     learn, "settings", help="Show from which confidence on something is shown, or applied at once."
 )
 def settings(state: CliState) -> None:
-    found = state.api.get("/v1/candidates/settings", _Settings)
+    found = state.api.learning_settings()
     if state.out.as_json:
         state.out.json(found)
         return
@@ -209,7 +182,7 @@ def _id(state: CliState, given: str) -> str:
     def listed() -> Iterator[str]:
         return (
             each.candidate_id
-            for each in state.api.get("/v1/candidates", _List, state="all", limit=_PAGE).candidates
+            for each in state.api.list_candidates(state="all", limit=_PAGE).candidates
         )
 
     return short_ids.candidate(given, listed)

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import Struct
 
-from palyra.cli import admin_client, daemon_process
+from palyra.cli import daemon_process
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.mcp import Pending, ServerStatus
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.features.mcp import programs
-from palyra.features.mcp.model import Pending, ServerStatus
 from palyra.serve import config as configuration
 
 mcp = group(
@@ -36,12 +35,8 @@ _COLORS = {
 _SHOWN_OF_CHANGE = 60
 
 
-class _Servers(Struct):
-    servers: list[ServerStatus]
-
-
-def servers(state: CliState) -> list[ServerStatus]:
-    return state.api.get("/v1/mcp", _Servers).servers
+def servers(state: CliState) -> Sequence[ServerStatus]:
+    return state.api.list_mcp_servers().servers
 
 
 def _one(state: CliState, name: str) -> ServerStatus:
@@ -192,7 +187,7 @@ def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> Non
         else [each.fingerprint for each in chosen]
     )
     for fingerprint in prints:
-        found = state.api.post(f"/v1/mcp/{name}/accept", ServerStatus, {"fingerprint": fingerprint})
+        found = state.api.accept_mcp_server(name, fingerprint=fingerprint)
     said = (
         f"{len(chosen)} of {name}'s tools are offered; calls are denied until permitted: `palyra"
         f" mcp permit {name}`"
@@ -204,9 +199,7 @@ def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> Non
 @click.argument("name")
 def restart(state: CliState, name: str) -> None:
     _one(state, name)
-    state.out.result(
-        state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew"
-    )
+    state.out.result(state.api.restart_mcp_server(name), f"{clean(name)} begins anew")
 
 
 @verb(
@@ -287,7 +280,7 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
     configuration.set_values(
         state.home, {f"mcp.{name}.{key}": value for key, value in settings.items()}
     )
-    told = admin_client.reload_if_running(state)
+    told = daemon_process.reload_if_running(state)
     after = f"look at what it offers with `palyra mcp show {name}`, then `palyra mcp accept {name}`"
     how = "it is being started" if told else "it starts with the daemon"
     state.out.result(
@@ -319,7 +312,7 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
 def remove(state: CliState, name: str) -> None:
     _configured(state, name)
     configuration.remove_table(state.home, ("mcp", name))
-    admin_client.reload_if_running(state)
+    daemon_process.reload_if_running(state)
     state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
@@ -341,4 +334,4 @@ def _configured(state: CliState, name: str) -> None:
 def serve(state: CliState) -> None:
     from palyra.features.mcp_server.stdio import Bridge
 
-    Bridge(state.api, sys.stdout.buffer).run(sys.stdin.buffer)
+    Bridge(state.api.http, sys.stdout.buffer).run(sys.stdin.buffer)

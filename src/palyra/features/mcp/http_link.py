@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from palyra import __version__
 from palyra.core.errors import Unavailable
+from palyra.domain.sse import EventReader
 from palyra.features.mcp import jsonrpc
 from palyra.features.mcp.jsonrpc import ErrorAnswer, Malformed, MaybeDelivered, NotSent, OutgoingRpc
 from palyra.features.mcp.session import Receiver
-from palyra.features.mcp.sse import Events
 
 if TYPE_CHECKING:
     import aiohttp
@@ -171,7 +171,7 @@ class HttpLink:
             if message.method == "initialize":
                 self._session = _session_id(answer)
             if answer.content_type == "text/event-stream":
-                events = Events()
+                events = EventReader(jsonrpc.MOST_MESSAGE_BYTES)
                 done = await self._follow(answer, events, message.id)
             else:
                 found = await _whole(answer)
@@ -188,7 +188,7 @@ class HttpLink:
         if not done and message.id is not None:
             await self._resume(events, message.id)
 
-    async def _resume(self, events: Events, request_id: int) -> None:
+    async def _resume(self, events: EventReader, request_id: int) -> None:
         """The stream broke before the answer. A server that numbers its events can go on with it
         where it was.
         """
@@ -209,7 +209,7 @@ class HttpLink:
         raise MaybeDelivered("the connection ended before the answer")
 
     async def _follow(
-        self, answer: "aiohttp.ClientResponse", events: Events, request_id: int | None
+        self, answer: "aiohttp.ClientResponse", events: EventReader, request_id: int | None
     ) -> bool:
         """Deliver what a stream says; whether the answer to this request was among it."""
         import aiohttp
@@ -217,7 +217,7 @@ class HttpLink:
         try:
             async for chunk in answer.content.iter_any():
                 for event in events.feed(chunk):
-                    if event.name != "message":
+                    if event.event != "message":
                         continue
                     for message in _messages(event.data):
                         self._deliver(message)
@@ -262,7 +262,7 @@ class HttpLink:
 
     async def _listen(self) -> None:
         """Hear of changes for as long as the server offers it."""
-        wait, events = 1.0, Events()
+        wait, events = 1.0, EventReader(jsonrpc.MOST_MESSAGE_BYTES)
         while True:
             headers = self._common() | {"Accept": "text/event-stream"}
             if events.last_id:
@@ -336,7 +336,7 @@ def _brief(error: Exception) -> str:
     )
 
 
-def _wait(events: Events, otherwise_s: float) -> float:
+def _wait(events: EventReader, otherwise_s: float) -> float:
     asked = events.retry_ms / 1000 if events.retry_ms is not None else otherwise_s
     return min(max(asked, _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from palyra import __version__
 from palyra.core.errors import Unavailable
+from palyra.domain import json_rpc
 
 MOST_MESSAGE_BYTES = 8 << 20
 _MOST_IN_BATCH = 256
@@ -23,7 +24,6 @@ HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = "2026-07-28"
 CLIENT = {"name": "palyra", "version": __version__}
 
-METHOD_NOT_FOUND = -32601
 UNSUPPORTED_VERSION = -32022
 
 # What a terminal would obey and what people do not see but a model reads: controls, direction
@@ -124,7 +124,7 @@ def answer(to: RpcRequest) -> OutgoingRpc:
     if to.method == "ping":
         message["result"] = {}
     else:
-        message["error"] = {"code": METHOD_NOT_FOUND, "message": "this client does not do that"}
+        message = json_rpc.failure(to.id, json_rpc.METHOD_NOT_FOUND, "this client does not do that")
     return OutgoingRpc(method="", body=msgspec.json.encode(message))
 
 

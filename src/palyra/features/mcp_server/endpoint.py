@@ -24,6 +24,7 @@ from palyra.api.routes import Gives, Route, Takes
 from palyra.api.watch import HEARTBEAT
 from palyra.core import ids
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError
+from palyra.domain import json_rpc
 from palyra.features.mcp_server import ask_tool
 from palyra.features.mcp_server import jsonrpc as mcp_server_jsonrpc
 from palyra.features.mcp_server.jsonrpc import (
@@ -195,7 +196,7 @@ class McpEndpoint:
         version = call.headers.get(b"mcp-protocol-version", b"").decode("latin-1").strip()
         if version and version not in mcp_server_jsonrpc.HANDSHAKE:
             raise Refusal(
-                mcp_server_jsonrpc.INVALID_REQUEST,
+                json_rpc.INVALID_REQUEST,
                 f"this server speaks {', '.join(mcp_server_jsonrpc.HANDSHAKE)} in a session, not"
                 f" {version[:64]!r}",
             )
@@ -211,8 +212,7 @@ class McpEndpoint:
                     return await self._call(call, request, session)
                 case _:
                     raise request.refused(
-                        mcp_server_jsonrpc.METHOD_NOT_FOUND,
-                        f"there is no method {request.method!r} here",
+                        json_rpc.METHOD_NOT_FOUND, f"there is no method {request.method!r} here"
                     )
         except Refusal as refusal:
             # In a session an error is an answer like others; only who stands for himself is told by
@@ -242,16 +242,13 @@ class McpEndpoint:
                 return await self._call(call, request, None)
             case _:
                 raise request.refused(
-                    mcp_server_jsonrpc.METHOD_NOT_FOUND,
-                    f"there is no method {request.method!r} here",
+                    json_rpc.METHOD_NOT_FOUND, f"there is no method {request.method!r} here"
                 )
 
     def _initialize(self, call: ApiCall[Nothing, Upload], request: McpRequest) -> HttpResponse:
         wanted = request.params.get("protocolVersion")
         if not isinstance(wanted, str):
-            raise request.refused(
-                mcp_server_jsonrpc.INVALID_PARAMS, "initialize names a protocolVersion"
-            )
+            raise request.refused(json_rpc.INVALID_PARAMS, "initialize names a protocolVersion")
         version = (
             wanted if wanted in mcp_server_jsonrpc.HANDSHAKE else mcp_server_jsonrpc.HANDSHAKE[0]
         )
@@ -261,9 +258,7 @@ class McpEndpoint:
 
     def _list(self, call: ApiCall[Nothing, Upload], request: McpRequest) -> dict[str, Any]:
         if request.params.get("cursor"):
-            raise request.refused(
-                mcp_server_jsonrpc.INVALID_PARAMS, "there is only one page of tools"
-            )
+            raise request.refused(json_rpc.INVALID_PARAMS, "there is only one page of tools")
         return {
             "tools": [
                 tool.shown() for tool in self.tools.values() if self._missing(call, tool) is None
@@ -282,11 +277,10 @@ class McpEndpoint:
         tool = self.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise request.refused(
-                mcp_server_jsonrpc.INVALID_PARAMS,
-                f"there is no tool {str(name)[:64]!r}: see tools/list",
+                json_rpc.INVALID_PARAMS, f"there is no tool {str(name)[:64]!r}: see tools/list"
             )
         if given is not None and not isinstance(given, dict):
-            raise request.refused(mcp_server_jsonrpc.INVALID_PARAMS, "arguments is an object")
+            raise request.refused(json_rpc.INVALID_PARAMS, "arguments is an object")
         try:
             missing = self._missing(call, tool)
             if missing is not None:
@@ -315,7 +309,7 @@ class McpEndpoint:
         """From now on the client can take this request back by its number."""
         if request.id in session.running or len(session.running) >= _MOST_RUNNING:
             raise request.refused(
-                mcp_server_jsonrpc.INVALID_REQUEST,
+                json_rpc.INVALID_REQUEST,
                 f"this id is in use, or {_MOST_RUNNING} requests are already waiting",
             )
         session.running[request.id] = running

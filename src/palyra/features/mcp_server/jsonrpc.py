@@ -15,6 +15,14 @@ from msgspec import Struct
 from palyra import __version__
 from palyra.api import decoding
 from palyra.core.errors import InvalidInput
+from palyra.domain import json_rpc
+from palyra.domain.json_rpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 from palyra.features.mcp import jsonrpc
 
 # The revisions that begin with a handshake, newest first, and the one in which every request stands
@@ -23,13 +31,6 @@ HANDSHAKE = jsonrpc.HANDSHAKE[:2]
 MODERN = jsonrpc.MODERN
 SERVER = {"name": "palyra", "title": "Palyra", "version": __version__}
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = (
-    -32700,
-    -32600,
-    -32601,
-    -32602,
-    -32603,
-)
 HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION = -32020, -32021, -32022
 _STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 200}
 _META = "io.modelcontextprotocol/"
@@ -58,10 +59,7 @@ class Refusal(Exception):
 
     @property
     def body(self) -> bytes:
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.data is not None:
-            error["data"] = self.data
-        return msgspec.json.encode({"jsonrpc": "2.0", "id": self.id, "error": error})
+        return msgspec.json.encode(json_rpc.failure(self.id, self.code, self.message, self.data))
 
     @property
     def status(self) -> int:

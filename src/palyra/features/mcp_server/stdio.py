@@ -12,8 +12,10 @@ from typing import IO, Any
 
 import msgspec
 
-from palyra.client.http import Api, StopSignal, parse
+from palyra.client.http import Api, StopSignal, events_of
 from palyra.core.errors import PalyraError, Unavailable
+from palyra.domain import json_rpc
+from palyra.domain.json_rpc import INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR
 from palyra.features.mcp.http_link import header_value
 
 _PATH = "/mcp"
@@ -28,7 +30,6 @@ _PATIENCE_S = 30.0
 _WAIT_S = 0.2
 _LAST_ANSWERS_S = 20.0
 _BROKEN = (OSError, http.client.HTTPException)
-PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 
 
 class _Gone(Exception):
@@ -48,13 +49,11 @@ class Bridge:
         self._working: list[threading.Thread] = []
 
     def run(self, lines: IO[bytes]) -> None:
-        while line := lines.readline(_MOST_BYTES + 1):
-            if len(line) > _MOST_BYTES:
-                while line and not line.endswith(b"\n"):
-                    line = lines.readline(_MOST_BYTES)
+        for line in json_rpc.lines(lines, _MOST_BYTES):
+            if line is None:
                 self._fail(None, PARSE_ERROR, f"a message may have {_MOST_BYTES} bytes")
-            elif line.strip():
-                self._take(line.strip())
+            else:
+                self._take(line)
         self._answer_the_last()
 
     def _answer_the_last(self) -> None:
@@ -193,7 +192,7 @@ class Bridge:
 
     def _events(self, response: Any, cursor: str) -> tuple[str, bool]:
         try:
-            for event in parse(iter(response.readline, b"")):
+            for event in events_of(response):
                 cursor = event.id or cursor
                 if event.data:
                     self._write(event.data)
@@ -247,16 +246,9 @@ class Bridge:
             )
 
     def _fail(self, name: Any, code: int, message: str, data: Any = None) -> None:
-        error: dict[str, Any] = {"code": code, "message": message}
-        if data is not None:
-            error["data"] = data
         self._write(
             msgspec.json.encode(
-                {
-                    "jsonrpc": "2.0",
-                    "id": name if isinstance(name, str | int) else None,
-                    "error": error,
-                }
+                json_rpc.failure(name if isinstance(name, str | int) else None, code, message, data)
             )
         )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 import msgspec
-from msgspec import Struct
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
@@ -17,8 +16,8 @@ from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.client import discovery
+from palyra.client.types.memory import Imported, Item
 from palyra.core.errors import InvalidInput, PalyraError
-from palyra.features.memory.model import Found, Item
 from palyra.serve import config
 
 _STATES = ("active", "review", "superseded", "forgotten", "rejected", "all")
@@ -26,6 +25,8 @@ _KINDS = ("fact", "preference", "procedure", "decision", "constraint")
 _SCOPES = ("principal", "channel", "session", "workspace")
 _PER_REQUEST = 200
 _PAGE = 500
+_IMPORT_S = 120.0
+_PURGE_S = 600.0
 
 memory = group(
     "memory",
@@ -34,43 +35,16 @@ memory = group(
 )
 
 
-class _Page(Struct):
-    items: list[Item]
-    next: str = ""
-
-
-class _Searched(Struct):
-    found: list[Found]
-    threshold: float
-    words_only: str = ""
-
-
-class _Status(Struct):
-    counts: dict[str, int]
-    not_embedded: int
-    words_only: str
-
-
-class _Imported(Struct):
-    taken: int
-    merged: int
-    review: int
-
-
-class _Purged(Struct):
-    removed: int
-
-
 @verb(memory, "list", help="List what is remembered, newest first.")
 @click.option("--state", "wanted", type=click.Choice(_STATES), default="active", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
-def list_(state: CliState, wanted: str, limit: int) -> None:
-    page = state.api.get("/v1/memory", _Page, state=wanted, limit=limit)
+def list_(state: CliState, wanted: Any, limit: int) -> None:
+    page = state.api.list_memory(state=wanted, limit=limit)
     if state.out.as_json:
         state.out.json(page.items)
         return
     _table(state, page.items)
-    waiting = state.api.get("/v1/memory/status", _Status).counts.get("review", 0)
+    waiting = state.api.memory_status().counts.get("review", 0)
     if waiting and wanted == "active":
         state.out.note(f"{waiting} wait for a look: palyra memory review")
 
@@ -91,10 +65,8 @@ def list_(state: CliState, wanted: str, limit: int) -> None:
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 def search(state: CliState, text: tuple[str, ...], session: str, limit: int, explain: bool) -> None:
-    query: dict[str, Any] = {"text": " ".join(text), "limit": limit}
-    if session:
-        query["session_id"] = short_ids.session(state.api, session)
-    searched = state.api.get("/v1/memory/search", _Searched, **query)
+    session_id = short_ids.session(state.api, session) if session else ""
+    searched = state.api.search_memory(text=" ".join(text), limit=limit, session_id=session_id)
     if state.out.as_json:
         state.out.json(searched)
         return
@@ -121,7 +93,7 @@ def search(state: CliState, text: tuple[str, ...], session: str, limit: int, exp
 @verb(memory, "show", help="Show one item, and where it comes from.")
 @click.argument("memory_id", metavar="ID")
 def show(state: CliState, memory_id: str) -> None:
-    item = state.api.get(f"/v1/memory/{_id(state, memory_id)}", Item)
+    item = state.api.get_memory(_id(state, memory_id))
     if state.out.as_json:
         state.out.json(item)
         return
@@ -175,7 +147,7 @@ def add(
         body["session_id"] = short_ids.session(state.api, session)
     if ttl:
         body["ttl_ms"] = formatting.parse_duration(ttl)
-    _say(state, state.api.post("/v1/memory", Item, body), "remembered")
+    _say(state, state.api.add_memory(**body), "remembered")
 
 
 @verb(memory, "edit", help="Correct an item. The old version stays as history.")
@@ -183,10 +155,12 @@ def add(
 @click.argument("text", nargs=-1)
 @click.option("--kind", type=click.Choice(_KINDS))
 def edit(state: CliState, memory_id: str, text: tuple[str, ...], kind: str | None) -> None:
-    body = {name: value for name, value in (("text", " ".join(text)), ("kind", kind)) if value}
+    body: dict[str, Any] = {
+        name: value for name, value in (("text", " ".join(text)), ("kind", kind)) if value
+    }
     if not body:
         raise InvalidInput("say what it should be: palyra memory edit ID NEW TEXT")
-    _say(state, state.api.patch(f"/v1/memory/{_id(state, memory_id)}", Item, body), "corrected")
+    _say(state, state.api.change_memory(_id(state, memory_id), **body), "corrected")
 
 
 @verb(
@@ -194,22 +168,21 @@ def edit(state: CliState, memory_id: str, text: tuple[str, ...], kind: str | Non
 )
 @click.argument("memory_id", metavar="ID")
 def forget(state: CliState, memory_id: str) -> None:
-    raw = state.api.delete(f"/v1/memory/{_id(state, memory_id)}")
-    _say(state, msgspec.json.decode(raw, type=Item), "forgotten")
+    _say(state, state.api.forget_memory(_id(state, memory_id)), "forgotten")
 
 
 @verb(memory, "pin", help="Tell an item to the agent every time.")
 @click.argument("memory_id", metavar="ID")
 @click.option("--off", is_flag=True, help="No longer.")
 def pin(state: CliState, memory_id: str, off: bool) -> None:
-    changed = state.api.patch(f"/v1/memory/{_id(state, memory_id)}", Item, {"pinned": not off})
+    changed = state.api.change_memory(_id(state, memory_id), pinned=not off)
     _say(state, changed, "no longer pinned" if off else "pinned")
 
 
 @verb(memory, "history", help="Show all versions of an item, newest first.")
 @click.argument("memory_id", metavar="ID")
 def history(state: CliState, memory_id: str) -> None:
-    page = state.api.get(f"/v1/memory/{_id(state, memory_id)}/history", _Page)
+    page = state.api.memory_history(_id(state, memory_id))
     if state.out.as_json:
         state.out.json(page.items)
     else:
@@ -223,11 +196,12 @@ def review(state: CliState, accepted: str, rejected: str) -> None:
     if accepted and rejected:
         raise InvalidInput("accept one or reject one, not both at once")
     if accepted or rejected:
-        path = f"/v1/memory/{_id(state, accepted or rejected)}/review"
-        item = state.api.post(path, Item, {"decision": "accept" if accepted else "reject"})
+        item = state.api.review_memory(
+            _id(state, accepted or rejected), decision="accept" if accepted else "reject"
+        )
         _say(state, item, "accepted" if accepted else "rejected")
         return
-    page = state.api.get("/v1/memory", _Page, state="review", limit=_PAGE)
+    page = state.api.list_memory(state="review", limit=_PAGE)
     if state.out.as_json:
         state.out.json(page.items)
         return
@@ -243,9 +217,8 @@ def review(state: CliState, accepted: str, rejected: str) -> None:
 
 @verb(memory, "export", help="Print everything, history too, one JSON object a line.")
 def export(state: CliState) -> None:
-    with state.api.open("/v1/memory/export", accept="application/x-ndjson") as response:
-        while piece := response.read(1 << 16):
-            sys.stdout.buffer.write(piece)
+    for piece in state.api.export_memory():
+        sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 
 
@@ -261,7 +234,7 @@ def export(state: CliState) -> None:
     "file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
 )
 def import_(state: CliState, file: Path) -> None:
-    total = _Imported(0, 0, 0)
+    total = Imported(taken=0, merged=0, review=0)
     body: dict[str, list[Any]] = {"new": [], "items": []}
     lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
     for number, line in enumerate(lines, 1):
@@ -289,12 +262,14 @@ def _line(number: int, line: bytes) -> dict[str, Any]:
         ) from None
 
 
-def _sent(state: CliState, body: dict[str, list[Any]], total: _Imported) -> _Imported:
+def _sent(state: CliState, body: dict[str, list[Any]], total: Imported) -> Imported:
     if not any(body.values()):
         return total
-    done = state.api.post("/v1/memory/import", _Imported, body, timeout_s=120)
-    return _Imported(
-        total.taken + done.taken, total.merged + done.merged, total.review + done.review
+    done = state.api.within(_IMPORT_S).import_memory(new=body["new"], items=body["items"])
+    return Imported(
+        taken=total.taken + done.taken,
+        merged=total.merged + done.merged,
+        review=total.review + done.review,
     )
 
 
@@ -317,9 +292,7 @@ def purge(state: CliState, memory_ids: tuple[str, ...], everything: bool, yes: b
             else f"{', '.join(whole)} with all versions"
         )
         confirm(f"remove {what} for good?")
-    done = state.api.post(
-        "/v1/memory/purge", _Purged, {"memory_ids": whole, "everything": everything}, timeout_s=600
-    )
+    done = state.api.within(_PURGE_S).purge_memory(memory_ids=whole, everything=everything)
     if state.out.as_json:
         state.out.json(done)
     else:
@@ -330,10 +303,7 @@ def _id(state: CliState, given: str) -> str:
     """An id as a person types it."""
 
     def listed() -> Iterator[str]:
-        return (
-            each.memory_id
-            for each in state.api.get("/v1/memory", _Page, state="all", limit=_PAGE).items
-        )
+        return (each.memory_id for each in state.api.list_memory(state="all", limit=_PAGE).items)
 
     return short_ids.memory(given, listed)
 
@@ -375,7 +345,7 @@ def words_only(state: CliState) -> str | None:
         for known in (embedding_process.MODEL, embedding_process.TOKENIZER):
             embedding_process.verified(*known)
         running = discovery.running(state.home) is not None
-        return state.api.get("/v1/memory/status", _Status).words_only if running else ""
+        return state.api.memory_status().words_only if running else ""
     except embedding_process.ModelMissing as missing:
         return str(missing)
     except PalyraError as error:

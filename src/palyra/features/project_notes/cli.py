@@ -5,18 +5,16 @@ content that you accepted.
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 import click
-from msgspec import Struct
 
 from palyra.cli import short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client import Client
 from palyra.client.discovery import folder_of
-from palyra.client.http import Api
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.features.project_notes.model import Note
 
@@ -34,20 +32,12 @@ _STATES = {
 }
 
 
-class _Notes(Struct):
-    notes: list[Note]
-
-
-def hint(api: Api, session_id: str) -> str:
+def hint(api: Client, session_id: str) -> str:
     """Return one line if notes of a session's folder wait for a review. Nobody is kept from working
     if it cannot be asked.
     """
     try:
-        waiting = [
-            each.file
-            for each in api.get("/v1/notes", _Notes, session_id=session_id).notes
-            if each.waits
-        ]
+        waiting = [each.file for each in api.list_notes(session_id=session_id).notes if each.waits]
     except PalyraError:
         return ""
     if not waiting:
@@ -75,14 +65,12 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def _found(state: CliState, workspace: str, session_id: str) -> list[Note]:
+def _found(state: CliState, workspace: str, session_id: str) -> Sequence[Note]:
     if session_id and workspace:
         raise InvalidInput("give --session or --workspace, not both")
     if session_id:
-        return state.api.get(
-            "/v1/notes", _Notes, session_id=short_ids.session(state.api, session_id)
-        ).notes
-    return state.api.get("/v1/notes", _Notes, workspace=folder_of(workspace)).notes
+        return state.api.list_notes(session_id=short_ids.session(state.api, session_id)).notes
+    return state.api.list_notes(workspace=folder_of(workspace)).notes
 
 
 def _one(found: Sequence[Note], file: str) -> Note:
@@ -99,11 +87,7 @@ def _one(found: Sequence[Note], file: str) -> Note:
     "--all", "everywhere", is_flag=True, help="The notes of every folder that sessions use."
 )
 def list_(state: CliState, workspace: str, session_id: str, everywhere: bool) -> None:
-    found = (
-        state.api.get("/v1/notes", _Notes).notes
-        if everywhere
-        else _found(state, workspace, session_id)
-    )
+    found = state.api.list_notes().notes if everywhere else _found(state, workspace, session_id)
     out = state.out
     if out.as_json:
         out.json({"notes": found})
@@ -212,8 +196,11 @@ def accept(
     done = []
     for each in waiting:
         # Exactly what was shown: the daemon refuses if the file is another one by now.
-        body = {"workspace": each.workspace, "file": each.file, "sha256": digest or each.sha256}
-        done.append(state.api.post("/v1/notes/accept", Note, body))
+        done.append(
+            state.api.accept_note(
+                workspace=each.workspace, file=each.file, sha256=digest or each.sha256
+            )
+        )
     names = ", ".join(each.file for each in done)
     state.out.result(
         {"notes": done},
@@ -227,6 +214,5 @@ def accept(
 def reject(state: CliState, file: str, workspace: str, session_id: str) -> None:
     if session_id:
         workspace = _one(_found(state, workspace, session_id), file).workspace
-    query = urlencode({"workspace": folder_of(workspace), "file": file})
-    state.api.delete(f"/v1/notes?{query}")
+    state.api.reject_note(workspace=folder_of(workspace), file=file)
     state.out.result({"rejected": file}, f"rejected: {clean(file)}; the next run goes without it")

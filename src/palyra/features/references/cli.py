@@ -2,7 +2,7 @@
 
 import click
 
-from palyra.cli import attachments, client, short_ids
+from palyra.cli import attachments, json_shapes, lookup, short_ids
 from palyra.cli.chat.command import session_for
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
@@ -43,10 +43,10 @@ def preview(state: CliState, text: tuple[str, ...], session_id: str, workspace: 
         if session_id
         else session_for(state, workspace).session_id
     )
-    found = attachments.preview(state.api, client.checked(where), " ".join(text))
+    found = attachments.preview(state.api, lookup.checked(where), " ".join(text))
     wrong = bool(found.errors) or any(each.error for each in found.references)
     if state.out.as_json:
-        state.out.json(found)
+        state.out.json(json_shapes.references(found))
         return 1 if wrong else 0
     for each in found.references:
         state.out.line(

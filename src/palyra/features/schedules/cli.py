@@ -4,15 +4,15 @@ import os
 from typing import Any
 
 import click
-from msgspec import Struct
 
-from palyra.cli import formatting, short_ids
+from palyra.cli import formatting, json_shapes, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.schedules import ScheduleVerbsForecast, ShownSchedule
 from palyra.core.errors import InvalidInput
 from palyra.features.schedules import model
-from palyra.features.schedules.model import Firing, Schedule
+from palyra.features.schedules.model import Quiet
 
 schedule = group(
     "schedule", "Schedules: add, list, show, pause, resume, remove, run, next.", default="list"
@@ -20,34 +20,11 @@ schedule = group(
 _SUBJECTS = ("path_prefix", "program", "command", "host", "recipient")
 
 
-class _Forecast(Struct, frozen=True):
-    firings_a_month: int
-    runs: int = 0
-    like: int = 0
-    tokens_a_run: int = 0
-    cost_microusd_a_run: int = 0
-    cost_microusd_a_month: int = 0
-
-
-class _Shown(Struct, frozen=True, kw_only=True):
-    schedule: Schedule
-    when: str
-    upcoming: tuple[int, ...] = ()
-    upcoming_shown: tuple[str, ...] = ()
-    forecast: _Forecast | None = None
-    firings: tuple[Firing, ...] = ()
-    secret: str = ""
-
-
-class _List(Struct):
-    schedules: list[_Shown]
-
-
 @verb(schedule, "list", help="List schedules with their next time.")
 def list_(state: CliState) -> None:
-    found = state.api.get("/v1/schedules", _List).schedules
+    found = state.api.list_schedules().schedules
     if state.out.as_json:
-        state.out.json({"schedules": found})
+        state.out.json({"schedules": [json_shapes.schedule(each) for each in found]})
         return
     if not found:
         state.out.note(
@@ -123,8 +100,7 @@ def list_(state: CliState) -> None:
 )
 @click.option("--fresh", is_flag=True, help="A new session for each firing.")
 def add(state: CliState, when: str, text: str, **given: Any) -> None:
-    body: dict[str, Any] = {"when": _whole_path(when), "text": text}
-    body |= {
+    body: dict[str, Any] = {
         name: given[name]
         for name in ("name", "zone", "overlap", "missed", "model", "fresh")
         if given[name]
@@ -134,16 +110,12 @@ def add(state: CliState, when: str, text: str, **given: Any) -> None:
         body["ask"] = "deny"
     if given["quiet"]:
         begin, _, end = given["quiet"].partition("-")
-        body["quiet"] = {
-            "from": begin,
-            "to": end,
-            "then": "skip" if given["quiet_skip"] else "later",
-        }
+        body["quiet"] = Quiet(begin=begin, end=end, then="skip" if given["quiet_skip"] else "later")
     if given["scopes"]:
         body["scopes"] = [_scope(each) for each in given["scopes"]]
-    made = state.api.post("/v1/schedules", _Shown, body)
+    made = state.api.add_schedule(when=_whole_path(when), text=text, **body)
     if state.out.as_json:
-        state.out.json(made)
+        state.out.json(json_shapes.schedule(made))
         return
     _show(state, made)
     if made.secret:
@@ -177,7 +149,7 @@ def _scope(text: str) -> dict[str, str]:
     }
 
 
-def _show(state: CliState, shown: _Shown) -> None:
+def _show(state: CliState, shown: ShownSchedule) -> None:
     out, found = state.out, shown.schedule
     out.line(f"{out.style(found.schedule_id, 'bold')}  {clean(found.name)}: {found.state}")
     quiet = f"{found.quiet.begin}-{found.quiet.end}, then {found.quiet.then}" if found.quiet else ""
@@ -208,14 +180,11 @@ def _show(state: CliState, shown: _Shown) -> None:
 
 def _id(state: CliState, given: str) -> str:
     return short_ids.schedule(
-        given,
-        lambda: (
-            each.schedule.schedule_id for each in state.api.get("/v1/schedules", _List).schedules
-        ),
+        given, lambda: (each.schedule.schedule_id for each in state.api.list_schedules().schedules)
     )
 
 
-def _cost(forecast: _Forecast | None) -> str:
+def _cost(forecast: ScheduleVerbsForecast | None) -> str:
     if forecast is None:
         return ""
     times = formatting.counted(forecast.firings_a_month, "time", "times")
@@ -230,7 +199,7 @@ def _cost(forecast: _Forecast | None) -> str:
     )
 
 
-def _basis(forecast: _Forecast) -> str:
+def _basis(forecast: ScheduleVerbsForecast) -> str:
     count, whose = (
         (forecast.runs, "by its") if forecast.runs else (forecast.like, "if it is like your")
     )
@@ -240,9 +209,9 @@ def _basis(forecast: _Forecast) -> str:
 @verb(schedule, "show", help="Show one schedule: next times, forecast, last firings.")
 @click.argument("schedule_id")
 def show(state: CliState, schedule_id: str) -> None:
-    shown = state.api.get(f"/v1/schedules/{_id(state, schedule_id)}", _Shown)
+    shown = state.api.get_schedule(_id(state, schedule_id))
     if state.out.as_json:
-        state.out.json(shown)
+        state.out.json(json_shapes.schedule(shown))
     else:
         _show(state, shown)
 
@@ -253,10 +222,9 @@ def show(state: CliState, schedule_id: str) -> None:
 def next_(state: CliState, which: str, zone: str) -> None:
     if len(which) == 26 and which.isalnum() and which[:1] == "0":
         which = _id(state, which)
-        shown = state.api.get(f"/v1/schedules/{which}", _Shown)
+        shown = state.api.get_schedule(which)
     else:
-        body = {"when": _whole_path(which), "text": "look", **({"zone": zone} if zone else {})}
-        shown = state.api.post("/v1/schedules/preview", _Shown, body)
+        shown = state.api.preview_schedule(when=_whole_path(which), text="look", zone=zone)
     if state.out.as_json:
         state.out.json(
             {"when": shown.when, "upcoming": shown.upcoming, "shown": shown.upcoming_shown}
@@ -268,28 +236,30 @@ def next_(state: CliState, which: str, zone: str) -> None:
         state.out.note(f"{shown.when}: not by the clock")
 
 
-def _post(state: CliState, schedule_id: str, what: str) -> None:
-    shown = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/{what}", _Shown)
+def _tell(state: CliState, shown: ShownSchedule) -> None:
     following = f"; next {shown.upcoming_shown[0]}" if shown.upcoming_shown else ""
-    state.out.result(shown, f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}")
+    state.out.result(
+        json_shapes.schedule(shown),
+        f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}",
+    )
 
 
 @verb(schedule, "pause", help="Do not fire until it is resumed.")
 @click.argument("schedule_id")
 def pause(state: CliState, schedule_id: str) -> None:
-    _post(state, schedule_id, "pause")
+    _tell(state, state.api.pause_schedule(_id(state, schedule_id)))
 
 
 @verb(schedule, "resume", help="Fire again from now on.")
 @click.argument("schedule_id")
 def resume(state: CliState, schedule_id: str) -> None:
-    _post(state, schedule_id, "resume")
+    _tell(state, state.api.resume_schedule(_id(state, schedule_id)))
 
 
 @verb(schedule, "run", help="Fire now.")
 @click.argument("schedule_id")
 def run(state: CliState, schedule_id: str) -> None:
-    firing = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/run", Firing)
+    firing = state.api.run_schedule(_id(state, schedule_id))
     state.out.result(
         firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it"
     )
@@ -300,9 +270,5 @@ def run(state: CliState, schedule_id: str) -> None:
 )
 @click.argument("schedule_id")
 def remove(state: CliState, schedule_id: str) -> None:
-    import msgspec
-
-    gone = msgspec.json.decode(
-        state.api.delete(f"/v1/schedules/{_id(state, schedule_id)}"), type=Schedule
-    )
+    gone = state.api.remove_schedule(_id(state, schedule_id))
     state.out.result(gone, f"{clean(gone.name)} is removed")

@@ -4,19 +4,27 @@ shown and somebody said yes.
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
+import msgspec
 from msgspec import Struct
 
-from palyra.cli import formatting, skill_client
+from palyra.cli import formatting, json_shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.safe_text import clean, one_line
-from palyra.cli.skill_client import Listed, Proposal, Shown
 from palyra.cli.state import CliState
+from palyra.client import Client
+from palyra.client.types.skills import Listed, Permission, Proposal, ShownSkill
 from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.features.skills import manifest
+from palyra.features.skills.front_matter import check_name
+from palyra.features.skills.package import MOST_ARCHIVE
 
 _LEAST_FINGERPRINT = 16
+# Every module of a skill is compiled before anybody is asked.
+_COMPILING_S = 600.0
 _OFFERED = {
     "quarantined": "not offered to the agent",
     "enabled": "offered, its words count as untrusted",
@@ -37,9 +45,9 @@ class _Made(Struct):
 
 @verb(skills, "list", help="List installed skills.")
 def list_(state: CliState) -> None:
-    found = skill_client.listing(state.api)
+    found = state.api.list_skills().skills
     if state.out.as_json:
-        state.out.json({"skills": found})
+        state.out.json({"skills": [json_shapes.skill(each) for each in found]})
         return
     rows = [
         [
@@ -62,9 +70,9 @@ def list_(state: CliState) -> None:
 @verb(skills, "show", help="Show a skill: what it may do, its tools, its instructions.")
 @click.argument("name")
 def show(state: CliState, name: str) -> None:
-    found = skill_client.show(state.api, name)
+    found = state.api.get_skill(check_name(name))
     if state.out.as_json:
-        state.out.json(found)
+        state.out.json(json_shapes.shown_skill(found))
         return
     _print(state, found)
 
@@ -73,7 +81,7 @@ def show(state: CliState, name: str) -> None:
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
 def export(state: CliState, name: str, file: Path) -> None:
-    data = skill_client.export(state.api, name)
+    data = state.api.export_skill(check_name(name))
     try:
         with file.open("xb") as made:
             made.write(data)
@@ -89,7 +97,7 @@ def export(state: CliState, name: str, file: Path) -> None:
 )
 @click.argument("source", type=click.Path(path_type=Path))
 def look(state: CliState, source: Path) -> None:
-    proposal = skill_client.look(state.api, source)
+    proposal = _looked_at(state.api, source)
     if state.out.as_json:
         state.out.json(proposal)
     else:
@@ -110,7 +118,7 @@ def look(state: CliState, source: Path) -> None:
     help="Say yes to exactly this skill, as shown before.",
 )
 def install(state: CliState, source: Path, fingerprint: str) -> None:
-    _install(state, skill_client.look(state.api, source), source, fingerprint)
+    _install(state, _looked_at(state.api, source), source, fingerprint)
 
 
 @verb(
@@ -127,13 +135,35 @@ def install(state: CliState, source: Path, fingerprint: str) -> None:
     help="Say yes to exactly this skill, as shown before.",
 )
 def update(state: CliState, source: Path, fingerprint: str) -> None:
-    proposal = skill_client.look(state.api, source)
+    proposal = _looked_at(state.api, source)
     if not proposal.updates:
         raise NotFound(
             f"there is no skill {proposal.name} to update: `palyra skills install {source}`"
             " installs it"
         )
     _install(state, proposal, source, fingerprint)
+
+
+def _looked_at(api: Client, source: Path) -> Proposal:
+    found = _sent(api, source)
+    assert isinstance(found, Proposal)
+    return found
+
+
+def _sent(api: Client, source: Path, confirm: str = "") -> Proposal | ShownSkill:
+    """A folder is read by the daemon, a zip file is sent to it."""
+    if not source.exists():
+        raise InvalidInput(f"there is no folder or zip file {str(source)!r}")
+    patient = api.within(_COMPILING_S)
+    if source.is_dir():
+        return patient.install_skill(path=str(source.absolute()), confirm=confirm)
+    if not source.is_file():
+        raise InvalidInput(f"{str(source)!r} is neither a folder nor a zip file")
+    with source.open("rb") as file:
+        data = file.read(MOST_ARCHIVE + 1)
+    if len(data) > MOST_ARCHIVE:
+        raise InvalidInput(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB")
+    return patient.install_skill_archive(data, confirm=confirm)
 
 
 def _install(state: CliState, proposal: Proposal, source: Path, fingerprint: str) -> None:
@@ -144,9 +174,10 @@ def _install(state: CliState, proposal: Proposal, source: Path, fingerprint: str
     elif proposal.added or not proposal.updates or proposal.older_than:
         _ask(state, proposal, source)
     # Exactly what was shown: if the files change meanwhile, the daemon refuses.
-    made = skill_client.install(state.api, source, proposal.digest)
+    made = _sent(state.api, source, proposal.digest)
+    assert isinstance(made, ShownSkill)
     if state.out.as_json:
-        state.out.json(made)
+        state.out.json(json_shapes.shown_skill(made))
         return
     done = (
         "updated; it asks for nothing new"
@@ -160,6 +191,10 @@ def _install(state: CliState, proposal: Proposal, source: Path, fingerprint: str
             f"it is not offered to the agent yet: read `palyra skills show {name}`, then `palyra"
             f" skills enable {name}`"
         )
+
+
+def _words(permission: Permission) -> str:
+    return msgspec.convert(permission, manifest.Permission, from_attributes=True).words
 
 
 def _check(fingerprint: str, proposal: Proposal) -> None:
@@ -181,8 +216,8 @@ def _ask(state: CliState, proposal: Proposal, source: Path) -> None:
             f"`palyra skills {verb_} {source} --yes {proposal.digest[:_LEAST_FINGERPRINT]}`",
             name=proposal.name,
             digest=proposal.digest,
-            permissions=[each.words for each in proposal.permissions],
-            added=[each.words for each in proposal.added],
+            permissions=[_words(each) for each in proposal.permissions],
+            added=[_words(each) for each in proposal.added],
         )
     sys.stderr.write(
         state.out.style(f"{verb_} it? [y/N] ", "bold", "magenta", color=state.out.error_color)
@@ -214,12 +249,12 @@ def _describe(state: CliState, proposal: Proposal) -> None:
         new = permission in proposal.added
         mark = "+ " if proposal.updates and new else "  "
         out.line(
-            style(f"  {mark}{clean(permission.words)}", "yellow")
+            style(f"  {mark}{clean(_words(permission))}", "yellow")
             if new
-            else f"  {mark}{clean(permission.words)}"
+            else f"  {mark}{clean(_words(permission))}"
         )
     for permission in proposal.dropped:
-        out.line(style(f"  - {clean(permission.words)}", "dim"))
+        out.line(style(f"  - {clean(_words(permission))}", "dim"))
     if not proposal.permissions:
         out.line("  nothing: it has instructions only")
 
@@ -245,14 +280,14 @@ def quarantine(state: CliState, name: str) -> None:
 @verb(skills, "remove", help="Remove a skill.")
 @click.argument("name")
 def remove(state: CliState, name: str) -> None:
-    skill_client.remove(state.api, name)
+    state.api.remove_skill(check_name(name))
     _say(state, name, "removed", f"{clean(name)} is removed")
 
 
-def _set(state: CliState, name: str, wanted: str) -> None:
-    found = skill_client.set_state(state.api, name, wanted)
+def _set(state: CliState, name: str, wanted: Literal["quarantined", "enabled", "trusted"]) -> None:
+    found = state.api.set_skill_state(check_name(name), state=wanted)
     if state.out.as_json:
-        state.out.json(found)
+        state.out.json(json_shapes.shown_skill(found))
     else:
         state.out.line(
             f"{clean(name)} is {found.skill.state}: {_OFFERED.get(found.skill.state, '')}"
@@ -285,10 +320,10 @@ def publishers(state: CliState, add: tuple[str, str] | None, removed: str) -> No
     if add and removed:
         raise InvalidInput("add or remove, one at a time")
     if add:
-        skill_client.add_publisher(state.api, *add)
+        state.api.add_publisher(name=add[0], key=add[1])
         _say(state, add[0], "added", f"skills signed by {clean(add[0])} are trusted from now on")
     elif removed:
-        skill_client.remove_publisher(state.api, removed)
+        state.api.remove_publisher(name=removed)
         _say(
             state,
             removed,
@@ -296,7 +331,7 @@ def publishers(state: CliState, add: tuple[str, str] | None, removed: str) -> No
             f"{clean(removed)} is trusted no longer; their skills are in quarantine",
         )
     else:
-        found = skill_client.publishers(state.api)
+        found = state.api.list_publishers().publishers
         if state.out.as_json:
             state.out.json({"publishers": found})
         else:
@@ -340,7 +375,7 @@ def sign(state: CliState, folder: Path, key: Path) -> None:
     )
 
 
-def _print(state: CliState, found: Shown) -> None:
+def _print(state: CliState, found: ShownSkill) -> None:
     out, record = state.out, found.skill.record
     version = f" {clean(record.version)}" if record.version else ""
     out.line(f"{out.style(record.name, 'bold')}{version}: {one_line(record.description)}")

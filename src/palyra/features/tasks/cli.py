@@ -1,34 +1,26 @@
 """`palyra tasks`: what the daemon does behind your back, and how to hold, repeat or end it."""
 
+from typing import Any
+
 import click
-from msgspec import Struct
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.store.tasks import KindCount, Task
 
 tasks = group("tasks", "Background work: list, show, retry, cancel, pause, resume.", default="list")
 _STATES = ("queued", "running", "done", "failed", "expired", "cancelled", "paused")
 _COLORS = {"running": "green", "failed": "red", "expired": "red", "paused": "yellow"}
 
 
-class _Tasks(Struct):
-    tasks: list[Task]
-
-
-class _Kinds(Struct):
-    kinds: list[KindCount]
-
-
 @verb(tasks, "list", help="List tasks, newest first, and how many there are of each kind.")
 @click.option("--kind", default="", help="Only of this kind.")
 @click.option("--state", "wanted", type=click.Choice(_STATES), help="Only in this state.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
-def list_(state: CliState, kind: str, wanted: str | None, limit: int) -> None:
-    found = state.api.get("/v1/tasks", _Tasks, kind=kind, state=wanted or "", limit=limit).tasks
-    kinds = state.api.get("/v1/tasks/kinds", _Kinds).kinds
+def list_(state: CliState, kind: str, wanted: Any, limit: int) -> None:
+    found = state.api.list_tasks(kind=kind, state=wanted or "", limit=limit).tasks
+    kinds = state.api.list_task_kinds().kinds
     if state.out.as_json:
         state.out.json({"tasks": found, "kinds": kinds})
         return
@@ -64,15 +56,14 @@ def list_(state: CliState, kind: str, wanted: str | None, limit: int) -> None:
 
 def _id(state: CliState, given: str) -> str:
     return short_ids.task(
-        given,
-        lambda: (each.task_id for each in state.api.get("/v1/tasks", _Tasks, limit=500).tasks),
+        given, lambda: (each.task_id for each in state.api.list_tasks(limit=500).tasks)
     )
 
 
 @verb(tasks, "show", help="Show one task.")
 @click.argument("task_id")
 def show(state: CliState, task_id: str) -> None:
-    task = state.api.get(f"/v1/tasks/{_id(state, task_id)}", Task)
+    task = state.api.get_task(_id(state, task_id))
     if state.out.as_json:
         state.out.json(task)
         return
@@ -100,8 +91,8 @@ def show(state: CliState, task_id: str) -> None:
             out.line(f"  {name:<10} {clean(value)}")
 
 
-def _change(state: CliState, task_id: str, what: str) -> None:
-    task = state.api.post(f"/v1/tasks/{_id(state, task_id)}", Task, {"verb": what})
+def _change(state: CliState, task_id: str, what: Any) -> None:
+    task = state.api.change_task(_id(state, task_id), verb=what)
     state.out.result(task, f"task {task.task_id} ({clean(task.kind)}) is {task.state}")
 
 
@@ -137,5 +128,5 @@ def _hold(state: CliState, task_id: str | None, kind: str, *, paused: bool) -> N
     if task_id:
         _change(state, task_id, "pause" if paused else "resume")
         return
-    count = state.api.post(f"/v1/tasks/kinds/{kind}", KindCount, {"paused": paused})
+    count = state.api.change_task_kind(kind, paused=paused)
     state.out.result(count, f"{clean(kind)} is {'paused' if count.paused else 'begun again'}")

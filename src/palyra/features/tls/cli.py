@@ -6,47 +6,23 @@ import sys
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
-from palyra.cli import formatting
+from palyra.cli import formatting, json_shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.features.tls.rows import Certificate
 
 tls = group(
     "tls", "Who can reach the daemon, and its certificates: show, renew, export-ca.", default="show"
 )
 
 
-class _Shown(Struct):
-    fingerprint: str
-    subject: str
-    issuer: str
-    names: list[str]
-    expires_ms: int
-    own: bool = False
-
-
-class _Listener(Struct):
-    name: str
-    address: str
-    tls: bool = False
-
-
-class _Listening(Struct):
-    listeners: list[_Listener]
-    served: _Shown | None
-    authority: _Shown | None
-    workers: list[Certificate] = []
-
-
 @verb(tls, "show", help="Where the daemon listens, and its certificates.")
 def show(state: CliState) -> None:
-    found = state.api.get("/v1/tls", _Listening)
+    found = state.api.tls_status()
     out = state.out
     if out.as_json:
-        out.json(found)
+        out.json(json_shapes.listening(found))
         return
     for each in found.listeners:
         out.line(
@@ -82,9 +58,9 @@ def show(state: CliState) -> None:
     help="Make a new certificate, or read your own files again; connections that are open stay.",
 )
 def renew(state: CliState) -> None:
-    fresh = state.api.post("/v1/tls/renew", _Shown)
+    fresh = state.api.renew_certificate()
     if state.out.as_json:
-        state.out.json(fresh)
+        state.out.json(json_shapes.certificate(fresh))
     else:
         state.out.line(
             f"in use until {formatting.when(fresh.expires_ms)}: SHA-256 {fresh.fingerprint}"
@@ -98,7 +74,7 @@ def renew(state: CliState) -> None:
 )
 @click.argument("file", required=False)
 def export_ca(state: CliState, file: str | None) -> None:
-    pem = state.api.request("GET", "/v1/tls/authority")
+    pem = state.api.get_certificate_authority()
     if file:
         Path(file).write_bytes(pem)
         state.out.note(

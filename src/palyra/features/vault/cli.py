@@ -6,31 +6,18 @@ import sys
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from palyra.cli import formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.client.http import Api
+from palyra.client.types.vault import Secret
 from palyra.core.errors import InvalidInput
-from palyra.features.vault.rows import Secret
 
 _MOST_BYTES = 1 << 20
+_ROTATING_S = 600.0
 
 vault = group("vault", "Secrets for tools: list, set, rotate, remove.", default="list")
-
-
-class ShownVault(Struct):
-    """What the daemon says of its vault."""
-
-    state: str
-    why: str
-    secrets: list[Secret]
-
-
-class _KeyRotated(Struct):
-    secrets: int
 
 
 def _scope(function: Any) -> Any:
@@ -45,7 +32,7 @@ def _scope(function: Any) -> Any:
 
 @verb(vault, "list", help="List secrets. Their values are shown nowhere.")
 def list_(state: CliState) -> None:
-    stored = state.api.get("/v1/vault", ShownVault)
+    stored = state.api.list_secrets()
     if state.out.as_json:
         state.out.json(stored)
         return
@@ -98,9 +85,9 @@ def set_(
 ) -> None:
     body: dict[str, Any] = {"hosts": [], "tools": []} if anywhere else {}
     body |= {key: given for key, given in (("hosts", hosts), ("tools", tools)) if given}
-    stored = put(state.api, name, value_of(name), scope=scope, **body)
+    stored = state.api.put_secret(name=name, value=value_of(name), scope=scope, **body)
     state.out.result(
-        stored, f"{clean(stored.label)} is stored: tools are given vault:{clean(name)}"
+        stored, f"{clean(label(stored))} is stored: tools are given vault:{clean(name)}"
     )
 
 
@@ -108,18 +95,15 @@ def set_(
 @click.argument("name")
 @_scope
 def rotate(state: CliState, name: str, scope: str) -> None:
-    body = {"name": name, "scope": scope, "value": value_of(name)}
-    stored = state.api.post("/v1/vault/rotate", Secret, body)
-    state.out.result(stored, f"{clean(stored.label)} has its new value")
+    stored = state.api.rotate_secret(name=name, scope=scope, value=value_of(name))
+    state.out.result(stored, f"{clean(label(stored))} has its new value")
 
 
 @verb(vault, "remove", help="Remove a secret.")
 @click.argument("name")
 @_scope
 def remove(state: CliState, name: str, scope: str) -> None:
-    from urllib.parse import urlencode
-
-    state.api.delete("/v1/vault?" + urlencode({"name": name, "scope": scope}))
+    state.api.remove_secret(name=name, scope=scope)
     state.out.result({"removed": name, "scope": scope}, f"{clean(name)} is removed")
 
 
@@ -129,12 +113,12 @@ def remove(state: CliState, name: str, scope: str) -> None:
     help="Seal every secret anew under a new master key. Backups from before keep the old one.",
 )
 def rotate_key(state: CliState) -> None:
-    rotated = state.api.post("/v1/vault/rotate-key", _KeyRotated, timeout_s=600)
+    rotated = state.api.within(_ROTATING_S).rotate_vault_key()
     state.out.result(rotated, f"{rotated.secrets} secrets are sealed under a new key")
 
 
-def put(api: Api, name: str, value: str, **more: Any) -> Secret:
-    return api.post("/v1/vault", Secret, {"name": name, "value": value, **more})
+def label(secret: Secret) -> str:
+    return f"{secret.scope}/{secret.name}"
 
 
 def value_of(name: str) -> str:

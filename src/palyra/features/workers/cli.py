@@ -5,15 +5,13 @@ worker` is the other side.
 import socket
 
 import click
-import msgspec
-from msgspec import Struct
 
 from palyra.cli import formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.features.workers.enrolment import Enrolment, WorkerDetail, WorkerShown
+from palyra.client.types.workers import WorkerShown
 
 workers = group(
     "workers", "Machines that run tools: list, enrol, show, drain, revoke.", default="list"
@@ -21,14 +19,9 @@ workers = group(
 _COLORS = {"connected": "green", "away": "yellow", "draining": "yellow", "revoked": "dim"}
 
 
-class _Workers(Struct):
-    workers: list[WorkerShown]
-    port: int
-
-
 @verb(workers, "list", help="List the workers, with what runs there now.")
 def list_(state: CliState) -> None:
-    found = state.api.get("/v1/workers", _Workers)
+    found = state.api.list_workers()
     if state.out.as_json:
         state.out.json({"workers": found.workers, "port": found.port})
         return
@@ -66,7 +59,7 @@ def list_(state: CliState) -> None:
 )
 @click.argument("name")
 def enrol(state: CliState, name: str) -> None:
-    made = state.api.post("/v1/workers", Enrolment, {"name": name})
+    made = state.api.enrol_worker(name=name)
     if state.out.as_json:
         state.out.json(made)
         return
@@ -88,7 +81,7 @@ def enrol(state: CliState, name: str) -> None:
 )
 @click.argument("name")
 def show(state: CliState, name: str) -> None:
-    found = state.api.get(f"/v1/workers/{name}", WorkerDetail)
+    found = state.api.get_worker(name)
     if state.out.as_json:
         state.out.json(found)
         return
@@ -132,7 +125,7 @@ def show(state: CliState, name: str) -> None:
 @click.argument("name")
 @click.option("--undo", is_flag=True, help="Use it again.")
 def drain(state: CliState, name: str, undo: bool) -> None:
-    found = state.api.post(f"/v1/workers/{name}/drain", WorkerShown, {"on": not undo})
+    found = state.api.drain_worker(name, on=not undo)
     if state.out.as_json:
         state.out.json(found)
     elif undo:
@@ -151,13 +144,13 @@ def drain(state: CliState, name: str, undo: bool) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def revoke(state: CliState, name: str, yes: bool) -> None:
-    found = state.api.get(f"/v1/workers/{name}", WorkerDetail).worker
+    found = state.api.get_worker(name).worker
     if not yes and found.running and not state.out.as_json:
         confirm(
             f"{len(found.running)} calls run on {clean(name)}; nobody will know what came of them."
             " Revoke it?"
         )
-    revoked = msgspec.json.decode(state.api.delete(f"/v1/workers/{name}"), type=WorkerShown)
+    revoked = state.api.revoke_worker(name)
     if state.out.as_json:
         state.out.json(revoked)
     else:

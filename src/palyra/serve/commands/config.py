@@ -4,7 +4,7 @@ says what needs a restart.
 
 import click
 
-from palyra.cli import admin_client, daemon_process, exit_codes
+from palyra.cli import daemon_process, exit_codes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
@@ -94,8 +94,7 @@ def unset(state: CliState, key: str) -> None:
 def _tell_daemon(state: CliState, key: str) -> bool:
     """Make a running daemon read the file again; whether this setting waits for its next start."""
     return (
-        discovery.running(state.home) is not None
-        and key in admin_client.reload_config(state.api).after_restart
+        discovery.running(state.home) is not None and key in state.api.reload_config().after_restart
     )
 
 

@@ -16,7 +16,7 @@ from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
 from palyra.core.errors import PalyraError
-from palyra.features.health.doctor import Diagnosis, DoctorCheck, Repair, Repaired, unseen
+from palyra.features.health.doctor import DoctorCheck, Repair, unseen
 from palyra.serve import config
 from palyra.serve.commands import doctor_checks
 
@@ -104,7 +104,7 @@ def _answers_us(outside: list[DoctorCheck]) -> bool:
 
 def _by_daemon(state: CliState) -> Iterator[DoctorCheck]:
     try:
-        answer = state.api.request("GET", "/v1/doctor?deep=true", timeout_s=_PATIENCE_S)
+        found = state.api.within(_PATIENCE_S).diagnose(deep=True).checks
     except PalyraError as error:
         fix = "ask with the owner's token; what follows was seen from outside"
         yield DoctorCheck(
@@ -112,7 +112,7 @@ def _by_daemon(state: CliState) -> Iterator[DoctorCheck]:
         )
         yield from _alone(state)
         return
-    yield from msgspec.json.decode(answer, type=Diagnosis).checks
+    yield from msgspec.convert(found, list[DoctorCheck], from_attributes=True)
 
 
 def _alone(state: CliState) -> Iterator[DoctorCheck]:
@@ -133,7 +133,9 @@ def _looked(
 def _repair(state: CliState) -> list[Repair]:
     outside = list(_looked(state, doctor_checks.daemon))
     if _answers_us(outside):
-        done = state.api.post("/v1/doctor/repair", Repaired, {}, timeout_s=_PATIENCE_S).repairs
+        done = msgspec.convert(
+            state.api.within(_PATIENCE_S).repair().repairs, list[Repair], from_attributes=True
+        )
     else:
         done = [
             _mended(state, check)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import palyra
-from palyra.cli import admin_client
 from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.core.errors import ConfigInvalid, PalyraError
@@ -232,7 +231,7 @@ def daemon(state: CliState) -> Iterator[DoctorCheck]:
         )
         return
     try:
-        found = admin_client.status(state.api)
+        found = state.api.status()
     except PalyraError as error:
         fix = "start it again with `palyra up --detach`"
         yield DoctorCheck(id="daemon", title="daemon", state="fail", detail=error.message, fix=fix)

@@ -8,11 +8,13 @@ from typing import Any
 import click
 import msgspec
 
-from palyra.cli import admin_client, exit_codes
+from palyra.cli import exit_codes, json_shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.policy import Explanation
 from palyra.core.errors import InvalidInput
+from palyra.core.verdicts import Ask
 
 policy = group("policy", "What the agent may do: show, check, explain.", default="show")
 _COLORS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -20,7 +22,7 @@ _COLORS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 @verb(policy, "show", help="Show the policies in force.")
 def show(state: CliState) -> None:
-    found = admin_client.policy(state.api)
+    found = state.api.get_policy()
     if state.out.as_json:
         state.out.json(found)
         return
@@ -67,14 +69,14 @@ def check(state: CliState, folder: Path | None, preset: str | None) -> int:
     return exit_codes.CONFIG if problems else exit_codes.OK
 
 
-def show_explanation(state: CliState, found: admin_client.Explanation) -> int:
+def show_explanation(state: CliState, found: Explanation) -> int:
     if state.out.as_json:
-        state.out.json(found)
+        state.out.json(json_shapes.explanation(found))
         return exit_codes.OK
-    verdict = found.verdict
-    risk = f" (risk {verdict.risk})" if verdict.risk else ""
+    verdict, kind = found.verdict, json_shapes.verdict_kind(found)
+    risk = f" (risk {verdict.risk})" if isinstance(verdict, Ask) else ""
     state.out.line(
-        state.out.style(verdict.type, "bold", _COLORS.get(verdict.type, "red"))
+        state.out.style(kind, "bold", _COLORS.get(kind, "red"))
         + f"{risk}: {one_line(verdict.reason)}"
     )
     for action in found.asked:
@@ -98,7 +100,7 @@ def show_explanation(state: CliState, found: admin_client.Explanation) -> int:
 
 @verb(policy, "reload", help="Read the policy folder again now.")
 def reload(state: CliState) -> int:
-    found = admin_client.reload_policy(state.api)
+    found = state.api.reload_policy()
     if state.out.as_json:
         state.out.json(found)
     else:

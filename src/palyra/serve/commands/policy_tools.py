@@ -3,35 +3,25 @@ recorded.
 """
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any
 
 import click
 import msgspec
 from msgspec import Struct
 
-from palyra.cli import admin_client, client, formatting
+from palyra.cli import formatting, json_shapes, lookup
 from palyra.cli.commands import verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.client.http import ServerSentEvent
+from palyra.client.types.policy import Changed, Report
 from palyra.core.errors import InvalidInput, Unavailable
-from palyra.core.events import ToolDecided
-from palyra.policy.reports import Changed, Report, Shadowed, Suggestion
 from palyra.serve.commands import policy as basic
 from palyra.serve.commands.policy import policy
 
 _PRESETS = ("locked", "default", "coding", "research")
-
-
-class ShownExplanation(Struct, frozen=True, kw_only=True):
-    call_id: str
-    session_id: str
-    time_ms: int
-    tool: str
-    about: str
-    decided: ToolDecided
-    now: admin_client.Explanation
 
 
 class _Progress(Struct):
@@ -62,15 +52,16 @@ def _since_ms(text: str) -> int:
 @click.argument("new")
 @click.option("--preset", type=click.Choice(_PRESETS), help="With this preset; for a folder.")
 @_since
-def test(state: CliState, new: str, preset: str | None, since: str) -> None:
-    query: dict[str, str | int] = {"since_ms": _since_ms(since)}
+def test(state: CliState, new: str, preset: Any, since: str) -> None:
     if new in _PRESETS:
-        query["preset"] = new
+        folder, preset = "", new
     elif Path(new).is_dir():
-        query |= {"folder": str(Path(new).resolve())} | ({"preset": preset} if preset else {})
+        folder = str(Path(new).resolve())
     else:
         raise InvalidInput(f"{new} is neither a folder nor one of {', '.join(_PRESETS)}")
-    report = _tested(state, f"/v1/policy/test?{urlencode(query)}")
+    report = _tested(
+        state, state.api.test_policy_events(folder=folder, preset=preset, since_ms=_since_ms(since))
+    )
     if state.out.as_json:
         state.out.json(report)
         return
@@ -98,10 +89,8 @@ def test(state: CliState, new: str, preset: str | None, since: str) -> None:
             state.out.note(f"{count:,} calls {why}")
 
 
-def _tested(state: CliState, path: str) -> Report:
-    for message in state.api.messages(path):
-        if not isinstance(message, ServerSentEvent):
-            continue
+def _tested(state: CliState, messages: Iterator[ServerSentEvent]) -> Report:
+    for message in messages:
         if message.event == "progress" and state.out.is_terminal and not state.out.as_json:
             state.out.note(f"{msgspec.json.decode(message.data, type=_Progress).calls:,} calls")
         elif message.event == "report":
@@ -134,7 +123,7 @@ def _show_changed(state: CliState, name: str, changed: Changed, color: str) -> N
 )
 @_since
 def suggest(state: CliState, since: str) -> None:
-    found = state.api.get("/v1/policy/suggest", Suggestion, since_ms=_since_ms(since))
+    found = state.api.suggest_policy(since_ms=_since_ms(since))
     if state.out.as_json:
         state.out.json(found)
         return
@@ -166,7 +155,7 @@ def suggest(state: CliState, since: str) -> None:
 )
 @_since
 def shadow(state: CliState, since: str) -> None:
-    found = state.api.get("/v1/policy/shadow", Shadowed, since_ms=_since_ms(since))
+    found = state.api.shadow_policy(since_ms=_since_ms(since))
     if state.out.as_json:
         state.out.json(found)
         return
@@ -217,22 +206,25 @@ def explain(
     arguments: tuple[str, ...],
     call_id: str,
     session_id: str,
-    origin: str,
+    origin: Any,
 ) -> int:
     if not call_id:
         if not tool:
             raise InvalidInput(
                 "which call? name a tool and its arguments, or a recorded one with --call ID"
             )
-        found = admin_client.explain(
-            state.api, tool, basic.arguments_of(arguments), session_id=session_id, origin=origin
+        found = state.api.explain_policy(
+            tool=tool,
+            arguments=basic.arguments_of(arguments),
+            session_id=lookup.checked(session_id) if session_id else None,
+            origin=origin,
         )
         return basic.show_explanation(state, found)
     if tool:
         raise InvalidInput("--call names the call: leave the tool out")
-    told = state.api.get("/v1/policy/explain", ShownExplanation, call_id=client.checked(call_id))
+    told = state.api.explain_call(call_id=lookup.checked(call_id))
     if state.out.as_json:
-        state.out.json(told)
+        state.out.json(json_shapes.whole(told, now=json_shapes.explanation(told.now)))
         return 0
     decided = told.decided
     state.out.line(

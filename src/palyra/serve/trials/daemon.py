@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from palyra.cli import client, daemon_process
-from palyra.client import discovery
+from palyra.cli import daemon_process, lookup
+from palyra.client import Client, discovery
 from palyra.client.http import Api
+from palyra.client.types.sessions import RunRow, Submitted
 from palyra.core.errors import PalyraError, Unavailable
-from palyra.core.events import AnyEvent, decode
+from palyra.core.events import AnyEvent, Decision, decode
 from palyra.serve import config
 from palyra.serve.config.edit import assign, literal
-from palyra.store.runs import RunRow
 
 # What of the settings a trial is about; the rest would lead out of it.
 _KEPT = ("policy", "approvals", "mailbox")
@@ -73,7 +73,7 @@ class TrialDaemon:
             if not name.startswith("PALYRA_") and "API_KEY" not in name
         }
         self._process: subprocess.Popen[bytes] | None = None
-        self.api = Api(lambda: discovery.discover(self.home, {}))
+        self.api = Client.over(Api(lambda: discovery.discover(self.home, {})))
 
     def play(self, script: Script) -> None:
         """What its model says and does, by what sets it off; before it is started."""
@@ -82,7 +82,7 @@ class TrialDaemon:
     def start(self) -> None:
         self._process = daemon_process.start(self.home, 0, lifeline=True, env=self._env)
         daemon_process.wait_ready(self._process, self.home, {})
-        self.api = Api(lambda: discovery.discover(self.home, {}))
+        self.api = Client.over(Api(lambda: discovery.discover(self.home, {})))
 
     @property
     def pid(self) -> int:
@@ -107,9 +107,9 @@ class TrialDaemon:
             self._process.stdin.close()
         self._process = None
 
-    def begin(self, text: str) -> client.Submitted:
-        session = client.resolve(self.api, workspace=str(self.work))
-        return client.submit(self.api, session.session_id, text)
+    def begin(self, text: str) -> Submitted:
+        session = self.api.resolve_session(workspace=str(self.work))
+        return lookup.submit(self.api, session.session_id, text)
 
     def finish(self, run_id: str) -> RunRow:
         """The run at its end. Whatever it asks is allowed; what may have happened is not done
@@ -117,10 +117,10 @@ class TrialDaemon:
         """
         deadline = time.monotonic() + _LONGEST_S
         while time.monotonic() < deadline:
-            run = client.run(self.api, run_id)
-            if run.state in client.TERMINAL:
+            run = self.api.get_run(run_id)
+            if run.state in lookup.TERMINAL:
                 return run
-            for approval in client.approvals(self.api) if run.state == "waiting" else ():
+            for approval in lookup.pending(self.api) if run.state == "waiting" else ():
                 self._answer(
                     approval.approval_id,
                     "skip" if approval.request.about == "in_doubt" else "allow",
@@ -128,15 +128,15 @@ class TrialDaemon:
             time.sleep(_POLL_S)
         raise Unavailable(f"run {run_id} did not come to an end within {_LONGEST_S:.0f} s")
 
-    def _answer(self, approval_id: str, decision: str) -> None:
+    def _answer(self, approval_id: str, decision: Decision) -> None:
         try:
-            client.answer(self.api, approval_id, decision)
+            self.api.answer(approval_id, decision=decision)
         except PalyraError:
             # It may not be allowed at all: then the answer is no.
-            client.answer(self.api, approval_id, "deny")
+            self.api.answer(approval_id, decision="deny")
 
     def told(self, session_id: str) -> list[AnyEvent]:
-        return [decode(bytes(entry.event)) for entry in client.entries(self.api, session_id)]
+        return [decode(bytes(entry.event)) for entry in lookup.entries(self.api, session_id)]
 
 
 @contextmanager

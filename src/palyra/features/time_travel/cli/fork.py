@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from palyra.cli import client, exit_codes, formatting, short_ids
+from palyra.cli import exit_codes, formatting, lookup, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import CliState
 from palyra.client.http import ServerSentEvent, StopSignal
 from palyra.client.stream import decode
+from palyra.client.types.runs import Forked
 from palyra.core.events import Entry
 from palyra.features.time_travel import outcomes
-from palyra.features.time_travel.fork import Forked
 from palyra.features.time_travel.outcomes import CallOutcome, Outcome
 
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
@@ -50,14 +50,12 @@ class ComparedRuns(Struct, frozen=True, kw_only=True):
 )
 def fork(state: CliState, run: str, at: int, model: str, policy: str) -> int:
     folder = str(Path(policy).resolve()) if policy else ""
-    forked = client.fork(
-        state.api, short_ids.run(state.api, run), Forked, at=at, model=model, policy=folder
-    )
+    forked = state.api.fork_run(short_ids.run(state.api, run), at=at, model=model, policy=folder)
     if not state.out.as_json:
         state.out.note(f"forked behind entry {forked.at} into session {forked.session_id}")
     asked = _until_it_rests(state, forked)
-    original = client.entries(state.api, forked.forked_session_id, forked.at, None)
-    ours = client.entries(state.api, forked.session_id, forked.seq, None)
+    original = lookup.entries(state.api, forked.forked_session_id, forked.at, None)
+    ours = lookup.entries(state.api, forked.session_id, forked.seq, None)
     compared = ComparedRuns(
         fork=forked,
         original=outcomes.of(original, forked.forked_run_id, forked.at),
@@ -74,7 +72,7 @@ def fork(state: CliState, run: str, at: int, model: str, policy: str) -> int:
 
 def _until_it_rests(state: CliState, forked: Forked) -> bool:
     """Wait for the fork's end. True: it waits for a person instead."""
-    for message in client.watch(
+    for message in lookup.watch(
         state.api, forked.session_id, forked.seq, StopSignal(), patience_s=_PATIENCE_S
     ):
         item = decode(message) if isinstance(message, ServerSentEvent) else None

@@ -2,21 +2,23 @@
 changes is shown before it does.
 """
 
+from typing import Any
+
 import click
 
-from palyra.cli import formatting, short_ids, travel_client
+from palyra.cli import formatting, json_shapes, short_ids
 from palyra.cli.commands import command, verb
 from palyra.cli.confirm import confirm
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.sessions import sessions
 from palyra.cli.state import CliState
-from palyra.cli.travel_client import Moment, Rewound, ShownTurn
+from palyra.client.types.sessions import Lasting, Moment, Rewound, ShownTurn
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.tools import Preview
-from palyra.features.time_travel.rows import Lasting
 
 _MOST_LISTED = 40
+_REWINDING_S = 120.0
 
 
 @command(
@@ -52,7 +54,8 @@ def rewind(
     if files_only and conversation_only:
         raise InvalidInput("give --files-only or --conversation-only, not both")
     whole = short_ids.session(state.api, session_id)
-    wanted = {
+    patient = state.api.within(_REWINDING_S)
+    wanted: dict[str, Any] = {
         "to": seq,
         "files": not conversation_only,
         "conversation": not files_only,
@@ -60,7 +63,7 @@ def rewind(
         "conflicts": "skip" if skip_conflicts else "abort",
     }
     if preview or not yes:
-        planned = travel_client.rewind(state.api, whole, **wanted, preview=True)
+        planned = patient.rewind_session(whole, **wanted, preview=True)
         if preview and state.out.as_json:
             state.out.json(planned)
             return
@@ -70,7 +73,7 @@ def rewind(
             return
         _check(planned, stop=stop, skip=skip_conflicts)
         confirm("take this back?")
-    done = travel_client.rewind(state.api, whole, **wanted)
+    done = patient.rewind_session(whole, **wanted)
     if state.out.as_json:
         state.out.json(done)
         return
@@ -143,9 +146,9 @@ def _show_lasting(state: CliState, lasting: tuple[Lasting, ...], what: str) -> N
     help="How many turns, from the end.",
 )
 def at(state: CliState, session_id: str, seq: int, turns: int) -> None:
-    moment = travel_client.at(state.api, short_ids.session(state.api, session_id), seq, turns)
+    moment = state.api.session_at(short_ids.session(state.api, session_id), seq, turns=turns)
     if state.out.as_json:
-        state.out.json(moment)
+        state.out.json(json_shapes.moment(moment))
         return
     _show_moment(state, moment)
 

@@ -5,16 +5,16 @@ without doing it.
 import click
 from msgspec import Struct
 
-from palyra.cli import client, short_ids
+from palyra.cli import lookup, short_ids
 from palyra.cli.commands import command
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client import Client
 from palyra.client.discovery import folder_of
-from palyra.client.http import Api
+from palyra.client.types.sessions import Session
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.tools import Preview
-from palyra.store.sessions import Session
 
 _MOST_SESSIONS = 20
 _UNDONE = "undone already"
@@ -54,8 +54,7 @@ def undo(
     run_id = short_ids.run(state.api, run_id) if run_id else ""
     place = _place(state.api, session_id, call_id, run_id)
     try:
-        undone = client.undo(
-            state.api,
+        undone = state.api.undo(
             place.session.session_id,
             call_id=place.call_id,
             run_id=run_id,
@@ -101,13 +100,13 @@ class _Place(Struct, frozen=True):
     call_id: str = ""
 
 
-def _place(api: Api, session_id: str, call_id: str, run_id: str) -> _Place:
-    call_id = client.checked(call_id) if call_id else ""
+def _place(api: Client, session_id: str, call_id: str, run_id: str) -> _Place:
+    call_id = lookup.checked(call_id) if call_id else ""
     if session_id:
-        return _Place(client.session(api, short_ids.session(api, session_id)), call_id)
+        return _Place(api.get_session(short_ids.session(api, session_id)), call_id)
     if run_id:
-        return _Place(client.session(api, client.run(api, run_id).session_id))
-    found = client.sessions_of(api, folder_of(""))[:_MOST_SESSIONS]
+        return _Place(api.get_session(api.get_run(run_id).session_id))
+    found = lookup.sessions_of(api, folder_of(""))[:_MOST_SESSIONS]
     if not found:
         raise NotFound(
             "this folder has no session: go to the folder, or name a session with --session"
@@ -115,10 +114,10 @@ def _place(api: Api, session_id: str, call_id: str, run_id: str) -> _Place:
     return _with_call(api, found, call_id) if call_id else _newest(api, found)
 
 
-def _with_call(api: Api, sessions: list[Session], call_id: str) -> _Place:
+def _with_call(api: Client, sessions: list[Session], call_id: str) -> _Place:
     for session in sessions:
         try:
-            client.undo(api, session.session_id, call_id=call_id, dry_run=True)
+            api.undo(session.session_id, call_id=call_id, dry_run=True)
         except NotFound:
             continue
         except Conflict:
@@ -129,16 +128,14 @@ def _with_call(api: Api, sessions: list[Session], call_id: str) -> _Place:
     )
 
 
-def _newest(api: Api, sessions: list[Session]) -> _Place:
+def _newest(api: Client, sessions: list[Session]) -> _Place:
     """Where the newest change was made that can be taken back: ids of calls sort by their time."""
     open_ones: list[_Place] = []
     refused: list[Conflict] = []
     away: Unavailable | None = None
     for session in sessions:
         try:
-            open_ones.append(
-                _Place(session, client.undo(api, session.session_id, dry_run=True).calls[0])
-            )
+            open_ones.append(_Place(session, api.undo(session.session_id, dry_run=True).calls[0]))
         except NotFound:
             continue
         except Conflict as error:

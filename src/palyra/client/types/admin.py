@@ -1,0 +1,88 @@
+"""Written by scripts/clients.py from the route table: what the verbs about admin give and take."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = [
+    "ConfigReloaded",
+    "LoginLink",
+    "MadeToken",
+    "Nothing",
+    "ProviderInfo",
+    "ProviderList",
+    "Token",
+    "TokenList",
+    "Trial",
+]
+
+
+class ConfigReloaded(Struct, frozen=True, kw_only=True):
+    """Which changed settings are in force now, and which need a restart."""
+
+    live: tuple[str, ...]
+    after_restart: tuple[str, ...]
+
+
+class Token(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    token_id: str
+    name: str
+    principal: str
+    scope: Literal["client", "connector", "operator", "owner", "viewer", "worker"]
+    created_ms: int
+    expires_ms: int = 0
+    used_ms: int = 0
+    revoked_ms: int = 0
+    workspace: str = ""
+
+
+class TokenList(Struct, frozen=True, kw_only=True):
+    tokens: list[Token]
+
+
+class MadeToken(Struct, frozen=True, kw_only=True):
+    """`token` is shown this once and kept nowhere."""
+
+    token: str
+    info: Token
+
+
+class LoginLink(Struct, frozen=True, kw_only=True):
+    url: str
+
+
+class ProviderInfo(Struct, frozen=True, kw_only=True):
+    """`key` says where its key is, never what it is. `found`: it is there because of what is on the
+    machine, not by the file.
+    """
+
+    name: str
+    kind: str
+    base_url: str
+    models: tuple[str, ...]
+    key: str
+    found: bool
+    default: bool
+    running: bool
+    healthy: bool
+
+
+class ProviderList(Struct, frozen=True, kw_only=True):
+    """`restart`: something was changed that only a restart brings."""
+
+    providers: list[ProviderInfo]
+    restart: bool
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """One tiny request to a provider. `fix` says what to do if it did not work."""
+
+    ok: bool
+    model: str
+    took_ms: int
+    message: str
+    fix: str = ""
+
+
+class Nothing(Struct, frozen=True, kw_only=True):
+    """No parameters, or an empty object."""

@@ -1,0 +1,61 @@
+"""Written by scripts/clients.py from the route table: what the verbs about mcp give and take."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+__all__ = ["Pending", "RpcAnswer", "RpcError", "ServerList", "ServerStatus"]
+
+
+class Pending(Struct, frozen=True, kw_only=True):
+    """A tool that is not offered yet. `words` says what is different from what was accepted,
+    `change` shows it line by line.
+    """
+
+    server: str
+    tool: str
+    fingerprint: str
+    new: bool
+    change: str
+    words: str = ""
+
+
+class ServerStatus(Struct, frozen=True, kw_only=True):
+    """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard
+    error.
+    """
+
+    name: str
+    state: Literal["disabled", "failed", "ready", "starting", "stopped", "waiting"]
+    detail: str = ""
+    transport: Literal["http", "stdio"] = "stdio"
+    server: str = ""
+    protocol: str = ""
+    tools: tuple[str, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    problems: tuple[str, ...] = ()
+    starts: int = 0
+    log: str = ""
+    where: str = ""
+    tier: str = ""
+    fingerprint: str = ""
+    late: int = 0
+
+
+class ServerList(Struct, frozen=True, kw_only=True):
+    servers: tuple[ServerStatus, ...]
+
+
+class RpcError(Struct, frozen=True, kw_only=True):
+    code: int
+    message: str
+    data: Any = None
+
+
+class RpcAnswer(Struct, frozen=True, kw_only=True):
+    """A JSON-RPC answer, as MCP has it."""
+
+    jsonrpc: str
+    id: int | str | None
+    result: dict[str, Any] | None = None
+    error: RpcError | None = None

@@ -1,0 +1,55 @@
+"""Written by scripts/clients.py from the route table: what the verbs about status give and take."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.core.tools import ToolSpec
+
+__all__ = ["Health", "ModelInfo", "PolicyState", "Ready", "Status", "ToolList", "ToolSpec"]
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    status: Literal["ok"]
+    version: str
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    status: Literal["ready", "unavailable"]
+    reason: str = ""
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True):
+    name: str
+    provider: str
+    model: str
+    context_tokens: int
+    default: bool
+    healthy: bool
+
+
+class PolicyState(Struct, frozen=True, kw_only=True):
+    version: str
+    preset: str
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    version: str
+    url: str
+    home: str
+    workspace: str
+    models: list[ModelInfo]
+    policy: PolicyState
+    tools: list[str]
+    runs_working: int
+    watchers: int
+    entries: int
+    incidents: int
+    unread: int
+    notes: tuple[str, ...]
+    started_ms: int
+    uptime_ms: int
+
+
+class ToolList(Struct, frozen=True, kw_only=True):
+    tools: list[ToolSpec]
