@@ -2,10 +2,11 @@
 types for TypeScript.
 """
 
+import re
 from typing import Any
 
 import msgspec
-from scripts import console_types
+from scripts import typescript_types
 from scripts.client_python import fields_of, gives, is_number, kind_of
 from scripts.client_verbs import named
 
@@ -119,11 +120,66 @@ class _Schemas:
         schema = self._schemas[type_]
         if type_ in self._queries:
             return " ".join(
-                console_types.object_of(self._components[schema["$ref"].rpartition("/")[2]]).split()
+                typescript_types.object_of(
+                    self._components[schema["$ref"].rpartition("/")[2]]
+                ).split()
             )
-        return f"t.{console_types.type_of(schema)}"
+        return f"t.{typescript_types.type_of(schema)}"
+
+
+def console() -> str:
+    """Return the console's verbs: one function each, so that a page is built with those that it
+    uses and no others.
+    """
+    schemas = _Schemas()
+    lines = [
+        _HEAD,
+        'import type * as t from "../types";',
+        'import { ask, part, send, withQuery } from "./api";',
+        "",
+    ]
+    for name, route, kind in _rows():
+        path = (
+            "`"
+            + re.sub(r"\{(\w+)\}", lambda found: f"${{part({_camel(found[1])})}}", route.path)
+            + "`"
+        )
+        given = "given" if fields_of(route) else ""
+        takes = ", ".join(_takes(route, kind, schemas))
+        lines.append(f"/** {route.summary[:1].upper()}{route.summary[1:]}. */")
+        if kind in ("bytes", "events"):
+            # Asked for by links, by streams and by whoever reads while it comes: these need the
+            # address.
+            asked = f"withQuery({path}, given)" if given and not route.has_effects else path
+            lines.append(
+                f"export const {_camel(name)}Path = ({takes if not route.has_effects else ''}) =>"
+                f" {asked};"
+            )
+            continue
+        result = _result(route, kind, schemas)
+        if kind == "upload":
+            where = f"withQuery({path}, given)" if given else path
+            media = route.takes.media.decode() if route.takes is not None else ""
+            asked = f'send("{route.method}", {where}, data, "{media}")'
+        else:
+            asked = f'"{route.method}", {path}{", given" if given else ""}'
+        call = (
+            f"ask<{result[8:-1]}>({asked})"
+            if kind != "upload"
+            else f"{asked}.then((it) => it.json() as {result})"
+        )
+        lines.append(f"export const {_camel(name)} = ({takes}) => {call};")
+    return "\n".join([*lines, ""])
 
 
 def files() -> dict[str, str]:
-    types = console_types.text().replace("scripts/console_types.py", "scripts/clients.py")
-    return {"verbs.js": table(), "verbs.d.ts": declarations(), "types.d.ts": types}
+    """Return the generated files by their path in the repository."""
+    client = {
+        "verbs.js": table(),
+        "verbs.d.ts": declarations(),
+        "types.d.ts": typescript_types.text(),
+    }
+    return {
+        **{f"clients/js/{name}": text for name, text in client.items()},
+        "console/src/core/verbs.ts": console(),
+    }

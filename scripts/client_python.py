@@ -9,6 +9,7 @@ to run. One module for each area, loaded when a verb of it is used.
 import keyword
 import re
 from collections.abc import Iterable, Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -272,12 +273,7 @@ class Types:
         }
         options += [f"rename={text_of(renamed)}"] if renamed else []
         lines = [f"class {self.names[cls]}(Struct, {', '.join(options)}):"]
-        about = (cls.__doc__ or "").strip().partition("\n")[0]
-        lines += (
-            [f'    """{about}"""', ""]
-            if about and info.fields
-            else [f'    """{about or "Nothing."}"""'] * (not info.fields)
-        )
+        lines += _docstring(cls.__doc__ or ("" if info.fields else "Nothing."))
         for field in info.fields:
             default = "" if field.required else f" = {self._default(field)}"
             lines.append(
@@ -291,6 +287,15 @@ class Types:
             return f"{self.names[type(value)]}()"
         filled = isinstance(value, dict | list) and value
         return f"field(default_factory=lambda: {text_of(value)})" if filled else text_of(value)
+
+
+def _docstring(text: str) -> list[str]:
+    """Return the first paragraph of a docstring as it stands in a class."""
+    first, *rest = cleandoc(text).partition("\n\n")[0].split("\n")
+    if not first:
+        return []
+    ends = [*(f"    {line}" for line in rest), '    """', ""] if rest else []
+    return [f'    """{first}', *ends] if rest else [f'    """{first}"""', ""]
 
 
 def text_of_list(names: Iterable[str]) -> str:

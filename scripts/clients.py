@@ -2,8 +2,8 @@
 is not there.
 
 `python scripts/clients.py` writes src/palyra/client/{verbs,async_verbs}.py,
-src/palyra/client/types/ and clients/js/{verbs.js,verbs.d.ts,types.d.ts}; with `--check` it only
-says whether they are up to date. Every route has a verb; its name stands in
+src/palyra/client/types/, clients/js/{verbs.js,verbs.d.ts,types.d.ts} and console/src/core/verbs.ts;
+with `--check` it only says whether they are up to date. Every route has a verb; its name stands in
 scripts/client_verbs.py.
 """
 
@@ -42,12 +42,7 @@ def formatted(texts: dict[Path, str]) -> dict[Path, str]:
 
 def files() -> dict[Path, str]:
     python = formatted({PACKAGE / name: text for name, text in client_python.files().items()})
-    return {
-        **python,
-        **{
-            ROOT / "clients" / "js" / name: text for name, text in client_javascript.files().items()
-        },
-    }
+    return {**python, **{ROOT / path: text for path, text in client_javascript.files().items()}}
 
 
 def left_over(written: dict[Path, str]) -> list[Path]:

@@ -28,7 +28,7 @@ export interface AccessWidened {
 
 export interface Adding {
   text: string;
-  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   scope?: "channel" | "principal" | "session" | "workspace";
   source?: string;
   place?: number;
@@ -1109,7 +1109,7 @@ export interface Item {
   memory_id: string;
   owner: string;
   text: string;
-  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   scope?: "channel" | "principal" | "session" | "workspace";
   scope_value?: string;
   label?: Label;
@@ -1448,7 +1448,7 @@ export interface NewChannel {
 
 export interface NewMemory {
   text: string;
-  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   scope?: "channel" | "principal" | "session" | "workspace";
   source?: string;
   place?: number;

@@ -3,6 +3,8 @@ and never renumbered.
 """
 
 import copy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,14 @@ def test_the_files_are_what_the_table_and_the_types_say() -> None:
 
 def test_the_generated_package_is_what_the_files_say() -> None:
     assert proto_code.stale() == [], "run: python scripts/proto_code.py"
+
+
+def test_a_build_puts_the_generated_package_beside_the_rest(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=100, capture_output=True)
+    built = tmp_path / proto_code.PACKAGE
+    assert {each.name: each.read_text() for each in built.iterdir()} == proto_code.compiled()
+    assert (tmp_path / "palyra" / "__init__.py").exists()
 
 
 def test_every_row_that_is_an_rpc_is_served_under_its_own_scope() -> None:

@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from palyra.cli import attachments
-from palyra.features.references.attachments import StoredFile
-from palyra.features.references.service import PreviewedReference, ReferencesPreview
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
 from tests.daemon import DaemonProcess
@@ -140,17 +137,3 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
         "",
     ):
         assert complete(nothing) == []
-
-
-def test_the_command_line_knows_the_shapes_of_the_daemon() -> None:
-    for ours, theirs in (
-        (attachments.UploadedFile, StoredFile),
-        (attachments.ReferencePreviews, ReferencesPreview),
-        (attachments.ReferencePreview, PreviewedReference),
-    ):
-        assert set(ours.__struct_fields__) <= set(theirs.__struct_fields__)
-        assert [
-            each.name
-            for each in msgspec.structs.fields(ours)
-            if each.required and each.name not in theirs.__struct_fields__
-        ] == []

@@ -1,19 +1,19 @@
 // Every channel with how it is: connected or not, what is under way, what could not be delivered.
 import type { VNode } from "preact";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { ago, count, visible } from "../core/words";
 import { useChanged } from "../ui/fresh";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
 import { stateOf } from "./words";
-import type { ChannelList, ChannelStatus } from "../types";
+import type { ChannelStatus } from "../types";
 
 export function All(): VNode {
-  const found = useLoaded(() => get<ChannelList>("/v1/channels"), [], useChanged("channels", "settings"));
+  const found = useLoaded(() => palyra.listChannels(), [], useChanged("channels", "settings"));
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.channels ?? [];
-  const hold = (paused: boolean) => attempt(async () => { await post("/v1/channels/router", { paused }); found.again(); }, paused ? "All channels are paused." : "Channels go on.");
+  const hold = (paused: boolean) => attempt(async () => { await palyra.pauseChannels({ paused }); found.again(); }, paused ? "All channels are paused." : "Channels go on.");
   return (
     <>
       <Problem text={found.error || error} />

@@ -1,20 +1,19 @@
 // Replies that could not be delivered: why, to whom, and another try.
 import type { VNode } from "preact";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { visible } from "../core/words";
 import { useChanged } from "../ui/fresh";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
 import { ReplyCard } from "./messages";
-import type { DeadLetters } from "../types";
 
 export function Dead(): VNode {
-  const found = useLoaded(() => get<DeadLetters>("/v1/channels/dead"), [], useChanged("channels"));
+  const found = useLoaded(() => palyra.listDeadLetters(), [], useChanged("channels"));
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.replies ?? [];
-  const again = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/replay`); found.again(); }, "It is sent again.");
-  const drop = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/drop`); found.again(); }, "It is given up.");
+  const again = (id: string) => attempt(async () => { await palyra.replayDeadLetter(id); found.again(); }, "It is sent again.");
+  const drop = (id: string) => attempt(async () => { await palyra.dropDeadLetter(id); found.again(); }, "It is given up.");
   return (
     <>
       <Problem text={found.error || error} />

@@ -1,20 +1,20 @@
 // A new channel, step by step: what to do on the platform, what it must allow, and what Palyra needs to know of it.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { visible } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
-import type { ChannelStatus, KindInfo, ConnectorKindList as KindList, Setting } from "../types";
+import type { KindInfo, Setting } from "../types";
 
 // What the form itself does.
 const FOR_TERMINALS = /palyra (vault set|channels (add|test))/;
 const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
 export function NewOne(): VNode {
-  const found = useLoaded(() => get<KindList>("/v1/channels/kinds"));
+  const found = useLoaded(() => palyra.listChannelKinds());
   const [chosen, choose] = useState("");
   const kinds = found.value?.kinds ?? [];
   const kind = kinds.find((each) => each.name === chosen);
@@ -36,7 +36,7 @@ function Guided({ kind }: { kind: KindInfo }): VNode {
   const missing = kind.settings.some((each) => (each.required ?? true) && !given[each.name]?.trim());
   const save = () => attempt(async () => {
     const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
-    const made = await post<ChannelStatus>("/v1/channels", { name, kind: kind.name, settings });
+    const made = await palyra.saveChannel({ name, kind: kind.name, settings });
     go("channels", "at", made.name);
   }, "It is saved and being connected.");
   return (

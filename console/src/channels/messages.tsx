@@ -1,7 +1,7 @@
 // What came in and what became of it, while it happens: every message, and one of them step by step.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { ago, lasting, visible, when } from "../core/words";
 import { SelectField } from "../ui/form";
@@ -10,16 +10,16 @@ import { Part, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { MESSAGES, REPLIES, REPLY_KINDS } from "./words";
-import type { ChannelList, StoredMessage as Message, MessagePage, Reply, Trace } from "../types";
+import type { StoredMessage as Message, Reply } from "../types";
 
-const STATES = [["", "all"], ...Object.entries(MESSAGES).map(([state, [, words]]) => [state, words] as const)] as const;
+const STATES = [["", "all"], ...Object.entries(MESSAGES).map(([state, [, words]]) => [state as Message["state"], words] as const)] as const;
 
 export function Messages(): VNode {
   const [channel, setChannel] = useState("");
-  const [state, setState] = useState("");
+  const [state, setState] = useState<Message["state"] | "">("");
   const [most, setMost] = useState(50);
-  const channels = useLoaded(() => get<ChannelList>("/v1/channels"));
-  const found = useLoaded(() => get<MessagePage>(`/v1/channels/messages?limit=${most}&channel=${encodeURIComponent(channel)}&state=${state}`), [channel, state, most], useChanged("channels"));
+  const channels = useLoaded(() => palyra.listChannels());
+  const found = useLoaded(() => palyra.listChannelMessages({ limit: most, channel, state }), [channel, state, most], useChanged("channels"));
   const rows = found.value?.messages ?? [];
   const names = (channels.value?.channels ?? []).map((each) => [each.name, each.name] as const);
   return (
@@ -53,7 +53,7 @@ function State({ it }: { it: Message }): VNode {
 }
 
 export function Traced({ id }: { id: string }): VNode {
-  const found = useLoaded(() => get<Trace>(`/v1/channels/trace?of=${encodeURIComponent(id)}`), [id], useChanged("channels"));
+  const found = useLoaded(() => palyra.traceMessage({ of: id }), [id], useChanged("channels"));
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { message, steps, replies } = it;

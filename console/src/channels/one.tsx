@@ -1,7 +1,7 @@
 // One channel: its connection, a test message, its rules, what would become of a message, and ways to hold or remove it.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { count, visible, when } from "../core/words";
 import { TextField } from "../ui/form";
@@ -11,16 +11,15 @@ import { Badge, Problem } from "../ui/parts";
 import { RoutePreview } from "./preview";
 import { RulesForm } from "./rules";
 import { MESSAGES, stateOf } from "./words";
-import type { ChannelStatus, StoredMessage as Message, Tested } from "../types";
+import type { ChangeChannel, StoredMessage as Message, Tested } from "../types";
 
 export function One({ name }: { name: string }): VNode {
-  const path = `/v1/channels/${encodeURIComponent(name)}`;
-  const found = useLoaded(() => get<ChannelStatus>(path), [name], useChanged("channels", "settings"));
+  const found = useLoaded(() => palyra.getChannel(name), [name], useChanged("channels", "settings"));
   const { error, busy, attempt } = useAttempt();
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}<p><a href={href("channels")}>All channels</a></p></>;
   const [tone, words] = stateOf(it);
-  const act = (verb: string, said: string) => attempt(async () => { await post(path, { verb }); found.again(); }, said);
+  const act = (verb: ChangeChannel["verb"], said: string) => attempt(async () => { await palyra.changeChannel(name, { verb }); found.again(); }, said);
   return (
     <>
       <p class="row"><a href={href("channels")}>All channels</a><span class="hint">{it.kind}</span><Badge tone={tone}>{words}</Badge></p>
@@ -36,21 +35,21 @@ export function One({ name }: { name: string }): VNode {
         {it.paused ? <button type="button" class="small" disabled={busy} onClick={() => void act("resume", "It goes on.")}>Resume</button> : <button type="button" class="small" disabled={busy} onClick={() => void act("pause", "It is paused.")}>Pause</button>}
         {it.enabled && <button type="button" class="quiet small" disabled={busy} onClick={() => void act("reconnect", "It is connected anew.")}>Connect anew</button>}
         <Sure words="Remove…" question={`Remove ${it.name} from the settings? What was said there stays, and so do its secrets in the vault.`} yes="Remove it" disabled={busy}
-          onYes={() => void attempt(async () => { await remove(path); go("channels"); }, `${it.name} is removed.`)} />
+          onYes={() => void attempt(async () => { await palyra.removeChannel(name); go("channels"); }, `${it.name} is removed.`)} />
       </div>
-      <Test path={path} />
+      <Test name={name} />
       <RulesForm key={JSON.stringify(it.rules)} channel={it} onSaved={found.again} />
-      <RoutePreview path={path} rules={it.rules} />
+      <RoutePreview name={name} rules={it.rules} />
     </>
   );
 }
 
-function Test({ path }: { path: string }): VNode {
+function Test({ name }: { name: string }): VNode {
   const [conversation, setConversation] = useState("");
   const [text, setText] = useState("This is a test message.");
   const [tested, setTested] = useState<Tested | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const ask = () => attempt(async () => { setTested(undefined); setTested(await post<Tested>(`${path}/test`, { conversation: conversation.trim(), text })); });
+  const ask = () => attempt(async () => { setTested(undefined); setTested(await palyra.testChannel(name, { conversation: conversation.trim(), text })); });
   return (
     <Part id="test" title="Try it">
       <form class="form" aria-label="Try it" onSubmit={(event) => { event.preventDefault(); void ask(); }}>

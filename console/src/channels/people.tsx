@@ -1,27 +1,27 @@
 // Who waits to be admitted, who was, and whose identity they are. A yes is a deliberate click; what somebody calls themselves is only text.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { ago, visible, when } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
 import { useChanged } from "../ui/fresh";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { ChannelList, Invitation, Pairing, PairingList, People as PeopleList, Person } from "../types";
+import type { ChangePerson, Invitation, Pairing, Person } from "../types";
 
 const DAY_MS = 86_400_000;
 const LENGTHS = [["0", "until it is taken back"], [String(DAY_MS), "for a day"], [String(30 * DAY_MS), "for thirty days"]] as const;
 
 export function People(): VNode {
   const fresh = useChanged("channels");
-  const waiting = useLoaded(() => get<PairingList>("/v1/channels/pairings"), [], fresh);
-  const people = useLoaded(() => get<PeopleList>("/v1/channels/people"), [], fresh);
+  const waiting = useLoaded(() => palyra.listPairings(), [], fresh);
+  const people = useLoaded(() => palyra.listPeople(), [], fresh);
   const { error, busy, attempt } = useAttempt();
   const [length, setLength] = useState<string>("0");
   const again = () => { waiting.again(); people.again(); };
   const settle = (which: string, verb: "approve" | "deny", said: string) => attempt(async () => {
-    await post("/v1/channels/pairings", { which, verb, ...(verb === "approve" ? { for_ms: Number(length) } : {}) });
+    await palyra.settlePairing({ which, verb, ...(verb === "approve" ? { for_ms: Number(length) } : {}) });
     again();
   }, said);
   const asking = (waiting.value?.pairings ?? []).filter((each) => each.kind === "request");
@@ -74,7 +74,7 @@ function ByCode({ busy, onEnter }: { busy: boolean; onEnter: (code: string) => P
 }
 
 function Inviting(): VNode | null {
-  const found = useLoaded(() => get<ChannelList>("/v1/channels"));
+  const found = useLoaded(() => palyra.listChannels());
   const [channel, setChannel] = useState("");
   const [made, setMade] = useState<Invitation | undefined>();
   const { error, busy, attempt } = useAttempt();
@@ -82,7 +82,7 @@ function Inviting(): VNode | null {
   const chosen = channel || names[0] || "";
   if (!chosen) return null;
   return (
-    <form class="form" aria-label="Invite" onSubmit={(event) => { event.preventDefault(); void attempt(async () => setMade(await post<Invitation>("/v1/channels/invitations", { channel: chosen }))); }}>
+    <form class="form" aria-label="Invite" onSubmit={(event) => { event.preventDefault(); void attempt(async () => setMade(await palyra.invite({ channel: chosen }))); }}>
       <SelectField label="Invite somebody on" value={chosen} options={names.map((each) => [each, each] as const)} onChoose={setChannel} />
       <Problem text={error} />
       {made && <p class="notice good" role="status">Whoever writes <code>pair {made.code}</code> on {made.channel} until {when(made.expires_ms)} is admitted. The code is shown only now.</p>}
@@ -101,7 +101,7 @@ function Standing({ it }: { it: Person }): VNode {
 
 function Change({ it, onChanged }: { it: Person; onChanged: () => void }): VNode {
   const { error, busy, attempt } = useAttempt();
-  const change = (body: object, said: string) => void attempt(async () => { await post("/v1/channels/people", { channel: it.connector, sender: it.sender, ...body }); onChanged(); }, said);
+  const change = (body: Pick<ChangePerson, "verb"> & Partial<ChangePerson>, said: string) => void attempt(async () => { await palyra.changePerson({ channel: it.connector, sender: it.sender, ...body }); onChanged(); }, said);
   const who = visible(it.display || it.sender);
   return (
     <div class="row">

@@ -1,7 +1,8 @@
 // What would become of a message if it came now, check by check. The daemon decides as it will then; nothing is done.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { post, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible } from "../core/words";
 import { CheckField, TextField } from "../ui/form";
 import { Part } from "../ui/page";
@@ -10,7 +11,7 @@ import type { RoutingPreview as Preview, Rules } from "../types";
 
 const SOON_MS = 250;
 
-export function RoutePreview({ path, rules }: { path: string; rules: Rules }): VNode {
+export function RoutePreview({ name, rules }: { name: string; rules: Rules }): VNode {
   const [draft, setDraft] = useState({ sender: "", text: "", direct: false, everyone: false });
   const [shown, setShown] = useState<Preview | undefined>();
   const [wrong, setWrong] = useState("");
@@ -20,13 +21,13 @@ export function RoutePreview({ path, rules }: { path: string; rules: Rules }): V
     if (!draft.sender.trim()) return setShown(undefined);
     let stale = false;
     const timer = setTimeout(() => {
-      post<Preview>(`${path}/preview`, { ...draft, sender: draft.sender.trim() }).then(
+      palyra.previewChannelMessage(name, { ...draft, sender: draft.sender.trim() }).then(
         (found) => { if (!stale) { setShown(found); setWrong(""); } },
         (failure: unknown) => { if (!stale) { setShown(undefined); setWrong(wordsOf(failure)); } },
       );
     }, SOON_MS);
     return () => { stale = true; clearTimeout(timer); };
-  }, [asked, path, JSON.stringify(rules)]);
+  }, [asked, name, JSON.stringify(rules)]);
   return (
     <Part id="preview" title="What would become of a message">
       <form class="form wide" aria-label="Route preview" onSubmit={(event) => event.preventDefault()}>

@@ -1,7 +1,7 @@
 // What a channel lets in, changed while it runs. What differs from the file is said, and can be taken back.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { patch } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible } from "../core/words";
 import { CheckField, SelectField, TextField } from "../ui/form";
 import { Part, useAttempt } from "../ui/page";
@@ -41,7 +41,7 @@ export function RulesForm({ channel, onSaved }: { channel: ChannelStatus; onSave
   const bad = NUMBERS.some(odd);
   const changed = Object.keys(channel.changed);
   const save = (changes: Record<string, unknown>, said: string) => attempt(async () => {
-    await patch(`/v1/channels/${channel.name}/rules`, { changes });
+    await palyra.changeChannelRules(channel.name, { changes });
     onSaved();
   }, said);
   return (

@@ -1,7 +1,8 @@
 // A question to a person: what would happen, why it is asked, and the answers. No answer is chosen beforehand, and none by mistake.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { post, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { refreshLists } from "../core/store";
 import { count, toolWords, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
@@ -22,7 +23,7 @@ const WIDTHS: readonly (readonly [Width, string])[] = [
 const RISK: Record<string, string> = { low: "low risk", medium: "some risk", high: "high risk", critical: "very high risk" };
 
 export async function answer(approvalId: string, given: Answer): Promise<void> {
-  await post(`/v1/approvals/${approvalId}/answer`, given);
+  await palyra.answer(approvalId, given);
   await refreshLists().catch(() => undefined);
 }
 
@@ -83,13 +84,13 @@ function useDraft(approvalId: string, edited: string | undefined): Drafted {
     if (edited === undefined) return setDrafted({ error: "" });
     let stale = false;
     const timer = setTimeout(() => {
-      let given: unknown;
+      let given: Record<string, unknown>;
       try {
-        given = JSON.parse(edited);
+        given = JSON.parse(edited) as Record<string, unknown>;
       } catch {
         return setDrafted((before) => ({ ...before, error: "The arguments are not valid JSON: check quotes, commas and brackets." }));
       }
-      void post<ApprovalPreview>(`/v1/approvals/${approvalId}/preview`, { arguments: given }).then(
+      void palyra.previewApproval(approvalId, { arguments: given }).then(
         (found) => { if (!stale) setDrafted({ found, error: "" }); },
         (failure: unknown) => { if (!stale) setDrafted({ error: wordsOf(failure) }); },
       );
@@ -141,7 +142,7 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
   const showAll = async () => {
     setError("");
     try {
-      setWhole(await post<ApprovalPreview>(`/v1/approvals/${request.approval_id}/preview`));
+      setWhole(await palyra.previewApproval(request.approval_id));
     } catch (failure) {
       setError(wordsOf(failure));
     }

@@ -1,13 +1,14 @@
 // Where a message is written: files by drag and paste, `@` names and `/` commands with completion, and how it joins what runs.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, online, post, upload, wordsOf } from "../core/api";
+import { online, wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { type Conversation, ended } from "../core/conversation";
 import { go } from "../core/router";
 import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
-import type { PathList, ReferencesPreview, StoredFile, Submission } from "../types";
+import type { ReferencesPreview, StoredFile, Submission } from "../types";
 import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
 import { Picture } from "./items";
 import { branch, command, create, stop, submit } from "./verbs";
@@ -34,10 +35,10 @@ function usePaths(text: string, sessionId: string | undefined): readonly Offer[]
   const key = begun && where ? `${begun.kind}:${begun.prefix}` : "";
   const [found, setFound] = useState<{ key: string; offers: readonly Offer[] }>({ key: "", offers: [] });
   useEffect(() => {
-    if (!key || !begun) return;
+    if (!key || !begun || !where) return;
     let stale = false;
     const timer = setTimeout(() => {
-      void get<PathList>(`/v1/sessions/${where}/paths?prefix=${encodeURIComponent(begun.prefix)}`).then(({ paths }) => {
+      void palyra.listPaths(where, { prefix: begun.prefix }).then(({ paths }) => {
         if (!stale) setFound({ key, offers: pathOffers(begun.kind, paths, begun.prefix) });
       }, () => undefined);
     }, PATHS_MS);
@@ -77,7 +78,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     if (!conversation || !/(^|\s)@(file|folder|diff|staged|url|memory|run)\b/.test(draft.text)) return setPreview(undefined);
     let stale = false;
     const timer = setTimeout(() => {
-      void post<ReferencesPreview>(`/v1/sessions/${conversation.id}/references/preview`, { text: draft.text }).then(
+      void palyra.previewReferences(conversation.id, { text: draft.text }).then(
         (found) => { if (!stale) setPreview(found); },
         () => { if (!stale) setPreview(undefined); },
       );
@@ -101,7 +102,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       const session = conversation?.id ?? (await create()).session_id;
       const stored: StoredFile[] = [];
       for (const file of files)
-        stored.push(await upload<StoredFile>(`/v1/sessions/${session}/files?name=${encodeURIComponent(file.name || "pasted")}`, file));
+        stored.push(await palyra.storeFile(session, file, { name: file.name || "pasted" }));
       // What was typed and attached meanwhile stays.
       const typed = drafts.peek()[key] ?? NOTHING;
       change(session, { text: typed.text, files: [...typed.files, ...stored] });

@@ -8,7 +8,8 @@ import { Code, Copy, Diff, Output, turned } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
 import type { Attachment } from "../types";
-import { post, withKey, wordsOf } from "../core/api";
+import { withKey, wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { ApprovalCard } from "./approval";
 import { editing } from "./composing";
 import { retry } from "./verbs";
@@ -28,7 +29,7 @@ export function Drawn({ item, conversation, shared = false }: { item: Item; conv
 function User({ item, conversation, shared }: { tick: number; item: UserItem; conversation: Conversation; shared: boolean }): VNode {
   const { event } = item;
   const [error, setError] = useState("");
-  const takeBack = () => void post(`/v1/runs/${item.runId}/cancel`, {}).catch((failure: unknown) => setError(wordsOf(failure)));
+  const takeBack = () => void palyra.cancel(item.runId).catch((failure: unknown) => setError(wordsOf(failure)));
   return (
     <article class="user" aria-label="You">
       <div class="bubble" dir="auto">{calm(event.text)}</div>
@@ -52,7 +53,7 @@ const PICTURES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"])
 
 /** An address that gives a stored file under its name. */
 export function download(sessionId: string, artifact: string, name: string): string {
-  return withKey(`/v1/sessions/${sessionId}/artifacts/${artifact}?name=${encodeURIComponent(name)}`);
+  return withKey(palyra.getArtifactPath(sessionId, artifact, { name }));
 }
 
 /** A stored picture, small; a click shows it as large as the window. */
@@ -195,13 +196,13 @@ function Changes({ item, conversation }: { tick: number; item: ToolItem; convers
   const [error, setError] = useState("");
   const look = () => {
     setError("");
-    void post<UndoPreview>(`/v1/sessions/${conversation.id}/undo`, { call_id: item.callId, dry_run: true })
+    void palyra.undo(conversation.id, { call_id: item.callId, dry_run: true })
       .then((found) => setDid(turned(found.diff ?? "")), (failure: unknown) => setError(wordsOf(failure)));
   };
   const undo = async (dry: boolean) => {
     setError("");
     try {
-      const found = await post<UndoPreview>(`/v1/sessions/${conversation.id}/undo`, { call_id: item.callId, dry_run: dry });
+      const found = await palyra.undo(conversation.id, { call_id: item.callId, dry_run: dry });
       setPreview(dry ? found : undefined);
     } catch (failure) {
       setError(wordsOf(failure));

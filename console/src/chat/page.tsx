@@ -2,13 +2,14 @@
 import { computed } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import type { Conversation } from "../core/conversation";
 import { argument, href } from "../core/router";
 import { close, listed, moreSessions, open, openError, openTitle, pending, sessions, show, showEarlier, showMoreSessions, status } from "../core/store";
 import { ago, count, lasting, money, visible } from "../core/words";
 import { Badge, Empty, Problem, spoken } from "../ui/parts";
-import type { Said, SaidPage } from "../types";
+import type { Said } from "../types";
 import { Composer } from "./composer";
 import { Drawn } from "./items";
 import { Scroll } from "./scroll";
@@ -42,7 +43,7 @@ function SessionList({ current }: { current: string }): VNode {
     if (!query.trim()) return setFound(undefined);
     let stale = false;
     const timer = setTimeout(() => {
-      void get<SaidPage>(`/v1/sessions/search?q=${encodeURIComponent(query.trim().slice(0, 500))}`).then(
+      void palyra.searchSessions({ q: query.trim().slice(0, 500) }).then(
         (page) => { if (!stale) setFound(page.found); },
         (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
       );
@@ -94,7 +95,7 @@ function Fresh(): VNode {
         {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules: say “hi”, and it tells what it understands. Add a provider's key for a real one: <a href={href("settings")}>Settings</a>.</p>}
         {listed.value && sessions.value.length < 3 && <p class="tour-offer">New here? <a href={href("tour")}>Take the tour</a>: five steps, done for real, in two minutes.</p>}
       </Empty>
-      {status.value?.workspace && <Unaccepted of={`workspace=${encodeURIComponent(status.value.workspace)}`} moment="" />}
+      {status.value?.workspace && <Unaccepted of={{ workspace: status.value.workspace }} moment="" />}
       <Composer conversation={undefined} />
     </div>
   );
@@ -104,7 +105,7 @@ function OpenSession({ conversation }: { conversation: Conversation }): VNode {
   return (
     <>
       <SessionHead conversation={conversation} />
-      <Unaccepted of={`session_id=${conversation.id}`} moment={`${conversation.run.value?.runId} ${conversation.run.value?.state}`} />
+      <Unaccepted of={{ session_id: conversation.id }} moment={`${conversation.run.value?.runId} ${conversation.run.value?.state}`} />
       <Problem text={openError.value}><a href={href("chat")}>Begin a new session</a></Problem>
       <Items conversation={conversation} />
       <Composer conversation={conversation} />

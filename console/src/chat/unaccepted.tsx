@@ -1,15 +1,14 @@
 // One line above a conversation if its folder has notes for agents that nobody has accepted. It is in nobody's way.
 import type { VNode } from "preact";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry } from "../core/store";
 import { useLoaded } from "../ui/page";
-import type { NoteList } from "../types";
 
-/** `of` says whose notes: `session_id=…` or `workspace=…`. `moment` is another one when something may have been written. */
-export function Unaccepted({ of, moment }: { of: string; moment: string }): VNode | null {
+/** `of` says whose notes. `moment` is another one when something may have been written. */
+export function Unaccepted({ of, moment }: { of: { session_id?: string; workspace?: string }; moment: string }): VNode | null {
   const changed = lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
-  const found = useLoaded(() => get<NoteList>(`/v1/notes?${of}`), [of, moment, changed]);
+  const found = useLoaded(() => palyra.listNotes(of), [JSON.stringify(of), moment, changed]);
   const waiting = found.value?.notes.filter((each) => each.state === "new" || each.state === "changed").map((each) => each.file) ?? [];
   if (!waiting.length) return null;
   const one = waiting.length === 1;

@@ -1,21 +1,21 @@
 // What a person can do with a session, each one call to the daemon.
-import { get, patch, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { type Conversation, ended } from "../core/conversation";
 import { go } from "../core/router";
 import { refreshLists } from "../core/store";
 import type { Entry, EntryPage, Session, Submission, Submitted } from "../types";
 
 export async function create(): Promise<Session> {
-  return post<Session>("/v1/sessions", {});
+  return palyra.resolveSession();
 }
 
 export async function submit(sessionId: string, given: Submission): Promise<Submitted> {
-  return post<Submitted>(`/v1/sessions/${sessionId}/messages`, given);
+  return palyra.submit(sessionId, given);
 }
 
 export async function stop(conversation: Conversation): Promise<void> {
   const run = conversation.run.peek();
-  if (run && !ended(run)) await post(`/v1/runs/${run.runId}/cancel`, {});
+  if (run && !ended(run)) await palyra.cancel(run.runId);
 }
 
 export async function retry(conversation: Conversation): Promise<void> {
@@ -26,17 +26,17 @@ export async function retry(conversation: Conversation): Promise<void> {
 }
 
 export async function branch(sessionId: string, at?: number): Promise<Session> {
-  const made = await post<Session>(`/v1/sessions/${sessionId}/branch`, at === undefined ? {} : { at });
+  const made = await palyra.branchSession(sessionId, at === undefined ? {} : { at });
   await refreshLists().catch(() => undefined);
   return made;
 }
 
 export async function rename(sessionId: string, title: string): Promise<void> {
-  await patch(`/v1/sessions/${sessionId}`, { title });
+  await palyra.changeSession(sessionId, { title });
 }
 
 export async function archive(sessionId: string): Promise<void> {
-  await patch(`/v1/sessions/${sessionId}`, { archived: true });
+  await palyra.changeSession(sessionId, { archived: true });
   await refreshLists();
   go("chat");
 }
@@ -44,7 +44,7 @@ export async function archive(sessionId: string): Promise<void> {
 export async function exported(sessionId: string): Promise<void> {
   const entries: Entry[] = [];
   for (let after: number | null = 0; after !== null; ) {
-    const page: EntryPage = await get<EntryPage>(`/v1/sessions/${sessionId}/entries?after=${after}&limit=500`);
+    const page: EntryPage = await palyra.listEntries(sessionId, { after, limit: 500 });
     entries.push(...page.entries);
     after = page.next;
   }
@@ -61,15 +61,14 @@ export async function command(line: string, conversation: Conversation | undefin
   const words = rest.join(" ");
   if (name === "/new") return go("chat"), true;
   if (!conversation) return false;
-  const path = `/v1/sessions/${conversation.id}`;
   switch (name) {
     case "/stop": await stop(conversation); return true;
-    case "/undo": await post(`${path}/undo`, {}); return true;
+    case "/undo": await palyra.undo(conversation.id); return true;
     case "/retry": await retry(conversation); return true;
     case "/title": await rename(conversation.id, words); return true;
     case "/branch": go("chat", (await branch(conversation.id)).session_id); return true;
-    case "/compact": await post(`${path}/compaction`, {}); return true;
-    case "/reset": await post(`${path}/reset`, {}); return true;
+    case "/compact": await palyra.compactSession(conversation.id); return true;
+    case "/reset": await palyra.resetSession(conversation.id); return true;
     case "/archive": await archive(conversation.id); return true;
     case "/export": await exported(conversation.id); return true;
     default: return false;

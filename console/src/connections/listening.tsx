@@ -1,6 +1,7 @@
 // Where Palyra listens and what it shows there: doors, who can reach them, certificates and their renewal. Keys are never shown.
 import type { VNode } from "preact";
-import { get, post, send, withKey } from "../core/api";
+import { withKey } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible, when } from "../core/words";
 import { Code, Copy } from "../ui/code";
 import { useChanged } from "../ui/fresh";
@@ -20,7 +21,7 @@ const MORE: readonly (readonly [Listener["name"], string, string])[] = [
 ];
 
 export function Listening(): VNode {
-  const found = useLoaded(() => get<Found>("/v1/tls"), [], useChanged("certificates", "settings"));
+  const found = useLoaded(() => palyra.tlsStatus(), [], useChanged("certificates", "settings"));
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { listeners } = it;
@@ -80,14 +81,14 @@ function Certificates({ it, onChanged }: { it: Found; onChanged: () => void }): 
         <>
           <h3>What callers see</h3>
           <Facts it={it.served} />
-          <button type="button" disabled={busy} onClick={() => void attempt(async () => { await post("/v1/tls/renew"); onChanged(); }, "It is renewed.")}>{it.served.own ? "Renew it now" : "Read the files again"}</button>
+          <button type="button" disabled={busy} onClick={() => void attempt(async () => { await palyra.renewCertificate(); onChanged(); }, "It is renewed.")}>{it.served.own ? "Renew it now" : "Read the files again"}</button>
         </>
       )}
       {it.authority && (
         <>
           <h3>Its own authority</h3>
           <Facts it={it.authority} />
-          <p><a class="button" href={withKey("/v1/tls/authority")} download="palyra-ca.pem">Download palyra-ca.pem</a> <span class="hint">Programs on other machines have to trust it. It holds no secret.</span></p>
+          <p><a class="button" href={withKey(palyra.getCertificateAuthorityPath())} download="palyra-ca.pem">Download palyra-ca.pem</a> <span class="hint">Programs on other machines have to trust it. It holds no secret.</span></p>
         </>
       )}
     </Part>
@@ -110,7 +111,7 @@ function Facts({ it }: { it: Shown }): VNode {
 function OfWorkers({ rows, onChanged }: { rows: readonly Certificate[]; onChanged: () => void }): VNode | null {
   const { error, busy, attempt } = useAttempt();
   if (!rows.length) return null;
-  const revoke = (it: Certificate) => void attempt(async () => { await send("DELETE", `/v1/tls/workers/${encodeURIComponent(it.fingerprint)}`); onChanged(); }, "The certificate is revoked.");
+  const revoke = (it: Certificate) => void attempt(async () => { await palyra.revokeWorkerCertificate(it.fingerprint); onChanged(); }, "The certificate is revoked.");
   return (
     <Part id="workers" title="Certificates of workers">
       <Problem text={error} />

@@ -1,7 +1,7 @@
 // Tokens: what programs call Palyra with, by what they may and when they last did. One is shown once, when it is made, and can be taken back.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { ago, visible, when } from "../core/words";
 import { Copy } from "../ui/code";
 import { SelectField, TextField } from "../ui/form";
@@ -10,7 +10,7 @@ import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { SCOPES } from "./words";
-import type { MadeToken, Token, TokenList } from "../types";
+import type { MadeToken, Token } from "../types";
 
 type Scope = Token["scope"];
 const ALL: readonly Scope[] = ["owner", "operator", "viewer", "client", "connector", "worker"];
@@ -27,7 +27,7 @@ interface Form {
 }
 
 export function Tokens(): VNode {
-  const found = useLoaded(() => get<TokenList>("/v1/tokens"), [], useChanged("tokens"));
+  const found = useLoaded(() => palyra.listTokens(), [], useChanged("tokens"));
   const [form, setForm] = useState<Form | undefined>();
   const [made, setMade] = useState<MadeToken | undefined>();
   const [ended, setEnded] = useState(false);
@@ -35,7 +35,7 @@ export function Tokens(): VNode {
   const { error, busy, attempt } = useAttempt();
   const create = (wanted: Form) => attempt(async () => {
     const expires_ms = wanted.days === "0" ? 0 : Date.now() + Number(wanted.days) * DAY_MS;
-    setMade(await post<MadeToken>("/v1/tokens", { name: wanted.name.trim(), scope: wanted.scope, expires_ms, workspace: wanted.scope === "client" ? wanted.workspace.trim() : "" }));
+    setMade(await palyra.createToken({ name: wanted.name.trim(), scope: wanted.scope, expires_ms, workspace: wanted.scope === "client" ? wanted.workspace.trim() : "" }));
     setForm(undefined);
     found.again();
   });
@@ -62,7 +62,7 @@ export function Tokens(): VNode {
           { key: "created", words: "Made", draw: (each) => <Moment ms={each.created_ms} />, by: (each) => each.created_ms },
           { key: "used", words: "Last used", draw: (each) => (each.used_ms ? <Moment ms={each.used_ms} /> : "never"), by: (each) => each.used_ms ?? 0 },
           { key: "ends", words: "Ends", draw: (each) => (each.expires_ms ? when(each.expires_ms) : "never"), by: (each) => each.expires_ms || Infinity },
-          { key: "revoke", words: "", draw: (each) => (dead(each) ? null : <Sure words="Take back…" question={`Take ${visible(each.name)} back? What uses it is cut off at once.`} yes="Take it back" disabled={busy} onYes={() => void attempt(async () => { await remove(`/v1/tokens/${each.token_id}`); found.again(); }, "The token was taken back.")} />) },
+          { key: "revoke", words: "", draw: (each) => (dead(each) ? null : <Sure words="Take back…" question={`Take ${visible(each.name)} back? What uses it is cut off at once.`} yes="Take it back" disabled={busy} onYes={() => void attempt(async () => { await palyra.revokeToken(each.token_id); found.again(); }, "The token was taken back.")} />) },
         ]} />
       <div class="row">
         {!form && <button type="button" onClick={() => setForm({ name: "", scope: "client", workspace: "", days: "30" })}>Make a token</button>}

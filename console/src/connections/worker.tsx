@@ -1,6 +1,6 @@
 // One worker: what it is and offers, what runs there and what it was given last; giving it nothing new, and taking its certificate back.
 import type { VNode } from "preact";
-import { get, post, send } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { ago, lasting, visible, when } from "../core/words";
 import { useChanged } from "../ui/fresh";
@@ -9,17 +9,16 @@ import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { LEASES, stateOf } from "./words";
 import { Running } from "./workers";
-import type { Lease, WorkerDetail } from "../types";
+import type { Lease } from "../types";
 
 export function One({ name }: { name: string }): VNode {
-  const path = `/v1/workers/${encodeURIComponent(name)}`;
-  const found = useLoaded(() => get<WorkerDetail>(path), [name], useChanged("workers", "certificates"));
+  const found = useLoaded(() => palyra.getWorker(name), [name], useChanged("workers", "certificates"));
   const { error, busy, attempt } = useAttempt();
   const back = <a href={href("connections", "workers")}>All workers</a>;
   if (!found.value) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}<p>{back}</p></>;
   const { worker: it, recent } = found.value;
   const [tone, words] = stateOf(it);
-  const drain = (on: boolean) => void attempt(async () => { await post(`${path}/drain`, { on }); found.again(); }, on ? "It gets nothing new." : "It is used again.");
+  const drain = (on: boolean) => void attempt(async () => { await palyra.drainWorker(name, { on }); found.again(); }, on ? "It gets nothing new." : "It is used again.");
   return (
     <>
       <p class="row">{back}<Badge tone={tone}>{words}</Badge></p>
@@ -40,7 +39,7 @@ export function One({ name }: { name: string }): VNode {
         <div class="row">
           {it.state === "draining" ? <button type="button" class="small" disabled={busy} onClick={() => drain(false)}>Use it again</button> : <button type="button" class="small" disabled={busy} onClick={() => drain(true)}>Give it nothing new</button>}
           <Sure words="Revoke…" question={`Its certificate is then worthless, its line is cut, and what it holds is in doubt. ${visible(it.name)} would have to be enrolled anew.`} yes="Revoke it" disabled={busy}
-            onYes={() => void attempt(async () => { await send("DELETE", path); found.again(); }, `${it.name} is revoked.`)} />
+            onYes={() => void attempt(async () => { await palyra.revokeWorker(name); found.again(); }, `${it.name} is revoked.`)} />
         </div>
       )}
       <Part id="now" title="Runs there now">{it.running.length ? <Running calls={it.running} /> : <p class="hint">Nothing.</p>}</Part>

@@ -1,7 +1,7 @@
 // Machines that run tools for Palyra: who they are, what runs where, and how one more is enrolled.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { sessions } from "../core/store";
 import { ago, visible, when } from "../core/words";
@@ -12,13 +12,13 @@ import { useChanged } from "../ui/fresh";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
 import { stateOf } from "./words";
-import type { Enrolment, RunningCall, WorkerList, WorkerShown } from "../types";
+import type { Enrolment, RunningCall, WorkerShown } from "../types";
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 const LISTEN = "palyra config set workers.listen 0.0.0.0:7445";
 
 export function Workers(): VNode {
-  const found = useLoaded(() => get<WorkerList>("/v1/workers"), [], useChanged("workers"));
+  const found = useLoaded(() => palyra.listWorkers(), [], useChanged("workers"));
   const [all, setAll] = useState(false);
   if (!found.value) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { workers, port, hosts } = found.value;
@@ -68,7 +68,7 @@ function Enrolling({ workers, hosts }: { workers: readonly WorkerShown[]; hosts:
   const { error, busy, attempt } = useAttempt();
   const wrong = !name || NAME.test(name) ? "" : "A name has small letters, digits and dashes.";
   const odd = /^[\w.:[\]-]+$/.test(host) ? "" : "A name or an address of this machine.";
-  const enrol = () => attempt(async () => { setMade(await post<Enrolment>("/v1/workers", { name })); setName(""); });
+  const enrol = () => attempt(async () => { setMade(await palyra.enrolWorker({ name })); setName(""); });
   const it = made && workers.find((each) => each.name === made.name && each.enrolled_ms && each.state !== "revoked");
   return (
     <Part id="enrol" title="Enrol a machine">

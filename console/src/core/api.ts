@@ -61,34 +61,25 @@ export async function send(method: string, path: string, body?: BodyInit, type?:
   throw new Refused(response.status, wire.error?.code ?? "unknown", message, wire.error?.details ?? {});
 }
 
-export async function get<T>(path: string): Promise<T> {
-  return (await (await send("GET", path)).json()) as T;
+/** A part of a path, whatever it is made of. */
+export const part = (value: string | number) => encodeURIComponent(value);
+
+/** An address with what was given; what is undefined is left out. */
+export function withQuery(path: string, given: object = {}): string {
+  const said = Object.entries(given).filter(([, value]) => value !== undefined && value !== null);
+  return said.length ? `${path}?${said.map(([name, value]) => `${name}=${part(String(value))}`).join("&")}` : path;
+}
+
+/** Ask for JSON. What has no effects says everything in its address. The verbs are made of this. */
+export async function ask<T>(method: string, path: string, given?: object): Promise<T> {
+  const inAddress = method === "GET" || method === "DELETE";
+  const response = inAddress ? await send(method, withQuery(path, given)) : await send(method, path, JSON.stringify(given ?? {}), "application/json");
+  return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
 /** An answer as it came, byte by byte. */
 export async function text(path: string): Promise<string> {
   return (await send("GET", path)).text();
-}
-
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  const response = await send("POST", path, JSON.stringify(body), "application/json");
-  return (response.status === 204 ? undefined : await response.json()) as T;
-}
-
-export async function patch<T>(path: string, body: unknown): Promise<T> {
-  return (await (await send("PATCH", path, JSON.stringify(body), "application/json")).json()) as T;
-}
-
-export async function put<T>(path: string, body: unknown): Promise<T> {
-  return (await (await send("PUT", path, JSON.stringify(body), "application/json")).json()) as T;
-}
-
-export async function remove(path: string): Promise<void> {
-  await send("DELETE", path);
-}
-
-export async function upload<T>(path: string, file: Blob, type = "application/octet-stream"): Promise<T> {
-  return (await (await send("POST", path, file, type)).json()) as T;
 }
 
 export function wordsOf(error: unknown): string {

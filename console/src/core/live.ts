@@ -3,7 +3,8 @@
 // A browser opens only six plain connections to one address, for all tabs together. So the stream over all sessions is held by one tab,
 // which tells the others; the open session of each tab comes over a WebSocket, which does not count among the six.
 import type { Entry, LiveEvent, StateChanged } from "../types";
-import { access, get, online, withKey } from "./api";
+import { access, online, withKey } from "./api";
+import * as palyra from "./verbs";
 
 type Hear = (entry: Entry) => void;
 export type Topic = StateChanged["what"][number];
@@ -42,7 +43,7 @@ class Again {
 
 /** A stream that was refused says nothing about why: asking plainly tells logged out from not there. */
 async function lookWhy(): Promise<void> {
-  await get("/v1/sessions?limit=1").catch(() => undefined);
+  await palyra.listSessions({ limit: 1 }).catch(() => undefined);
 }
 
 export class AllSessions {
@@ -81,12 +82,12 @@ export class AllSessions {
     if (access.peek() === "out") return this.again.later();
     this.source?.close();
     try {
-      if (!this.cursor) this.from((await get<{ entries: number }>("/v1/status")).entries);
+      if (!this.cursor) this.from((await palyra.status()).entries);
       await this.catchUp();
     } catch {
       return this.again.later();
     }
-    const source = new EventSource(withKey(`/v1/events?after=${this.cursor}`));
+    const source = new EventSource(withKey(palyra.allEventsPath({ after: this.cursor })));
     this.source = source;
     source.addEventListener("entry", (event) => {
       const entry = JSON.parse((event as MessageEvent<string>).data) as Entry;

@@ -1,8 +1,9 @@
 // What the owner was told without asking: how much of it is unread, and the newest. Told on the stream; what one tab reads is read in all.
 // And how much of what was learned waits for them.
 import { effect, signal } from "@preact/signals";
-import type { CandidateList, Notice, NoticeList } from "../types";
-import { access, get, oneAtATime, online, post } from "./api";
+import type { Notice } from "../types";
+import { access, oneAtATime, online } from "./api";
+import * as palyra from "./verbs";
 import { lastChange, lastEntry } from "./store";
 
 export const notices = signal<Notice[] | undefined>(undefined);
@@ -18,7 +19,7 @@ let marks = 0;
 
 export const refreshNotices: () => Promise<void> = oneAtATime(async () => {
   const before = marks;
-  const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}`).catch(() => undefined);
+  const found = await palyra.listNotices({ limit: PAGE }).catch(() => undefined);
   if (!found) return;
   // Something was read meanwhile, and this may not know it yet.
   if (marks !== before) return void refreshNotices();
@@ -28,7 +29,7 @@ export const refreshNotices: () => Promise<void> = oneAtATime(async () => {
 });
 
 export async function showOlderNotices(): Promise<void> {
-  const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}&before=${moreNotices.peek()}`);
+  const found = await palyra.listNotices({ limit: PAGE, before: moreNotices.peek() });
   notices.value = [...(notices.peek() ?? []), ...found.notices];
   moreNotices.value = last(found.notices);
 }
@@ -36,7 +37,7 @@ export async function showOlderNotices(): Promise<void> {
 /** Mark one as read; without one, all. */
 export async function markRead(notice?: Notice): Promise<void> {
   if (notice?.read_ms) return;
-  await post("/v1/notices/read", notice ? { notice_id: notice.notice_id } : {});
+  await palyra.readNotices(notice ? { notice_id: notice.notice_id } : {});
   marks++;
   const now = Date.now();
   notices.value = notices.peek()?.map((each) => (!each.read_ms && (!notice || each.notice_id === notice.notice_id) ? { ...each, read_ms: now } : each));
@@ -54,7 +55,7 @@ function last(page: Notice[]): string {
 }
 
 const countToReview = oneAtATime(async () => {
-  const found = await get<CandidateList>("/v1/candidates?limit=1").catch(() => undefined);
+  const found = await palyra.listCandidates({ limit: 1 }).catch(() => undefined);
   if (found) toReview.value = (found.counts.pending_review ?? 0) + (found.counts.conflicted ?? 0);
 });
 

@@ -1,7 +1,8 @@
 // What every page shares: the lists of sessions and of open questions, and the session that is open. Kept up to date by the streams.
 import { computed, effect, signal } from "@preact/signals";
-import type { Approval, ApprovalPage, Entry, EntryPage, Session, SessionPage, Status } from "../types";
-import { access, get, oneAtATime } from "./api";
+import type { Approval, Entry, Session, Status } from "../types";
+import { access, oneAtATime } from "./api";
+import * as palyra from "./verbs";
 import { Conversation } from "./conversation";
 import { AllSessions, OneSession, type Topic } from "./live";
 import { go } from "./router";
@@ -27,7 +28,7 @@ let timer = 0;
 
 /** Both lists anew. */
 export const refreshLists = oneAtATime(async () => {
-  const [page, asked] = await Promise.all([get<SessionPage>(`/v1/sessions?limit=${PAGE}`), get<ApprovalPage>("/v1/approvals")]);
+  const [page, asked] = await Promise.all([palyra.listSessions({ limit: PAGE }), palyra.listApprovals()]);
   sessions.value = page.sessions;
   moreSessions.value = page.next;
   pending.value = asked.approvals;
@@ -41,7 +42,7 @@ function soon(): void {
 
 export async function showMoreSessions(): Promise<void> {
   if (!moreSessions.value) return;
-  const page = await get<SessionPage>(`/v1/sessions?limit=${PAGE}&before=${moreSessions.value}`);
+  const page = await palyra.listSessions({ limit: PAGE, before: moreSessions.value });
   sessions.value = [...sessions.value, ...page.sessions];
   moreSessions.value = page.next;
 }
@@ -53,7 +54,7 @@ const all = new AllSessions(
   },
   async () => {
     await refreshLists();
-    status.value = await get<Status>("/v1/status");
+    status.value = await palyra.status();
   },
   (what) => (lastChange.value = { what }),
 );
@@ -61,7 +62,7 @@ const all = new AllSessions(
 // Tabs share one login: what one of them finds out holds for all.
 const tabs = new BroadcastChannel("palyra.access");
 tabs.onmessage = (message: MessageEvent<"in" | "out">) => {
-  if (message.data !== access.peek()) void get<Status>("/v1/status").then((found) => (status.value = found), () => undefined);
+  if (message.data !== access.peek()) void palyra.status().then((found) => (status.value = found), () => undefined);
 };
 effect(() => {
   if (access.value !== "unknown") tabs.postMessage(access.value);
@@ -71,7 +72,7 @@ let started = false;
 
 /** Ask who we are, and begin to listen once we are somebody. */
 export function begin(): void {
-  void get<Status>("/v1/status").then((found) => {
+  void palyra.status().then((found) => {
     all.from(found.entries);
     status.value = found;
   }).catch(() => {
@@ -123,9 +124,9 @@ export async function show(sessionId: string): Promise<void> {
 
 async function tryShow(conversation: Conversation): Promise<void> {
   try {
-    const session = await get<Session>(`/v1/sessions/${conversation.id}`);
+    const session = await palyra.getSession(conversation.id);
     const after = Math.max(0, (session.head_seq ?? 0) - FIRST_ENTRIES);
-    const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${after}&limit=${FIRST_ENTRIES}`);
+    const page = await palyra.listEntries(conversation.id, { after, limit: FIRST_ENTRIES });
     if (open.peek() !== conversation) return;
     conversation.session.value = session;
     conversation.load(page.entries);
@@ -159,7 +160,7 @@ function listenTo(conversation: Conversation): void {
 export async function showEarlier(conversation: Conversation): Promise<void> {
   const from = conversation.from.peek();
   const after = Math.max(0, from - 1 - FIRST_ENTRIES);
-  const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${after}&limit=${from - 1 - after}`);
+  const page = await palyra.listEntries(conversation.id, { after, limit: from - 1 - after });
   if (open.peek() === conversation) conversation.prepend(page.entries);
 }
 
@@ -168,7 +169,7 @@ async function showShared(conversation: Conversation, session: Session): Promise
   if (!session.parent_id || !session.parent_seq) return;
   const upto = session.parent_seq;
   const after = Math.max(0, upto - SHARED_ENTRIES);
-  const page = await get<EntryPage>(`/v1/sessions/${session.parent_id}/entries?after=${after}&limit=${upto - after}`);
+  const page = await palyra.listEntries(session.parent_id, { after, limit: upto - after });
   const shared = new Conversation(session.parent_id);
   shared.load(page.entries);
   conversation.before.value = shared;

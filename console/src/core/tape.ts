@@ -1,7 +1,8 @@
 // The tape of a session, page by page: what is looked at is fetched, and a tape of any length costs the same.
 import { signal } from "@preact/signals";
-import type { Entry, EntryPage, Session } from "../types";
-import { get, wordsOf } from "./api";
+import type { Entry, Session } from "../types";
+import { wordsOf } from "./api";
+import * as palyra from "./verbs";
 
 const PAGE = 200;
 const MOST_PAGES = 40;
@@ -20,7 +21,7 @@ export class Tape {
 
   async open(): Promise<void> {
     try {
-      const session = await get<Session>(`/v1/sessions/${this.id}`);
+      const session = await palyra.getSession(this.id);
       this.session.value = session;
       this.grow(session.head_seq ?? 0);
       this.error.value = "";
@@ -66,7 +67,7 @@ export class Tape {
     if (under) return under;
     const known = this.head.peek();
     let more = false;
-    const work = get<EntryPage>(`/v1/sessions/${this.id}/entries?after=${page * PAGE}&limit=${PAGE}`).then(
+    const work = palyra.listEntries(this.id, { after: page * PAGE, limit: PAGE }).then(
       ({ entries }) => {
         this.touch(page, entries);
         this.grow(entries.at(-1)?.seq ?? 0);

@@ -1,12 +1,12 @@
 // What went wrong with the daemon itself, and what it did about it.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { ago, lasting, visible, when } from "../core/words";
 import { useChanged } from "../ui/fresh";
 import { Part, useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
-import type { Incident, IncidentList, Tried } from "../types";
+import type { Incident, Tried } from "../types";
 
 const SEVERITY: Record<Incident["severity"], string> = { info: "", warning: "warn", error: "bad", critical: "bad" };
 const RESULTS: Record<Tried["result"], readonly [string, string]> = { begun: ["warn", "under way"], done: ["good", "done"], failed: ["bad", "did not work"] };
@@ -20,7 +20,7 @@ const PAGE = 50;
 export function Incidents({ treatable, busy, onTreat }: { treatable: (incidentId: string) => boolean; busy: boolean; onTreat: (incidentId: string) => void }): VNode {
   const [which, setWhich] = useState<"open" | "all">("open");
   const [most, setMost] = useState(PAGE);
-  const found = useLoaded(() => get<IncidentList>(`/v1/incidents?limit=${most}${which === "open" ? "&open=true" : ""}`), [which, most], useChanged("incidents"));
+  const found = useLoaded(() => palyra.listIncidents({ limit: most, ...(which === "open" ? { open: true } : {}) }), [which, most], useChanged("incidents"));
   const all = found.value?.incidents ?? [];
   return (
     <Part id="incidents" title="Incidents">

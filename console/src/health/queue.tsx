@@ -1,7 +1,7 @@
 // What the daemon does behind conversations: kinds of tasks and how many wait, the tasks themselves, and what can be done about each.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { ago, count, visible, when } from "../core/words";
 import { SelectField } from "../ui/form";
@@ -9,7 +9,7 @@ import { useChanged } from "../ui/fresh";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { KindCount, Task, TaskPage, TaskKindList as KindList } from "../types";
+import type { KindCount, Task } from "../types";
 
 type State = Task["state"];
 type Verb = "pause" | "resume" | "retry" | "cancel";
@@ -31,12 +31,12 @@ export function Queue(): VNode {
   const [state, setState] = useState<State | "">("");
   const [kind, setKind] = useState("");
   const [most, setMost] = useState(PAGE);
-  const kinds = useLoaded(() => get<KindList>("/v1/tasks/kinds"), [], fresh);
-  const tasks = useLoaded(() => get<TaskPage>(`/v1/tasks?limit=${most}&state=${state}&kind=${encodeURIComponent(kind)}`), [state, kind, most], fresh);
+  const kinds = useLoaded(() => palyra.listTaskKinds(), [], fresh);
+  const tasks = useLoaded(() => palyra.listTasks({ limit: most, state, kind }), [state, kind, most], fresh);
   const { error, busy, attempt } = useAttempt();
   const again = () => { kinds.again(); tasks.again(); };
-  const change = (task: Task, verb: Verb) => void attempt(async () => { await post(`/v1/tasks/${task.task_id}`, { verb }).finally(again); }, SAID[verb]);
-  const hold = (it: KindCount) => void attempt(async () => { await post(`/v1/tasks/kinds/${encodeURIComponent(it.kind)}`, { paused: !it.paused }).finally(again); }, it.paused ? "Tasks of this kind are begun again." : "No more of this kind are begun.");
+  const change = (task: Task, verb: Verb) => void attempt(async () => { await palyra.changeTask(task.task_id, { verb }).finally(again); }, SAID[verb]);
+  const hold = (it: KindCount) => void attempt(async () => { await palyra.changeTaskKind(it.kind, { paused: !it.paused }).finally(again); }, it.paused ? "Tasks of this kind are begun again." : "No more of this kind are begun.");
   const all = kinds.value?.kinds ?? [];
   const shown = tasks.value?.tasks ?? [];
   return (

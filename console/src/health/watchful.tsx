@@ -1,6 +1,6 @@
 // How watchful the daemon is: what it looks at, when that counts as wrong, and whether it mends it by itself.
 import type { VNode } from "preact";
-import { get, patch } from "../core/api";
+import * as palyra from "../core/verbs";
 import { lasting, size } from "../core/words";
 import { useChanged } from "../ui/fresh";
 import { Part, useAttempt, useLoaded } from "../ui/page";
@@ -20,11 +20,11 @@ const MEANS: Record<Mode, string> = {
 };
 
 export function Watchful(): VNode {
-  const found = useLoaded(() => get<Watching>("/v1/healing"), [], useChanged("settings"));
+  const found = useLoaded(() => palyra.watchdogStatus(), [], useChanged("settings"));
   const { error, busy, attempt } = useAttempt();
   const now = found.value?.settings as Healing | undefined;
   const choose = (mode: Mode) => void attempt(async () => {
-    await patch("/v1/config", { changes: { "healing.mode": mode } });
+    await palyra.changeConfig({ changes: { "healing.mode": mode } });
     found.again();
   }, "That is in force.");
   return (

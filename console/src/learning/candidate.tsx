@@ -1,7 +1,7 @@
 // One candidate: what was found, where it was said, what accepting it does, and the answers that are possible now.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { toolWords, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
@@ -9,12 +9,12 @@ import { AreaField, TextField } from "../ui/form";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Labels, Problem } from "../ui/parts";
 import { RISKS, STATES } from "./words";
-import type { Candidate, Evidence, Item, ShownCandidate } from "../types";
+import type { Candidate, Evidence, ShownCandidate } from "../types";
 
 const LONGEST = 600;
 
 export function Looked({ id, fresh, onAnswered }: { id: string; fresh: number; onAnswered: () => void }): VNode | null {
-  const found = useLoaded(() => get<ShownCandidate>(`/v1/candidates/${encodeURIComponent(id)}`), [id], fresh);
+  const found = useLoaded(() => palyra.getCandidate(id), [id], fresh);
   if (!found.value) return found.error ? <Problem text={found.error} /> : <p role="status">Loading…</p>;
   return <Shown shown={found.value} onAnswered={() => { found.again(); onAnswered(); }} />;
 }
@@ -73,7 +73,7 @@ function Steps({ candidate }: { candidate: Candidate }): VNode {
 }
 
 function Contradicted({ id }: { id: string }): VNode {
-  const found = useLoaded(() => get<Item>(`/v1/memory/${encodeURIComponent(id)}`), [id]);
+  const found = useLoaded(() => palyra.getMemory(id), [id]);
   return (
     <div class="problem plain">
       <p>This is remembered and says otherwise; accepting takes its place:</p>
@@ -99,13 +99,13 @@ function sentence(text: string): string {
 }
 
 function Answers({ shown: { candidate, moves = [], problem }, onAnswered }: { shown: ShownCandidate; onAnswered: () => void }): VNode {
-  const path = `/v1/candidates/${candidate.candidate_id}`;
+  const id = candidate.candidate_id;
   const rewordable = candidate.kind === "fact" || candidate.kind === "preference";
   const [words, setWords] = useState<string | undefined>();
   const [reason, setReason] = useState<string | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const does = (verb: string, body: unknown, said: string) => void attempt(async () => {
-    await post(`${path}/${verb}`, body);
+  const does = (work: () => Promise<unknown>, said: string) => void attempt(async () => {
+    await work();
     onAnswered();
   }, said);
   const changed = words !== undefined && words.trim() !== candidate.content ? words.trim() : "";
@@ -115,17 +115,17 @@ function Answers({ shown: { candidate, moves = [], problem }, onAnswered }: { sh
       <Problem text={error} />
       {words !== undefined && <AreaField label="In other words" value={words} onInput={setWords} wrong={wrong} />}
       {reason !== undefined && (
-        <form onSubmit={(event) => { event.preventDefault(); does("reject", { reason }, "Rejected."); }}>
+        <form onSubmit={(event) => { event.preventDefault(); does(() => palyra.rejectCandidate(id, { reason }), "Rejected."); }}>
           <TextField label="Why not? (you need not say)" value={reason} onInput={setReason} />
           <div class="row"><button type="submit" class="no" disabled={busy}>Reject it</button><button type="button" class="quiet" onClick={() => setReason(undefined)}>Leave it</button></div>
         </form>
       )}
       {reason === undefined && (
         <div class="row">
-          {moves.includes("accept") && <button type="button" class="yes" disabled={busy || Boolean(wrong) || Boolean(problem)} onClick={() => does("accept", changed ? { text: changed } : {}, "Accepted.")}>{candidate.conflicts_with ? "Accept in its place" : changed ? "Accept in these words" : candidate.state === "pending_review" || candidate.state === "conflicted" ? "Accept" : "Accept after all"}</button>}
+          {moves.includes("accept") && <button type="button" class="yes" disabled={busy || Boolean(wrong) || Boolean(problem)} onClick={() => does(() => palyra.acceptCandidate(id, changed ? { text: changed } : {}), "Accepted.")}>{candidate.conflicts_with ? "Accept in its place" : changed ? "Accept in these words" : candidate.state === "pending_review" || candidate.state === "conflicted" ? "Accept" : "Accept after all"}</button>}
           {moves.includes("reject") && <button type="button" class="no" disabled={busy} onClick={() => setReason("")}>Reject…</button>}
           {moves.includes("accept") && rewordable && words === undefined && <button type="button" class="quiet small" onClick={() => setWords(candidate.content)}>Say it in other words</button>}
-          {moves.includes("roll_back") && <Sure words="Roll back…" question="What it did is taken back; the next prompt knows nothing of it." yes="Roll it back" disabled={busy} onYes={() => does("rollback", {}, "Rolled back.")} />}
+          {moves.includes("roll_back") && <Sure words="Roll back…" question="What it did is taken back; the next prompt knows nothing of it." yes="Roll it back" disabled={busy} onYes={() => does(() => palyra.rollBackCandidate(id), "Rolled back.")} />}
         </div>
       )}
       {candidate.state === "rejected" && <p class="hint">It is not suggested again.</p>}

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { argument, go, href } from "../core/router";
 import { sessions } from "../core/store";
 import { toReview } from "../core/notices";
@@ -13,7 +13,7 @@ import { Empty, Problem } from "../ui/parts";
 import { SelectField } from "../ui/form";
 import { Looked } from "./candidate";
 import { KINDS, STATES } from "./words";
-import type { Candidate, CandidateList, Reflected, RunPage } from "../types";
+import type { Candidate, Reflected } from "../types";
 
 type Which = "waiting" | "applied" | "suppressed" | "rejected" | "rolled_back" | "all";
 const WHICH: readonly (readonly [Which, string])[] = [
@@ -30,11 +30,12 @@ function counted(counts: Record<string, number>, wanted: Which): number {
 
 export function Review(): VNode {
   const fresh = useChanged("learning");
-  const path = `/v1/candidates?state=${which.value}&kind=${kind.value}&limit=${PAGE}`;
-  const found = useLoaded(() => get<CandidateList>(path), [path], fresh);
-  const [older, setOlder] = useState<{ path: string; rows: Candidate[]; next: string } | undefined>();
+  const wanted = { state: which.value, kind: kind.value, limit: PAGE };
+  const key = JSON.stringify(wanted);
+  const found = useLoaded(() => palyra.listCandidates(wanted), [key], fresh);
+  const [older, setOlder] = useState<{ key: string; rows: Candidate[]; next: string } | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const beyond = older?.path === path ? older : undefined;
+  const beyond = older?.key === key ? older : undefined;
   const rows = [...(found.value?.candidates ?? []), ...(beyond?.rows ?? [])];
   const next = beyond ? beyond.next : (found.value?.next ?? "");
   const current = argument.value || rows[0]?.candidate_id || "";
@@ -45,8 +46,8 @@ export function Review(): VNode {
     requestAnimationFrame(() => detail.current?.scrollIntoView({ block: "nearest" }));
   };
   const more = () => attempt(async () => {
-    const page = await get<CandidateList>(`${path}&before=${next}`);
-    setOlder({ path, rows: [...(beyond?.rows ?? []), ...page.candidates], next: page.next ?? "" });
+    const page = await palyra.listCandidates({ ...wanted, before: next });
+    setOlder({ key, rows: [...(beyond?.rows ?? []), ...page.candidates], next: page.next ?? "" });
   });
   const counts = found.value?.counts ?? {};
   useEffect(() => { if (found.value) toReview.value = counted(found.value.counts, "waiting"); }, [found.value]);
@@ -91,9 +92,9 @@ function ReadNow({ onRead }: { onRead: () => void }): VNode | null {
   const read = () => attempt(async () => {
     say("");
     setFound(undefined);
-    const last = (await get<RunPage>(`/v1/sessions/${chosen}/runs?limit=50`)).runs.find((each) => each.state === "done");
+    const last = (await palyra.listRuns(chosen, { limit: 50 })).runs.find((each) => each.state === "done");
     if (!last) return say("Nothing in it is finished yet.");
-    const reflected = await post<Reflected>(`/v1/runs/${last.run_id}/reflect`);
+    const reflected = await palyra.reflectOnRun(last.run_id);
     setFound(reflected);
     say(`${reflected.candidates.length ? `Found ${count(reflected.candidates.length)}` : "Found nothing new"} in the last thing you said there.${reflected.note ? ` ${visible(reflected.note)}` : ""}`);
     onRead();

@@ -1,7 +1,7 @@
 // How sure something must be to be shown or applied, and whether anything is applied without asking. In force at once.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, patch } from "../core/api";
+import * as palyra from "../core/verbs";
 import { count, visible } from "../core/words";
 import { CheckField, TextField } from "../ui/form";
 import { useAttempt, useLoaded } from "../ui/page";
@@ -48,7 +48,7 @@ function changes(from: Draft, to: Draft): Record<string, boolean | number> {
 }
 
 export function Settings(): VNode {
-  const found = useLoaded(() => get<LearningSettings>("/v1/candidates/settings"));
+  const found = useLoaded(() => palyra.learningSettings());
   const [draft, setDraft] = useState<Draft | undefined>();
   const [said, say] = useState("");
   const { error, busy, attempt } = useAttempt();
@@ -66,7 +66,7 @@ export function Settings(): VNode {
   const wrongMinutes = Number.isInteger(minutes) && minutes >= 1 && minutes <= 1440 ? "" : "A whole number from 1 to 1440.";
   const faulty = Boolean(wrongMinutes) || KINDS.some(([kind, , auto]) => wrongReview(kind) || (auto && wrongAuto(kind)));
   const save = () => attempt(async () => {
-    await patch("/v1/config", { changes: changed });
+    await palyra.changeConfig({ changes: changed });
     say("Saved and in force.");
     found.again();
   });

@@ -3,13 +3,14 @@ import { signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { answer, ApprovalCard, Previewed } from "../chat/approval";
-import { get, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry, listed, pending } from "../core/store";
 import { ago, toolWords, visible, when } from "../core/words";
 import { Badge, Choice, Empty, PageHead, Problem } from "../ui/parts";
 import { Tell } from "../ui/tell";
-import type { Approval, ApprovalPage, EntryPage, ToolProposed } from "../types";
+import type { Approval, ToolProposed } from "../types";
 
 const tab = signal<"open" | "answered">("open");
 const risk = signal<"any" | "high">("any");
@@ -129,7 +130,7 @@ function Asked({ approval }: { approval: Approval }): VNode {
   const [found, setFound] = useState<Record<string, unknown> | undefined>();
   useEffect(() => {
     const after = Math.max(0, (approval.seq ?? 0) - NEARBY);
-    void get<EntryPage>(`/v1/sessions/${approval.session_id}/entries?after=${after}&limit=${NEARBY}`).then(({ entries }) => {
+    void palyra.listEntries(approval.session_id, { after, limit: NEARBY }).then(({ entries }) => {
       const proposed = entries.findLast((each) => each.kind === "tool.proposed" && (each.event as ToolProposed).call_id === approval.request.call_id);
       setFound((proposed?.event as ToolProposed | undefined)?.arguments);
     }, () => undefined);
@@ -147,13 +148,13 @@ function Answered(): VNode {
   const changed = lastEntry.value?.kind === "approval.resolved" ? lastEntry.value.position : 0;
   useEffect(() => {
     let stale = false;
-    void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}`).then(
+    void palyra.listApprovals({ pending: "false", limit: OLDER }).then(
       (page) => { if (!stale) { setRows(page.approvals); setNext(page.next); } },
       (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
     );
     return () => { stale = true; };
   }, [changed]);
-  const older = () => void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}&before=${next}`).then((page) => { setRows([...(rows ?? []), ...page.approvals]); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
+  const older = () => void palyra.listApprovals({ pending: "false", limit: OLDER, before: next ?? "" }).then((page) => { setRows([...(rows ?? []), ...page.approvals]); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
   const shown = rows?.filter(fits);
   return (
     <>

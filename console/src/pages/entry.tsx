@@ -2,7 +2,8 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { branch } from "../chat/verbs";
-import { get, post, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { prove, type Proof } from "../core/proof";
 import { go, href } from "../core/router";
 import type { Tape } from "../core/tape";
@@ -11,7 +12,7 @@ import { why } from "../core/why";
 import { Code, Diff } from "../ui/code";
 import { Badge, Problem } from "../ui/parts";
 import { Previewed, What } from "../chat/approval";
-import type { ApprovalRequested, ApprovalResolved, Entry, ExplainedCall, Forked, Moment, Rewound, RunReplay, ToolFinished, Undone } from "../types";
+import type { ApprovalRequested, ApprovalResolved, Entry, ExplainedCall, Rewound, RunReplay, ToolFinished } from "../types";
 
 const SAYS: Record<string, string> = {
   "run.accepted": "a run was accepted", "run.started": "the run began", "run.resumed": "the run went on", "run.clock_changed": "the clock changed", "run.completed": "the run was done",
@@ -82,7 +83,7 @@ function Links({ words, found, choose, none }: { words: string; found: readonly 
 function Decided({ callId }: { callId: string }): VNode {
   const [found, setFound] = useState<ExplainedCall | undefined>();
   const [error, setError] = useState("");
-  const look = () => void get<ExplainedCall>(`/v1/policy/explain?call_id=${callId}`).then(setFound, (failure: unknown) => setError(wordsOf(failure)));
+  const look = () => void palyra.explainCall({ call_id: callId }).then(setFound, (failure: unknown) => setError(wordsOf(failure)));
   return (
     <div class="row">
       {found
@@ -141,36 +142,34 @@ function Ways({ entry, id, choose }: { entry: Entry; id: string; choose: (seq: n
     setBusy(false);
   };
   const rewind = () => attempt(async () => {
-    const path = `/v1/sessions/${id}/rewind`;
-    const found = await post<Rewound>(path, { to: entry.seq, preview: true });
+    const found = await palyra.rewindSession(id, { to: entry.seq, preview: true });
     setShown({
       yes: "Go back now", diff: found.diff ?? "",
       words: <><p>Files that this session changed since are put back, and what came after no longer counts. The timeline keeps all of it.</p><Lasting found={found.lasting} />
         {(found.conflicts?.length ?? 0) > 0 && <p>Somebody else changed these since: {found.conflicts!.map((each) => visible(each.path)).join(", ")}.</p>}</>,
-      act: async () => { await post(path, { to: entry.seq }); go("chat", id); },
+      act: async () => { await palyra.rewindSession(id, { to: entry.seq }); go("chat", id); },
     });
   });
   const undo = () => attempt(async () => {
-    const path = `/v1/sessions/${id}/undo`;
-    const found = await post<Undone>(path, { call_id: callId, dry_run: true });
+    const found = await palyra.undo(id, { call_id: callId, dry_run: true });
     setShown({
       yes: "Undo this now", diff: found.diff ?? "", words: <p>The files of this step are put back; everything else stays.</p>,
-      act: async () => { await post(path, { call_id: callId }); setTold("Undone. The undo is an entry of its own, at the end."); },
+      act: async () => { await palyra.undo(id, { call_id: callId }); setTold("Undone. The undo is an entry of its own, at the end."); },
     });
   });
   const fork = () => attempt(async () => {
-    const then = await get<Moment>(`/v1/sessions/${id}/at/${entry.seq}?turns=1`);
+    const then = await palyra.sessionAt(id, entry.seq, { turns: 1 });
     setShown({
       yes: "Run it again now", diff: "",
       words: <><p>A branch begins that shares everything up to this entry, and the model is asked from here, live: what it does there is real and asks you as always. {then.turns.length + then.left_out} turns had been taken then.</p>
         {then.changed.length > 0 && <p>Files changed since, and not put back by this: {then.changed.map((each) => visible(each.path)).join(", ")}.</p>}</>,
-      act: async () => go("chat", (await post<Forked>(`/v1/runs/${entry.run_id}/fork`, { at: entry.seq })).session_id),
+      act: async () => go("chat", (await palyra.forkRun(entry.run_id!, { at: entry.seq })).session_id),
     });
   });
   const replay = () => attempt(async () => {
-    await post(`/v1/runs/${entry.run_id}/replay`, {});
+    await palyra.replayRun(entry.run_id!);
     let found: RunReplay;
-    do found = await get<RunReplay>(`/v1/runs/${entry.run_id}/replay?wait_ms=${REPLAY_WAIT_MS}`);
+    do found = await palyra.getReplay(entry.run_id!, { wait_ms: REPLAY_WAIT_MS });
     while (found.state === "running");
     setTold(<Replayed found={found} choose={choose} />);
   });

@@ -1,7 +1,7 @@
 // How the daemon is: what went wrong and what was tried, what it does in the background, and what the doctor finds and mends.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { lastEntry } from "../core/store";
 import { Checks, checkOf } from "../health/checks";
 import { Incidents } from "../health/incidents";
@@ -9,7 +9,7 @@ import { Queue } from "../health/queue";
 import { Watchful } from "../health/watchful";
 import { Progress } from "../ui/form";
 import { Page, useAttempt } from "../ui/page";
-import type { Diagnosis, Repair, Repaired } from "../types";
+import type { Diagnosis, Repair } from "../types";
 
 export function HealthPage(): VNode {
   const [found, setFound] = useState<Diagnosis | undefined>();
@@ -18,9 +18,9 @@ export function HealthPage(): VNode {
   // Of what is new, the owner is told.
   const told = useRef(0);
   if (lastEntry.value?.kind === "owner.notified") told.current = lastEntry.value.position;
-  const look = (deep: boolean) => attempt(async () => { setRepairs([]); setFound(await get<Diagnosis>(`/v1/doctor${deep ? "?deep=true" : ""}`)); });
+  const look = (deep: boolean) => attempt(async () => { setRepairs([]); setFound(await palyra.diagnose(deep ? { deep } : {})); });
   const repair = (id: string) => void attempt(async () => {
-    const done = await post<Repaired>("/v1/doctor/repair", { id });
+    const done = await palyra.repair({ id });
     setRepairs(done.repairs);
     setFound({ ok: done.ok, checks: done.checks });
   });

@@ -1,7 +1,8 @@
 // The journal: checked from the first entry to the last while one looks on, taken away as a file, and kept a second time.
 import type { VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { get, post, withKey, wordsOf } from "../core/api";
+import { withKey, wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { sessions, status } from "../core/store";
 import { told } from "../core/streamed";
@@ -10,7 +11,7 @@ import { Progress, SelectField, TextField } from "../ui/form";
 import { Page, Part, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem, spoken } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { BackedUp, BackupList, Status, Verified } from "../types";
+import type { BackedUp, Verified } from "../types";
 
 export function JournalPage(): VNode {
   return (
@@ -38,8 +39,8 @@ function Verify(): VNode {
     setReport(undefined);
     setError("");
     try {
-      status.value = await get<Status>("/v1/status");
-      const found = await told<{ entries: number }, Verified>("/v1/journal/verify", (progress) => setDone(progress.entries), { signal: stop.signal });
+      status.value = await palyra.status();
+      const found = await told<{ entries: number }, Verified>(palyra.verifyJournalEventsPath(), (progress) => setDone(progress.entries), { signal: stop.signal });
       setReport(found);
       setTook(Math.round(performance.now() - began));
       spoken.value = found.ok ? "The journal is whole." : "The journal is damaged.";
@@ -79,7 +80,7 @@ function Found({ report, took }: { report: Verified; took: number }): VNode {
 
 function Export(): VNode {
   const [session, setSession] = useState("");
-  const path = `/v1/journal/export${session ? `?session_id=${session}` : ""}`;
+  const path = palyra.exportJournalPath(session ? { session_id: session } : {});
   return (
     <Part id="export" title="Take it with you">
       <p class="hint">One entry a line, as JSON, in order. Secrets were taken out before anything was written.</p>
@@ -94,11 +95,11 @@ function Backups(): VNode {
   const [folder, setFolder] = useState("");
   const [made, setMade] = useState<BackedUp | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const kept = useLoaded(() => get<BackupList>("/v1/journal/backups"));
+  const kept = useLoaded(() => palyra.listBackups());
   const wrong = folder && !folder.startsWith("/") ? "Begin with a slash: it is a folder on the computer where Palyra runs." : "";
   const backup = () => attempt(async () => {
     setMade(undefined);
-    setMade(await post<BackedUp>("/v1/journal/backup", folder ? { folder } : {}));
+    setMade(await palyra.backUpJournal(folder ? { folder } : {}));
     kept.again();
   });
   return (
@@ -116,7 +117,7 @@ function Backups(): VNode {
             { key: "name", words: "File", draw: (each) => <span class="mono">{each.name}</span>, by: (each) => each.name },
             { key: "made", words: "Made", draw: (each) => when(each.made_ms), by: (each) => each.made_ms },
             { key: "size", words: "Size", numeric: true, draw: (each) => size(each.bytes), by: (each) => each.bytes },
-            { key: "get", words: "", draw: (each) => <a href={withKey(`/v1/journal/backups/${encodeURIComponent(each.name)}`)} download={each.name}>Download</a> },
+            { key: "get", words: "", draw: (each) => <a href={withKey(palyra.downloadBackupPath(each.name))} download={each.name}>Download</a> },
           ]} />
       )}
       {kept.value && !kept.value.backups.length && <p class="hint">There is none yet. <Badge>{kept.value.folder}</Badge></p>}

@@ -1,12 +1,13 @@
 // What is remembered: browsing, searching with the reasons of each find, correcting and forgetting.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, patch, post, remove, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry } from "../core/store";
 import { ago, visible, when } from "../core/words";
 import { Badge, Choice, Empty, Labels, PageHead, Problem } from "../ui/parts";
-import type { Entry, Item, ItemPage, ScoreParts, Searched } from "../types";
+import type { Entry, Item, ScoreParts } from "../types";
 
 interface Row {
   item: Item;
@@ -32,8 +33,8 @@ export function MemoryPage(): VNode {
     const look = async () => {
       const text = query.trim();
       try {
-        setRows(text ? (await get<Searched>(`/v1/memory/search?limit=50&text=${encodeURIComponent(text)}`)).found
-          : (await get<ItemPage>(`/v1/memory?state=${state}`)).items.map((item) => ({ item })));
+        setRows(text ? (await palyra.searchMemory({ limit: 50, text })).found
+          : (await palyra.listMemory({ state })).items.map((item) => ({ item })));
         setError("");
       } catch (failure) {
         setError(wordsOf(failure));
@@ -52,7 +53,7 @@ export function MemoryPage(): VNode {
       <form class="row" onSubmit={(event) => {
         event.preventDefault();
         const field = event.currentTarget.elements.namedItem("text") as HTMLInputElement;
-        if (field.value.trim()) attempt(post("/v1/memory", { text: field.value.trim() }).then(() => (field.value = "")));
+        if (field.value.trim()) attempt(palyra.addMemory({ text: field.value.trim() }).then(() => (field.value = "")));
       }}>
         <input name="text" aria-label="Something to remember" placeholder="Something to remember" class="grow" /><button type="submit">Remember</button>
       </form>
@@ -65,7 +66,7 @@ export function MemoryPage(): VNode {
 
 function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attempt: (work: Promise<unknown>) => void }): VNode {
   const [text, setText] = useState<string | undefined>();
-  const path = `/v1/memory/${item.memory_id}`;
+  const id = item.memory_id;
   return (
     <li class="remembered">
       {text === undefined ? <p dir="auto"><bdi>{visible(item.text)}</bdi></p>
@@ -78,12 +79,12 @@ function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attemp
       {parts && <Score parts={parts} />}
       {item.why && <p class="hint">{visible(item.why)}</p>}
       <div class="row">
-        {item.state === "forgotten" && <button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "accept" }))}>Remember it again</button>}
-        {item.state === "review" && <><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "accept" }))}>Keep it</button><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "reject" }))}>Reject it</button></>}
+        {item.state === "forgotten" && <button type="button" onClick={() => attempt(palyra.reviewMemory(id, { decision: "accept" }))}>Remember it again</button>}
+        {item.state === "review" && <><button type="button" onClick={() => attempt(palyra.reviewMemory(id, { decision: "accept" }))}>Keep it</button><button type="button" onClick={() => attempt(palyra.reviewMemory(id, { decision: "reject" }))}>Reject it</button></>}
         {text === undefined ? <button type="button" class="quiet small" onClick={() => setText(item.text)}>Correct</button>
-          : <><button type="button" class="small" onClick={() => { attempt(patch(path, { text })); setText(undefined); }}>Save</button><button type="button" class="quiet small" onClick={() => setText(undefined)}>Leave it</button></>}
-        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(patch(path, { pinned: !item.pinned }))}>{item.pinned ? "No longer keep in view" : "Keep in view"}</button>}
-        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(remove(path))}>Forget</button>}
+          : <><button type="button" class="small" onClick={() => { attempt(palyra.changeMemory(id, { text })); setText(undefined); }}>Save</button><button type="button" class="quiet small" onClick={() => setText(undefined)}>Leave it</button></>}
+        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(palyra.changeMemory(id, { pinned: !item.pinned }))}>{item.pinned ? "No longer keep in view" : "Keep in view"}</button>}
+        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(palyra.forgetMemory(id))}>Forget</button>}
       </div>
       <Believed item={item} />
     </li>
@@ -117,8 +118,8 @@ function Believed({ item }: { item: Item }): VNode {
   const look = async () => {
     try {
       const sources = await Promise.all((item.provenance ?? []).slice(0, 20).map((position) =>
-        get<Entry>(`/v1/journal/entries/${position}`).then((entry): Source => ({ entry, position }), (): Source => ({ position }))));
-      const versions = (await get<ItemPage>(`/v1/memory/${item.memory_id}/history`)).items.filter((each) => each.memory_id !== item.memory_id);
+        palyra.getEntry(position).then((entry): Source => ({ entry, position }), (): Source => ({ position }))));
+      const versions = (await palyra.memoryHistory(item.memory_id)).items.filter((each) => each.memory_id !== item.memory_id);
       setFound({ sources, versions });
     } catch (failure) {
       setError(wordsOf(failure));

@@ -1,6 +1,6 @@
 // What Palyra does at its time, without anybody asking: every schedule, one of them, or a new one.
 import type { VNode } from "preact";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { argument, go, href } from "../core/router";
 import { ago, count, money, visible } from "../core/words";
 import { NewOne } from "../schedules/making";
@@ -10,7 +10,7 @@ import { useChanged } from "../ui/fresh";
 import { Page, useLoaded } from "../ui/page";
 import { Badge, Empty } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { ScheduleList, ShownSchedule } from "../types";
+import type { ShownSchedule } from "../types";
 
 export function SchedulesPage(): VNode {
   switch (argument.value) {
@@ -21,7 +21,7 @@ export function SchedulesPage(): VNode {
 }
 
 function All(): VNode {
-  const found = useLoaded(() => get<ScheduleList>("/v1/schedules"), [], useChanged("schedules"));
+  const found = useLoaded(() => palyra.listSchedules(), [], useChanged("schedules"));
   const rows = found.value?.schedules ?? [];
   const month = rows.reduce((sum, each) => sum + (each.forecast?.cost_microusd_a_month ?? 0), 0);
   return (

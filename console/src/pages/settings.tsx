@@ -1,7 +1,8 @@
 // What this console and the daemon are set to, and the way out.
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { access, get, post } from "../core/api";
+import { access } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { status } from "../core/store";
 import { theme, type Theme } from "../core/theme";
@@ -11,12 +12,11 @@ import { Providers } from "../settings/providers";
 import { Vault } from "../settings/vault";
 import { Page, Part, useAttempt } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
-import type { Status } from "../types";
 
 const THEMES: readonly (readonly [Theme, string])[] = [["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]];
 
 export function SettingsPage(): VNode {
-  useEffect(() => void get<Status>("/v1/status").then((found) => (status.value = found), () => undefined), []);
+  useEffect(() => void palyra.status().then((found) => (status.value = found), () => undefined), []);
   return (
     <Page title="Settings">
       <Part id="look" title="Appearance"><Choice label="Appearance" value={theme.value} options={THEMES} onChoose={(value) => (theme.value = value)} /></Part>
@@ -33,7 +33,7 @@ export function SettingsPage(): VNode {
 function ThisBrowser(): VNode {
   const { error, attempt } = useAttempt();
   const logout = () => attempt(async () => {
-    await post("/v1/logout", {});
+    await palyra.logout();
     access.value = "out";
   });
   return <Part id="out" title="This browser"><Problem text={error} /><button type="button" onClick={() => void logout()}>Log out</button></Part>;

@@ -1,7 +1,7 @@
 // What others wrote and the agent may use: skills, whose they are, MCP servers, and notes in projects.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { argument, go } from "../core/router";
 import { lastEntry } from "../core/store";
 import { visible } from "../core/words";
@@ -12,7 +12,6 @@ import { Server } from "../skills/servers";
 import { TextField } from "../ui/form";
 import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Choice, Empty, Problem } from "../ui/parts";
-import type { PublisherList, ServerList, SkillList } from "../types";
 
 export function SkillsPage(): VNode {
   const view = argument.value === "mcp" || argument.value === "notes" ? argument.value : "skills";
@@ -31,7 +30,7 @@ function useChanges(): number {
 }
 
 function Skills(): VNode {
-  const found = useLoaded(() => get<SkillList>("/v1/skills"), [useChanges()]);
+  const found = useLoaded(() => palyra.listSkills(), [useChanges()]);
   return (
     <>
       <p>A skill is a folder with instructions, and perhaps small programs that run in a cage. The agent sees only what you let out of quarantine.</p>
@@ -44,13 +43,13 @@ function Skills(): VNode {
 }
 
 function Publishers(): VNode {
-  const found = useLoaded(() => get<PublisherList>("/v1/publishers"), [useChanges()]);
+  const found = useLoaded(() => palyra.listPublishers(), [useChanges()]);
   const [name, setName] = useState("");
   const [key, setKey] = useState("");
   const { error, busy, attempt } = useAttempt();
   const wrong = key && !/^[A-Za-z0-9+/]{43}=$/.test(key.trim()) ? "A public key is 44 characters and ends with =." : "";
   const add = () => attempt(async () => {
-    await post("/v1/publishers", { name, key: key.trim() });
+    await palyra.addPublisher({ name, key: key.trim() });
     setName("");
     setKey("");
     found.again();
@@ -59,7 +58,7 @@ function Publishers(): VNode {
     <Part id="publishers" title="Whom you trust">
       <p class="hint">Skills signed by these start trusted. Taking one off puts their skills back into quarantine.</p>
       <Problem text={found.error || error} />
-      <ul class="plain-list">{found.value?.publishers.map((each) => <li key={each.name} class="row"><strong>{visible(each.name)}</strong><span class="mono hint breaks">{each.key}</span><Sure words="Trust no longer…" question={`Trust ${each.name} no longer?`} yes="Trust no longer" disabled={busy} onYes={() => void attempt(async () => { await remove(`/v1/publishers?name=${encodeURIComponent(each.name)}`); found.again(); })} /></li>)}</ul>
+      <ul class="plain-list">{found.value?.publishers.map((each) => <li key={each.name} class="row"><strong>{visible(each.name)}</strong><span class="mono hint breaks">{each.key}</span><Sure words="Trust no longer…" question={`Trust ${each.name} no longer?`} yes="Trust no longer" disabled={busy} onYes={() => void attempt(async () => { await palyra.removePublisher({ name: each.name }); found.again(); })} /></li>)}</ul>
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (!wrong) void add(); }}>
         <TextField label="Name" value={name} onInput={setName} required />
         <TextField label="Public key" mono value={key} onInput={setKey} wrong={wrong} required />
@@ -70,7 +69,7 @@ function Publishers(): VNode {
 }
 
 function Servers(): VNode {
-  const found = useLoaded(() => get<ServerList>("/v1/mcp"), [useChanges()]);
+  const found = useLoaded(() => palyra.listMcpServers(), [useChanges()]);
   return (
     <>
       <p>Programs of others that offer tools. They run in the sandbox, their tools go through policy, and what they say of their tools needs your yes.</p>

@@ -4,14 +4,14 @@ import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Drawn } from "../chat/items";
 import { create, rename, submit } from "../chat/verbs";
-import { get, online, post } from "../core/api";
+import { online } from "../core/api";
+import * as palyra from "../core/verbs";
 import { type Conversation, ended, type Item, type ToolItem } from "../core/conversation";
 import { href } from "../core/router";
 import { open, show, status } from "../core/store";
 import { count } from "../core/words";
 import { useAttempt } from "../ui/page";
 import { Badge, PageHead, Problem } from "../ui/parts";
-import type { Status, Verified } from "../types";
 
 const KEPT = "palyra.tour";
 const ASK = "What is in this folder?";
@@ -93,18 +93,18 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
   const [entries, setEntries] = useState(note.verified ?? 0);
   const say = (text: string) => attempt(() => submit(conversation.id, { text }));
   const verify = () => attempt(async () => {
-    const found = await get<Verified>("/v1/journal/verify");
+    const found = await palyra.verifyJournal();
     if (!found.ok) throw new Error(found.bad ? `Entry ${found.bad.position} is not what it was: ${found.bad.problem}` : "The journal is not whole: run `palyra journal verify`.");
     setEntries(found.entries);
     remember({ verified: found.entries });
   });
   const plug = () => attempt(async () => {
-    const before = (await get<Status>("/v1/status")).started_ms;
-    await post("/v1/restart", { started_ms: before });
+    const before = (await palyra.status()).started_ms;
+    await palyra.restart({ started_ms: before });
     remember({ restarted: before });
   });
   const wrote = steps(after(items, WRITE)).find((item) => item.finished?.outcome === "ok");
-  const undo = () => attempt(() => post(`/v1/sessions/${conversation.id}/undo`, { call_id: wrote!.callId }));
+  const undo = () => attempt(() => palyra.undo(conversation.id, { call_id: wrote!.callId }));
   const pulled = note.restarted !== undefined && status.value?.started_ms !== note.restarted;
   const waits = conversation.run.value?.state === "waiting";
   const asked = after(items, AGAIN).length > 0;

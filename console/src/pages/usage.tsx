@@ -1,18 +1,18 @@
 // What models were asked and what it cost: by day, session, run, model, who asked and schedule, drawn and as figures.
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { argument, href, second } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
 import { count, lasting, money, visible } from "../core/words";
 import { Budgets } from "../usage/budgets";
-import { Month, type MonthForecast } from "../usage/month";
+import { Month } from "../usage/month";
 import { PlansOfRun } from "../usage/plans";
 import { Page, Part, useLoaded } from "../ui/page";
 import { Choice, Empty } from "../ui/parts";
 import { Plot } from "../ui/plot";
 import { Table, type Column } from "../ui/table";
-import type { ScheduleList, UsageList, UsageRow } from "../types";
+import type { UsageRow } from "../types";
 
 type By = "day" | "session" | "run" | "model" | "principal" | "schedule";
 type Names = ReadonlyMap<string, string>;
@@ -38,13 +38,13 @@ function AllUsage(): VNode {
   const rows = useLoaded(async () => {
     const since = period.value === "all" ? 0 : (Math.floor(Date.now() / DAY_MS) - Number(period.value) + 1) * DAY_MS;
     const [{ usage, total }, names] = await Promise.all([
-      get<UsageList>(`/v1/usage?by=${chosen}&since_ms=${since}&limit=${MOST}${whose.value === "all" ? "&everybody=true" : ""}`),
+      palyra.usage({ by: chosen, since_ms: since, limit: MOST, everybody: whose.value === "all" }),
       chosen === "schedule" ? schedules() : new Map<string, string>(),
     ]);
     return { by: chosen, groups: chosen === "day" ? everyDay(usage) : usage, total, names };
   }, [chosen, period.value, whose.value, changed]);
-  const everybody = useLoaded(() => get<UsageList>("/v1/usage?by=principal&limit=2&everybody=true"), [changed]).value;
-  const month = useLoaded(() => get<MonthForecast>("/v1/usage/forecast?everybody=true"), [changed]);
+  const everybody = useLoaded(() => palyra.usage({ by: "principal", limit: 2, everybody: true }), [changed]).value;
+  const month = useLoaded(() => palyra.forecastUsage({ everybody: true }), [changed]);
   const found = rows.value;
   return (
     <Page title="Usage" error={rows.error || month.error} actions={
@@ -71,7 +71,7 @@ function AllUsage(): VNode {
 }
 
 async function schedules(): Promise<Names> {
-  const { schedules: all } = await get<ScheduleList>("/v1/schedules");
+  const { schedules: all } = await palyra.listSchedules();
   return new Map(all.map(({ schedule }) => [schedule.schedule_id, schedule.name]));
 }
 

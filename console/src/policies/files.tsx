@@ -2,13 +2,14 @@
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, post, send, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { Editor, type Fault } from "../ui/editor";
 import { TextField } from "../ui/form";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { TryOut } from "./testing";
-import type { PolicyFile, PolicyFiles, Saved, Validated } from "../types";
+import type { PolicyFile, Validated } from "../types";
 
 interface Draft {
   name: string;
@@ -39,7 +40,7 @@ export function edit(file: PolicyFile): void {
 
 /** Take a text over into a file: behind what is there, and not yet saved. */
 export async function takeOver(name: string, text: string): Promise<void> {
-  const { files } = await get<PolicyFiles>("/v1/policy/files");
+  const { files } = await palyra.listPolicyFiles();
   const there = files.find((each) => each.name === name && !each.shipped);
   const open = draft.peek();
   const before = open?.name === name ? open.text : (there?.text ?? "");
@@ -53,7 +54,7 @@ function useVerdict(name: string, text: string): { faults: Fault[]; verdict: Val
     if (!name) return;
     let stale = false;
     const timer = setTimeout(() => {
-      post<Validated>("/v1/policy/validate", { name, text }).then(
+      palyra.validatePolicy({ name, text }).then(
         (verdict) => { if (!stale) { setFound({ text, verdict }); setError(""); } },
         (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
       );
@@ -66,7 +67,7 @@ function useVerdict(name: string, text: string): { faults: Fault[]; verdict: Val
 
 export function Files(): VNode {
   const [turn, setTurn] = useState(0);
-  const files = useLoaded(() => get<PolicyFiles>("/v1/policy/files"), [turn]);
+  const files = useLoaded(() => palyra.listPolicyFiles(), [turn]);
   const [fresh, setFresh] = useState<string | undefined>();
   const now = draft.value;
   useEffect(() => {
@@ -103,13 +104,13 @@ function Edited({ now, onSaved }: { now: Draft; onSaved: () => void }): VNode {
   const changed = now.text !== now.saved;
   const save = () => attempt(async () => {
     setSaid("");
-    const { file, reloaded } = await post<Saved>("/v1/policy/files", { name: now.name, text: now.text, was: now.was });
+    const { file, reloaded } = await palyra.savePolicyFile({ name: now.name, text: now.text, was: now.was });
     edit(file!);
     setSaid(`Saved and in force: ${told(reloaded.added, "added")}${told(reloaded.changed, "changed")}${told(reloaded.removed, "removed")}version ${reloaded.version}.`);
     onSaved();
   });
   const remove = () => attempt(async () => {
-    await send("DELETE", `/v1/policy/files?name=${encodeURIComponent(now.name)}&was=${now.was}`);
+    await palyra.removePolicyFile({ name: now.name, was: now.was });
     draft.value = undefined;
     onSaved();
   }, "Removed.");

@@ -1,14 +1,14 @@
 // The shipped sets of policies: what each lets happen, which one is in force, and going over to another.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { status } from "../core/store";
 import { Sure, useAttempt } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { TryOut } from "./testing";
-import type { Status } from "../types";
+import type { NewPreset } from "../types";
 
-const PRESETS: readonly (readonly [string, string, string])[] = [
+const PRESETS: readonly (readonly [NewPreset["preset"], string, string])[] = [
   ["locked", "Locked", "Only reading in the workspace. Everything else is denied until you permit it."],
   ["default", "Default", "Looks freely in the workspace, asks before it does anything. Secrets, wide paths and MCP tools are denied until you permit them."],
   ["coding", "Coding", "As Default, and changes files in the workspace without asking. What it changed can be undone."],
@@ -19,9 +19,9 @@ export function Presets(): VNode {
   const { error, busy, attempt } = useAttempt();
   const [tried, setTried] = useState("");
   const now = status.value?.policy.preset;
-  const use = (preset: string) => attempt(async () => {
-    await post("/v1/policy/preset", { preset });
-    status.value = await get<Status>("/v1/status");
+  const use = (preset: NewPreset["preset"]) => attempt(async () => {
+    await palyra.setPreset({ preset });
+    status.value = await palyra.status();
   }, "The preset is in force.");
   return (
     <>

@@ -1,7 +1,8 @@
 // What the record suggests: permits that would have spared questions, and what a second set of policies would have decided.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go } from "../core/router";
 import { count, toolWords, visible } from "../core/words";
 import { Code } from "../ui/code";
@@ -9,14 +10,13 @@ import { useLoaded } from "../ui/page";
 import { Choice, Empty, Problem } from "../ui/parts";
 import { takeOver } from "./files";
 import { Outcomes, PERIODS, sinceOf, type Period } from "./outcomes";
-import type { Shadowed, Suggestion } from "../types";
 
 const FILE = "suggested.cedar";
 
 export function Suggest(): VNode {
   const [period, setPeriod] = useState<Period>("30");
   const [error, setError] = useState("");
-  const found = useLoaded(() => get<Suggestion>(`/v1/policy/suggest?since_ms=${sinceOf(period)}`), [period]);
+  const found = useLoaded(() => palyra.suggestPolicy({ since_ms: sinceOf(period) }), [period]);
   const take = (text: string) => takeOver(FILE, text).then(() => go("policies", "files"), (failure: unknown) => setError(wordsOf(failure)));
   const value = found.value;
   return (
@@ -48,7 +48,7 @@ export function Suggest(): VNode {
 
 export function Shadow(): VNode {
   const [period, setPeriod] = useState<Period>("30");
-  const found = useLoaded(() => get<Shadowed>(`/v1/policy/shadow?since_ms=${sinceOf(period)}`), [period]);
+  const found = useLoaded(() => palyra.shadowPolicy({ since_ms: sinceOf(period) }), [period]);
   const value = found.value;
   return (
     <>

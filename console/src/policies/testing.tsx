@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { told } from "../core/streamed";
 import { count } from "../core/words";
 import { Progress } from "../ui/form";
@@ -25,7 +26,7 @@ export function TryOut({ trial, words, disabled = false }: { trial: Trial; words
     setReport(undefined);
     setDone(0);
     try {
-      setReport(await told<{ calls: number }, Report>("/v1/policy/test", (progress) => setDone(progress.calls), { body: { ...trial, since_ms: sinceOf(period) } }));
+      setReport(await told<{ calls: number }, Report>(palyra.testPolicyDraftEventsPath(), (progress) => setDone(progress.calls), { body: { ...trial, since_ms: sinceOf(period) } }));
     } catch (failure) {
       setError(wordsOf(failure));
     }

@@ -1,7 +1,7 @@
 // Who can do what: every tool, in a few plain situations, as the policies in force decide it now.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { lastEntry } from "../core/store";
 import { toolWords, visible } from "../core/words";
 import { SelectField } from "../ui/form";
@@ -9,7 +9,7 @@ import { useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { TONES, WORDS } from "./outcomes";
-import type { Cell, ToolRow, WhoCan } from "../types";
+import type { Cell, ToolRow } from "../types";
 
 const ORIGINS = [["interactive", "while you look on"], ["scheduled", "on a schedule"], ["api", "for a program"], ["child", "for another run"]] as const;
 
@@ -18,7 +18,7 @@ export function Who(): VNode {
   const [origin, setOrigin] = useState<(typeof ORIGINS)[number][0]>("interactive");
   const [chosen, setChosen] = useState<ToolRow | undefined>();
   const changed = lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
-  const found = useLoaded(() => get<WhoCan>(`/v1/policy/who?principal=${encodeURIComponent(principal)}&origin=${origin}`), [principal, origin, changed]);
+  const found = useLoaded(() => palyra.whoCan({ principal, origin }), [principal, origin, changed]);
   const table = found.value;
   return (
     <>

@@ -1,7 +1,8 @@
 // A new schedule, as a form. While it is filled in, the daemon says when it would fire and what is wrong with it; nothing is saved before.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { post, Refused, wordsOf } from "../core/api";
+import { Refused, wordsOf } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { status } from "../core/store";
 import { AreaField, CheckField, SelectField, TextField } from "../ui/form";
@@ -47,7 +48,7 @@ function useForeseen(wanted: NewSchedule): Foreseen {
     if (!wanted.when) return setFound(NOTHING);
     let stale = false;
     const timer = setTimeout(() => {
-      post<ShownSchedule>("/v1/schedules/preview", JSON.parse(asked)).then(
+      palyra.previewSchedule(JSON.parse(asked)).then(
         (shown) => { if (!stale) setFound({ ...NOTHING, shown }); },
         (failure: unknown) => { if (!stale) setFound({ wrong: wordsOf(failure), field: fieldOf(failure) }); },
       );
@@ -67,7 +68,7 @@ export function NewOne(): VNode {
   const half = Boolean(draft.from) !== Boolean(draft.to);
   const ready = Boolean(wanted.text && wanted.when && shown && !wrong && !half);
   const save = () => attempt(async () => {
-    const made = await post<ShownSchedule>("/v1/schedules", wanted);
+    const made = await palyra.addSchedule(wanted);
     if (made.secret) once.value = { id: made.schedule.schedule_id, secret: made.secret };
     go("schedules", made.schedule.schedule_id);
   }, "It is saved.");

@@ -1,7 +1,7 @@
 // One schedule: what it says and when, what comes and what came of it, and ways to hold it, fire it or remove it.
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { status } from "../core/store";
 import { visible, when } from "../core/words";
@@ -12,31 +12,30 @@ import { Badge } from "../ui/parts";
 import { Table } from "../ui/table";
 import { Coming } from "./coming";
 import { ASKS, FIRINGS, MISSED, OVERLAPS, saidOf, scopeWords, STATES, THEN } from "./words";
-import type { Firing, Schedule, ShownSchedule } from "../types";
+import type { Firing, Schedule } from "../types";
 
 /** The secret of a webhook that was just made: shown once, kept nowhere. */
 export const once = signal<{ id: string; secret: string } | undefined>(undefined);
 
 export function One({ id }: { id: string }): VNode {
-  const path = `/v1/schedules/${encodeURIComponent(id)}`;
-  const found = useLoaded(() => get<ShownSchedule>(path), [id], useChanged("schedules"));
+  const found = useLoaded(() => palyra.getSchedule(id), [id], useChanged("schedules"));
   const { error, busy, attempt } = useAttempt();
   const back = <a class="button quiet" href={href("schedules")}>All schedules</a>;
   if (!found.value) return <Page title="Schedule" error={found.error} actions={back}>{found.error ? null : <p role="status">Loading…</p>}</Page>;
   const { schedule, firings = [] } = found.value;
   const state = schedule.state ?? "active";
-  const does = (verb: string, said: string) => void attempt(async () => {
-    await post(`${path}/${verb}`);
+  const does = (verb: (id: string) => Promise<unknown>, said: string) => void attempt(async () => {
+    await verb(id);
     found.again();
   }, said);
   return (
     <Page title={visible(schedule.name)} error={found.error || error} actions={back}>
       <div class="row">
         <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>
-        {state === "active" && <button type="button" disabled={busy} onClick={() => does("pause", "It is paused.")}>Pause</button>}
-        {state === "paused" && <button type="button" disabled={busy} onClick={() => does("resume", "It fires again.")}>Resume</button>}
-        {state !== "paused" && <button type="button" disabled={busy} onClick={() => does("run", "It fires now.")}>Run now</button>}
-        <Sure words="Remove…" question="It is gone, with what it was allowed to do. Runs that are under way go on, and its conversations stay." yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await remove(path); go("schedules"); }, "It is removed.")} />
+        {state === "active" && <button type="button" disabled={busy} onClick={() => does(palyra.pauseSchedule, "It is paused.")}>Pause</button>}
+        {state === "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.resumeSchedule, "It fires again.")}>Resume</button>}
+        {state !== "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.runSchedule, "It fires now.")}>Run now</button>}
+        <Sure words="Remove…" question="It is gone, with what it was allowed to do. Runs that are under way go on, and its conversations stay." yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await palyra.removeSchedule(id); go("schedules"); }, "It is removed.")} />
       </div>
       {once.value?.id === id && <Secret id={id} secret={once.value.secret} />}
       <Part id="says" title="What it says then"><blockquote class="says" tabIndex={0}><bdi>{visible(schedule.text)}</bdi></blockquote></Part>

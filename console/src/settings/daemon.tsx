@@ -1,25 +1,24 @@
 // The daemon itself: what it is, stopping everything, and starting it again.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { status } from "../core/store";
 import { count, lasting } from "../core/words";
 import { Part, Sure, useAttempt } from "../ui/page";
 import { Problem } from "../ui/parts";
-import type { Status } from "../types";
 
 const ASK_MS = 250;
 const MOST_MS = 30_000;
 
 /** End it and wait until the next one answers. */
 export async function restart(): Promise<void> {
-  const before = await get<Status>("/v1/status");
-  await post("/v1/restart", { started_ms: before.started_ms });
+  const before = await palyra.status();
+  await palyra.restart({ started_ms: before.started_ms });
   const end = Date.now() + MOST_MS;
   for (;;) {
     await new Promise((done) => setTimeout(done, ASK_MS));
-    const now = await get<Status>("/v1/status").catch(() => undefined);
+    const now = await palyra.status().catch(() => undefined);
     if (now && now.started_ms !== before.started_ms) {
       status.value = now;
       return;
@@ -34,7 +33,7 @@ export function Daemon(): VNode | null {
   const now = status.value;
   if (!now) return null;
   const stopAll = () => attempt(async () => {
-    const { cancelled } = await post<{ cancelled: string[] }>("/v1/stop", {});
+    const { cancelled } = await palyra.stop();
     setSaid(cancelled.length ? `${cancelled.length} stopped.` : "Nothing was running.");
   });
   const again = () => attempt(async () => {

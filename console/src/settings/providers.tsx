@@ -1,14 +1,14 @@
 // Who answers: providers of models, tried before they are saved. A key goes to the daemon's vault and is never shown again.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { status } from "../core/store";
 import { lasting, visible } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { restart } from "./daemon";
-import type { ProviderInfo, ProviderList, Trial } from "../types";
+import type { NewProvider, ProviderInfo, Trial } from "../types";
 
 type Kind = "openai-responses" | "anthropic" | "openai-chat";
 interface Form {
@@ -27,7 +27,7 @@ const USUAL: Record<Kind, Pick<Form, "name" | "models" | "base_url">> = {
 };
 const KIND_WORDS: Record<string, string> = { anthropic: "Anthropic", "openai-responses": "OpenAI", "openai-chat": "speaks as OpenAI's chat", demo: "built in", scripted: "says what a script says" };
 
-function wire({ name, kind, base_url, models, key, first }: Form): object {
+function wire({ name, kind, base_url, models, key, first }: Form): NewProvider {
   return { name, kind, base_url: base_url.trim(), models: models.split(",").map((each) => each.trim()).filter(Boolean), key: key.trim(), first };
 }
 
@@ -37,7 +37,7 @@ function whereIs(key: string): string {
 }
 
 export function Providers(): VNode {
-  const found = useLoaded(() => get<ProviderList>("/v1/providers"), [status.value?.started_ms]);
+  const found = useLoaded(() => palyra.listProviders(), [status.value?.started_ms]);
   const [form, setForm] = useState<Form | undefined>();
   const { error, busy, attempt } = useAttempt();
   const waiting = found.value?.restart;
@@ -47,7 +47,7 @@ export function Providers(): VNode {
       <ul class="cards" aria-label="Providers">
         {found.value?.providers.map((each) => (
           <Provider key={each.name} it={each} busy={busy} onEdit={setForm}
-            onRemove={() => void attempt(async () => { await remove(`/v1/providers?name=${each.name}`); found.again(); }, `${each.name} is removed.`)} />
+            onRemove={() => void attempt(async () => { await palyra.removeProvider({ name: each.name }); found.again(); }, `${each.name} is removed.`)} />
         ))}
       </ul>
       {waiting && <p class="row notice warn">Palyra has to start again before it uses what was changed. <button type="button" onClick={() => void attempt(restart)}>Start it again now</button><span class="hint">What runs goes on by itself.</span></p>}
@@ -69,7 +69,7 @@ function Provider({ it, busy, onEdit, onRemove }: { it: ProviderInfo; busy: bool
       <p class="hint">{it.models.length ? <>models: <span class="mono breaks">{visible(it.models.join(", "))}</span></> : "lists no models"}{it.base_url && <> · <span class="mono breaks">{visible(it.base_url)}</span></>}{real && <> · {visible(whereIs(it.key))}</>}</p>
       {real && (
         <div class="row">
-          <button type="button" class="small" disabled={trying} onClick={() => void attempt(async () => { setTrial(undefined); setTrial(await post<Trial>("/v1/providers/test", wire(form()))); })}>{trying ? "Asking…" : "Test"}</button>
+          <button type="button" class="small" disabled={trying} onClick={() => void attempt(async () => { setTrial(undefined); setTrial(await palyra.testProvider(wire(form()))); })}>{trying ? "Asking…" : "Test"}</button>
           <button type="button" class="quiet small" onClick={() => onEdit(form())}>Change…</button>
           {!it.found && <Sure words="Remove…" question={`Remove ${it.name}? Its key stays in the vault.`} yes="Remove it" disabled={busy} onYes={onRemove} />}
         </div>
@@ -97,7 +97,7 @@ function Edit({ given, onDone, onLeave }: { given: Form; onDone: () => void; onL
   };
   const bad = Object.values(wrong).some(Boolean);
   return (
-    <form class="form" aria-label="Provider" onSubmit={(event) => { event.preventDefault(); if (!bad) void attempt(async () => { await post("/v1/providers", wire(form)); onDone(); }, "Saved."); }}>
+    <form class="form" aria-label="Provider" onSubmit={(event) => { event.preventDefault(); if (!bad) void attempt(async () => { await palyra.saveProvider(wire(form)); onDone(); }, "Saved."); }}>
       <SelectField label="Kind" value={form.kind} options={KINDS} onChoose={(kind) => put({ kind, ...USUAL[kind] })} />
       <TextField label="Name" mono value={form.name} onInput={(name) => put({ name })} wrong={wrong.name} required />
       <TextField label="Key" type="password" autocomplete="off" value={form.key} onInput={(key) => put({ key })} hint="Goes into the vault, for this provider alone. Leave it empty to keep the one that is there, or if none is needed." />
@@ -108,7 +108,7 @@ function Edit({ given, onDone, onLeave }: { given: Form; onDone: () => void; onL
       {trial && <Tried trial={trial} />}
       <div class="row">
         <button type="submit" class="main" disabled={busy || bad}>Save</button>
-        <button type="button" disabled={busy || bad} onClick={() => void attempt(async () => setTrial(await post<Trial>("/v1/providers/test", wire(form))))}>{busy ? "Asking…" : "Test"}</button>
+        <button type="button" disabled={busy || bad} onClick={() => void attempt(async () => setTrial(await palyra.testProvider(wire(form))))}>{busy ? "Asking…" : "Test"}</button>
         <button type="button" class="quiet" onClick={onLeave}>Leave it</button>
       </div>
     </form>

@@ -1,27 +1,27 @@
 // The vault: which secrets there are and where they may be used. A value goes in and never comes out again.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { lastEntry } from "../core/store";
 import { ago, visible } from "../core/words";
 import { TextField } from "../ui/form";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { Secret, VaultState } from "../types";
+import type { Secret } from "../types";
 
 const few = (text: string) => text.split(",").map((each) => each.trim()).filter(Boolean);
 const BLANK = { name: "", value: "", hosts: "", tools: "" };
 
 export function Vault(): VNode {
   const changed = lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
-  const found = useLoaded(() => get<VaultState>("/v1/vault"), [changed]);
+  const found = useLoaded(() => palyra.listSecrets(), [changed]);
   const [form, setForm] = useState<typeof BLANK | undefined>();
   const { error, busy, attempt } = useAttempt();
   const wrong = form?.name && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(form.name) ? "A name has letters, digits, dots, dashes and underscores." : "";
   const short = form?.value && form.value.trim().length < 4 ? "At least 4 characters: a shorter one could not be kept out of texts." : "";
   const save = () => attempt(async () => {
-    await post("/v1/vault", { name: form!.name, value: form!.value, hosts: few(form!.hosts), tools: few(form!.tools) });
+    await palyra.putSecret({ name: form!.name, value: form!.value, hosts: few(form!.hosts), tools: few(form!.tools) });
     setForm(undefined);
     found.again();
   }, "The secret is stored.");
@@ -37,7 +37,7 @@ export function Vault(): VNode {
             { key: "where", words: "Only for", draw: (each) => [...each.hosts, ...each.tools].join(", ") || "anything that asks, with your yes" },
             { key: "changed", words: "Set", draw: (each) => ago(each.updated_ms), by: (each) => each.updated_ms },
             { key: "used", words: "Used", draw: (each) => (each.used_ms ? ago(each.used_ms) : "never"), by: (each) => each.used_ms ?? 0 },
-            { key: "remove", words: "", draw: (each) => <Remove secret={each} busy={busy} onYes={() => void attempt(async () => { await remove(`/v1/vault?name=${encodeURIComponent(each.name)}&scope=${encodeURIComponent(each.scope)}`); found.again(); }, "The secret is removed.")} /> },
+            { key: "remove", words: "", draw: (each) => <Remove secret={each} busy={busy} onYes={() => void attempt(async () => { await palyra.removeSecret({ name: each.name, scope: each.scope }); found.again(); }, "The secret is removed.")} /> },
           ]} />
       )}
       {form ? (

@@ -1,21 +1,21 @@
 // Installed skills: what each may do, whether the agent sees it, and ways to change that.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove, withKey } from "../core/api";
+import { withKey } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible, when } from "../core/words";
 import { Output } from "../ui/code";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { STATES } from "./installing";
-import type { Listed, ShownSkill } from "../types";
+import type { Listed } from "../types";
 
 export function Installed({ skill, onChanged }: { skill: Listed; onChanged: () => void }): VNode {
   const { name, description, version } = skill.record;
   const [open, setOpen] = useState(false);
   const { error, busy, attempt } = useAttempt();
-  const path = `/v1/skills/${name}`;
   const become = (state: Listed["state"]) => attempt(async () => {
-    await post(`${path}/state`, { state });
+    await palyra.setSkillState(name, { state });
     onChanged();
   }, `${name} is ${STATES[state]![1]}.`);
   const [tone, words] = STATES[skill.state]!;
@@ -30,8 +30,8 @@ export function Installed({ skill, onChanged }: { skill: Listed; onChanged: () =
         {skill.state !== "trusted" && <Sure words="Trust…" question="What it says will count as yours. Read it first." yes="Trust it" tone="yes" disabled={busy} onYes={() => void become("trusted")} />}
         {skill.state !== "quarantined" && <button type="button" disabled={busy} onClick={() => void become("quarantined")}>Put in quarantine</button>}
         <button type="button" class="quiet small" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Less" : "What it is"}</button>
-        <a class="button quiet small" href={withKey(`${path}/export`)} download={`${name}.zip`}>Download</a>
-        <Sure words="Remove…" question={`Remove ${name}?`} yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await remove(path); onChanged(); }, `${name} is removed.`)} />
+        <a class="button quiet small" href={withKey(palyra.exportSkillPath(name))} download={`${name}.zip`}>Download</a>
+        <Sure words="Remove…" question={`Remove ${name}?`} yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await palyra.removeSkill(name); onChanged(); }, `${name} is removed.`)} />
       </div>
       {open && <Shown name={name} />}
     </li>
@@ -39,7 +39,7 @@ export function Installed({ skill, onChanged }: { skill: Listed; onChanged: () =
 }
 
 function Shown({ name }: { name: string }): VNode {
-  const found = useLoaded(() => get<ShownSkill>(`/v1/skills/${name}`), [name]);
+  const found = useLoaded(() => palyra.getSkill(name), [name]);
   const shown = found.value;
   if (!shown) return found.error ? <Problem text={found.error} /> : <p role="status">Loading…</p>;
   return (

@@ -1,14 +1,13 @@
 // Installing a skill: first what it asks for, and what of that is new; then a yes to exactly those bytes.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { post, upload } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible } from "../core/words";
 import { TextField } from "../ui/form";
 import { useAttempt } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import type { Permission, Proposal, ShownSkill } from "../types";
 
-const ZIP = "application/zip";
 const EFFECTS: Record<string, string> = { pure: "changes nothing", idempotent: "can be repeated", once: "cannot be taken back" };
 export const STATES: Record<string, readonly [string, string]> = { quarantined: ["warn", "in quarantine"], enabled: ["", "enabled, not trusted"], trusted: ["good", "trusted"] };
 
@@ -25,9 +24,10 @@ function words({ tool, kind, value }: Permission): string {
 
 type Source = { file: File } | { path: string };
 
-async function ask<T>(source: Source, confirm: string): Promise<T> {
-  if ("path" in source) return post<T>("/v1/skills", { path: source.path, ...(confirm ? { confirm } : {}) });
-  return upload<T>(`/v1/skill-archives${confirm ? `?confirm=${confirm}` : ""}`, source.file, ZIP);
+async function ask<T extends Proposal | ShownSkill>(source: Source, confirm: string): Promise<T> {
+  const given = confirm ? { confirm } : {};
+  const answer = "path" in source ? palyra.installSkill({ path: source.path, ...given }) : palyra.installSkillArchive(source.file, given);
+  return (await answer) as T;
 }
 
 export function Install({ onInstalled }: { onInstalled: () => void }): VNode {

@@ -1,19 +1,19 @@
 // Notes for agents (AGENTS.md and the like): which the agent follows, what has changed since, and accepting exactly what is shown.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { ago, size, visible } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
-import type { Note, NoteList } from "../types";
+import type { Note } from "../types";
 
 const STATES: Record<Note["state"], readonly [string, string]> = {
   accepted: ["good", "Accepted"], changed: ["warn", "Changed"], new: ["warn", "Not accepted"], missing: ["", "Missing"], unusable: ["bad", "Unusable"],
 };
 
 export function Notes({ changes }: { changes: number }): VNode {
-  const found = useLoaded(() => get<NoteList>("/v1/notes"), [changes]);
+  const found = useLoaded(() => palyra.listNotes(), [changes]);
   return (
     <>
       <p>AGENTS.md, CLAUDE.md and PALYRA.md tell the agent how to work in a folder. The agent follows a file only with the content that you accepted; any change needs a new review.</p>
@@ -30,7 +30,7 @@ function One({ note, onChanged }: { note: Note; onChanged: () => void }): VNode 
   const { error, busy, attempt } = useAttempt();
   const [tone, words] = STATES[note.state];
   const reject = () => attempt(async () => {
-    await remove(`/v1/notes?workspace=${encodeURIComponent(note.workspace)}&file=${encodeURIComponent(note.file)}`);
+    await palyra.rejectNote({ workspace: note.workspace, file: note.file });
     onChanged();
   }, `${note.file} was rejected.`);
   return (
@@ -48,11 +48,11 @@ function One({ note, onChanged }: { note: Note; onChanged: () => void }): VNode 
 }
 
 function Review({ note, onChanged }: { note: Note; onChanged: () => void }): VNode {
-  const found = useLoaded(() => get<NoteList>(`/v1/notes?workspace=${encodeURIComponent(note.workspace)}`), [note.workspace, note.sha256, note.state]);
+  const found = useLoaded(() => palyra.listNotes({ workspace: note.workspace }), [note.workspace, note.sha256, note.state]);
   const { error, busy, attempt } = useAttempt();
   const now = found.value?.notes.find((each) => each.file === note.file);
   const accept = (shown: Note) => attempt(async () => {
-    await post("/v1/notes/accept", { workspace: shown.workspace, file: shown.file, sha256: shown.sha256 });
+    await palyra.acceptNote({ workspace: shown.workspace, file: shown.file, sha256: shown.sha256 ?? "" });
     onChanged();
   }, `${shown.file} is accepted.`).then((done) => { if (!done) found.again(); });
   if (!now) return <Problem text={found.error} />;

@@ -1,6 +1,6 @@
 // MCP servers: how they are, what they offer, and what they say anew that waits for a yes.
 import type { VNode } from "preact";
-import { post } from "../core/api";
+import * as palyra from "../core/verbs";
 import { visible } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { useAttempt } from "../ui/page";
@@ -16,11 +16,11 @@ export function Server({ server, onChanged }: { server: ServerStatus; onChanged:
   const [tone, words] = STATES[server.state] ?? ["", server.state];
   const pending = server.pending ?? [];
   const accept = (fingerprint: string, said: string) => attempt(async () => {
-    await post(`/v1/mcp/${server.name}/accept`, { fingerprint });
+    await palyra.acceptMcpServer(server.name, { fingerprint });
     onChanged();
   }, said);
   const restart = () => attempt(async () => {
-    await post(`/v1/mcp/${server.name}/restart`);
+    await palyra.restartMcpServer(server.name);
     onChanged();
   }, `${server.name} was started again.`);
   return (

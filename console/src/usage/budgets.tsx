@@ -1,12 +1,12 @@
 // Limits on what models may cost: what is spent, what is left, whether it will last; setting, changing and removing them.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { get, put, remove } from "../core/api";
+import * as palyra from "../core/verbs";
 import { count, money, visible, when } from "../core/words";
 import { Progress, SelectField, TextField } from "../ui/form";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
-import type { BudgetList, BudgetState, Terms } from "../types";
+import type { BudgetState, Terms } from "../types";
 import { usedUp, type MonthForecast } from "./month";
 
 const PER = [["all", "everything together"], ["session", "each session"], ["run", "each run"], ["principal", "each who asks"], ["schedule", "each schedule"]] as const;
@@ -43,14 +43,14 @@ function amount(value: number, unit: string): string {
 }
 
 export function Budgets({ changed, month }: { changed: number; month: MonthForecast | undefined }): VNode {
-  const found = useLoaded(() => get<BudgetList>("/v1/budgets"), [changed]);
+  const found = useLoaded(() => palyra.listBudgets(), [changed]);
   const [form, setForm] = useState<Form | undefined>();
   const { error, busy, attempt, forget } = useAttempt();
   const close = () => { setForm(undefined); forget(); };
   const save = (it: Form) => attempt(async () => {
     const { name, per, then, unit, who } = it;
     const much = Math.round(Number(it.amount) * (unit === "tokens" ? 1 : MICRO));
-    await put(`/v1/budgets/${name}`, { per, then, every: per === "run" ? "ever" : it.every, [unit]: much, who: per === "all" ? "" : who.trim(), warn_bps: Math.round(Number(it.warn) * 100) });
+    await palyra.putBudget(name, { per, then, every: per === "run" ? "ever" : it.every, [unit]: much, who: per === "all" ? "" : who.trim(), warn_bps: Math.round(Number(it.warn) * 100) });
     setForm(undefined);
     found.again();
   }, "The budget holds.");
@@ -62,7 +62,7 @@ export function Budgets({ changed, month }: { changed: number; month: MonthForec
       <ul class="cards" aria-label="Budgets">
         {found.value?.budgets.map((each) => (
           <Budget key={`${each.name} ${each.who} ${each.period}`} it={each} busy={busy} month={month} onChange={() => setForm(filled(each))}
-            onRemove={() => void attempt(async () => { await remove(`/v1/budgets/${each.name}`); found.again(); }, "The budget is removed.")} />
+            onRemove={() => void attempt(async () => { await palyra.removeBudget(each.name); found.again(); }, "The budget is removed.")} />
         ))}
       </ul>
       {form ? <BudgetForm key={form.known ? form.name : ""} form={form} taken={taken} busy={busy} onInput={setForm} onSave={() => void save(form)} onClose={close} />

@@ -1,12 +1,12 @@
 // Where the month goes: what was used day by day so far, and where it ends by the trend.
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { count, money, visible } from "../core/words";
 import { Part, useLoaded } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
 import { Plot } from "../ui/plot";
-import type { UsageList, UsageRow, SpendingForecast } from "../types";
+import type { UsageRow, SpendingForecast } from "../types";
 
 export type MonthForecast = SpendingForecast;
 type Unit = "tokens" | "microusd";
@@ -17,7 +17,7 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const of = (row: UsageRow, which: Unit) => (which === "tokens" ? row.input_tokens + row.output_tokens : row.cost_microusd);
 
 export function Month({ changed, month }: { changed: number; month: MonthForecast }): VNode | null {
-  const days = useLoaded(() => get<UsageList>(`/v1/usage?by=day&since_ms=${month.from_ms}&limit=40&everybody=true`), [changed, month.from_ms]);
+  const days = useLoaded(() => palyra.usage({ by: "day", since_ms: month.from_ms, limit: 40, everybody: true }), [changed, month.from_ms]);
   if (!month.spent_tokens) return null;
   const which = unit.value ?? (month.expected_microusd ? "microusd" : "tokens");
   const says = which === "tokens" ? (value: number) => compact.format(value) : money;

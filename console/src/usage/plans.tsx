@@ -1,13 +1,13 @@
 // Who was asked in a run, and why: every plan with what spoke for it, who was passed over, and what it took in the end.
 import type { VNode } from "preact";
-import { get } from "../core/api";
+import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { lastEntry } from "../core/store";
 import { count, lasting, money, visible, when } from "../core/words";
 import { Page, useLoaded } from "../ui/page";
 import { Badge, Empty } from "../ui/parts";
 import { Table } from "../ui/table";
-import type { AskedModel, PlannedRoute, RoutePlanned, RunPlans } from "../types";
+import type { AskedModel, PlannedRoute, RoutePlanned } from "../types";
 
 const TASKS: Record<NonNullable<RoutePlanned["task"]>, string> = {
   interactive: "a person waits", background: "nobody waits", vision: "images to look at", summary: "condensing", extraction: "looking for what to keep",
@@ -15,7 +15,7 @@ const TASKS: Record<NonNullable<RoutePlanned["task"]>, string> = {
 
 export function PlansOfRun({ id }: { id: string }): VNode {
   const changed = lastEntry.value?.run_id === id ? lastEntry.value.position : 0;
-  const found = useLoaded(() => get<RunPlans>(`/v1/runs/${encodeURIComponent(id)}/plans`), [id, changed]);
+  const found = useLoaded(() => palyra.listRunPlans(id), [id, changed]);
   const session = found.value?.run.session_id ?? "";
   return (
     <Page title="Who was asked, and why" error={found.error} actions={<a href={href("usage")}>All usage</a>}>

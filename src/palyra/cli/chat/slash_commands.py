@@ -13,7 +13,6 @@ from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import SessionCompacted
 from palyra.features.compaction import cli as compaction_cli
 from palyra.features.time_travel.cli.undo import explained
-from palyra.store.usage import UsageRow
 
 HELP = """\
 /help                this
@@ -202,8 +201,7 @@ def _reasoning(chat: Chat, rest: str) -> None:
 
 
 def _usage(chat: Chat, rest: str) -> None:
-    rows = chat.api.usage(by="session", session_id=chat.session.session_id).usage
-    total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
+    total = chat.api.usage(by="session", session_id=chat.session.session_id).total
     cost = (
         formatting.money(total.cost_microusd)
         if total.cost_microusd

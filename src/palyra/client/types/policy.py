@@ -131,7 +131,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 class Report(Struct, frozen=True, kw_only=True):
     """`not_asked`: refused before policy was asked. `unknown`: recorded without what a question
-    needs. `inexact`: decided again
+    needs. `inexact`: decided again with a redacted scope.
     """
 
     version: str

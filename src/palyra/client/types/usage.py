@@ -18,7 +18,8 @@ __all__ = [
 
 class UsageRow(Struct, frozen=True, kw_only=True):
     """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their
-    number since 1970, months as
+    number since 1970, months as `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the
+    first word) are means per call, `slowest_ms` is the longest.
     """
 
     group: str
