@@ -169,8 +169,9 @@ class Types:
         self.areas[cls] = area
 
     def _name(self, cls: Any) -> None:
-        name = self._known.get(f"{cls.__module__}.{cls.__qualname__}", cls.__name__)
-        if name in self.names.values():
+        known = self._known.get(f"{cls.__module__}.{cls.__qualname__}", "")
+        name = known or cls.__name__
+        if not known and (name in self._known.values() or name in self.names.values()):
             name = (
                 "".join(word.title() for word in cls.__module__.rpartition(".")[2].split("_"))
                 + name

@@ -14,7 +14,7 @@ from palyra.client.async_verbs import AsyncVerbs
 from palyra.client.calling import Gives, address, read
 from palyra.client.discovery import DaemonAddress
 from palyra.client.http import (
-    Reply,
+    HttpReply,
     ServerSentEvent,
     check,
     headers_for,
@@ -93,7 +93,9 @@ class AsyncClient(AsyncVerbs):
         answer = (await self._ask(method, with_query(path, query), data)).body
         return msgspec.json.decode(answer) if answer else None
 
-    async def _ask(self, method: str, path: str, data: bytes | None, media: str = _JSON) -> Reply:
+    async def _ask(
+        self, method: str, path: str, data: bytes | None, media: str = _JSON
+    ) -> HttpReply:
         timeout = aiohttp.ClientTimeout(total=self._answer_s, connect=_CONNECT_S)
         for left in range(_TRIES, -1, -1):
             endpoint = self._find()
@@ -113,7 +115,7 @@ class AsyncClient(AsyncVerbs):
                     raise
                 await asyncio.sleep(pause_ms / 1000)
                 continue
-            return Reply(response.status, answer)
+            return HttpReply(response.status, answer)
         raise AssertionError("the last try returns or raises")
 
     def _send(

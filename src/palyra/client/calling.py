@@ -11,7 +11,7 @@ from palyra.client.http import decoded, with_query
 from palyra.core import ids
 
 if TYPE_CHECKING:
-    from palyra.client.http import Reply, ServerSentEvent
+    from palyra.client.http import HttpReply, ServerSentEvent
 
 # The type of an answer, as area:Name of palyra.client.types; or several, by status; or "" where
 # there is no answer.
@@ -73,7 +73,7 @@ def new_id() -> str:
     return ids.make(int(time.time() * 1000), os.urandom(10))
 
 
-def read(reply: "Reply", gives: Gives) -> Any:
+def read(reply: "HttpReply", gives: Gives) -> Any:
     """Decode an answer into its type, which is loaded now."""
     place = gives if isinstance(gives, str) else gives.get(reply.status, "")
     if not place:

@@ -39,7 +39,7 @@ _PIECE = 1 << 16
 _JSON = "application/json"
 
 
-class Reply(Struct, frozen=True):
+class HttpReply(Struct, frozen=True):
     """An answer that is not an error."""
 
     status: int
@@ -81,7 +81,7 @@ class Api:
         timeout_s: float = 30.0,
         tries: int = _TRIES,
         media: str = _JSON,
-    ) -> Reply:
+    ) -> HttpReply:
         """The answer, or the daemon's error as one of the family. With another `media` the body is
         bytes.
         """
@@ -119,7 +119,7 @@ class Api:
             return self.request(
                 method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media
             )
-        return Reply(response.status, answer)
+        return HttpReply(response.status, answer)
 
     def close(self) -> None:
         if self._kept is not None:

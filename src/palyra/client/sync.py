@@ -97,7 +97,9 @@ class Client(Verbs):
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any endpoint, with plain JSON both ways."""
-        answer = self.http.request(method, with_query(path, query), body).body
+        answer = self.http.request(
+            method, with_query(path, query), body, timeout_s=self._answer_s
+        ).body
         return msgspec.json.decode(answer) if answer else None
 
     def watch(

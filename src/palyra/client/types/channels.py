@@ -16,7 +16,6 @@ __all__ = [
     "ChannelList",
     "ChannelStatus",
     "ChannelsKindList",
-    "ChannelsMessage",
     "ConnectionStatus",
     "DeadLetters",
     "Decision",
@@ -24,6 +23,7 @@ __all__ = [
     "Invitation",
     "KindInfo",
     "Me",
+    "Message",
     "MessagePage",
     "Pairing",
     "PairingList",
@@ -101,7 +101,7 @@ class ChannelsKindList(Struct, frozen=True, kw_only=True):
     kinds: list[KindInfo]
 
 
-class ChannelsMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`inbound` is what came, without its files; `files` says how many there are."""
 
     number: int
@@ -124,7 +124,7 @@ class ChannelsMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class MessagePage(Struct, frozen=True, kw_only=True):
     """`next` is the `before` of the page behind this one; 0: this was the last."""
 
-    messages: list[ChannelsMessage]
+    messages: list[Message]
     next: int = 0
 
 
@@ -180,7 +180,7 @@ class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Trace(Struct, frozen=True, kw_only=True):
-    message: ChannelsMessage
+    message: Message
     steps: list[Step]
     replies: list[Reply]
 

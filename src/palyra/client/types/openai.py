@@ -23,7 +23,6 @@ __all__ = [
     "FunctionCalled",
     "ImageUrl",
     "ItemList",
-    "Message",
     "ModelList",
     "OneEmbedding",
     "OpenAIModel",
@@ -32,6 +31,7 @@ __all__ = [
     "ResponseItem",
     "ResponseTool",
     "ResponseUsage",
+    "ShapesMessage",
     "StreamOptions",
     "ToolCall",
     "ToolCalled",
@@ -52,7 +52,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     index: int | None = None
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class ShapesMessage(Struct, frozen=True, kw_only=True):
     content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
@@ -60,7 +60,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    message: Message
+    message: ShapesMessage
     finish_reason: str
     index: int = 0
     logprobs: None = None
