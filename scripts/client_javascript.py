@@ -13,8 +13,8 @@ from scripts.client_verbs import named
 from palyra.api.calls import SSE
 from palyra.api.errors import ErrorBody
 from palyra.api.routes import Route
-from palyra.api.table import ROUTES
 from palyra.core.events import AnyEvent
+from palyra.serve.routes import ROUTES
 
 _HEAD = "// Written by scripts/clients.py from the daemon's route table.\n"
 _BYTES = ("fetch", "pieces")

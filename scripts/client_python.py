@@ -112,8 +112,12 @@ def text_of(value: Any) -> str:
                 + "}"
             )
         case msgspec.Struct():
-            assert value == type(value)(), f"{value!r} is no default that can be written"
-            return f"{type(value).__name__}()"
+            said = (
+                f"{field.name}={text_of(found)}"
+                for field in msgspec.structs.fields(value)
+                if (found := getattr(value, field.name)) != field.default
+            )
+            return f"{type(value).__name__}({', '.join(said)})"
     return repr(value)
 
 
@@ -237,8 +241,8 @@ class Types:
             for field in inspect.type_info(cls).fields:  # type: ignore[attr-defined]
                 wanted += [each for each in _inside(field.type) if self.areas[each] != area]
         head = (
-            f'"""Written by scripts/clients.py from the route table: what the verbs about {area}'
-            ' give and take."""\n'
+            f'"""Written by scripts/clients.py from the route table: types of the verbs about'
+            f' {area}."""\n'
         )
         typing = [name for name in ("Any", "Literal") if re.search(rf"\b{name}\b", body)]
         lines = [f"from typing import {', '.join(typing)}"] if typing else []
@@ -285,7 +289,7 @@ class Types:
     def _default(self, field: inspect.Field) -> str:
         value = _default(field)
         if isinstance(value, msgspec.Struct):
-            return f"{self.names[type(value)]}()"
+            return self.names[type(value)] + text_of(value).removeprefix(type(value).__name__)
         filled = isinstance(value, dict | list) and value
         return f"field(default_factory=lambda: {text_of(value)})" if filled else text_of(value)
 
@@ -305,7 +309,8 @@ def text_of_list(names: Iterable[str]) -> str:
 
 _HEAD = '''"""Written by scripts/clients.py from the route table: the daemon's verbs{how}.
 
-What a verb gives is decoded into a type of palyra.client.types, which is loaded then: importing this costs nothing.
+A verb decodes its answer into a type of palyra.client.types when it is called: importing this costs
+nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -317,7 +322,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from palyra.client.calling import {base}, new_id, part, sent
 
 if TYPE_CHECKING:
-    from palyra.client.http import Message
+    from palyra.client.http import ServerSentEvent
 '''
 
 
@@ -434,7 +439,7 @@ class Verbs:
         iterator = "AsyncIterator" if self._awaited else "Iterator"
         if kind not in ("call", "upload"):
             return {
-                "events": f"{iterator}[Message]",
+                "events": f"{iterator}[ServerSentEvent]",
                 "pieces": f"{iterator}[bytes]",
                 "fetch": "bytes",
             }[kind]

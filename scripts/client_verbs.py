@@ -5,7 +5,7 @@ say.
 from typing import Any
 
 from palyra.api.routes import Route
-from palyra.api.table import ROUTES
+from palyra.serve.routes import ROUTES
 
 _S = "/v1/sessions/{session_id}"
 _R = "/v1/runs/{run_id}"

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from palyra.api import openapi, table
+from palyra.api import openapi
 from palyra.api.routes import Route
 from palyra.core.events import LiveEvent
+from palyra.serve import routes as table
 
 _HEAD = (
     "// Written by scripts/clients.py from the daemon's schema. What has a default may be absent on"
@@ -47,11 +48,10 @@ def name_of(component: str) -> str:
 
 def object_of(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", ()))
-    lines = [
-        f"  {name}{'' if name in required or (name == 'kind' and len(each.get('enum', ())) == 1) else '?'}:"
-        f" {type_of(each)};"
-        for name, each in schema.get("properties", {}).items()
-    ]
+    lines = []
+    for name, each in schema.get("properties", {}).items():
+        tag = name == "kind" and len(each.get("enum", ())) == 1
+        lines.append(f"  {name}{'' if tag or name in required else '?'}: {type_of(each)};")
     return "{\n" + "\n".join(lines) + "\n}" if lines else "{}"
 
 

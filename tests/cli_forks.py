@@ -82,7 +82,6 @@ def _door() -> socket.socket:
 
 def _serve(door: socket.socket) -> None:
     from palyra.cli import lookup, main, root  # noqa: F401 - loaded for all commands
-    from palyra.cli.render import entries
 
     for place, _ in root._TABLE.values():
         module = place.partition(":")[0]

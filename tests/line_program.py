@@ -5,9 +5,9 @@ are lines of the history.
 import json
 import sys
 
+from palyra.cli.chat.input_line import InputLine
 from palyra.cli.chat.slash_commands import complete
 from palyra.cli.chat.terminal import Terminal
-from palyra.cli.input_line import InputLine
 from palyra.cli.output import Output
 
 

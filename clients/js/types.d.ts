@@ -151,7 +151,7 @@ export interface ApprovalPage {
 }
 
 export interface ApprovalPreview {
-  preview: palyra_domain_tools_Preview;
+  preview: Preview;
   verdict: "allow" | "ask" | "deny";
   why?: string;
   subjects?: (Subject)[];
@@ -163,7 +163,7 @@ export interface ApprovalRequested {
   call_id: string;
   tool: string;
   about: "budget" | "in_doubt" | "tool";
-  preview: palyra_domain_tools_Preview;
+  preview: Preview;
   risk: "critical" | "high" | "low" | "medium";
   why: string;
   subjects?: (Subject)[];
@@ -187,7 +187,7 @@ export interface ApprovalResolved {
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   surface?: string;
-  preview?: palyra_domain_tools_Preview | null;
+  preview?: Preview | null;
 }
 
 export interface ArchiveOld {
@@ -420,7 +420,7 @@ export interface Candidate {
   reason?: string;
   memory_kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   about?: string;
-  steps?: (palyra_domain_learning_Step)[];
+  steps?: (ProcedureStep)[];
   runs?: (string)[];
   cedar?: string;
   found_by?: string;
@@ -576,7 +576,7 @@ export interface ChatUsage {
 }
 
 export interface Choice {
-  message: palyra_transports_http_openai_shapes_Message;
+  message: CompletionMessage;
   finish_reason: string;
   index?: number;
   logprobs?: null;
@@ -658,6 +658,13 @@ export interface CompactionPage {
   compactions: (Compaction)[];
 }
 
+export interface CompletionMessage {
+  content: string | null;
+  role?: "assistant";
+  refusal?: null;
+  tool_calls?: (ToolCall)[];
+}
+
 export interface ConfigChanges {
   changes: { [name: string]: boolean | number | string };
 }
@@ -675,6 +682,10 @@ export interface ConnectionStatus {
   connects?: number;
   since_ms?: number;
   heard_ms?: number;
+}
+
+export interface ConnectorKindList {
+  kinds: (KindInfo)[];
 }
 
 export interface ContentPart {
@@ -709,7 +720,7 @@ export interface Decision {
   accepted: boolean;
   reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
   sentence: string;
-  checks?: (palyra_domain_channels_Check)[];
+  checks?: (RoutingCheck)[];
 }
 
 export interface Deleted {
@@ -726,7 +737,7 @@ export interface Deny {
 
 export interface Diagnosis {
   ok: boolean;
-  checks: (palyra_runtime_doctor_Check)[];
+  checks: (DoctorCheck)[];
 }
 
 export interface Difference {
@@ -735,6 +746,15 @@ export interface Difference {
   recorded?: Side | null;
   replayed?: Side | null;
   hint?: string;
+}
+
+export interface DoctorCheck {
+  id: string;
+  title: string;
+  state: "fail" | "ok" | "warn";
+  detail: string;
+  fix?: string;
+  repairable?: boolean;
 }
 
 export interface DraftTest {
@@ -809,7 +829,7 @@ export interface EntryPage {
 }
 
 export interface ErrorBody {
-  error: palyra_transports_http_errors_Problem;
+  error: Problem;
 }
 
 export interface EveryTrigger {
@@ -1294,6 +1314,14 @@ export interface Me {
   place?: string;
 }
 
+export interface MemoryChange {
+  text?: string | null;
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
+  confidence_bps?: number | null;
+  valid_until_ms?: number | null;
+  pinned?: boolean | null;
+}
+
 export interface MemoryRemoved {
   kind: "memory.removed";
   memory_id: string;
@@ -1319,8 +1347,12 @@ export interface MemoryWritten {
   digest?: string;
 }
 
+export interface MessageDraft {
+  text: string;
+}
+
 export interface MessagePage {
-  messages: (palyra_journal_channels_Message)[];
+  messages: (StoredMessage)[];
   next?: number;
 }
 
@@ -1338,6 +1370,12 @@ export interface MessageRefused {
   kind: "message.refused";
   message_id: string;
   reason: string;
+}
+
+export interface MessageStep {
+  time_ms: number;
+  step: string;
+  detail?: string;
 }
 
 export interface ModelDelta {
@@ -1705,6 +1743,12 @@ export interface Point {
   times?: number;
 }
 
+export interface PolicyDraft {
+  name: string;
+  text: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
+}
+
 export interface PolicyFile {
   name: string;
   text: string;
@@ -1724,12 +1768,26 @@ export interface PolicyInForce {
   preset: string;
   folder: string;
   policies: (Rule)[];
-  problems: (palyra_policy_sources_Problem)[];
+  problems: (PolicyProblem)[];
+}
+
+export interface PolicyProblem {
+  file: string;
+  line: number;
+  message: string;
 }
 
 export interface PolicyState {
   version: string;
   preset: string;
+}
+
+export interface Preview {
+  kind: "command" | "diff" | "request" | "text";
+  title: string;
+  body?: string;
+  length?: number;
+  digest?: string;
 }
 
 export interface PreviewMessage {
@@ -1756,6 +1814,18 @@ export interface PreviewedReference {
   warnings?: (string)[];
   error?: string;
   policies?: (string)[];
+}
+
+export interface Problem {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: { [name: string]: unknown };
+}
+
+export interface ProcedureStep {
+  tool: string;
+  arguments?: { [name: string]: unknown };
 }
 
 export interface Proposal {
@@ -1875,7 +1945,7 @@ export interface Reloaded {
   added?: (string)[];
   removed?: (string)[];
   changed?: (string)[];
-  problems?: (palyra_policy_sources_Problem)[];
+  problems?: (PolicyProblem)[];
 }
 
 export interface Repair {
@@ -1888,7 +1958,7 @@ export interface Repair {
 export interface Repaired {
   ok: boolean;
   repairs: (Repair)[];
-  checks: (palyra_runtime_doctor_Check)[];
+  checks: (DoctorCheck)[];
 }
 
 export interface Replayed {
@@ -2075,14 +2145,28 @@ export interface RoutePlanned {
   expected_microusd?: number | null;
 }
 
+export interface RoutingCheck {
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  passed: boolean;
+  found?: string;
+}
+
+export interface RoutingPreview {
+  decision: Decision;
+  principal: string;
+  acts_as: string;
+  standing: string;
+  session_key: string;
+}
+
 export interface RpcAnswer {
   jsonrpc: string;
   id: number | string | null;
   result?: { [name: string]: unknown };
-  error?: RpcError;
+  error?: RpcErrorBody;
 }
 
-export interface RpcError {
+export interface RpcErrorBody {
   code: number;
   message: string;
   data?: unknown;
@@ -2272,6 +2356,15 @@ export interface Schedule {
   updated_ms?: number;
 }
 
+export interface ScheduleForecast {
+  firings_a_month: number;
+  runs?: number;
+  like?: number;
+  tokens_a_run?: number;
+  cost_microusd_a_run?: number;
+  cost_microusd_a_month?: number;
+}
+
 export interface ScheduleList {
   schedules: (ShownSchedule)[];
 }
@@ -2392,6 +2485,12 @@ export interface SessionBranched {
   parent: string;
   parent_seq: number;
   child: string;
+}
+
+export interface SessionChange {
+  title?: string | null;
+  archived?: boolean | null;
+  kept?: boolean | null;
 }
 
 export interface SessionChanged {
@@ -2559,7 +2658,7 @@ export interface ShownSchedule {
   when: string;
   upcoming?: (number)[];
   upcoming_shown?: (string)[];
-  forecast?: palyra_runtime_schedule_verbs_Forecast | null;
+  forecast?: ScheduleForecast | null;
   firings?: (Firing)[];
   secret?: string;
 }
@@ -2600,6 +2699,19 @@ export interface SkillSource {
   confirm?: string;
 }
 
+export interface SpendingForecast {
+  from_ms: number;
+  until_ms: number;
+  spent_tokens: number;
+  spent_microusd: number;
+  expected_tokens: number;
+  expected_microusd: number;
+  a_day_tokens: number;
+  a_day_microusd: number;
+  unpriced?: number;
+  basis?: string;
+}
+
 export interface StateChanged {
   kind: "state.changed";
   what: ("certificates" | "channels" | "incidents" | "learning" | "schedules" | "settings" | "tasks" | "tokens" | "workers")[];
@@ -2638,6 +2750,24 @@ export interface StoredFile {
   height?: number;
   characters?: number;
   note?: string;
+}
+
+export interface StoredMessage {
+  number: number;
+  message_id: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  sender: string;
+  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
+  reason?: string;
+  principal?: string;
+  session_id?: string;
+  run_id?: string;
+  files?: number;
+  received_ms: number;
+  ended_ms?: number;
+  inbound: Inbound;
 }
 
 export interface StreamOptions {
@@ -2708,6 +2838,10 @@ export interface TaskFinished {
   task_kind: string;
   outcome: "cancelled" | "done" | "expired" | "failed";
   message?: string;
+}
+
+export interface TaskKindList {
+  kinds: (KindCount)[];
 }
 
 export interface TaskPage {
@@ -2879,8 +3013,8 @@ export interface ToolUndone {
 }
 
 export interface Trace {
-  message: palyra_journal_channels_Message;
-  steps: (palyra_journal_channels_Step)[];
+  message: StoredMessage;
+  steps: (MessageStep)[];
   replies: (Reply)[];
 }
 
@@ -2950,7 +3084,7 @@ export interface UsageRow {
 
 export interface Validated {
   ok: boolean;
-  problems: (palyra_policy_sources_Problem)[];
+  problems: (PolicyProblem)[];
   policies: (Rule)[];
 }
 
@@ -3057,140 +3191,6 @@ export interface WorkerShown {
   revoked_ms: number;
   fingerprint: string;
   certificate_expires_ms?: number;
-}
-
-export interface palyra_domain_channels_Check {
-  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
-  passed: boolean;
-  found?: string;
-}
-
-export interface palyra_domain_learning_Step {
-  tool: string;
-  arguments?: { [name: string]: unknown };
-}
-
-export interface palyra_domain_tools_Preview {
-  kind: "command" | "diff" | "request" | "text";
-  title: string;
-  body?: string;
-  length?: number;
-  digest?: string;
-}
-
-export interface palyra_journal_channels_Message {
-  number: number;
-  message_id: string;
-  connector: string;
-  conversation: string;
-  thread?: string;
-  sender: string;
-  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
-  reason?: string;
-  principal?: string;
-  session_id?: string;
-  run_id?: string;
-  files?: number;
-  received_ms: number;
-  ended_ms?: number;
-  inbound: Inbound;
-}
-
-export interface palyra_journal_channels_Step {
-  time_ms: number;
-  step: string;
-  detail?: string;
-}
-
-export interface palyra_policy_sources_Problem {
-  file: string;
-  line: number;
-  message: string;
-}
-
-export interface palyra_runtime_channels_shapes_Preview {
-  decision: Decision;
-  principal: string;
-  acts_as: string;
-  standing: string;
-  session_key: string;
-}
-
-export interface palyra_runtime_doctor_Check {
-  id: string;
-  title: string;
-  state: "fail" | "ok" | "warn";
-  detail: string;
-  fix?: string;
-  repairable?: boolean;
-}
-
-export interface palyra_runtime_forecasts_Forecast {
-  from_ms: number;
-  until_ms: number;
-  spent_tokens: number;
-  spent_microusd: number;
-  expected_tokens: number;
-  expected_microusd: number;
-  a_day_tokens: number;
-  a_day_microusd: number;
-  unpriced?: number;
-  basis?: string;
-}
-
-export interface palyra_runtime_memory_Change {
-  text?: string | null;
-  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
-  confidence_bps?: number | null;
-  valid_until_ms?: number | null;
-  pinned?: boolean | null;
-}
-
-export interface palyra_runtime_schedule_verbs_Forecast {
-  firings_a_month: number;
-  runs?: number;
-  like?: number;
-  tokens_a_run?: number;
-  cost_microusd_a_run?: number;
-  cost_microusd_a_month?: number;
-}
-
-export interface palyra_transports_http_channels_KindList {
-  kinds: (KindInfo)[];
-}
-
-export interface palyra_transports_http_enclosures_Draft {
-  text: string;
-}
-
-export interface palyra_transports_http_errors_Problem {
-  code: string;
-  message: string;
-  retryable: boolean;
-  details: { [name: string]: unknown };
-}
-
-export interface palyra_transports_http_openai_shapes_Message {
-  content: string | null;
-  role?: "assistant";
-  refusal?: null;
-  tool_calls?: (ToolCall)[];
-}
-
-export interface palyra_transports_http_policy_files_Draft {
-  name: string;
-  text: string;
-  preset?: "coding" | "default" | "locked" | "research" | null;
-}
-
-export interface palyra_transports_http_sessions_Change {
-  title?: string | null;
-  archived?: boolean | null;
-  kept?: boolean | null;
-}
-
-export interface palyra_transports_http_tasks_KindList {
-  kinds: (KindCount)[];
 }
 
 export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;

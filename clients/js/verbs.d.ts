@@ -24,12 +24,10 @@ export interface Verbs {
   resolveSession(given?: t.Resolve): Promise<t.Session>;
   /** Sessions, last used first. */
   listSessions(given?: { archived?: boolean; before?: string; limit?: number; }): Promise<t.SessionPage>;
-  /** What was said in sessions, by words and meaning. */
-  searchSessions(given: { q: string; semantic?: boolean; limit?: number; }): Promise<t.SaidPage>;
   /** One session. */
   getSession(sessionId: string): Promise<t.Session>;
   /** Rename, archive, unarchive. */
-  changeSession(sessionId: string, given?: t.palyra_transports_http_sessions_Change): Promise<t.Session>;
+  changeSession(sessionId: string, given?: t.SessionChange): Promise<t.Session>;
   /** Begin the conversation anew; the tape stays. */
   resetSession(sessionId: string): Promise<t.Session>;
   /** A new session that continues from an entry of this one. */
@@ -42,8 +40,6 @@ export interface Verbs {
   submit(sessionId: string, given: t.Submission): Promise<t.Submitted>;
   /** Runs of a session, newest first. */
   listRuns(sessionId: string, given?: { before?: string; limit?: number; }): Promise<t.RunPage>;
-  /** Take effects back. */
-  undo(sessionId: string, given?: t.Undo): Promise<t.Undone>;
   /** A large result, as it was stored. */
   getArtifact(sessionId: string, artifactId: string, given?: { name?: string; }): Promise<Blob>;
   /** Watch all of the caller's sessions, and that something else has changed: the events as they come. */
@@ -88,6 +84,104 @@ export interface Verbs {
   status(): Promise<t.Status>;
   /** Tools the agent has. */
   listTools(): Promise<t.ToolList>;
+  /** The policies in force. */
+  getPolicy(): Promise<t.PolicyInForce>;
+  /** How a call would be decided, and why. */
+  explainPolicy(given: t.Explain): Promise<t.Explanation>;
+  /** Read the policy folder again. */
+  reloadPolicy(): Promise<t.Reloaded>;
+  /** Read the config file again and apply what can be applied. */
+  reloadConfig(): Promise<t.ConfigReloaded>;
+  /** Tokens, also revoked ones. */
+  listTokens(): Promise<t.TokenList>;
+  /** Make a token. */
+  createToken(given: t.NewToken): Promise<t.MadeToken>;
+  /** Revoke a token, at once. */
+  revokeToken(tokenId: string): Promise<t.Token>;
+  /** A link that logs a browser in, once, within ten minutes. */
+  createLoginLink(): Promise<t.LoginLink>;
+  /** End the browser's session. */
+  logout(): Promise<void>;
+  /** Decide every recorded call again under other policies. */
+  testPolicy(given?: { preset?: string; folder?: string; since_ms?: number; }): Promise<t.Report>;
+  /** Decide every recorded call again under other policies: the events as they come. */
+  testPolicyEvents(given?: { preset?: string; folder?: string; since_ms?: number; }): AsyncGenerator<Message, void, void>;
+  /** Permits that would have spared approvals. */
+  suggestPolicy(given?: { since_ms?: number; }): Promise<t.Suggestion>;
+  /** What the shadow policies would have decided otherwise. */
+  shadowPolicy(given?: { since_ms?: number; }): Promise<t.Shadowed>;
+  /** How a recorded call was decided, and how it would be now. */
+  explainCall(given: { call_id: string; }): Promise<t.ExplainedCall>;
+  /** The policy files, with their texts. */
+  listPolicyFiles(): Promise<t.PolicyFiles>;
+  /** Save a policy file, if everything loads with it. */
+  savePolicyFile(given: t.SavedFile): Promise<t.Saved>;
+  /** Remove a policy file, if everything loads without it. */
+  removePolicyFile(given: { name: string; was: string; }): Promise<t.Saved>;
+  /** Whether a text would load as a policy file; nothing is saved. */
+  validatePolicy(given: t.PolicyDraft): Promise<t.Validated>;
+  /** Decide every recorded call again with a text that is not saved. */
+  testPolicyDraft(given?: t.DraftTest): Promise<t.Report>;
+  /** Decide every recorded call again with a text that is not saved: the events as they come. */
+  testPolicyDraftEvents(given?: t.DraftTest): AsyncGenerator<Message, void, void>;
+  /** Who can do what: every tool in a few plain situations. */
+  whoCan(given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }): Promise<t.WhoCan>;
+  /** The rules of a session. */
+  listRules(sessionId: string): Promise<t.RuleList>;
+  /** Lay a rule down, in plain words. */
+  addRule(sessionId: string, given: t.NewRule): Promise<t.ShownRule>;
+  /** Remove a rule. */
+  removeRule(sessionId: string, given: { rule_id: string; }): Promise<t.ShownRule>;
+  /** End at once, as in a power cut, and start again; what runs goes on. */
+  restart(given: t.Restart): Promise<t.Nothing>;
+  /** What secrets there are; never their values. */
+  listSecrets(): Promise<t.VaultState>;
+  /** Store a secret, also in place of the one that has its name. */
+  putSecret(given: t.NewSecret): Promise<t.Secret>;
+  /** Remove a secret. */
+  removeSecret(given: { name: string; scope?: string; }): Promise<void>;
+  /** Give a secret another value. */
+  rotateSecret(given: t.NewValue): Promise<t.Secret>;
+  /** Seal every secret anew under a new master key. */
+  rotateVaultKey(): Promise<t.KeyRotated>;
+  /** Where the daemon listens, and its certificates. */
+  tlsStatus(): Promise<t.Listening>;
+  /** A new certificate, or your own files read again. */
+  renewCertificate(): Promise<t.Shown>;
+  /** The certificate of the daemon's own authority, for others to trust. */
+  getCertificateAuthority(): Promise<Blob>;
+  /** Revoke a worker's certificate, at once. */
+  revokeWorkerCertificate(fingerprint: string): Promise<t.Certificate>;
+  /** Background tasks, newest first. */
+  listTasks(given?: { kind?: string; state?: "" | "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running"; before?: string; limit?: number; }): Promise<t.TaskPage>;
+  /** Kinds of tasks, and how many are in which state. */
+  listTaskKinds(): Promise<t.TaskKindList>;
+  /** Begin no more tasks of a kind, or begin them again. */
+  changeTaskKind(taskKind: string, given: t.ChangeKind): Promise<t.KindCount>;
+  /** One task. */
+  getTask(taskId: string): Promise<t.Task>;
+  /** Pause, resume, retry or cancel a task. */
+  changeTask(taskId: string, given: t.ChangeTask): Promise<t.Task>;
+  /** What models were asked, and what it cost. */
+  usage(given?: { by?: "call" | "day" | "hour" | "model" | "month" | "origin" | "principal" | "run" | "schedule" | "session" | "task"; since_ms?: number; until_ms?: number; session_id?: string; run_id?: string; schedule_id?: string; everybody?: boolean; limit?: number; }): Promise<t.UsageList>;
+  /** What the month will have cost, by the trend. */
+  forecastUsage(given?: { everybody?: boolean; }): Promise<t.SpendingForecast>;
+  /** What so many firings of a schedule will use. */
+  forecastSchedule(given?: { schedule_id?: string; times?: number; }): Promise<t.RunForecast>;
+  /** Who was asked in a run, why, and what came of it. */
+  listRunPlans(runId: string): Promise<t.RunPlans>;
+  /** Limits on what models may cost, and what is left of them. */
+  listBudgets(): Promise<t.BudgetList>;
+  /** Set a limit, also in place of the one that has its name. */
+  putBudget(budget: string, given?: t.Terms): Promise<t.Limit>;
+  /** Remove a limit. */
+  removeBudget(budget: string): Promise<void>;
+  /** Store a file that a message can then have as an attachment. */
+  storeFile(sessionId: string, data: BodyInit, given: { name: string; }): Promise<t.StoredFile>;
+  /** What the references of a message would bring. */
+  previewReferences(sessionId: string, given: t.MessageDraft): Promise<t.ReferencesPreview>;
+  /** Paths of the workspace that begin so, for completing a reference. */
+  listPaths(sessionId: string, given?: { prefix?: string; limit?: number; }): Promise<t.PathList>;
   /** The agent answers a chat, for programs that know OpenAI's. */
   createChatCompletion(given: t.ChatRequest): Promise<t.ChatCompletion>;
   /** The agent answers a chat, for programs that know OpenAI's: the events as they come. */
@@ -108,64 +202,6 @@ export interface Verbs {
   getModel(model: string): Promise<t.OpenAIModel>;
   /** Texts as vectors, by the daemon's own embedding model. */
   createEmbeddings(given: t.EmbeddingRequest): Promise<t.EmbeddingList>;
-  /** What models were asked, and what it cost. */
-  usage(given?: { by?: "call" | "day" | "hour" | "model" | "month" | "origin" | "principal" | "run" | "schedule" | "session" | "task"; since_ms?: number; until_ms?: number; session_id?: string; run_id?: string; schedule_id?: string; everybody?: boolean; limit?: number; }): Promise<t.UsageList>;
-  /** What the month will have cost, by the trend. */
-  forecastUsage(given?: { everybody?: boolean; }): Promise<t.palyra_runtime_forecasts_Forecast>;
-  /** What so many firings of a schedule will use. */
-  forecastSchedule(given?: { schedule_id?: string; times?: number; }): Promise<t.RunForecast>;
-  /** Who was asked in a run, why, and what came of it. */
-  listRunPlans(runId: string): Promise<t.RunPlans>;
-  /** Limits on what models may cost, and what is left of them. */
-  listBudgets(): Promise<t.BudgetList>;
-  /** Set a limit, also in place of the one that has its name. */
-  putBudget(budget: string, given?: t.Terms): Promise<t.Limit>;
-  /** Remove a limit. */
-  removeBudget(budget: string): Promise<void>;
-  /** Workers on other machines, and what runs there. */
-  listWorkers(): Promise<t.WorkerList>;
-  /** A one-time code by which a machine becomes a worker. */
-  enrolWorker(given: t.EnrolWorker): Promise<t.Enrolment>;
-  /** One worker, with the calls that it was given last. */
-  getWorker(worker: string): Promise<t.WorkerDetail>;
-  /** Give it nothing new, or use it again. */
-  drainWorker(worker: string, given?: t.DrainWorker): Promise<t.WorkerShown>;
-  /** Revoke a worker: its certificate is no longer good. */
-  revokeWorker(worker: string): Promise<t.WorkerShown>;
-  /** The policies in force. */
-  getPolicy(): Promise<t.PolicyInForce>;
-  /** How a call would be decided, and why. */
-  explainPolicy(given: t.Explain): Promise<t.Explanation>;
-  /** Read the policy folder again. */
-  reloadPolicy(): Promise<t.Reloaded>;
-  /** Read the config file again and apply what can be applied. */
-  reloadConfig(): Promise<t.ConfigReloaded>;
-  /** Tokens, also revoked ones. */
-  listTokens(): Promise<t.TokenList>;
-  /** Make a token. */
-  createToken(given: t.NewToken): Promise<t.MadeToken>;
-  /** Revoke a token, at once. */
-  revokeToken(tokenId: string): Promise<t.Token>;
-  /** A link that logs a browser in, once, within ten minutes. */
-  createLoginLink(): Promise<t.LoginLink>;
-  /** End the browser's session. */
-  logout(): Promise<void>;
-  /** What secrets there are; never their values. */
-  listSecrets(): Promise<t.VaultState>;
-  /** Store a secret, also in place of the one that has its name. */
-  putSecret(given: t.NewSecret): Promise<t.Secret>;
-  /** Remove a secret. */
-  removeSecret(given: { name: string; scope?: string; }): Promise<void>;
-  /** Give a secret another value. */
-  rotateSecret(given: t.NewValue): Promise<t.Secret>;
-  /** Seal every secret anew under a new master key. */
-  rotateVaultKey(): Promise<t.KeyRotated>;
-  /** Store a file that a message can then have as an attachment. */
-  storeFile(sessionId: string, data: BodyInit, given: { name: string; }): Promise<t.StoredFile>;
-  /** What the references of a message would bring. */
-  previewReferences(sessionId: string, given: t.palyra_transports_http_enclosures_Draft): Promise<t.ReferencesPreview>;
-  /** Paths of the workspace that begin so, for completing a reference. */
-  listPaths(sessionId: string, given?: { prefix?: string; limit?: number; }): Promise<t.PathList>;
   /** What is remembered, newest first. */
   listMemory(given?: { state?: "active" | "all" | "forgotten" | "rejected" | "review" | "superseded"; before?: string; limit?: number; }): Promise<t.ItemPage>;
   /** Remember something. */
@@ -183,27 +219,21 @@ export interface Verbs {
   /** One item. */
   getMemory(memoryId: string): Promise<t.Item>;
   /** Correct or pin an item. */
-  changeMemory(memoryId: string, given?: t.palyra_runtime_memory_Change): Promise<t.Item>;
+  changeMemory(memoryId: string, given?: t.MemoryChange): Promise<t.Item>;
   /** Forget an item; it can be brought back until it is purged. */
   forgetMemory(memoryId: string): Promise<t.Item>;
   /** All versions of what an item says, newest first. */
   memoryHistory(memoryId: string): Promise<t.ItemPage>;
   /** Accept or reject an item that waits for a look, or was forgotten. */
   reviewMemory(memoryId: string, given: t.Review): Promise<t.Item>;
-  /** What was learned and waits, or is in a state; newest first. */
-  listCandidates(given?: { state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed" | "all" | "waiting"; kind?: "fact" | "policy" | "preference" | "procedure" | "any"; before?: string; limit?: number; }): Promise<t.CandidateList>;
-  /** Thresholds, cooldown and who reads. */
-  learningSettings(): Promise<t.LearningSettings>;
-  /** One candidate: evidence, and what accepting would do. */
-  getCandidate(candidateId: string): Promise<t.ShownCandidate>;
-  /** Accept it, which does it. */
-  acceptCandidate(candidateId: string, given?: t.Accepting): Promise<t.Candidate>;
-  /** Reject it, for good. */
-  rejectCandidate(candidateId: string, given?: t.Rejecting): Promise<t.Candidate>;
-  /** Take back what was applied. */
-  rollBackCandidate(candidateId: string): Promise<t.Candidate>;
-  /** Look now for what can be learned from a run. */
-  reflectOnRun(runId: string): Promise<t.Reflected>;
+  /** What was said in sessions, by words and meaning. */
+  searchSessions(given: { q: string; semantic?: boolean; limit?: number; }): Promise<t.SaidPage>;
+  /** MCP servers: their state, their tools, what waits for a yes. */
+  listMcpServers(): Promise<t.ServerList>;
+  /** Offer what a server says of its tools now. */
+  acceptMcpServer(server: string, given: t.Accept): Promise<t.ServerStatus>;
+  /** End a server and begin anew. */
+  restartMcpServer(server: string): Promise<t.ServerStatus>;
   /** Installed skills. */
   listSkills(): Promise<t.SkillList>;
   /** Install or update a skill from a folder or zip file on the daemon's machine. */
@@ -224,42 +254,22 @@ export interface Verbs {
   addPublisher(given: t.NewPublisher): Promise<t.Publisher>;
   /** Trust a publisher no longer; their skills go back into quarantine. */
   removePublisher(given: { name: string; }): Promise<void>;
+  /** Workers on other machines, and what runs there. */
+  listWorkers(): Promise<t.WorkerList>;
+  /** A one-time code by which a machine becomes a worker. */
+  enrolWorker(given: t.EnrolWorker): Promise<t.Enrolment>;
+  /** One worker, with the calls that it was given last. */
+  getWorker(worker: string): Promise<t.WorkerDetail>;
+  /** Give it nothing new, or use it again. */
+  drainWorker(worker: string, given?: t.DrainWorker): Promise<t.WorkerShown>;
+  /** Revoke a worker: its certificate is no longer good. */
+  revokeWorker(worker: string): Promise<t.WorkerShown>;
   /** Notes for agents: what they say, and what has changed since they were accepted. */
   listNotes(given?: { session_id?: string | null; workspace?: string | null; }): Promise<t.NoteList>;
   /** Accept the content of a note that was shown. */
   acceptNote(given: t.AcceptNote): Promise<t.Note>;
   /** Reject a note that was accepted; runs go without it. */
   rejectNote(given: { workspace: string; file: string; }): Promise<void>;
-  /** MCP servers: their state, their tools, what waits for a yes. */
-  listMcpServers(): Promise<t.ServerList>;
-  /** Offer what a server says of its tools now. */
-  acceptMcpServer(server: string, given: t.Accept): Promise<t.ServerStatus>;
-  /** End a server and begin anew. */
-  restartMcpServer(server: string): Promise<t.ServerStatus>;
-  /** Decide every recorded call again under other policies. */
-  testPolicy(given?: { preset?: string; folder?: string; since_ms?: number; }): Promise<t.Report>;
-  /** Decide every recorded call again under other policies: the events as they come. */
-  testPolicyEvents(given?: { preset?: string; folder?: string; since_ms?: number; }): AsyncGenerator<Message, void, void>;
-  /** Permits that would have spared approvals. */
-  suggestPolicy(given?: { since_ms?: number; }): Promise<t.Suggestion>;
-  /** What the shadow policies would have decided otherwise. */
-  shadowPolicy(given?: { since_ms?: number; }): Promise<t.Shadowed>;
-  /** How a recorded call was decided, and how it would be now. */
-  explainCall(given: { call_id: string; }): Promise<t.ExplainedCall>;
-  /** The policy files, with their texts. */
-  listPolicyFiles(): Promise<t.PolicyFiles>;
-  /** Save a policy file, if everything loads with it. */
-  savePolicyFile(given: t.SavedFile): Promise<t.Saved>;
-  /** Remove a policy file, if everything loads without it. */
-  removePolicyFile(given: { name: string; was: string; }): Promise<t.Saved>;
-  /** Whether a text would load as a policy file; nothing is saved. */
-  validatePolicy(given: t.palyra_transports_http_policy_files_Draft): Promise<t.Validated>;
-  /** Decide every recorded call again with a text that is not saved. */
-  testPolicyDraft(given?: t.DraftTest): Promise<t.Report>;
-  /** Decide every recorded call again with a text that is not saved: the events as they come. */
-  testPolicyDraftEvents(given?: t.DraftTest): AsyncGenerator<Message, void, void>;
-  /** Who can do what: every tool in a few plain situations. */
-  whoCan(given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }): Promise<t.WhoCan>;
   /** Model providers: where they are, what they offer, where their keys are. */
   listProviders(): Promise<t.ProviderList>;
   /** Add or change a provider; a restart brings it. */
@@ -272,16 +282,18 @@ export interface Verbs {
   changeConfig(given: t.ConfigChanges): Promise<t.ConfigReloaded>;
   /** Go over to another preset, at once. */
   setPreset(given: t.NewPreset): Promise<t.PolicyState>;
-  /** The rules of a session. */
-  listRules(sessionId: string): Promise<t.RuleList>;
-  /** Lay a rule down, in plain words. */
-  addRule(sessionId: string, given: t.NewRule): Promise<t.ShownRule>;
-  /** Remove a rule. */
-  removeRule(sessionId: string, given: { rule_id: string; }): Promise<t.ShownRule>;
   /** A session as it was after an entry, and what came since. */
   sessionAt(sessionId: string, seq: number, given?: { turns?: number; }): Promise<t.Moment>;
   /** Take files and conversation back to an entry, or preview it. */
   rewindSession(sessionId: string, given: t.Rewind): Promise<t.Rewound>;
+  /** Take effects back. */
+  undo(sessionId: string, given?: t.Undo): Promise<t.Undone>;
+  /** Run the loop again over a recorded run, without any effect. */
+  replayRun(runId: string): Promise<t.RunReplay>;
+  /** How far the replay of a run is, and where it differs. */
+  getReplay(runId: string, given?: { wait_ms?: number; }): Promise<t.RunReplay>;
+  /** Take a run up again from an entry, live, with another model or policies. */
+  forkRun(runId: string, given?: t.Fork): Promise<t.Forked>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
   /** Put sessions away that were not used for long, or tell which that would be. */
@@ -292,12 +304,6 @@ export interface Verbs {
   listSegments(): Promise<t.SegmentList>;
   /** Bring a session back that was put away. */
   restoreSession(sessionId: string): Promise<t.Session>;
-  /** Run the loop again over a recorded run, without any effect. */
-  replayRun(runId: string): Promise<t.RunReplay>;
-  /** How far the replay of a run is, and where it differs. */
-  getReplay(runId: string, given?: { wait_ms?: number; }): Promise<t.RunReplay>;
-  /** Take a run up again from an entry, live, with another model or policies. */
-  forkRun(runId: string, given?: t.Fork): Promise<t.Forked>;
   /** Condense the older turns of a session, or say what that would be. */
   compactSession(sessionId: string, given?: t.Compact): Promise<t.Compaction>;
   /** The compactions of a session, oldest first. */
@@ -306,16 +312,20 @@ export interface Verbs {
   undoCompaction(sessionId: string, seq: number): Promise<t.Uncompacted>;
   /** Keep an exchange whole in every compaction, or no longer. */
   pinEntry(sessionId: string, given: t.Pin): Promise<t.Pinned>;
-  /** Background tasks, newest first. */
-  listTasks(given?: { kind?: string; state?: "" | "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running"; before?: string; limit?: number; }): Promise<t.TaskPage>;
-  /** Kinds of tasks, and how many are in which state. */
-  listTaskKinds(): Promise<t.palyra_transports_http_tasks_KindList>;
-  /** Begin no more tasks of a kind, or begin them again. */
-  changeTaskKind(taskKind: string, given: t.ChangeKind): Promise<t.KindCount>;
-  /** One task. */
-  getTask(taskId: string): Promise<t.Task>;
-  /** Pause, resume, retry or cancel a task. */
-  changeTask(taskId: string, given: t.ChangeTask): Promise<t.Task>;
+  /** What was learned and waits, or is in a state; newest first. */
+  listCandidates(given?: { state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed" | "all" | "waiting"; kind?: "fact" | "policy" | "preference" | "procedure" | "any"; before?: string; limit?: number; }): Promise<t.CandidateList>;
+  /** Thresholds, cooldown and who reads. */
+  learningSettings(): Promise<t.LearningSettings>;
+  /** One candidate: evidence, and what accepting would do. */
+  getCandidate(candidateId: string): Promise<t.ShownCandidate>;
+  /** Accept it, which does it. */
+  acceptCandidate(candidateId: string, given?: t.Accepting): Promise<t.Candidate>;
+  /** Reject it, for good. */
+  rejectCandidate(candidateId: string, given?: t.Rejecting): Promise<t.Candidate>;
+  /** Take back what was applied. */
+  rollBackCandidate(candidateId: string): Promise<t.Candidate>;
+  /** Look now for what can be learned from a run. */
+  reflectOnRun(runId: string): Promise<t.Reflected>;
   /** Schedules, with their next times and what they may cost. */
   listSchedules(): Promise<t.ScheduleList>;
   /** Save a schedule; a webhook's secret is shown this once. */
@@ -334,20 +344,6 @@ export interface Verbs {
   runSchedule(scheduleId: string): Promise<t.Firing>;
   /** Call a webhook, signed. */
   callScheduleHook(scheduleId: string, data: BodyInit): Promise<t.Called>;
-  /** What is well and what is not, with a fix for each. */
-  diagnose(given?: { deep?: boolean; }): Promise<t.Diagnosis>;
-  /** Repair one check, or all that can be. */
-  repair(given?: t.WhichCheck): Promise<t.Repaired>;
-  /** How watchful the daemon is, and when it looked last. */
-  watchdogStatus(): Promise<t.Watching>;
-  /** What went wrong with the daemon, and what was tried. */
-  listIncidents(given?: { open?: boolean | null; before?: string; limit?: number; }): Promise<t.IncidentList>;
-  /** One incident. */
-  getIncident(incidentId: string): Promise<t.Incident>;
-  /** What the caller was told without asking, newest first. */
-  listNotices(given?: { unread?: boolean | null; before?: string; limit?: number; }): Promise<t.NoticeList>;
-  /** Mark one notice as read, or all. */
-  readNotices(given?: t.WhichNotice): Promise<t.MarkedRead>;
   /** Channels: their connections, rules and counts. */
   listChannels(): Promise<t.ChannelList>;
   /** Add a channel, or change its settings; secrets go into the vault. */
@@ -355,7 +351,7 @@ export interface Verbs {
   /** Remove a channel; what was said there stays. */
   removeChannel(channel: string): Promise<t.ChannelList>;
   /** Kinds of channels and what each needs. */
-  listChannelKinds(): Promise<t.palyra_transports_http_channels_KindList>;
+  listChannelKinds(): Promise<t.ConnectorKindList>;
   /** Messages that came in, newest first. */
   listChannelMessages(given?: { channel?: string; state?: "" | "answered" | "failed" | "held" | "queued" | "received" | "refused"; before?: number; limit?: number; }): Promise<t.MessagePage>;
   /** What happened to a message, step by step. */
@@ -387,21 +383,25 @@ export interface Verbs {
   /** Change rules, from now on. */
   changeChannelRules(channel: string, given: t.ChangeRules): Promise<t.ChannelStatus>;
   /** What would become of a message, doing nothing. */
-  previewChannelMessage(channel: string, given: t.PreviewMessage): Promise<t.palyra_runtime_channels_shapes_Preview>;
+  previewChannelMessage(channel: string, given: t.PreviewMessage): Promise<t.RoutingPreview>;
   /** Ask the platform who we are; send a test message. */
   testChannel(channel: string, given?: t.TestChannel): Promise<t.Tested>;
   /** The door for a platform that calls; its connector checks who it is. */
   callChannelHook(channel: string, data: BodyInit): Promise<void>;
-  /** End at once, as in a power cut, and start again; what runs goes on. */
-  restart(given: t.Restart): Promise<t.Nothing>;
-  /** Where the daemon listens, and its certificates. */
-  tlsStatus(): Promise<t.Listening>;
-  /** A new certificate, or your own files read again. */
-  renewCertificate(): Promise<t.Shown>;
-  /** The certificate of the daemon's own authority, for others to trust. */
-  getCertificateAuthority(): Promise<Blob>;
-  /** Revoke a worker's certificate, at once. */
-  revokeWorkerCertificate(fingerprint: string): Promise<t.Certificate>;
+  /** What is well and what is not, with a fix for each. */
+  diagnose(given?: { deep?: boolean; }): Promise<t.Diagnosis>;
+  /** Repair one check, or all that can be. */
+  repair(given?: t.WhichCheck): Promise<t.Repaired>;
+  /** How watchful the daemon is, and when it looked last. */
+  watchdogStatus(): Promise<t.Watching>;
+  /** What went wrong with the daemon, and what was tried. */
+  listIncidents(given?: { open?: boolean | null; before?: string; limit?: number; }): Promise<t.IncidentList>;
+  /** One incident. */
+  getIncident(incidentId: string): Promise<t.Incident>;
+  /** What the caller was told without asking, newest first. */
+  listNotices(given?: { unread?: boolean | null; before?: string; limit?: number; }): Promise<t.NoticeList>;
+  /** Mark one notice as read, or all. */
+  readNotices(given?: t.WhichNotice): Promise<t.MarkedRead>;
   /** MCP: one message of a client (streamable HTTP). */
   sendMcp(data: BodyInit): Promise<t.RpcAnswer>;
   /** MCP: take up a stream that broke: the events as they come. */

@@ -12,9 +12,9 @@ import pytest
 from msgspec import NODEFAULT, Struct, inspect, to_builtins
 from scripts import client_javascript, client_python, client_verbs, clients
 
-from palyra.api.table import ROUTES
 from palyra.client.async_verbs import AsyncVerbs
 from palyra.client.verbs import Verbs
+from palyra.serve.routes import ROUTES
 
 TYPES = client_python.Types()
 # A WebSocket is not asked for over plain HTTP.
@@ -100,5 +100,5 @@ def test_nothing_that_starts_fast_loads_the_daemon(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
-    light = ("palyra.cli", "palyra.client", "palyra.domain", "palyra.serve.config")
+    light = ("palyra.cli", "palyra.client", "palyra.core", "palyra.serve.config")
     assert [each for each in done.stdout.split() if not each.startswith(light)] == []

@@ -9,8 +9,8 @@ import sys
 
 _SCRIPT = """
 import json, os, subprocess, sys, threading
-from palyra.domain import processors
-from palyra.system.thread_pool import Hands
+from palyra.system import cpu_affinity as processors
+from palyra.system.thread_pool import ThreadPool as Hands
 
 SHOW = "import os; print(sorted(os.sched_getaffinity(0)))"
 def started():

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from palyra.agent.approvals import Answer
+from palyra.core import json_rpc
 from palyra.core.ids import OWNER
-from palyra.domain import json_rpc
 from palyra.features.mcp_server import jsonrpc
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, StreamPause, Turn
 from tests import inprocess

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, Unavailable
+from palyra.core.sse import EventReader, ServerEvent
 from palyra.core.tools import ToolResult
-from palyra.domain.sse import EventReader, ServerEvent
 from palyra.features.mcp import jsonrpc, results
 from palyra.features.mcp.accepted_tools import AcceptedTool, KnownFiles, pending
 from palyra.features.mcp.declaration import Declared, declared, listed

@@ -21,12 +21,10 @@ export const login = (given: { code: string; }) => ask<void>("GET", `/login`, gi
 export const resolveSession = (given?: t.Resolve) => ask<t.Session>("POST", `/v1/sessions`, given);
 /** Sessions, last used first. */
 export const listSessions = (given?: { archived?: boolean; before?: string; limit?: number; }) => ask<t.SessionPage>("GET", `/v1/sessions`, given);
-/** What was said in sessions, by words and meaning. */
-export const searchSessions = (given: { q: string; semantic?: boolean; limit?: number; }) => ask<t.SaidPage>("GET", `/v1/sessions/search`, given);
 /** One session. */
 export const getSession = (sessionId: string) => ask<t.Session>("GET", `/v1/sessions/${part(sessionId)}`);
 /** Rename, archive, unarchive. */
-export const changeSession = (sessionId: string, given?: t.palyra_transports_http_sessions_Change) => ask<t.Session>("PATCH", `/v1/sessions/${part(sessionId)}`, given);
+export const changeSession = (sessionId: string, given?: t.SessionChange) => ask<t.Session>("PATCH", `/v1/sessions/${part(sessionId)}`, given);
 /** Begin the conversation anew; the tape stays. */
 export const resetSession = (sessionId: string) => ask<t.Session>("POST", `/v1/sessions/${part(sessionId)}/reset`);
 /** A new session that continues from an entry of this one. */
@@ -39,8 +37,6 @@ export const sessionEventsPath = (sessionId: string, given?: { after?: number; u
 export const submit = (sessionId: string, given: t.Submission) => ask<t.Submitted>("POST", `/v1/sessions/${part(sessionId)}/messages`, given);
 /** Runs of a session, newest first. */
 export const listRuns = (sessionId: string, given?: { before?: string; limit?: number; }) => ask<t.RunPage>("GET", `/v1/sessions/${part(sessionId)}/runs`, given);
-/** Take effects back. */
-export const undo = (sessionId: string, given?: t.Undo) => ask<t.Undone>("POST", `/v1/sessions/${part(sessionId)}/undo`, given);
 /** A large result, as it was stored. */
 export const getArtifactPath = (sessionId: string, artifactId: string, given?: { name?: string; }) => withQuery(`/v1/sessions/${part(sessionId)}/artifacts/${part(artifactId)}`, given);
 /** Watch all of the caller's sessions, and that something else has changed. */
@@ -85,6 +81,104 @@ export const metricsPath = () => `/metrics`;
 export const status = () => ask<t.Status>("GET", `/v1/status`);
 /** Tools the agent has. */
 export const listTools = () => ask<t.ToolList>("GET", `/v1/tools`);
+/** The policies in force. */
+export const getPolicy = () => ask<t.PolicyInForce>("GET", `/v1/policy`);
+/** How a call would be decided, and why. */
+export const explainPolicy = (given: t.Explain) => ask<t.Explanation>("POST", `/v1/policy/explain`, given);
+/** Read the policy folder again. */
+export const reloadPolicy = () => ask<t.Reloaded>("POST", `/v1/policy/reload`);
+/** Read the config file again and apply what can be applied. */
+export const reloadConfig = () => ask<t.ConfigReloaded>("POST", `/v1/config/reload`);
+/** Tokens, also revoked ones. */
+export const listTokens = () => ask<t.TokenList>("GET", `/v1/tokens`);
+/** Make a token. */
+export const createToken = (given: t.NewToken) => ask<t.MadeToken>("POST", `/v1/tokens`, given);
+/** Revoke a token, at once. */
+export const revokeToken = (tokenId: string) => ask<t.Token>("DELETE", `/v1/tokens/${part(tokenId)}`);
+/** A link that logs a browser in, once, within ten minutes. */
+export const createLoginLink = () => ask<t.LoginLink>("POST", `/v1/login-links`);
+/** End the browser's session. */
+export const logout = () => ask<void>("POST", `/v1/logout`);
+/** Decide every recorded call again under other policies. */
+export const testPolicy = (given?: { preset?: string; folder?: string; since_ms?: number; }) => ask<t.Report>("GET", `/v1/policy/test`, given);
+/** Decide every recorded call again under other policies. */
+export const testPolicyEventsPath = (given?: { preset?: string; folder?: string; since_ms?: number; }) => withQuery(`/v1/policy/test`, given);
+/** Permits that would have spared approvals. */
+export const suggestPolicy = (given?: { since_ms?: number; }) => ask<t.Suggestion>("GET", `/v1/policy/suggest`, given);
+/** What the shadow policies would have decided otherwise. */
+export const shadowPolicy = (given?: { since_ms?: number; }) => ask<t.Shadowed>("GET", `/v1/policy/shadow`, given);
+/** How a recorded call was decided, and how it would be now. */
+export const explainCall = (given: { call_id: string; }) => ask<t.ExplainedCall>("GET", `/v1/policy/explain`, given);
+/** The policy files, with their texts. */
+export const listPolicyFiles = () => ask<t.PolicyFiles>("GET", `/v1/policy/files`);
+/** Save a policy file, if everything loads with it. */
+export const savePolicyFile = (given: t.SavedFile) => ask<t.Saved>("POST", `/v1/policy/files`, given);
+/** Remove a policy file, if everything loads without it. */
+export const removePolicyFile = (given: { name: string; was: string; }) => ask<t.Saved>("DELETE", `/v1/policy/files`, given);
+/** Whether a text would load as a policy file; nothing is saved. */
+export const validatePolicy = (given: t.PolicyDraft) => ask<t.Validated>("POST", `/v1/policy/validate`, given);
+/** Decide every recorded call again with a text that is not saved. */
+export const testPolicyDraft = (given?: t.DraftTest) => ask<t.Report>("POST", `/v1/policy/test`, given);
+/** Decide every recorded call again with a text that is not saved. */
+export const testPolicyDraftEventsPath = () => `/v1/policy/test`;
+/** Who can do what: every tool in a few plain situations. */
+export const whoCan = (given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }) => ask<t.WhoCan>("GET", `/v1/policy/who`, given);
+/** The rules of a session. */
+export const listRules = (sessionId: string) => ask<t.RuleList>("GET", `/v1/sessions/${part(sessionId)}/rules`);
+/** Lay a rule down, in plain words. */
+export const addRule = (sessionId: string, given: t.NewRule) => ask<t.ShownRule>("POST", `/v1/sessions/${part(sessionId)}/rules`, given);
+/** Remove a rule. */
+export const removeRule = (sessionId: string, given: { rule_id: string; }) => ask<t.ShownRule>("DELETE", `/v1/sessions/${part(sessionId)}/rules`, given);
+/** End at once, as in a power cut, and start again; what runs goes on. */
+export const restart = (given: t.Restart) => ask<t.Nothing>("POST", `/v1/restart`, given);
+/** What secrets there are; never their values. */
+export const listSecrets = () => ask<t.VaultState>("GET", `/v1/vault`);
+/** Store a secret, also in place of the one that has its name. */
+export const putSecret = (given: t.NewSecret) => ask<t.Secret>("POST", `/v1/vault`, given);
+/** Remove a secret. */
+export const removeSecret = (given: { name: string; scope?: string; }) => ask<void>("DELETE", `/v1/vault`, given);
+/** Give a secret another value. */
+export const rotateSecret = (given: t.NewValue) => ask<t.Secret>("POST", `/v1/vault/rotate`, given);
+/** Seal every secret anew under a new master key. */
+export const rotateVaultKey = () => ask<t.KeyRotated>("POST", `/v1/vault/rotate-key`);
+/** Where the daemon listens, and its certificates. */
+export const tlsStatus = () => ask<t.Listening>("GET", `/v1/tls`);
+/** A new certificate, or your own files read again. */
+export const renewCertificate = () => ask<t.Shown>("POST", `/v1/tls/renew`);
+/** The certificate of the daemon's own authority, for others to trust. */
+export const getCertificateAuthorityPath = () => `/v1/tls/authority`;
+/** Revoke a worker's certificate, at once. */
+export const revokeWorkerCertificate = (fingerprint: string) => ask<t.Certificate>("DELETE", `/v1/tls/workers/${part(fingerprint)}`);
+/** Background tasks, newest first. */
+export const listTasks = (given?: { kind?: string; state?: "" | "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running"; before?: string; limit?: number; }) => ask<t.TaskPage>("GET", `/v1/tasks`, given);
+/** Kinds of tasks, and how many are in which state. */
+export const listTaskKinds = () => ask<t.TaskKindList>("GET", `/v1/tasks/kinds`);
+/** Begin no more tasks of a kind, or begin them again. */
+export const changeTaskKind = (taskKind: string, given: t.ChangeKind) => ask<t.KindCount>("POST", `/v1/tasks/kinds/${part(taskKind)}`, given);
+/** One task. */
+export const getTask = (taskId: string) => ask<t.Task>("GET", `/v1/tasks/${part(taskId)}`);
+/** Pause, resume, retry or cancel a task. */
+export const changeTask = (taskId: string, given: t.ChangeTask) => ask<t.Task>("POST", `/v1/tasks/${part(taskId)}`, given);
+/** What models were asked, and what it cost. */
+export const usage = (given?: { by?: "call" | "day" | "hour" | "model" | "month" | "origin" | "principal" | "run" | "schedule" | "session" | "task"; since_ms?: number; until_ms?: number; session_id?: string; run_id?: string; schedule_id?: string; everybody?: boolean; limit?: number; }) => ask<t.UsageList>("GET", `/v1/usage`, given);
+/** What the month will have cost, by the trend. */
+export const forecastUsage = (given?: { everybody?: boolean; }) => ask<t.SpendingForecast>("GET", `/v1/usage/forecast`, given);
+/** What so many firings of a schedule will use. */
+export const forecastSchedule = (given?: { schedule_id?: string; times?: number; }) => ask<t.RunForecast>("GET", `/v1/usage/forecast/schedule`, given);
+/** Who was asked in a run, why, and what came of it. */
+export const listRunPlans = (runId: string) => ask<t.RunPlans>("GET", `/v1/runs/${part(runId)}/plans`);
+/** Limits on what models may cost, and what is left of them. */
+export const listBudgets = () => ask<t.BudgetList>("GET", `/v1/budgets`);
+/** Set a limit, also in place of the one that has its name. */
+export const putBudget = (budget: string, given?: t.Terms) => ask<t.Limit>("PUT", `/v1/budgets/${part(budget)}`, given);
+/** Remove a limit. */
+export const removeBudget = (budget: string) => ask<void>("DELETE", `/v1/budgets/${part(budget)}`);
+/** Store a file that a message can then have as an attachment. */
+export const storeFile = (sessionId: string, data: BodyInit, given: { name: string; }) => send("POST", withQuery(`/v1/sessions/${part(sessionId)}/files`, given), data, "application/octet-stream").then((it) => it.json() as Promise<t.StoredFile>);
+/** What the references of a message would bring. */
+export const previewReferences = (sessionId: string, given: t.MessageDraft) => ask<t.ReferencesPreview>("POST", `/v1/sessions/${part(sessionId)}/references/preview`, given);
+/** Paths of the workspace that begin so, for completing a reference. */
+export const listPaths = (sessionId: string, given?: { prefix?: string; limit?: number; }) => ask<t.PathList>("GET", `/v1/sessions/${part(sessionId)}/paths`, given);
 /** The agent answers a chat, for programs that know OpenAI's. */
 export const createChatCompletion = (given: t.ChatRequest) => ask<t.ChatCompletion>("POST", `/v1/chat/completions`, given);
 /** The agent answers a chat, for programs that know OpenAI's. */
@@ -105,64 +199,6 @@ export const listModels = () => ask<t.ModelList>("GET", `/v1/models`);
 export const getModel = (model: string) => ask<t.OpenAIModel>("GET", `/v1/models/${part(model)}`);
 /** Texts as vectors, by the daemon's own embedding model. */
 export const createEmbeddings = (given: t.EmbeddingRequest) => ask<t.EmbeddingList>("POST", `/v1/embeddings`, given);
-/** What models were asked, and what it cost. */
-export const usage = (given?: { by?: "call" | "day" | "hour" | "model" | "month" | "origin" | "principal" | "run" | "schedule" | "session" | "task"; since_ms?: number; until_ms?: number; session_id?: string; run_id?: string; schedule_id?: string; everybody?: boolean; limit?: number; }) => ask<t.UsageList>("GET", `/v1/usage`, given);
-/** What the month will have cost, by the trend. */
-export const forecastUsage = (given?: { everybody?: boolean; }) => ask<t.SpendingForecast>("GET", `/v1/usage/forecast`, given);
-/** What so many firings of a schedule will use. */
-export const forecastSchedule = (given?: { schedule_id?: string; times?: number; }) => ask<t.RunForecast>("GET", `/v1/usage/forecast/schedule`, given);
-/** Who was asked in a run, why, and what came of it. */
-export const listRunPlans = (runId: string) => ask<t.RunPlans>("GET", `/v1/runs/${part(runId)}/plans`);
-/** Limits on what models may cost, and what is left of them. */
-export const listBudgets = () => ask<t.BudgetList>("GET", `/v1/budgets`);
-/** Set a limit, also in place of the one that has its name. */
-export const putBudget = (budget: string, given?: t.Terms) => ask<t.Limit>("PUT", `/v1/budgets/${part(budget)}`, given);
-/** Remove a limit. */
-export const removeBudget = (budget: string) => ask<void>("DELETE", `/v1/budgets/${part(budget)}`);
-/** Workers on other machines, and what runs there. */
-export const listWorkers = () => ask<t.WorkerList>("GET", `/v1/workers`);
-/** A one-time code by which a machine becomes a worker. */
-export const enrolWorker = (given: t.EnrolWorker) => ask<t.Enrolment>("POST", `/v1/workers`, given);
-/** One worker, with the calls that it was given last. */
-export const getWorker = (worker: string) => ask<t.WorkerDetail>("GET", `/v1/workers/${part(worker)}`);
-/** Give it nothing new, or use it again. */
-export const drainWorker = (worker: string, given?: t.DrainWorker) => ask<t.WorkerShown>("POST", `/v1/workers/${part(worker)}/drain`, given);
-/** Revoke a worker: its certificate is no longer good. */
-export const revokeWorker = (worker: string) => ask<t.WorkerShown>("DELETE", `/v1/workers/${part(worker)}`);
-/** The policies in force. */
-export const getPolicy = () => ask<t.PolicyInForce>("GET", `/v1/policy`);
-/** How a call would be decided, and why. */
-export const explainPolicy = (given: t.Explain) => ask<t.Explanation>("POST", `/v1/policy/explain`, given);
-/** Read the policy folder again. */
-export const reloadPolicy = () => ask<t.Reloaded>("POST", `/v1/policy/reload`);
-/** Read the config file again and apply what can be applied. */
-export const reloadConfig = () => ask<t.ConfigReloaded>("POST", `/v1/config/reload`);
-/** Tokens, also revoked ones. */
-export const listTokens = () => ask<t.TokenList>("GET", `/v1/tokens`);
-/** Make a token. */
-export const createToken = (given: t.NewToken) => ask<t.MadeToken>("POST", `/v1/tokens`, given);
-/** Revoke a token, at once. */
-export const revokeToken = (tokenId: string) => ask<t.Token>("DELETE", `/v1/tokens/${part(tokenId)}`);
-/** A link that logs a browser in, once, within ten minutes. */
-export const createLoginLink = () => ask<t.LoginLink>("POST", `/v1/login-links`);
-/** End the browser's session. */
-export const logout = () => ask<void>("POST", `/v1/logout`);
-/** What secrets there are; never their values. */
-export const listSecrets = () => ask<t.VaultState>("GET", `/v1/vault`);
-/** Store a secret, also in place of the one that has its name. */
-export const putSecret = (given: t.NewSecret) => ask<t.Secret>("POST", `/v1/vault`, given);
-/** Remove a secret. */
-export const removeSecret = (given: { name: string; scope?: string; }) => ask<void>("DELETE", `/v1/vault`, given);
-/** Give a secret another value. */
-export const rotateSecret = (given: t.NewValue) => ask<t.Secret>("POST", `/v1/vault/rotate`, given);
-/** Seal every secret anew under a new master key. */
-export const rotateVaultKey = () => ask<t.KeyRotated>("POST", `/v1/vault/rotate-key`);
-/** Store a file that a message can then have as an attachment. */
-export const storeFile = (sessionId: string, data: BodyInit, given: { name: string; }) => send("POST", withQuery(`/v1/sessions/${part(sessionId)}/files`, given), data, "application/octet-stream").then((it) => it.json() as Promise<t.StoredFile>);
-/** What the references of a message would bring. */
-export const previewReferences = (sessionId: string, given: t.palyra_transports_http_enclosures_Draft) => ask<t.ReferencesPreview>("POST", `/v1/sessions/${part(sessionId)}/references/preview`, given);
-/** Paths of the workspace that begin so, for completing a reference. */
-export const listPaths = (sessionId: string, given?: { prefix?: string; limit?: number; }) => ask<t.PathList>("GET", `/v1/sessions/${part(sessionId)}/paths`, given);
 /** What is remembered, newest first. */
 export const listMemory = (given?: { state?: "active" | "all" | "forgotten" | "rejected" | "review" | "superseded"; before?: string; limit?: number; }) => ask<t.ItemPage>("GET", `/v1/memory`, given);
 /** Remember something. */
@@ -180,27 +216,21 @@ export const purgeMemory = (given?: t.Purge) => ask<t.Purged>("POST", `/v1/memor
 /** One item. */
 export const getMemory = (memoryId: string) => ask<t.Item>("GET", `/v1/memory/${part(memoryId)}`);
 /** Correct or pin an item. */
-export const changeMemory = (memoryId: string, given?: t.palyra_runtime_memory_Change) => ask<t.Item>("PATCH", `/v1/memory/${part(memoryId)}`, given);
+export const changeMemory = (memoryId: string, given?: t.MemoryChange) => ask<t.Item>("PATCH", `/v1/memory/${part(memoryId)}`, given);
 /** Forget an item; it can be brought back until it is purged. */
 export const forgetMemory = (memoryId: string) => ask<t.Item>("DELETE", `/v1/memory/${part(memoryId)}`);
 /** All versions of what an item says, newest first. */
 export const memoryHistory = (memoryId: string) => ask<t.ItemPage>("GET", `/v1/memory/${part(memoryId)}/history`);
 /** Accept or reject an item that waits for a look, or was forgotten. */
 export const reviewMemory = (memoryId: string, given: t.Review) => ask<t.Item>("POST", `/v1/memory/${part(memoryId)}/review`, given);
-/** What was learned and waits, or is in a state; newest first. */
-export const listCandidates = (given?: { state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed" | "all" | "waiting"; kind?: "fact" | "policy" | "preference" | "procedure" | "any"; before?: string; limit?: number; }) => ask<t.CandidateList>("GET", `/v1/candidates`, given);
-/** Thresholds, cooldown and who reads. */
-export const learningSettings = () => ask<t.LearningSettings>("GET", `/v1/candidates/settings`);
-/** One candidate: evidence, and what accepting would do. */
-export const getCandidate = (candidateId: string) => ask<t.ShownCandidate>("GET", `/v1/candidates/${part(candidateId)}`);
-/** Accept it, which does it. */
-export const acceptCandidate = (candidateId: string, given?: t.Accepting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/accept`, given);
-/** Reject it, for good. */
-export const rejectCandidate = (candidateId: string, given?: t.Rejecting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/reject`, given);
-/** Take back what was applied. */
-export const rollBackCandidate = (candidateId: string) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/rollback`);
-/** Look now for what can be learned from a run. */
-export const reflectOnRun = (runId: string) => ask<t.Reflected>("POST", `/v1/runs/${part(runId)}/reflect`);
+/** What was said in sessions, by words and meaning. */
+export const searchSessions = (given: { q: string; semantic?: boolean; limit?: number; }) => ask<t.SaidPage>("GET", `/v1/sessions/search`, given);
+/** MCP servers: their state, their tools, what waits for a yes. */
+export const listMcpServers = () => ask<t.ServerList>("GET", `/v1/mcp`);
+/** Offer what a server says of its tools now. */
+export const acceptMcpServer = (server: string, given: t.Accept) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/accept`, given);
+/** End a server and begin anew. */
+export const restartMcpServer = (server: string) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/restart`);
 /** Installed skills. */
 export const listSkills = () => ask<t.SkillList>("GET", `/v1/skills`);
 /** Install or update a skill from a folder or zip file on the daemon's machine. */
@@ -221,42 +251,22 @@ export const listPublishers = () => ask<t.PublisherList>("GET", `/v1/publishers`
 export const addPublisher = (given: t.NewPublisher) => ask<t.Publisher>("POST", `/v1/publishers`, given);
 /** Trust a publisher no longer; their skills go back into quarantine. */
 export const removePublisher = (given: { name: string; }) => ask<void>("DELETE", `/v1/publishers`, given);
+/** Workers on other machines, and what runs there. */
+export const listWorkers = () => ask<t.WorkerList>("GET", `/v1/workers`);
+/** A one-time code by which a machine becomes a worker. */
+export const enrolWorker = (given: t.EnrolWorker) => ask<t.Enrolment>("POST", `/v1/workers`, given);
+/** One worker, with the calls that it was given last. */
+export const getWorker = (worker: string) => ask<t.WorkerDetail>("GET", `/v1/workers/${part(worker)}`);
+/** Give it nothing new, or use it again. */
+export const drainWorker = (worker: string, given?: t.DrainWorker) => ask<t.WorkerShown>("POST", `/v1/workers/${part(worker)}/drain`, given);
+/** Revoke a worker: its certificate is no longer good. */
+export const revokeWorker = (worker: string) => ask<t.WorkerShown>("DELETE", `/v1/workers/${part(worker)}`);
 /** Notes for agents: what they say, and what has changed since they were accepted. */
 export const listNotes = (given?: { session_id?: string | null; workspace?: string | null; }) => ask<t.NoteList>("GET", `/v1/notes`, given);
 /** Accept the content of a note that was shown. */
 export const acceptNote = (given: t.AcceptNote) => ask<t.Note>("POST", `/v1/notes/accept`, given);
 /** Reject a note that was accepted; runs go without it. */
 export const rejectNote = (given: { workspace: string; file: string; }) => ask<void>("DELETE", `/v1/notes`, given);
-/** MCP servers: their state, their tools, what waits for a yes. */
-export const listMcpServers = () => ask<t.ServerList>("GET", `/v1/mcp`);
-/** Offer what a server says of its tools now. */
-export const acceptMcpServer = (server: string, given: t.Accept) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/accept`, given);
-/** End a server and begin anew. */
-export const restartMcpServer = (server: string) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/restart`);
-/** Decide every recorded call again under other policies. */
-export const testPolicy = (given?: { preset?: string; folder?: string; since_ms?: number; }) => ask<t.Report>("GET", `/v1/policy/test`, given);
-/** Decide every recorded call again under other policies. */
-export const testPolicyEventsPath = (given?: { preset?: string; folder?: string; since_ms?: number; }) => withQuery(`/v1/policy/test`, given);
-/** Permits that would have spared approvals. */
-export const suggestPolicy = (given?: { since_ms?: number; }) => ask<t.Suggestion>("GET", `/v1/policy/suggest`, given);
-/** What the shadow policies would have decided otherwise. */
-export const shadowPolicy = (given?: { since_ms?: number; }) => ask<t.Shadowed>("GET", `/v1/policy/shadow`, given);
-/** How a recorded call was decided, and how it would be now. */
-export const explainCall = (given: { call_id: string; }) => ask<t.ExplainedCall>("GET", `/v1/policy/explain`, given);
-/** The policy files, with their texts. */
-export const listPolicyFiles = () => ask<t.PolicyFiles>("GET", `/v1/policy/files`);
-/** Save a policy file, if everything loads with it. */
-export const savePolicyFile = (given: t.SavedFile) => ask<t.Saved>("POST", `/v1/policy/files`, given);
-/** Remove a policy file, if everything loads without it. */
-export const removePolicyFile = (given: { name: string; was: string; }) => ask<t.Saved>("DELETE", `/v1/policy/files`, given);
-/** Whether a text would load as a policy file; nothing is saved. */
-export const validatePolicy = (given: t.palyra_transports_http_policy_files_Draft) => ask<t.Validated>("POST", `/v1/policy/validate`, given);
-/** Decide every recorded call again with a text that is not saved. */
-export const testPolicyDraft = (given?: t.DraftTest) => ask<t.Report>("POST", `/v1/policy/test`, given);
-/** Decide every recorded call again with a text that is not saved. */
-export const testPolicyDraftEventsPath = () => `/v1/policy/test`;
-/** Who can do what: every tool in a few plain situations. */
-export const whoCan = (given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }) => ask<t.WhoCan>("GET", `/v1/policy/who`, given);
 /** Model providers: where they are, what they offer, where their keys are. */
 export const listProviders = () => ask<t.ProviderList>("GET", `/v1/providers`);
 /** Add or change a provider; a restart brings it. */
@@ -269,16 +279,18 @@ export const testProvider = (given: t.NewProvider) => ask<t.Trial>("POST", `/v1/
 export const changeConfig = (given: t.ConfigChanges) => ask<t.ConfigReloaded>("PATCH", `/v1/config`, given);
 /** Go over to another preset, at once. */
 export const setPreset = (given: t.NewPreset) => ask<t.PolicyState>("POST", `/v1/policy/preset`, given);
-/** The rules of a session. */
-export const listRules = (sessionId: string) => ask<t.RuleList>("GET", `/v1/sessions/${part(sessionId)}/rules`);
-/** Lay a rule down, in plain words. */
-export const addRule = (sessionId: string, given: t.NewRule) => ask<t.ShownRule>("POST", `/v1/sessions/${part(sessionId)}/rules`, given);
-/** Remove a rule. */
-export const removeRule = (sessionId: string, given: { rule_id: string; }) => ask<t.ShownRule>("DELETE", `/v1/sessions/${part(sessionId)}/rules`, given);
 /** A session as it was after an entry, and what came since. */
 export const sessionAt = (sessionId: string, seq: number, given?: { turns?: number; }) => ask<t.Moment>("GET", `/v1/sessions/${part(sessionId)}/at/${part(seq)}`, given);
 /** Take files and conversation back to an entry, or preview it. */
 export const rewindSession = (sessionId: string, given: t.Rewind) => ask<t.Rewound>("POST", `/v1/sessions/${part(sessionId)}/rewind`, given);
+/** Take effects back. */
+export const undo = (sessionId: string, given?: t.Undo) => ask<t.Undone>("POST", `/v1/sessions/${part(sessionId)}/undo`, given);
+/** Run the loop again over a recorded run, without any effect. */
+export const replayRun = (runId: string) => ask<t.RunReplay>("POST", `/v1/runs/${part(runId)}/replay`);
+/** How far the replay of a run is, and where it differs. */
+export const getReplay = (runId: string, given?: { wait_ms?: number; }) => ask<t.RunReplay>("GET", `/v1/runs/${part(runId)}/replay`, given);
+/** Take a run up again from an entry, live, with another model or policies. */
+export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", `/v1/runs/${part(runId)}/fork`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
 /** Put sessions away that were not used for long, or tell which that would be. */
@@ -289,12 +301,6 @@ export const cleanJournal = (given?: t.Clean) => ask<t.CleanedUp>("POST", `/v1/j
 export const listSegments = () => ask<t.SegmentList>("GET", `/v1/journal/segments`);
 /** Bring a session back that was put away. */
 export const restoreSession = (sessionId: string) => ask<t.Session>("POST", `/v1/sessions/${part(sessionId)}/restore`);
-/** Run the loop again over a recorded run, without any effect. */
-export const replayRun = (runId: string) => ask<t.RunReplay>("POST", `/v1/runs/${part(runId)}/replay`);
-/** How far the replay of a run is, and where it differs. */
-export const getReplay = (runId: string, given?: { wait_ms?: number; }) => ask<t.RunReplay>("GET", `/v1/runs/${part(runId)}/replay`, given);
-/** Take a run up again from an entry, live, with another model or policies. */
-export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", `/v1/runs/${part(runId)}/fork`, given);
 /** Condense the older turns of a session, or say what that would be. */
 export const compactSession = (sessionId: string, given?: t.Compact) => ask<t.Compaction>("POST", `/v1/sessions/${part(sessionId)}/compaction`, given);
 /** The compactions of a session, oldest first. */
@@ -303,16 +309,20 @@ export const listCompactions = (sessionId: string) => ask<t.CompactionPage>("GET
 export const undoCompaction = (sessionId: string, seq: number) => ask<t.Uncompacted>("POST", `/v1/sessions/${part(sessionId)}/compactions/${part(seq)}/undo`);
 /** Keep an exchange whole in every compaction, or no longer. */
 export const pinEntry = (sessionId: string, given: t.Pin) => ask<t.Pinned>("POST", `/v1/sessions/${part(sessionId)}/pins`, given);
-/** Background tasks, newest first. */
-export const listTasks = (given?: { kind?: string; state?: "" | "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running"; before?: string; limit?: number; }) => ask<t.TaskPage>("GET", `/v1/tasks`, given);
-/** Kinds of tasks, and how many are in which state. */
-export const listTaskKinds = () => ask<t.TaskKindList>("GET", `/v1/tasks/kinds`);
-/** Begin no more tasks of a kind, or begin them again. */
-export const changeTaskKind = (taskKind: string, given: t.ChangeKind) => ask<t.KindCount>("POST", `/v1/tasks/kinds/${part(taskKind)}`, given);
-/** One task. */
-export const getTask = (taskId: string) => ask<t.Task>("GET", `/v1/tasks/${part(taskId)}`);
-/** Pause, resume, retry or cancel a task. */
-export const changeTask = (taskId: string, given: t.ChangeTask) => ask<t.Task>("POST", `/v1/tasks/${part(taskId)}`, given);
+/** What was learned and waits, or is in a state; newest first. */
+export const listCandidates = (given?: { state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed" | "all" | "waiting"; kind?: "fact" | "policy" | "preference" | "procedure" | "any"; before?: string; limit?: number; }) => ask<t.CandidateList>("GET", `/v1/candidates`, given);
+/** Thresholds, cooldown and who reads. */
+export const learningSettings = () => ask<t.LearningSettings>("GET", `/v1/candidates/settings`);
+/** One candidate: evidence, and what accepting would do. */
+export const getCandidate = (candidateId: string) => ask<t.ShownCandidate>("GET", `/v1/candidates/${part(candidateId)}`);
+/** Accept it, which does it. */
+export const acceptCandidate = (candidateId: string, given?: t.Accepting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/accept`, given);
+/** Reject it, for good. */
+export const rejectCandidate = (candidateId: string, given?: t.Rejecting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/reject`, given);
+/** Take back what was applied. */
+export const rollBackCandidate = (candidateId: string) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/rollback`);
+/** Look now for what can be learned from a run. */
+export const reflectOnRun = (runId: string) => ask<t.Reflected>("POST", `/v1/runs/${part(runId)}/reflect`);
 /** Schedules, with their next times and what they may cost. */
 export const listSchedules = () => ask<t.ScheduleList>("GET", `/v1/schedules`);
 /** Save a schedule; a webhook's secret is shown this once. */
@@ -331,20 +341,6 @@ export const resumeSchedule = (scheduleId: string) => ask<t.ShownSchedule>("POST
 export const runSchedule = (scheduleId: string) => ask<t.Firing>("POST", `/v1/schedules/${part(scheduleId)}/run`);
 /** Call a webhook, signed. */
 export const callScheduleHook = (scheduleId: string, data: BodyInit) => send("POST", `/v1/hooks/${part(scheduleId)}`, data, "*/*").then((it) => it.json() as Promise<t.Called>);
-/** What is well and what is not, with a fix for each. */
-export const diagnose = (given?: { deep?: boolean; }) => ask<t.Diagnosis>("GET", `/v1/doctor`, given);
-/** Repair one check, or all that can be. */
-export const repair = (given?: t.WhichCheck) => ask<t.Repaired>("POST", `/v1/doctor/repair`, given);
-/** How watchful the daemon is, and when it looked last. */
-export const watchdogStatus = () => ask<t.Watching>("GET", `/v1/healing`);
-/** What went wrong with the daemon, and what was tried. */
-export const listIncidents = (given?: { open?: boolean | null; before?: string; limit?: number; }) => ask<t.IncidentList>("GET", `/v1/incidents`, given);
-/** One incident. */
-export const getIncident = (incidentId: string) => ask<t.Incident>("GET", `/v1/incidents/${part(incidentId)}`);
-/** What the caller was told without asking, newest first. */
-export const listNotices = (given?: { unread?: boolean | null; before?: string; limit?: number; }) => ask<t.NoticeList>("GET", `/v1/notices`, given);
-/** Mark one notice as read, or all. */
-export const readNotices = (given?: t.WhichNotice) => ask<t.MarkedRead>("POST", `/v1/notices/read`, given);
 /** Channels: their connections, rules and counts. */
 export const listChannels = () => ask<t.ChannelList>("GET", `/v1/channels`);
 /** Add a channel, or change its settings; secrets go into the vault. */
@@ -389,16 +385,20 @@ export const previewChannelMessage = (channel: string, given: t.PreviewMessage) 
 export const testChannel = (channel: string, given?: t.TestChannel) => ask<t.Tested>("POST", `/v1/channels/${part(channel)}/test`, given);
 /** The door for a platform that calls; its connector checks who it is. */
 export const callChannelHook = (channel: string, data: BodyInit) => send("POST", `/v1/channels/${part(channel)}/hook`, data, "*/*").then((it) => it.json() as Promise<void>);
-/** End at once, as in a power cut, and start again; what runs goes on. */
-export const restart = (given: t.Restart) => ask<t.Nothing>("POST", `/v1/restart`, given);
-/** Where the daemon listens, and its certificates. */
-export const tlsStatus = () => ask<t.Listening>("GET", `/v1/tls`);
-/** A new certificate, or your own files read again. */
-export const renewCertificate = () => ask<t.Shown>("POST", `/v1/tls/renew`);
-/** The certificate of the daemon's own authority, for others to trust. */
-export const getCertificateAuthorityPath = () => `/v1/tls/authority`;
-/** Revoke a worker's certificate, at once. */
-export const revokeWorkerCertificate = (fingerprint: string) => ask<t.Certificate>("DELETE", `/v1/tls/workers/${part(fingerprint)}`);
+/** What is well and what is not, with a fix for each. */
+export const diagnose = (given?: { deep?: boolean; }) => ask<t.Diagnosis>("GET", `/v1/doctor`, given);
+/** Repair one check, or all that can be. */
+export const repair = (given?: t.WhichCheck) => ask<t.Repaired>("POST", `/v1/doctor/repair`, given);
+/** How watchful the daemon is, and when it looked last. */
+export const watchdogStatus = () => ask<t.Watching>("GET", `/v1/healing`);
+/** What went wrong with the daemon, and what was tried. */
+export const listIncidents = (given?: { open?: boolean | null; before?: string; limit?: number; }) => ask<t.IncidentList>("GET", `/v1/incidents`, given);
+/** One incident. */
+export const getIncident = (incidentId: string) => ask<t.Incident>("GET", `/v1/incidents/${part(incidentId)}`);
+/** What the caller was told without asking, newest first. */
+export const listNotices = (given?: { unread?: boolean | null; before?: string; limit?: number; }) => ask<t.NoticeList>("GET", `/v1/notices`, given);
+/** Mark one notice as read, or all. */
+export const readNotices = (given?: t.WhichNotice) => ask<t.MarkedRead>("POST", `/v1/notices/read`, given);
 /** MCP: one message of a client (streamable HTTP). */
 export const sendMcp = (data: BodyInit) => send("POST", `/mcp`, data, "application/json").then((it) => it.json() as Promise<t.RpcAnswer>);
 /** MCP: take up a stream that broke. */

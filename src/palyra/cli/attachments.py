@@ -65,7 +65,7 @@ def preview(api: Client, session_id: str, text: str) -> ReferencesPreview:
     return api.within(_READING_S).preview_references(lookup.checked(session_id), text=text)
 
 
-def shown(found: ReferencePreview) -> str:
+def shown(found: PreviewedReference) -> str:
     if found.error:
         return clean(found.error)
     part = f", the first {found.characters:,} characters" if found.truncated else ""

@@ -26,7 +26,7 @@ from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
 from palyra.core.errors import LimitExceeded, Unavailable
 from palyra.core.events import Entry, LiveEvent
-from palyra.domain.sse import EventReader
+from palyra.core.sse import EventReader
 
 _ANSWER_S = 60.0
 _CONNECT_S = 5.0

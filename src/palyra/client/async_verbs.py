@@ -1,7 +1,7 @@
 """Written by scripts/clients.py from the route table: the daemon's verbs, to be awaited.
 
-What a verb gives is decoded into a type of palyra.client.types, which is loaded then: importing
-this costs nothing.
+A verb decodes its answer into a type of palyra.client.types when it is called: importing this costs
+nothing.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -236,15 +236,6 @@ class AsyncVerbs(AsyncCalling):
             "sessions:SessionPage",
         )
 
-    async def search_sessions(self, *, q: str, semantic: bool = True, limit: int = 20) -> SaidPage:
-        """What was said in sessions, by words and meaning."""
-        return await self.call(
-            "GET",
-            "/v1/sessions/search",
-            sent({"q": q, "semantic": semantic, "limit": limit}, {"semantic": True, "limit": 20}),
-            "sessions:SaidPage",
-        )
-
     async def get_session(self, session_id: str) -> Session:
         """One session."""
         return await self.call("GET", f"/v1/sessions/{part(session_id)}", None, "sessions:Session")
@@ -297,9 +288,7 @@ class AsyncVerbs(AsyncCalling):
     def session_events(
         self, session_id: str, *, after: int = 0, until: str = ""
     ) -> AsyncIterator[ServerSentEvent]:
-        """Watch: stored entries behind a cursor, then everything as it happens: the events as they
-        come.
-        """
+        """Watch: stored entries behind a cursor, then everything as it happens: the events as they come."""
         return self.events(
             "GET",
             f"/v1/sessions/{part(session_id)}/events",
@@ -350,26 +339,6 @@ class AsyncVerbs(AsyncCalling):
             "sessions:RunPage",
         )
 
-    async def undo(
-        self,
-        session_id: str,
-        *,
-        call_id: str = "",
-        run_id: str = "",
-        dry_run: bool = False,
-        force: bool = False,
-    ) -> Undone:
-        """Take effects back."""
-        return await self.call(
-            "POST",
-            f"/v1/sessions/{part(session_id)}/undo",
-            sent(
-                {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force},
-                {"call_id": "", "run_id": "", "dry_run": False, "force": False},
-            ),
-            "sessions:Undone",
-        )
-
     async def get_artifact(self, session_id: str, artifact_id: str, *, name: str = "") -> bytes:
         """A large result, as it was stored."""
         return await self.fetch(
@@ -379,9 +348,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     def all_events(self, *, after: int = 0) -> AsyncIterator[ServerSentEvent]:
-        """Watch all of the caller's sessions, and that something else has changed: the events as
-        they come.
-        """
+        """Watch all of the caller's sessions, and that something else has changed: the events as they come."""
         return self.events("GET", "/v1/events", sent({"after": after}, {"after": 0}))
 
     async def get_run(self, run_id: str) -> RunRow:
@@ -536,6 +503,476 @@ class AsyncVerbs(AsyncCalling):
     async def list_tools(self) -> ToolList:
         """Tools the agent has."""
         return await self.call("GET", "/v1/tools", None, "status:ToolList")
+
+    async def get_policy(self) -> PolicyInForce:
+        """The policies in force."""
+        return await self.call("GET", "/v1/policy", None, "policy:PolicyInForce")
+
+    async def explain_policy(
+        self,
+        *,
+        tool: str,
+        arguments: dict[str, Any],
+        session_id: str | None = None,
+        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
+    ) -> Explanation:
+        """How a call would be decided, and why."""
+        return await self.call(
+            "POST",
+            "/v1/policy/explain",
+            sent(
+                {"tool": tool, "arguments": arguments, "session_id": session_id, "origin": origin},
+                {"session_id": None, "origin": "interactive"},
+            ),
+            "policy:Explanation",
+        )
+
+    async def reload_policy(self) -> Reloaded:
+        """Read the policy folder again."""
+        return await self.call("POST", "/v1/policy/reload", {}, "policy:Reloaded")
+
+    async def reload_config(self) -> ConfigReloaded:
+        """Read the config file again and apply what can be applied."""
+        return await self.call("POST", "/v1/config/reload", {}, "admin:ConfigReloaded")
+
+    async def list_tokens(self) -> TokenList:
+        """Tokens, also revoked ones."""
+        return await self.call("GET", "/v1/tokens", None, "admin:TokenList")
+
+    async def create_token(
+        self,
+        *,
+        name: str,
+        scope: Literal["client", "connector", "operator", "owner", "viewer", "worker"],
+        expires_ms: int = 0,
+        workspace: str = "",
+    ) -> MadeToken:
+        """Make a token."""
+        return await self.call(
+            "POST",
+            "/v1/tokens",
+            sent(
+                {"name": name, "scope": scope, "expires_ms": expires_ms, "workspace": workspace},
+                {"expires_ms": 0, "workspace": ""},
+            ),
+            "admin:MadeToken",
+        )
+
+    async def revoke_token(self, token_id: str) -> Token:
+        """Revoke a token, at once."""
+        return await self.call("DELETE", f"/v1/tokens/{part(token_id)}", None, "admin:Token")
+
+    async def create_login_link(self) -> LoginLink:
+        """A link that logs a browser in, once, within ten minutes."""
+        return await self.call("POST", "/v1/login-links", {}, "admin:LoginLink")
+
+    async def logout(self) -> None:
+        """End the browser's session."""
+        await self.call("POST", "/v1/logout", {}, "")
+
+    async def test_policy(self, *, preset: str = "", folder: str = "", since_ms: int = 0) -> Report:
+        """Decide every recorded call again under other policies."""
+        return await self.call(
+            "GET",
+            "/v1/policy/test",
+            sent(
+                {"preset": preset, "folder": folder, "since_ms": since_ms},
+                {"preset": "", "folder": "", "since_ms": 0},
+            ),
+            "policy:Report",
+        )
+
+    def test_policy_events(
+        self, *, preset: str = "", folder: str = "", since_ms: int = 0
+    ) -> AsyncIterator[ServerSentEvent]:
+        """Decide every recorded call again under other policies: the events as they come."""
+        return self.events(
+            "GET",
+            "/v1/policy/test",
+            sent(
+                {"preset": preset, "folder": folder, "since_ms": since_ms},
+                {"preset": "", "folder": "", "since_ms": 0},
+            ),
+        )
+
+    async def suggest_policy(self, *, since_ms: int = 0) -> Suggestion:
+        """Permits that would have spared approvals."""
+        return await self.call(
+            "GET",
+            "/v1/policy/suggest",
+            sent({"since_ms": since_ms}, {"since_ms": 0}),
+            "policy:Suggestion",
+        )
+
+    async def shadow_policy(self, *, since_ms: int = 0) -> Shadowed:
+        """What the shadow policies would have decided otherwise."""
+        return await self.call(
+            "GET",
+            "/v1/policy/shadow",
+            sent({"since_ms": since_ms}, {"since_ms": 0}),
+            "policy:Shadowed",
+        )
+
+    async def explain_call(self, *, call_id: str) -> ExplainedCall:
+        """How a recorded call was decided, and how it would be now."""
+        return await self.call(
+            "GET", "/v1/policy/explain", {"call_id": call_id}, "policy:ExplainedCall"
+        )
+
+    async def list_policy_files(self) -> PolicyFiles:
+        """The policy files, with their texts."""
+        return await self.call("GET", "/v1/policy/files", None, "policy:PolicyFiles")
+
+    async def save_policy_file(self, *, name: str, text: str, was: str = "") -> Saved:
+        """Save a policy file, if everything loads with it."""
+        return await self.call(
+            "POST",
+            "/v1/policy/files",
+            sent({"name": name, "text": text, "was": was}, {"was": ""}),
+            "policy:Saved",
+        )
+
+    async def remove_policy_file(self, *, name: str, was: str) -> Saved:
+        """Remove a policy file, if everything loads without it."""
+        return await self.call(
+            "DELETE", "/v1/policy/files", {"name": name, "was": was}, "policy:Saved"
+        )
+
+    async def validate_policy(
+        self,
+        *,
+        name: str,
+        text: str,
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+    ) -> Validated:
+        """Whether a text would load as a policy file; nothing is saved."""
+        return await self.call(
+            "POST",
+            "/v1/policy/validate",
+            sent({"name": name, "text": text, "preset": preset}, {"preset": None}),
+            "policy:Validated",
+        )
+
+    async def test_policy_draft(
+        self,
+        *,
+        name: str | None = None,
+        text: str = "",
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+        since_ms: int = 0,
+    ) -> Report:
+        """Decide every recorded call again with a text that is not saved."""
+        return await self.call(
+            "POST",
+            "/v1/policy/test",
+            sent(
+                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
+                {"name": None, "text": "", "preset": None, "since_ms": 0},
+            ),
+            "policy:Report",
+        )
+
+    def test_policy_draft_events(
+        self,
+        *,
+        name: str | None = None,
+        text: str = "",
+        preset: Literal["coding", "default", "locked", "research"] | None = None,
+        since_ms: int = 0,
+    ) -> AsyncIterator[ServerSentEvent]:
+        """Decide every recorded call again with a text that is not saved: the events as they come."""
+        return self.events(
+            "POST",
+            "/v1/policy/test",
+            sent(
+                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
+                {"name": None, "text": "", "preset": None, "since_ms": 0},
+            ),
+        )
+
+    async def who_can(
+        self,
+        *,
+        principal: str = "user:owner",
+        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
+    ) -> WhoCan:
+        """Who can do what: every tool in a few plain situations."""
+        return await self.call(
+            "GET",
+            "/v1/policy/who",
+            sent(
+                {"principal": principal, "origin": origin},
+                {"principal": "user:owner", "origin": "interactive"},
+            ),
+            "policy:WhoCan",
+        )
+
+    async def list_rules(self, session_id: str) -> RuleList:
+        """The rules of a session."""
+        return await self.call(
+            "GET", f"/v1/sessions/{part(session_id)}/rules", None, "sessions:RuleList"
+        )
+
+    async def add_rule(self, session_id: str, *, words: str) -> ShownRule:
+        """Lay a rule down, in plain words."""
+        return await self.call(
+            "POST", f"/v1/sessions/{part(session_id)}/rules", {"words": words}, "sessions:ShownRule"
+        )
+
+    async def remove_rule(self, session_id: str, *, rule_id: str) -> ShownRule:
+        """Remove a rule."""
+        return await self.call(
+            "DELETE",
+            f"/v1/sessions/{part(session_id)}/rules",
+            {"rule_id": rule_id},
+            "sessions:ShownRule",
+        )
+
+    async def restart(self, *, started_ms: int) -> Nothing:
+        """End at once, as in a power cut, and start again; what runs goes on."""
+        return await self.call("POST", "/v1/restart", {"started_ms": started_ms}, "admin:Nothing")
+
+    async def list_secrets(self) -> VaultState:
+        """What secrets there are; never their values."""
+        return await self.call("GET", "/v1/vault", None, "vault:VaultState")
+
+    async def put_secret(
+        self,
+        *,
+        name: str,
+        value: str,
+        scope: str = "global",
+        hosts: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> Secret:
+        """Store a secret, also in place of the one that has its name."""
+        return await self.call(
+            "POST",
+            "/v1/vault",
+            sent(
+                {"name": name, "value": value, "scope": scope, "hosts": hosts, "tools": tools},
+                {"scope": "global", "hosts": None, "tools": None},
+            ),
+            "vault:Secret",
+        )
+
+    async def remove_secret(self, *, name: str, scope: str = "global") -> None:
+        """Remove a secret."""
+        await self.call(
+            "DELETE", "/v1/vault", sent({"name": name, "scope": scope}, {"scope": "global"}), ""
+        )
+
+    async def rotate_secret(self, *, name: str, value: str, scope: str = "global") -> Secret:
+        """Give a secret another value."""
+        return await self.call(
+            "POST",
+            "/v1/vault/rotate",
+            sent({"name": name, "value": value, "scope": scope}, {"scope": "global"}),
+            "vault:Secret",
+        )
+
+    async def rotate_vault_key(self) -> KeyRotated:
+        """Seal every secret anew under a new master key."""
+        return await self.call("POST", "/v1/vault/rotate-key", {}, "vault:KeyRotated")
+
+    async def tls_status(self) -> Listening:
+        """Where the daemon listens, and its certificates."""
+        return await self.call("GET", "/v1/tls", None, "tls:Listening")
+
+    async def renew_certificate(self) -> Shown:
+        """A new certificate, or your own files read again."""
+        return await self.call("POST", "/v1/tls/renew", {}, "tls:Shown")
+
+    async def get_certificate_authority(self) -> bytes:
+        """The certificate of the daemon's own authority, for others to trust."""
+        return await self.fetch("GET", "/v1/tls/authority", None)
+
+    async def revoke_worker_certificate(self, fingerprint: str) -> Certificate:
+        """Revoke a worker's certificate, at once."""
+        return await self.call(
+            "DELETE", f"/v1/tls/workers/{part(fingerprint)}", None, "tls:Certificate"
+        )
+
+    async def list_tasks(
+        self,
+        *,
+        kind: str = "",
+        state: Literal[
+            "", "cancelled", "done", "expired", "failed", "paused", "queued", "running"
+        ] = "",
+        before: str = "",
+        limit: int = 100,
+    ) -> TaskPage:
+        """Background tasks, newest first."""
+        return await self.call(
+            "GET",
+            "/v1/tasks",
+            sent(
+                {"kind": kind, "state": state, "before": before, "limit": limit},
+                {"kind": "", "state": "", "before": "", "limit": 100},
+            ),
+            "tasks:TaskPage",
+        )
+
+    async def list_task_kinds(self) -> KindList:
+        """Kinds of tasks, and how many are in which state."""
+        return await self.call("GET", "/v1/tasks/kinds", None, "tasks:KindList")
+
+    async def change_task_kind(self, task_kind: str, *, paused: bool) -> KindCount:
+        """Begin no more tasks of a kind, or begin them again."""
+        return await self.call(
+            "POST", f"/v1/tasks/kinds/{part(task_kind)}", {"paused": paused}, "tasks:KindCount"
+        )
+
+    async def get_task(self, task_id: str) -> Task:
+        """One task."""
+        return await self.call("GET", f"/v1/tasks/{part(task_id)}", None, "tasks:Task")
+
+    async def change_task(
+        self, task_id: str, *, verb: Literal["cancel", "pause", "resume", "retry"]
+    ) -> Task:
+        """Pause, resume, retry or cancel a task."""
+        return await self.call("POST", f"/v1/tasks/{part(task_id)}", {"verb": verb}, "tasks:Task")
+
+    async def usage(
+        self,
+        *,
+        by: Literal[
+            "call",
+            "day",
+            "hour",
+            "model",
+            "month",
+            "origin",
+            "principal",
+            "run",
+            "schedule",
+            "session",
+            "task",
+        ] = "day",
+        since_ms: int = 0,
+        until_ms: int = 9007199254740991,
+        session_id: str = "",
+        run_id: str = "",
+        schedule_id: str = "",
+        everybody: bool = False,
+        limit: int = 100,
+    ) -> UsageList:
+        """What models were asked, and what it cost."""
+        return await self.call(
+            "GET",
+            "/v1/usage",
+            sent(
+                {
+                    "by": by,
+                    "since_ms": since_ms,
+                    "until_ms": until_ms,
+                    "session_id": session_id,
+                    "run_id": run_id,
+                    "schedule_id": schedule_id,
+                    "everybody": everybody,
+                    "limit": limit,
+                },
+                {
+                    "by": "day",
+                    "since_ms": 0,
+                    "until_ms": 9007199254740991,
+                    "session_id": "",
+                    "run_id": "",
+                    "schedule_id": "",
+                    "everybody": False,
+                    "limit": 100,
+                },
+            ),
+            "usage:UsageList",
+        )
+
+    async def forecast_usage(self, *, everybody: bool = False) -> Forecast:
+        """What the month will have cost, by the trend."""
+        return await self.call(
+            "GET",
+            "/v1/usage/forecast",
+            sent({"everybody": everybody}, {"everybody": False}),
+            "usage:Forecast",
+        )
+
+    async def forecast_schedule(self, *, schedule_id: str = "", times: int = 30) -> RunForecast:
+        """What so many firings of a schedule will use."""
+        return await self.call(
+            "GET",
+            "/v1/usage/forecast/schedule",
+            sent({"schedule_id": schedule_id, "times": times}, {"schedule_id": "", "times": 30}),
+            "usage:RunForecast",
+        )
+
+    async def list_run_plans(self, run_id: str) -> RunPlans:
+        """Who was asked in a run, why, and what came of it."""
+        return await self.call("GET", f"/v1/runs/{part(run_id)}/plans", None, "runs:RunPlans")
+
+    async def list_budgets(self) -> BudgetList:
+        """Limits on what models may cost, and what is left of them."""
+        return await self.call("GET", "/v1/budgets", None, "usage:BudgetList")
+
+    async def put_budget(
+        self,
+        budget: str,
+        *,
+        per: Literal["all", "principal", "run", "schedule", "session"] = "all",
+        every: Literal["day", "ever", "month"] = "ever",
+        tokens: int = 0,
+        microusd: int = 0,
+        warn_bps: int = 8000,
+        then: Literal["ask", "block"] = "block",
+        who: str = "",
+    ) -> Limit:
+        """Set a limit, also in place of the one that has its name."""
+        return await self.call(
+            "PUT",
+            f"/v1/budgets/{part(budget)}",
+            {
+                "per": per,
+                "every": every,
+                "tokens": tokens,
+                "microusd": microusd,
+                "warn_bps": warn_bps,
+                "then": then,
+                "who": who,
+            },
+            "usage:Limit",
+        )
+
+    async def remove_budget(self, budget: str) -> None:
+        """Remove a limit."""
+        await self.call("DELETE", f"/v1/budgets/{part(budget)}", None, "")
+
+    async def store_file(self, session_id: str, data: bytes, *, name: str) -> StoredFile:
+        """Store a file that a message can then have as an attachment."""
+        return await self.upload(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/files",
+            {"name": name},
+            data,
+            "application/octet-stream",
+            "sessions:StoredFile",
+        )
+
+    async def preview_references(self, session_id: str, *, text: str) -> ReferencesPreview:
+        """What the references of a message would bring."""
+        return await self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/references/preview",
+            {"text": text},
+            "sessions:ReferencesPreview",
+        )
+
+    async def list_paths(self, session_id: str, *, prefix: str = "", limit: int = 20) -> PathList:
+        """Paths of the workspace that begin so, for completing a reference."""
+        return await self.call(
+            "GET",
+            f"/v1/sessions/{part(session_id)}/paths",
+            sent({"prefix": prefix, "limit": limit}, {"prefix": "", "limit": 20}),
+            "sessions:PathList",
+        )
 
     async def create_chat_completion(
         self,
@@ -796,280 +1233,6 @@ class AsyncVerbs(AsyncCalling):
             "openai:EmbeddingList",
         )
 
-    async def usage(
-        self,
-        *,
-        by: Literal[
-            "call",
-            "day",
-            "hour",
-            "model",
-            "month",
-            "origin",
-            "principal",
-            "run",
-            "schedule",
-            "session",
-            "task",
-        ] = "day",
-        since_ms: int = 0,
-        until_ms: int = 9007199254740991,
-        session_id: str = "",
-        run_id: str = "",
-        schedule_id: str = "",
-        everybody: bool = False,
-        limit: int = 100,
-    ) -> UsageList:
-        """What models were asked, and what it cost."""
-        return await self.call(
-            "GET",
-            "/v1/usage",
-            sent(
-                {
-                    "by": by,
-                    "since_ms": since_ms,
-                    "until_ms": until_ms,
-                    "session_id": session_id,
-                    "run_id": run_id,
-                    "schedule_id": schedule_id,
-                    "everybody": everybody,
-                    "limit": limit,
-                },
-                {
-                    "by": "day",
-                    "since_ms": 0,
-                    "until_ms": 9007199254740991,
-                    "session_id": "",
-                    "run_id": "",
-                    "schedule_id": "",
-                    "everybody": False,
-                    "limit": 100,
-                },
-            ),
-            "usage:UsageList",
-        )
-
-    async def forecast_usage(self, *, everybody: bool = False) -> Forecast:
-        """What the month will have cost, by the trend."""
-        return await self.call(
-            "GET",
-            "/v1/usage/forecast",
-            sent({"everybody": everybody}, {"everybody": False}),
-            "usage:Forecast",
-        )
-
-    async def forecast_schedule(self, *, schedule_id: str = "", times: int = 30) -> RunForecast:
-        """What so many firings of a schedule will use."""
-        return await self.call(
-            "GET",
-            "/v1/usage/forecast/schedule",
-            sent({"schedule_id": schedule_id, "times": times}, {"schedule_id": "", "times": 30}),
-            "usage:RunForecast",
-        )
-
-    async def list_run_plans(self, run_id: str) -> RunPlans:
-        """Who was asked in a run, why, and what came of it."""
-        return await self.call("GET", f"/v1/runs/{part(run_id)}/plans", None, "runs:RunPlans")
-
-    async def list_budgets(self) -> BudgetList:
-        """Limits on what models may cost, and what is left of them."""
-        return await self.call("GET", "/v1/budgets", None, "usage:BudgetList")
-
-    async def put_budget(
-        self,
-        budget: str,
-        *,
-        per: Literal["all", "principal", "run", "schedule", "session"] = "all",
-        every: Literal["day", "ever", "month"] = "ever",
-        tokens: int = 0,
-        microusd: int = 0,
-        warn_bps: int = 8000,
-        then: Literal["ask", "block"] = "block",
-        who: str = "",
-    ) -> Limit:
-        """Set a limit, also in place of the one that has its name."""
-        return await self.call(
-            "PUT",
-            f"/v1/budgets/{part(budget)}",
-            {
-                "per": per,
-                "every": every,
-                "tokens": tokens,
-                "microusd": microusd,
-                "warn_bps": warn_bps,
-                "then": then,
-                "who": who,
-            },
-            "usage:Limit",
-        )
-
-    async def remove_budget(self, budget: str) -> None:
-        """Remove a limit."""
-        await self.call("DELETE", f"/v1/budgets/{part(budget)}", None, "")
-
-    async def list_workers(self) -> WorkerList:
-        """Workers on other machines, and what runs there."""
-        return await self.call("GET", "/v1/workers", None, "workers:WorkerList")
-
-    async def enrol_worker(self, *, name: str) -> Enrolment:
-        """A one-time code by which a machine becomes a worker."""
-        return await self.call("POST", "/v1/workers", {"name": name}, "workers:Enrolment")
-
-    async def get_worker(self, worker: str) -> WorkerDetail:
-        """One worker, with the calls that it was given last."""
-        return await self.call("GET", f"/v1/workers/{part(worker)}", None, "workers:WorkerDetail")
-
-    async def drain_worker(self, worker: str, *, on: bool = True) -> WorkerShown:
-        """Give it nothing new, or use it again."""
-        return await self.call(
-            "POST",
-            f"/v1/workers/{part(worker)}/drain",
-            sent({"on": on}, {"on": True}),
-            "workers:WorkerShown",
-        )
-
-    async def revoke_worker(self, worker: str) -> WorkerShown:
-        """Revoke a worker: its certificate is no longer good."""
-        return await self.call("DELETE", f"/v1/workers/{part(worker)}", None, "workers:WorkerShown")
-
-    async def get_policy(self) -> PolicyInForce:
-        """The policies in force."""
-        return await self.call("GET", "/v1/policy", None, "policy:PolicyInForce")
-
-    async def explain_policy(
-        self,
-        *,
-        tool: str,
-        arguments: dict[str, Any],
-        session_id: str | None = None,
-        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
-    ) -> Explanation:
-        """How a call would be decided, and why."""
-        return await self.call(
-            "POST",
-            "/v1/policy/explain",
-            sent(
-                {"tool": tool, "arguments": arguments, "session_id": session_id, "origin": origin},
-                {"session_id": None, "origin": "interactive"},
-            ),
-            "policy:Explanation",
-        )
-
-    async def reload_policy(self) -> Reloaded:
-        """Read the policy folder again."""
-        return await self.call("POST", "/v1/policy/reload", {}, "policy:Reloaded")
-
-    async def reload_config(self) -> ConfigReloaded:
-        """Read the config file again and apply what can be applied."""
-        return await self.call("POST", "/v1/config/reload", {}, "admin:ConfigReloaded")
-
-    async def list_tokens(self) -> TokenList:
-        """Tokens, also revoked ones."""
-        return await self.call("GET", "/v1/tokens", None, "admin:TokenList")
-
-    async def create_token(
-        self,
-        *,
-        name: str,
-        scope: Literal["client", "connector", "operator", "owner", "viewer", "worker"],
-        expires_ms: int = 0,
-        workspace: str = "",
-    ) -> MadeToken:
-        """Make a token."""
-        return await self.call(
-            "POST",
-            "/v1/tokens",
-            sent(
-                {"name": name, "scope": scope, "expires_ms": expires_ms, "workspace": workspace},
-                {"expires_ms": 0, "workspace": ""},
-            ),
-            "admin:MadeToken",
-        )
-
-    async def revoke_token(self, token_id: str) -> Token:
-        """Revoke a token, at once."""
-        return await self.call("DELETE", f"/v1/tokens/{part(token_id)}", None, "admin:Token")
-
-    async def create_login_link(self) -> LoginLink:
-        """A link that logs a browser in, once, within ten minutes."""
-        return await self.call("POST", "/v1/login-links", {}, "admin:LoginLink")
-
-    async def logout(self) -> None:
-        """End the browser's session."""
-        await self.call("POST", "/v1/logout", {}, "")
-
-    async def list_secrets(self) -> VaultState:
-        """What secrets there are; never their values."""
-        return await self.call("GET", "/v1/vault", None, "vault:VaultState")
-
-    async def put_secret(
-        self,
-        *,
-        name: str,
-        value: str,
-        scope: str = "global",
-        hosts: Sequence[str] | None = None,
-        tools: Sequence[str] | None = None,
-    ) -> Secret:
-        """Store a secret, also in place of the one that has its name."""
-        return await self.call(
-            "POST",
-            "/v1/vault",
-            sent(
-                {"name": name, "value": value, "scope": scope, "hosts": hosts, "tools": tools},
-                {"scope": "global", "hosts": None, "tools": None},
-            ),
-            "vault:Secret",
-        )
-
-    async def remove_secret(self, *, name: str, scope: str = "global") -> None:
-        """Remove a secret."""
-        await self.call(
-            "DELETE", "/v1/vault", sent({"name": name, "scope": scope}, {"scope": "global"}), ""
-        )
-
-    async def rotate_secret(self, *, name: str, value: str, scope: str = "global") -> Secret:
-        """Give a secret another value."""
-        return await self.call(
-            "POST",
-            "/v1/vault/rotate",
-            sent({"name": name, "value": value, "scope": scope}, {"scope": "global"}),
-            "vault:Secret",
-        )
-
-    async def rotate_vault_key(self) -> KeyRotated:
-        """Seal every secret anew under a new master key."""
-        return await self.call("POST", "/v1/vault/rotate-key", {}, "vault:KeyRotated")
-
-    async def store_file(self, session_id: str, data: bytes, *, name: str) -> StoredFile:
-        """Store a file that a message can then have as an attachment."""
-        return await self.upload(
-            "POST",
-            f"/v1/sessions/{part(session_id)}/files",
-            {"name": name},
-            data,
-            "application/octet-stream",
-            "sessions:StoredFile",
-        )
-
-    async def preview_references(self, session_id: str, *, text: str) -> ReferencesPreview:
-        """What the references of a message would bring."""
-        return await self.call(
-            "POST",
-            f"/v1/sessions/{part(session_id)}/references/preview",
-            {"text": text},
-            "sessions:ReferencesPreview",
-        )
-
-    async def list_paths(self, session_id: str, *, prefix: str = "", limit: int = 20) -> PathList:
-        """Paths of the workspace that begin so, for completing a reference."""
-        return await self.call(
-            "GET",
-            f"/v1/sessions/{part(session_id)}/paths",
-            sent({"prefix": prefix, "limit": limit}, {"prefix": "", "limit": 20}),
-            "sessions:PathList",
-        )
-
     async def list_memory(
         self,
         *,
@@ -1238,74 +1401,31 @@ class AsyncVerbs(AsyncCalling):
             "POST", f"/v1/memory/{part(memory_id)}/review", {"decision": decision}, "memory:Item"
         )
 
-    async def list_candidates(
-        self,
-        *,
-        state: (
-            Literal["proposed"]
-            | Literal[
-                "accepted",
-                "applied",
-                "conflicted",
-                "pending_review",
-                "rejected",
-                "rolled_back",
-                "suppressed",
-            ]
-            | Literal["all", "waiting"]
-        ) = "waiting",
-        kind: Literal["fact", "policy", "preference", "procedure"] | Literal["any"] = "any",
-        before: str = "",
-        limit: int = 100,
-    ) -> CandidateList:
-        """What was learned and waits, or is in a state; newest first."""
+    async def search_sessions(self, *, q: str, semantic: bool = True, limit: int = 20) -> SaidPage:
+        """What was said in sessions, by words and meaning."""
         return await self.call(
             "GET",
-            "/v1/candidates",
-            sent(
-                {"state": state, "kind": kind, "before": before, "limit": limit},
-                {"state": "waiting", "kind": "any", "before": "", "limit": 100},
-            ),
-            "learning:CandidateList",
+            "/v1/sessions/search",
+            sent({"q": q, "semantic": semantic, "limit": limit}, {"semantic": True, "limit": 20}),
+            "sessions:SaidPage",
         )
 
-    async def learning_settings(self) -> LearningSettings:
-        """Thresholds, cooldown and who reads."""
-        return await self.call("GET", "/v1/candidates/settings", None, "learning:LearningSettings")
+    async def list_mcp_servers(self) -> ServerList:
+        """MCP servers: their state, their tools, what waits for a yes."""
+        return await self.call("GET", "/v1/mcp", None, "mcp:ServerList")
 
-    async def get_candidate(self, candidate_id: str) -> ShownCandidate:
-        """One candidate: evidence, and what accepting would do."""
-        return await self.call(
-            "GET", f"/v1/candidates/{part(candidate_id)}", None, "learning:ShownCandidate"
-        )
-
-    async def accept_candidate(self, candidate_id: str, *, text: str = "") -> Candidate:
-        """Accept it, which does it."""
+    async def accept_mcp_server(self, server: str, *, fingerprint: str) -> ServerStatus:
+        """Offer what a server says of its tools now."""
         return await self.call(
             "POST",
-            f"/v1/candidates/{part(candidate_id)}/accept",
-            sent({"text": text}, {"text": ""}),
-            "runs:Candidate",
+            f"/v1/mcp/{part(server)}/accept",
+            {"fingerprint": fingerprint},
+            "mcp:ServerStatus",
         )
 
-    async def reject_candidate(self, candidate_id: str, *, reason: str = "") -> Candidate:
-        """Reject it, for good."""
-        return await self.call(
-            "POST",
-            f"/v1/candidates/{part(candidate_id)}/reject",
-            sent({"reason": reason}, {"reason": ""}),
-            "runs:Candidate",
-        )
-
-    async def roll_back_candidate(self, candidate_id: str) -> Candidate:
-        """Take back what was applied."""
-        return await self.call(
-            "POST", f"/v1/candidates/{part(candidate_id)}/rollback", {}, "runs:Candidate"
-        )
-
-    async def reflect_on_run(self, run_id: str) -> Reflected:
-        """Look now for what can be learned from a run."""
-        return await self.call("POST", f"/v1/runs/{part(run_id)}/reflect", {}, "runs:Reflected")
+    async def restart_mcp_server(self, server: str) -> ServerStatus:
+        """End a server and begin anew."""
+        return await self.call("POST", f"/v1/mcp/{part(server)}/restart", {}, "mcp:ServerStatus")
 
     async def list_skills(self) -> SkillList:
         """Installed skills."""
@@ -1367,6 +1487,31 @@ class AsyncVerbs(AsyncCalling):
         """Trust a publisher no longer; their skills go back into quarantine."""
         await self.call("DELETE", "/v1/publishers", {"name": name}, "")
 
+    async def list_workers(self) -> WorkerList:
+        """Workers on other machines, and what runs there."""
+        return await self.call("GET", "/v1/workers", None, "workers:WorkerList")
+
+    async def enrol_worker(self, *, name: str) -> Enrolment:
+        """A one-time code by which a machine becomes a worker."""
+        return await self.call("POST", "/v1/workers", {"name": name}, "workers:Enrolment")
+
+    async def get_worker(self, worker: str) -> WorkerDetail:
+        """One worker, with the calls that it was given last."""
+        return await self.call("GET", f"/v1/workers/{part(worker)}", None, "workers:WorkerDetail")
+
+    async def drain_worker(self, worker: str, *, on: bool = True) -> WorkerShown:
+        """Give it nothing new, or use it again."""
+        return await self.call(
+            "POST",
+            f"/v1/workers/{part(worker)}/drain",
+            sent({"on": on}, {"on": True}),
+            "workers:WorkerShown",
+        )
+
+    async def revoke_worker(self, worker: str) -> WorkerShown:
+        """Revoke a worker: its certificate is no longer good."""
+        return await self.call("DELETE", f"/v1/workers/{part(worker)}", None, "workers:WorkerShown")
+
     async def list_notes(
         self, *, session_id: str | None = None, workspace: str | None = None
     ) -> NoteList:
@@ -1393,162 +1538,6 @@ class AsyncVerbs(AsyncCalling):
     async def reject_note(self, *, workspace: str, file: str) -> None:
         """Reject a note that was accepted; runs go without it."""
         await self.call("DELETE", "/v1/notes", {"workspace": workspace, "file": file}, "")
-
-    async def list_mcp_servers(self) -> ServerList:
-        """MCP servers: their state, their tools, what waits for a yes."""
-        return await self.call("GET", "/v1/mcp", None, "mcp:ServerList")
-
-    async def accept_mcp_server(self, server: str, *, fingerprint: str) -> ServerStatus:
-        """Offer what a server says of its tools now."""
-        return await self.call(
-            "POST",
-            f"/v1/mcp/{part(server)}/accept",
-            {"fingerprint": fingerprint},
-            "mcp:ServerStatus",
-        )
-
-    async def restart_mcp_server(self, server: str) -> ServerStatus:
-        """End a server and begin anew."""
-        return await self.call("POST", f"/v1/mcp/{part(server)}/restart", {}, "mcp:ServerStatus")
-
-    async def test_policy(self, *, preset: str = "", folder: str = "", since_ms: int = 0) -> Report:
-        """Decide every recorded call again under other policies."""
-        return await self.call(
-            "GET",
-            "/v1/policy/test",
-            sent(
-                {"preset": preset, "folder": folder, "since_ms": since_ms},
-                {"preset": "", "folder": "", "since_ms": 0},
-            ),
-            "policy:Report",
-        )
-
-    def test_policy_events(
-        self, *, preset: str = "", folder: str = "", since_ms: int = 0
-    ) -> AsyncIterator[ServerSentEvent]:
-        """Decide every recorded call again under other policies: the events as they come."""
-        return self.events(
-            "GET",
-            "/v1/policy/test",
-            sent(
-                {"preset": preset, "folder": folder, "since_ms": since_ms},
-                {"preset": "", "folder": "", "since_ms": 0},
-            ),
-        )
-
-    async def suggest_policy(self, *, since_ms: int = 0) -> Suggestion:
-        """Permits that would have spared approvals."""
-        return await self.call(
-            "GET",
-            "/v1/policy/suggest",
-            sent({"since_ms": since_ms}, {"since_ms": 0}),
-            "policy:Suggestion",
-        )
-
-    async def shadow_policy(self, *, since_ms: int = 0) -> Shadowed:
-        """What the shadow policies would have decided otherwise."""
-        return await self.call(
-            "GET",
-            "/v1/policy/shadow",
-            sent({"since_ms": since_ms}, {"since_ms": 0}),
-            "policy:Shadowed",
-        )
-
-    async def explain_call(self, *, call_id: str) -> ExplainedCall:
-        """How a recorded call was decided, and how it would be now."""
-        return await self.call(
-            "GET", "/v1/policy/explain", {"call_id": call_id}, "policy:ExplainedCall"
-        )
-
-    async def list_policy_files(self) -> PolicyFiles:
-        """The policy files, with their texts."""
-        return await self.call("GET", "/v1/policy/files", None, "policy:PolicyFiles")
-
-    async def save_policy_file(self, *, name: str, text: str, was: str = "") -> Saved:
-        """Save a policy file, if everything loads with it."""
-        return await self.call(
-            "POST",
-            "/v1/policy/files",
-            sent({"name": name, "text": text, "was": was}, {"was": ""}),
-            "policy:Saved",
-        )
-
-    async def remove_policy_file(self, *, name: str, was: str) -> Saved:
-        """Remove a policy file, if everything loads without it."""
-        return await self.call(
-            "DELETE", "/v1/policy/files", {"name": name, "was": was}, "policy:Saved"
-        )
-
-    async def validate_policy(
-        self,
-        *,
-        name: str,
-        text: str,
-        preset: Literal["coding", "default", "locked", "research"] | None = None,
-    ) -> Validated:
-        """Whether a text would load as a policy file; nothing is saved."""
-        return await self.call(
-            "POST",
-            "/v1/policy/validate",
-            sent({"name": name, "text": text, "preset": preset}, {"preset": None}),
-            "policy:Validated",
-        )
-
-    async def test_policy_draft(
-        self,
-        *,
-        name: str | None = None,
-        text: str = "",
-        preset: Literal["coding", "default", "locked", "research"] | None = None,
-        since_ms: int = 0,
-    ) -> Report:
-        """Decide every recorded call again with a text that is not saved."""
-        return await self.call(
-            "POST",
-            "/v1/policy/test",
-            sent(
-                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
-                {"name": None, "text": "", "preset": None, "since_ms": 0},
-            ),
-            "policy:Report",
-        )
-
-    def test_policy_draft_events(
-        self,
-        *,
-        name: str | None = None,
-        text: str = "",
-        preset: Literal["coding", "default", "locked", "research"] | None = None,
-        since_ms: int = 0,
-    ) -> AsyncIterator[ServerSentEvent]:
-        """Decide every recorded call again with a text that is not saved: the events as they
-        come.
-        """
-        return self.events(
-            "POST",
-            "/v1/policy/test",
-            sent(
-                {"name": name, "text": text, "preset": preset, "since_ms": since_ms},
-                {"name": None, "text": "", "preset": None, "since_ms": 0},
-            ),
-        )
-
-    async def who_can(
-        self,
-        *,
-        principal: str = "user:owner",
-        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
-    ) -> WhoCan:
-        """Who can do what: every tool in a few plain situations."""
-        return await self.call(
-            "GET",
-            "/v1/policy/who",
-            sent(
-                {"principal": principal, "origin": origin},
-                {"principal": "user:owner", "origin": "interactive"},
-            ),
-            "policy:WhoCan",
-        )
 
     async def list_providers(self) -> ProviderList:
         """Model providers: where they are, what they offer, where their keys are."""
@@ -1626,27 +1615,6 @@ class AsyncVerbs(AsyncCalling):
             "POST", "/v1/policy/preset", {"preset": preset}, "status:PolicyState"
         )
 
-    async def list_rules(self, session_id: str) -> RuleList:
-        """The rules of a session."""
-        return await self.call(
-            "GET", f"/v1/sessions/{part(session_id)}/rules", None, "sessions:RuleList"
-        )
-
-    async def add_rule(self, session_id: str, *, words: str) -> ShownRule:
-        """Lay a rule down, in plain words."""
-        return await self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/rules", {"words": words}, "sessions:ShownRule"
-        )
-
-    async def remove_rule(self, session_id: str, *, rule_id: str) -> ShownRule:
-        """Remove a rule."""
-        return await self.call(
-            "DELETE",
-            f"/v1/sessions/{part(session_id)}/rules",
-            {"rule_id": rule_id},
-            "sessions:ShownRule",
-        )
-
     async def session_at(self, session_id: str, seq: int, *, turns: int = 200) -> Moment:
         """A session as it was after an entry, and what came since."""
         return await self.call(
@@ -1691,6 +1659,52 @@ class AsyncVerbs(AsyncCalling):
             "sessions:Rewound",
         )
 
+    async def undo(
+        self,
+        session_id: str,
+        *,
+        call_id: str = "",
+        run_id: str = "",
+        dry_run: bool = False,
+        force: bool = False,
+    ) -> Undone:
+        """Take effects back."""
+        return await self.call(
+            "POST",
+            f"/v1/sessions/{part(session_id)}/undo",
+            sent(
+                {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force},
+                {"call_id": "", "run_id": "", "dry_run": False, "force": False},
+            ),
+            "sessions:Undone",
+        )
+
+    async def replay_run(self, run_id: str) -> RunReplay:
+        """Run the loop again over a recorded run, without any effect."""
+        return await self.call("POST", f"/v1/runs/{part(run_id)}/replay", {}, "runs:RunReplay")
+
+    async def get_replay(self, run_id: str, *, wait_ms: int = 0) -> RunReplay:
+        """How far the replay of a run is, and where it differs."""
+        return await self.call(
+            "GET",
+            f"/v1/runs/{part(run_id)}/replay",
+            sent({"wait_ms": wait_ms}, {"wait_ms": 0}),
+            "runs:RunReplay",
+        )
+
+    async def fork_run(
+        self, run_id: str, *, at: int = 0, model: str = "", policy: str = ""
+    ) -> Forked:
+        """Take a run up again from an entry, live, with another model or policies."""
+        return await self.call(
+            "POST",
+            f"/v1/runs/{part(run_id)}/fork",
+            sent(
+                {"at": at, "model": model, "policy": policy}, {"at": 0, "model": "", "policy": ""}
+            ),
+            "runs:Forked",
+        )
+
     async def list_agents(self, session_id: str) -> Agents:
         """The subagents that work or worked for a session, as a tree."""
         return await self.call(
@@ -1727,32 +1741,6 @@ class AsyncVerbs(AsyncCalling):
             "POST", f"/v1/sessions/{part(session_id)}/restore", None, "sessions:Session"
         )
 
-    async def replay_run(self, run_id: str) -> RunReplay:
-        """Run the loop again over a recorded run, without any effect."""
-        return await self.call("POST", f"/v1/runs/{part(run_id)}/replay", {}, "runs:RunReplay")
-
-    async def get_replay(self, run_id: str, *, wait_ms: int = 0) -> RunReplay:
-        """How far the replay of a run is, and where it differs."""
-        return await self.call(
-            "GET",
-            f"/v1/runs/{part(run_id)}/replay",
-            sent({"wait_ms": wait_ms}, {"wait_ms": 0}),
-            "runs:RunReplay",
-        )
-
-    async def fork_run(
-        self, run_id: str, *, at: int = 0, model: str = "", policy: str = ""
-    ) -> Forked:
-        """Take a run up again from an entry, live, with another model or policies."""
-        return await self.call(
-            "POST",
-            f"/v1/runs/{part(run_id)}/fork",
-            sent(
-                {"at": at, "model": model, "policy": policy}, {"at": 0, "model": "", "policy": ""}
-            ),
-            "runs:Forked",
-        )
-
     async def compact_session(self, session_id: str, *, preview: bool = False) -> Compaction:
         """Condense the older turns of a session, or say what that would be."""
         return await self.call(
@@ -1786,46 +1774,72 @@ class AsyncVerbs(AsyncCalling):
             "sessions:Pinned",
         )
 
-    async def list_tasks(
+    async def list_candidates(
         self,
         *,
-        kind: str = "",
-        state: Literal[
-            "", "cancelled", "done", "expired", "failed", "paused", "queued", "running"
-        ] = "",
+        state: Literal["proposed"]
+        | Literal[
+            "accepted",
+            "applied",
+            "conflicted",
+            "pending_review",
+            "rejected",
+            "rolled_back",
+            "suppressed",
+        ]
+        | Literal["all", "waiting"] = "waiting",
+        kind: Literal["fact", "policy", "preference", "procedure"] | Literal["any"] = "any",
         before: str = "",
         limit: int = 100,
-    ) -> TaskPage:
-        """Background tasks, newest first."""
+    ) -> CandidateList:
+        """What was learned and waits, or is in a state; newest first."""
         return await self.call(
             "GET",
-            "/v1/tasks",
+            "/v1/candidates",
             sent(
-                {"kind": kind, "state": state, "before": before, "limit": limit},
-                {"kind": "", "state": "", "before": "", "limit": 100},
+                {"state": state, "kind": kind, "before": before, "limit": limit},
+                {"state": "waiting", "kind": "any", "before": "", "limit": 100},
             ),
-            "tasks:TaskPage",
+            "learning:CandidateList",
         )
 
-    async def list_task_kinds(self) -> KindList:
-        """Kinds of tasks, and how many are in which state."""
-        return await self.call("GET", "/v1/tasks/kinds", None, "tasks:KindList")
+    async def learning_settings(self) -> LearningSettings:
+        """Thresholds, cooldown and who reads."""
+        return await self.call("GET", "/v1/candidates/settings", None, "learning:LearningSettings")
 
-    async def change_task_kind(self, task_kind: str, *, paused: bool) -> KindCount:
-        """Begin no more tasks of a kind, or begin them again."""
+    async def get_candidate(self, candidate_id: str) -> ShownCandidate:
+        """One candidate: evidence, and what accepting would do."""
         return await self.call(
-            "POST", f"/v1/tasks/kinds/{part(task_kind)}", {"paused": paused}, "tasks:KindCount"
+            "GET", f"/v1/candidates/{part(candidate_id)}", None, "learning:ShownCandidate"
         )
 
-    async def get_task(self, task_id: str) -> Task:
-        """One task."""
-        return await self.call("GET", f"/v1/tasks/{part(task_id)}", None, "tasks:Task")
+    async def accept_candidate(self, candidate_id: str, *, text: str = "") -> Candidate:
+        """Accept it, which does it."""
+        return await self.call(
+            "POST",
+            f"/v1/candidates/{part(candidate_id)}/accept",
+            sent({"text": text}, {"text": ""}),
+            "runs:Candidate",
+        )
 
-    async def change_task(
-        self, task_id: str, *, verb: Literal["cancel", "pause", "resume", "retry"]
-    ) -> Task:
-        """Pause, resume, retry or cancel a task."""
-        return await self.call("POST", f"/v1/tasks/{part(task_id)}", {"verb": verb}, "tasks:Task")
+    async def reject_candidate(self, candidate_id: str, *, reason: str = "") -> Candidate:
+        """Reject it, for good."""
+        return await self.call(
+            "POST",
+            f"/v1/candidates/{part(candidate_id)}/reject",
+            sent({"reason": reason}, {"reason": ""}),
+            "runs:Candidate",
+        )
+
+    async def roll_back_candidate(self, candidate_id: str) -> Candidate:
+        """Take back what was applied."""
+        return await self.call(
+            "POST", f"/v1/candidates/{part(candidate_id)}/rollback", {}, "runs:Candidate"
+        )
+
+    async def reflect_on_run(self, run_id: str) -> Reflected:
+        """Look now for what can be learned from a run."""
+        return await self.call("POST", f"/v1/runs/{part(run_id)}/reflect", {}, "runs:Reflected")
 
     async def list_schedules(self) -> ScheduleList:
         """Schedules, with their next times and what they may cost."""
@@ -1969,63 +1983,6 @@ class AsyncVerbs(AsyncCalling):
         """Call a webhook, signed."""
         return await self.upload(
             "POST", f"/v1/hooks/{part(schedule_id)}", None, data, media, "schedules:Called"
-        )
-
-    async def diagnose(self, *, deep: bool = False) -> Diagnosis:
-        """What is well and what is not, with a fix for each."""
-        return await self.call(
-            "GET", "/v1/doctor", sent({"deep": deep}, {"deep": False}), "health:Diagnosis"
-        )
-
-    async def repair(self, *, id: str = "") -> Repaired:
-        """Repair one check, or all that can be."""
-        return await self.call(
-            "POST", "/v1/doctor/repair", sent({"id": id}, {"id": ""}), "health:Repaired"
-        )
-
-    async def watchdog_status(self) -> Watching:
-        """How watchful the daemon is, and when it looked last."""
-        return await self.call("GET", "/v1/healing", None, "health:Watching")
-
-    async def list_incidents(
-        self, *, open: bool | None = None, before: str = "", limit: int = 100
-    ) -> IncidentList:
-        """What went wrong with the daemon, and what was tried."""
-        return await self.call(
-            "GET",
-            "/v1/incidents",
-            sent(
-                {"open": open, "before": before, "limit": limit},
-                {"open": None, "before": "", "limit": 100},
-            ),
-            "health:IncidentList",
-        )
-
-    async def get_incident(self, incident_id: str) -> Incident:
-        """One incident."""
-        return await self.call("GET", f"/v1/incidents/{part(incident_id)}", None, "health:Incident")
-
-    async def list_notices(
-        self, *, unread: bool | None = None, before: str = "", limit: int = 100
-    ) -> NoticeList:
-        """What the caller was told without asking, newest first."""
-        return await self.call(
-            "GET",
-            "/v1/notices",
-            sent(
-                {"unread": unread, "before": before, "limit": limit},
-                {"unread": None, "before": "", "limit": 100},
-            ),
-            "health:NoticeList",
-        )
-
-    async def read_notices(self, *, notice_id: str = "") -> MarkedRead:
-        """Mark one notice as read, or all."""
-        return await self.call(
-            "POST",
-            "/v1/notices/read",
-            sent({"notice_id": notice_id}, {"notice_id": ""}),
-            "health:MarkedRead",
         )
 
     async def list_channels(self) -> ChannelList:
@@ -2248,26 +2205,61 @@ class AsyncVerbs(AsyncCalling):
         """The door for a platform that calls; its connector checks who it is."""
         await self.upload("POST", f"/v1/channels/{part(channel)}/hook", None, data, media, "")
 
-    async def restart(self, *, started_ms: int) -> Nothing:
-        """End at once, as in a power cut, and start again; what runs goes on."""
-        return await self.call("POST", "/v1/restart", {"started_ms": started_ms}, "admin:Nothing")
-
-    async def tls_status(self) -> Listening:
-        """Where the daemon listens, and its certificates."""
-        return await self.call("GET", "/v1/tls", None, "tls:Listening")
-
-    async def renew_certificate(self) -> Shown:
-        """A new certificate, or your own files read again."""
-        return await self.call("POST", "/v1/tls/renew", {}, "tls:Shown")
-
-    async def get_certificate_authority(self) -> bytes:
-        """The certificate of the daemon's own authority, for others to trust."""
-        return await self.fetch("GET", "/v1/tls/authority", None)
-
-    async def revoke_worker_certificate(self, fingerprint: str) -> Certificate:
-        """Revoke a worker's certificate, at once."""
+    async def diagnose(self, *, deep: bool = False) -> Diagnosis:
+        """What is well and what is not, with a fix for each."""
         return await self.call(
-            "DELETE", f"/v1/tls/workers/{part(fingerprint)}", None, "tls:Certificate"
+            "GET", "/v1/doctor", sent({"deep": deep}, {"deep": False}), "health:Diagnosis"
+        )
+
+    async def repair(self, *, id: str = "") -> Repaired:
+        """Repair one check, or all that can be."""
+        return await self.call(
+            "POST", "/v1/doctor/repair", sent({"id": id}, {"id": ""}), "health:Repaired"
+        )
+
+    async def watchdog_status(self) -> Watching:
+        """How watchful the daemon is, and when it looked last."""
+        return await self.call("GET", "/v1/healing", None, "health:Watching")
+
+    async def list_incidents(
+        self, *, open: bool | None = None, before: str = "", limit: int = 100
+    ) -> IncidentList:
+        """What went wrong with the daemon, and what was tried."""
+        return await self.call(
+            "GET",
+            "/v1/incidents",
+            sent(
+                {"open": open, "before": before, "limit": limit},
+                {"open": None, "before": "", "limit": 100},
+            ),
+            "health:IncidentList",
+        )
+
+    async def get_incident(self, incident_id: str) -> Incident:
+        """One incident."""
+        return await self.call("GET", f"/v1/incidents/{part(incident_id)}", None, "health:Incident")
+
+    async def list_notices(
+        self, *, unread: bool | None = None, before: str = "", limit: int = 100
+    ) -> NoticeList:
+        """What the caller was told without asking, newest first."""
+        return await self.call(
+            "GET",
+            "/v1/notices",
+            sent(
+                {"unread": unread, "before": before, "limit": limit},
+                {"unread": None, "before": "", "limit": 100},
+            ),
+            "health:NoticeList",
+        )
+
+    async def read_notices(self, *, notice_id: str = "") -> MarkedRead:
+        """Mark one notice as read, or all."""
+        return await self.call(
+            "POST",
+            "/v1/notices/read",
+            sent({"notice_id": notice_id}, {"notice_id": ""}),
+            "health:MarkedRead",
         )
 
     async def send_mcp(self, data: bytes) -> RpcAnswer:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.core import errors
 from palyra.core.errors import PalyraError
-from palyra.domain.sse import EventReader, ServerEvent
+from palyra.core.sse import EventReader, ServerEvent
 
 T = TypeVar("T")
 ServerSentEvent = ServerEvent

@@ -99,10 +99,10 @@ def check_folder(folder: str, home: Path) -> None:
 
 def talk(state: CliState, session: Session, model: str = "", farewell: str = "") -> None:
     """Chat until the person leaves."""
+    from palyra.cli.chat.input_line import InputLine
     from palyra.cli.chat.loop import Chat
     from palyra.cli.chat.slash_commands import COMMANDS, complete
     from palyra.cli.chat.terminal import Terminal
-    from palyra.cli.input_line import InputLine
 
     history = state.home / "chat_history"
     line = InputLine(_history(history), lambda text: complete(text, talking.session.workspace))

@@ -3,8 +3,8 @@ name.
 """
 
 from palyra.cli import attachments, formatting, lookup, short_ids
+from palyra.cli.chat.input_line import Choice
 from palyra.cli.chat.loop import Chat, Command
-from palyra.cli.input_line import Choice
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line

@@ -29,7 +29,7 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from palyra.cli.input_line import InputLine, Listener
+from palyra.cli.chat.input_line import InputLine, Listener
 from palyra.cli.output import Output
 from palyra.cli.render.markdown_stream import Prose
 

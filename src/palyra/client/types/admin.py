@@ -1,4 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about admin give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about admin."""
 
 from typing import Literal
 
@@ -51,6 +51,10 @@ class LoginLink(Struct, frozen=True, kw_only=True):
     url: str
 
 
+class Nothing(Struct, frozen=True, kw_only=True):
+    """No parameters, or an empty object."""
+
+
 class ProviderInfo(Struct, frozen=True, kw_only=True):
     """`key` says where its key is, never what it is. `found`: it is there because of what is on the
     machine, not by the file.
@@ -82,7 +86,3 @@ class Trial(Struct, frozen=True, kw_only=True):
     took_ms: int
     message: str
     fix: str = ""
-
-
-class Nothing(Struct, frozen=True, kw_only=True):
-    """No parameters, or an empty object."""

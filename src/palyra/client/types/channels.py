@@ -1,13 +1,10 @@
-"""Written by scripts/clients.py from the route table: what the verbs about channels give and
-take.
-"""
+"""Written by scripts/clients.py from the route table: types of the verbs about channels."""
 
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from palyra.client.types.approvals import Approval
-from palyra.features.channels.model import Button, Decision, Inbound, Rules
 
 __all__ = [
     "Approval",
@@ -15,11 +12,13 @@ __all__ = [
     "Button",
     "ChannelList",
     "ChannelStatus",
+    "ChannelsCheck",
     "ChannelsKindList",
     "ConnectionStatus",
     "DeadLetters",
     "Decision",
     "Inbound",
+    "InboundFile",
     "Invitation",
     "KindInfo",
     "Me",
@@ -31,6 +30,7 @@ __all__ = [
     "Person",
     "Reply",
     "Rules",
+    "Sender",
     "SentFile",
     "Setting",
     "Settled",
@@ -51,6 +51,22 @@ class ConnectionStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     connects: int = 0
     since_ms: int = 0
     heard_ms: int = 0
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What one channel lets in. Senders are named by their handle."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    direct: Literal["allow", "deny", "pairing"] = "pairing"
+    groups: Literal["allow", "paired"] = "paired"
+    mention: bool = True
+    names: tuple[str, ...] = ("@palyra",)
+    broadcast: Literal["allow", "deny", "mention_only"] = "mention_only"
+    isolate_session_by_sender: bool = True
+    per_minute: int = 30
+    waiting: int = 8
+    concurrency: int = 8
 
 
 class ChannelStatus(Struct, frozen=True, kw_only=True):
@@ -101,6 +117,43 @@ class ChannelsKindList(Struct, frozen=True, kw_only=True):
     kinds: list[KindInfo]
 
 
+class Sender(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`handle` is the platform's own, stable name for the account. `verified`: the platform vouches
+    that it is theirs.
+    """
+
+    handle: str
+    display: str = ""
+    verified: bool = True
+
+
+class InboundFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    name: str
+    data: bytes
+    media_type: str = ""
+
+
+class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message as a connector hands it over. `native_id` is unique within the connector: by it a
+    duplicate is recognised.
+    """
+
+    native_id: str
+    conversation: str
+    sender: Sender
+    text: str = ""
+    thread: str = ""
+    files: tuple[InboundFile, ...] = ()
+    is_direct: bool = False
+    mentions_agent: bool = False
+    mentions_everyone: bool = False
+    reply_to: str = ""
+    pressed: bool = False
+    sent_ms: int = 0
+    forwarded: bool = False
+    title: str = ""
+
+
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`inbound` is what came, without its files; `files` says how many there are."""
 
@@ -134,6 +187,14 @@ class Step(Struct, frozen=True, kw_only=True):
     time_ms: int
     step: str
     detail: str = ""
+
+
+class Button(Struct, frozen=True, kw_only=True):
+    """`value` comes back as the text of a message when it is pressed."""
+
+    label: str
+    value: str
+    style: Literal["bad", "good", "plain"] = "plain"
 
 
 class SentFile(Struct, frozen=True, kw_only=True):
@@ -244,6 +305,47 @@ class Invitation(Struct, frozen=True, kw_only=True):
 
 class People(Struct, frozen=True, kw_only=True):
     people: list[Person]
+
+
+class ChannelsCheck(Struct, frozen=True, kw_only=True):
+    """One step of a decision: which, whether it was passed, and what it found."""
+
+    reason: Literal[
+        "accepted",
+        "broadcast_denied",
+        "channel_off",
+        "direct_denied",
+        "empty",
+        "no_mention",
+        "not_allow_listed",
+        "over_limit",
+        "oversized",
+        "pairing_required",
+        "router_off",
+        "sender_denied",
+    ]
+    passed: bool
+    found: str = ""
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    accepted: bool
+    reason: Literal[
+        "accepted",
+        "broadcast_denied",
+        "channel_off",
+        "direct_denied",
+        "empty",
+        "no_mention",
+        "not_allow_listed",
+        "over_limit",
+        "oversized",
+        "pairing_required",
+        "router_off",
+        "sender_denied",
+    ]
+    sentence: str
+    checks: tuple[ChannelsCheck, ...] = ()
 
 
 class ShapesPreview(Struct, frozen=True, kw_only=True):

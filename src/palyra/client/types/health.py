@@ -1,4 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about health give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about health."""
 
 from typing import Literal
 

@@ -1,6 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about journal give and
-take.
-"""
+"""Written by scripts/clients.py from the route table: types of the verbs about journal."""
 
 from msgspec import Struct
 

@@ -1,12 +1,17 @@
-"""Written by scripts/clients.py from the route table: what the verbs about learning give and
-take.
-"""
+"""Written by scripts/clients.py from the route table: types of the verbs about learning."""
 
 from msgspec import Struct
 
-from palyra.features.learning.model import Candidate, Thresholds
+from palyra.client.types.runs import Candidate
 
-__all__ = ["Candidate", "CandidateList", "LearningSettings", "ShownCandidate", "Thresholds"]
+__all__ = [
+    "Candidate",
+    "CandidateList",
+    "LearningSettings",
+    "ShownCandidate",
+    "Threshold",
+    "Thresholds",
+]
 
 
 class CandidateList(Struct, frozen=True, kw_only=True):
@@ -17,6 +22,23 @@ class CandidateList(Struct, frozen=True, kw_only=True):
     candidates: list[Candidate]
     counts: dict[str, int]
     next: str = ""
+
+
+class Threshold(Struct, frozen=True, kw_only=True):
+    """In basis points. `auto_bps` above 10,000: never by itself."""
+
+    review_bps: int
+    auto_bps: int = 10001
+
+
+class Thresholds(Struct, frozen=True, kw_only=True):
+    """`automatic` false: nothing is applied before a person said so."""
+
+    automatic: bool = True
+    fact: Threshold = Threshold(review_bps=7500, auto_bps=9000)
+    preference: Threshold = Threshold(review_bps=8000, auto_bps=9500)
+    procedure: Threshold = Threshold(review_bps=8500)
+    policy: Threshold = Threshold(review_bps=8500)
 
 
 class LearningSettings(Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
-"""Written by scripts/clients.py from the route table: what the verbs about mcp give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about mcp."""
 
 from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = ["Pending", "RpcAnswer", "RpcError", "ServerList", "ServerStatus"]
+__all__ = ["Pending", "RpcAnswer", "RpcErrorBody", "ServerList", "ServerStatus"]
 
 
 class Pending(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class ServerList(Struct, frozen=True, kw_only=True):
     servers: tuple[ServerStatus, ...]
 
 
-class RpcError(Struct, frozen=True, kw_only=True):
+class RpcErrorBody(Struct, frozen=True, kw_only=True):
     code: int
     message: str
     data: Any = None
@@ -58,4 +58,4 @@ class RpcAnswer(Struct, frozen=True, kw_only=True):
     jsonrpc: str
     id: int | str | None
     result: dict[str, Any] | None = None
-    error: RpcError | None = None
+    error: RpcErrorBody | None = None

@@ -1,4 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about openai give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about openai."""
 
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ __all__ = [
     "ChatTool",
     "ChatUsage",
     "Choice",
+    "CompletionMessage",
     "ContentPart",
     "Deleted",
     "EmbeddingList",
@@ -31,7 +32,6 @@ __all__ = [
     "ResponseItem",
     "ResponseTool",
     "ResponseUsage",
-    "ShapesMessage",
     "StreamOptions",
     "ToolCall",
     "ToolCalled",
@@ -52,7 +52,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     index: int | None = None
 
 
-class ShapesMessage(Struct, frozen=True, kw_only=True):
+class CompletionMessage(Struct, frozen=True, kw_only=True):
     content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
@@ -60,7 +60,7 @@ class ShapesMessage(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    message: ShapesMessage
+    message: CompletionMessage
     finish_reason: str
     index: int = 0
     logprobs: None = None

@@ -1,4 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about runs give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about runs."""
 
 from typing import Any, Literal
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from palyra.client.types.sessions import RunRow
 from palyra.core.events import AssembledPart, RoutePlanned
-from palyra.features.learning.model import Candidate
+from palyra.core.labels import Label
 
 __all__ = [
     "AskedModel",
@@ -14,7 +14,10 @@ __all__ = [
     "BilledTurn",
     "Candidate",
     "Difference",
+    "Effect",
+    "Evidence",
     "Forked",
+    "LearningStep",
     "PlannedRoute",
     "Reflected",
     "Replayed",
@@ -89,17 +92,6 @@ class RunPlans(Struct, frozen=True, kw_only=True):
     plans: list[PlannedRoute]
 
 
-class Reflected(Struct, frozen=True, kw_only=True):
-    """What a reflection found. `found_by` is who read; `note` says why a model that is configured
-    did not.
-    """
-
-    session_id: str
-    candidates: list[Candidate]
-    found_by: str = "rules"
-    note: str = ""
-
-
 class Side(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One of the two entries; `at` is what stands at the place where they differ."""
 
@@ -151,3 +143,88 @@ class Forked(Struct, frozen=True, kw_only=True):
     forked_run_id: str
     forked_session_id: str
     at: int
+
+
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where it was said: an entry of a session's tape, its position in the journal, and the
+    words.
+    """
+
+    session_id: str
+    seq: int
+    quote: str = ""
+    position: int = 0
+
+
+class LearningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a procedure: a tool, and its arguments; `…` stands for what was different each
+    time.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What applying it did, so that it can be taken back: an item of memory, a skill, a file of
+    policies.
+    """
+
+    memory_id: str = ""
+    replaced: str = ""
+    skill: str = ""
+    file: str = ""
+
+
+class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The same on disk, on the wire and on the screen. `conflicts_with` is the item of memory that
+    says otherwise.
+    """
+
+    candidate_id: str
+    owner: str
+    session_id: str = ""
+    run_id: str = ""
+    kind: Literal["fact", "policy", "preference", "procedure"]
+    content: str
+    confidence_bps: int
+    risk: Literal["critical", "high", "low", "medium"] = "low"
+    label: Label = Label()
+    evidence: tuple[Evidence, ...] = ()
+    state: (
+        Literal["proposed"]
+        | Literal[
+            "accepted",
+            "applied",
+            "conflicted",
+            "pending_review",
+            "rejected",
+            "rolled_back",
+            "suppressed",
+        ]
+    ) = "proposed"
+    reason: str = ""
+    memory_kind: Literal["constraint", "decision", "fact", "preference", "procedure"] = "fact"
+    about: str = ""
+    steps: tuple[LearningStep, ...] = ()
+    runs: tuple[str, ...] = ()
+    cedar: str = ""
+    found_by: str = "rules"
+    conflicts_with: str = ""
+    automatic: bool = False
+    effect: Effect = Effect()
+    doing: Literal["", "apply", "roll_back"] = ""
+    position: int = 0
+    created_ms: int = 0
+    updated_ms: int = 0
+
+
+class Reflected(Struct, frozen=True, kw_only=True):
+    """What a reflection found. `found_by` is who read; `note` says why a model that is configured
+    did not.
+    """
+
+    session_id: str
+    candidates: list[Candidate]
+    found_by: str = "rules"
+    note: str = ""

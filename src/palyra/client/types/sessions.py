@@ -1,6 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about sessions give and
-take.
-"""
+"""Written by scripts/clients.py from the route table: types of the verbs about sessions."""
 
 from typing import Any, Literal
 
@@ -9,7 +7,6 @@ from msgspec import Struct
 from palyra.core.events import Entry, FileChange
 from palyra.core.labels import Label
 from palyra.core.verdicts import SessionRule
-from palyra.features.memory.model import Said
 
 __all__ = [
     "Agent",
@@ -37,6 +34,7 @@ __all__ = [
     "RunThen",
     "Said",
     "SaidPage",
+    "ScoreParts",
     "Session",
     "SessionPage",
     "SessionRule",
@@ -75,16 +73,6 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class SessionPage(Struct, frozen=True, kw_only=True):
     sessions: list[Session]
     next: str | None
-
-
-class SaidPage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Entries, best first. `words_only`: why meanings were not searched. `not_searched`: entries
-    that are not indexed yet.
-    """
-
-    found: list[Said]
-    words_only: str = ""
-    not_searched: int = 0
 
 
 class EntryPage(Struct, frozen=True, kw_only=True):
@@ -135,25 +123,20 @@ class RunPage(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-class NotUndone(Struct, frozen=True, kw_only=True):
-    """A call whose changes could not be put back, and why."""
-
-    call_id: str
-    tool: str
-    why: str
-
-
-class Undone(Struct, frozen=True, kw_only=True):
-    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody
-    else has changed.
+class ShownRule(Struct, frozen=True, kw_only=True):
+    """`words` is the rule as it is kept; `means` says what the daemon does about it; `cedar` is
+    what policy is asked with.
     """
 
-    calls: tuple[str, ...]
-    changes: tuple[FileChange, ...]
-    dry_run: bool = False
-    diff: str = ""
-    conflicts: tuple[str, ...] = ()
-    left: tuple[NotUndone, ...] = ()
+    rule_id: str
+    words: str
+    means: str
+    cedar: str
+    created_ms: int
+
+
+class RuleList(Struct, frozen=True, kw_only=True):
+    rules: list[ShownRule]
 
 
 class StoredFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -208,20 +191,45 @@ class PathList(Struct, frozen=True, kw_only=True):
     paths: list[str]
 
 
-class ShownRule(Struct, frozen=True, kw_only=True):
-    """`words` is the rule as it is kept; `means` says what the daemon does about it; `cedar` is
-    what policy is asked with.
+class ScoreParts(Struct, frozen=True, kw_only=True):
+    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near
+    its meaning is, what these two come to, the best of its neighbours, how recent it is, how sure
+    we are.
     """
 
-    rule_id: str
-    words: str
-    means: str
-    cedar: str
-    created_ms: int
+    words: float
+    meaning: float
+    own: float
+    neighbour: float
+    recency: float
+    confidence: float
 
 
-class RuleList(Struct, frozen=True, kw_only=True):
-    rules: list[ShownRule]
+class Said(Struct, frozen=True, kw_only=True):
+    """Something said in a session that was found. `seq` is its entry on the session's tape; `label`
+    is what it was made from.
+    """
+
+    session_id: str
+    title: str
+    seq: int
+    time_ms: int
+    speaker: str
+    snippet: str
+    score: float
+    parts: ScoreParts
+    label: Label
+    run_id: str
+
+
+class SaidPage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Entries, best first. `words_only`: why meanings were not searched. `not_searched`: entries
+    that are not indexed yet.
+    """
+
+    found: list[Said]
+    words_only: str = ""
+    not_searched: int = 0
 
 
 class ShownCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -320,6 +328,27 @@ class Rewound(Struct, frozen=True, kw_only=True):
     turns_now: int = 0
     turns_then: int = 0
     diff: str = ""
+
+
+class NotUndone(Struct, frozen=True, kw_only=True):
+    """A call whose changes could not be put back, and why."""
+
+    call_id: str
+    tool: str
+    why: str
+
+
+class Undone(Struct, frozen=True, kw_only=True):
+    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody
+    else has changed.
+    """
+
+    calls: tuple[str, ...]
+    changes: tuple[FileChange, ...]
+    dry_run: bool = False
+    diff: str = ""
+    conflicts: tuple[str, ...] = ()
+    left: tuple[NotUndone, ...] = ()
 
 
 class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):

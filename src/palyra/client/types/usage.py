@@ -1,8 +1,8 @@
-"""Written by scripts/clients.py from the route table: what the verbs about usage give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about usage."""
 
 from msgspec import Struct
 
-from palyra.features.budgets.model import Limit, Terms
+from palyra.core.budgets import Limit, Terms
 
 __all__ = [
     "BudgetList",
@@ -45,9 +45,7 @@ class UsageList(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked
-    out.
-    """
+    """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked out."""
 
     from_ms: int
     until_ms: int

@@ -1,4 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about vault give and take."""
+"""Written by scripts/clients.py from the route table: types of the verbs about vault."""
 
 from typing import Literal
 

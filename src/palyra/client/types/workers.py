@@ -1,6 +1,4 @@
-"""Written by scripts/clients.py from the route table: what the verbs about workers give and
-take.
-"""
+"""Written by scripts/clients.py from the route table: types of the verbs about workers."""
 
 from typing import Literal
 

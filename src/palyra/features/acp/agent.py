@@ -17,7 +17,7 @@ from palyra.cli import lookup
 from palyra.client import Client
 from palyra.client.types.sessions import Session
 from palyra.core.events import Entry, RunCancelled, RunCompleted, RunFailed
-from palyra.domain.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
+from palyra.core.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from palyra.features.acp.editor import NOT_FOUND, Editor
 from palyra.features.acp.prompt import message
 from palyra.features.acp.run_updates import Following

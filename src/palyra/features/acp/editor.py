@@ -9,7 +9,7 @@ from acp.helpers import update_agent_message_text
 
 from palyra.client import Client
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unauthenticated
-from palyra.domain.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
+from palyra.core.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from palyra.features.acp.updates import Updates
 
 T = TypeVar("T")

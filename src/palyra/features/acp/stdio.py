@@ -10,8 +10,8 @@ import json
 import threading
 from typing import IO, Any
 
-from palyra.domain import json_rpc
-from palyra.domain.json_rpc import INVALID_REQUEST, PARSE_ERROR
+from palyra.core import json_rpc
+from palyra.core.json_rpc import INVALID_REQUEST, PARSE_ERROR
 
 MOST_BYTES = 32 << 20
 _MOST_WAITING = 64

@@ -5,7 +5,7 @@ How to write a connector
 ------------------------
 1. A folder `channels/<kind>/` with a class that has the members of `Connector`. It speaks the platform's protocol and nothing
    else: it routes nothing, stores nothing, knows no session, no policy and no model. It imports `palyra.features.channels` and
-   `palyra.domain` only.
+   `palyra.core` only.
 2. Say in `features/channels/connectors.py` what it is called and what it needs: one `Kind` with its settings, the permissions that it needs
    on the platform, in the words of the platform's own pages, and where to click. `palyra channels add` asks for exactly those
    settings. Heavy libraries are imported inside `make` or `serve`: a kind that nobody configured costs nothing.

@@ -11,7 +11,7 @@ from palyra.core.errors import NotFound
 from palyra.core.events import SessionCompacted, SessionUncompacted
 
 
-def undo(api: Client, session_id: str, seq: int | None = None) -> ShownUncompacted:
+def undo(api: Client, session_id: str, seq: int | None = None) -> Uncompacted:
     """Take back a compaction; the newest that stands, if none is named."""
     if seq is None:
         standing = [
@@ -38,7 +38,7 @@ def notice(event: SessionCompacted | SessionUncompacted) -> str:
     )
 
 
-def told(made: ShownCompaction, *, summary: bool) -> Iterator[str]:
+def told(made: Compaction, *, summary: bool) -> Iterator[str]:
     if not made.turns:
         yield f"nothing was condensed: {clean(made.why)}"
         return

@@ -156,7 +156,7 @@ def settings(state: CliState) -> None:
         return
     rows: list[list[Any]] = []
     for kind in ("fact", "preference", "procedure", "policy"):
-        threshold = found.thresholds.of(kind)
+        threshold = getattr(found.thresholds, kind)
         never = (
             kind in ("procedure", "policy")
             or threshold.auto_bps > 10_000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from palyra import __version__
 from palyra.core.errors import Unavailable
-from palyra.domain.sse import EventReader
+from palyra.core.sse import EventReader
 from palyra.features.mcp import jsonrpc
 from palyra.features.mcp.jsonrpc import ErrorAnswer, Malformed, MaybeDelivered, NotSent, OutgoingRpc
 from palyra.features.mcp.session import Receiver

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from palyra import __version__
+from palyra.core import json_rpc
 from palyra.core.errors import Unavailable
-from palyra.domain import json_rpc
 
 MOST_MESSAGE_BYTES = 8 << 20
 _MOST_IN_BATCH = 256

@@ -22,9 +22,8 @@ from palyra.api.errors import MethodNotAllowed, NotAcceptable, problem_of
 from palyra.api.guard import admits
 from palyra.api.routes import Gives, Route, Takes
 from palyra.api.watch import HEARTBEAT
-from palyra.core import ids
+from palyra.core import ids, json_rpc
 from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError
-from palyra.domain import json_rpc
 from palyra.features.mcp_server import ask_tool
 from palyra.features.mcp_server import jsonrpc as mcp_server_jsonrpc
 from palyra.features.mcp_server.jsonrpc import (

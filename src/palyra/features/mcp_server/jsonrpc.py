@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from palyra import __version__
 from palyra.api import decoding
+from palyra.core import json_rpc
 from palyra.core.errors import InvalidInput
-from palyra.domain import json_rpc
-from palyra.domain.json_rpc import (
+from palyra.core.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,

@@ -13,9 +13,9 @@ from typing import IO, Any
 import msgspec
 
 from palyra.client.http import Api, StopSignal, events_of
+from palyra.core import json_rpc
 from palyra.core.errors import PalyraError, Unavailable
-from palyra.domain import json_rpc
-from palyra.domain.json_rpc import INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR
+from palyra.core.json_rpc import INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR
 from palyra.features.mcp.http_link import header_value
 
 _PATH = "/mcp"

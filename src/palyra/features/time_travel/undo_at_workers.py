@@ -49,7 +49,7 @@ class There(Struct, frozen=True, kw_only=True):
 
 
 class WorkerUndoPort(Protocol):
-    """Whoever reaches them; see `palyra.runtime.workers`."""
+    """Whoever reaches them; see `palyra.features.workers`."""
 
     async def take_back(
         self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool

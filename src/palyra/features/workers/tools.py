@@ -62,7 +62,7 @@ class Errand(Struct, frozen=True, kw_only=True):
 
 
 class CallDispatcher(Protocol):
-    """Whoever gives errands to workers; see `palyra.runtime.workers`."""
+    """Whoever gives errands to workers; see `palyra.features.workers`."""
 
     async def perform(
         self, worker: str, errand: Errand, context: CallContext, *, resume: bool
