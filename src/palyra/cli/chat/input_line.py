@@ -31,7 +31,7 @@ _MENU_ROWS = 8
 _NEXT_LINE = "  "
 
 
-class Choice(Struct, frozen=True):
+class CompletionChoice(Struct, frozen=True):
     """A completion: the whole text before the cursor as it would become, and a few words for the
     menu.
     """
@@ -40,10 +40,10 @@ class Choice(Struct, frozen=True):
     about: str = ""
 
 
-Complete = Callable[[str], list[Choice]]
+Complete = Callable[[str], list[CompletionChoice]]
 
 
-class Listener(Protocol):
+class InputListener(Protocol):
     """The owner of the line: names the prompt and acts on keys. `settle` is called after all keys
     of one read.
     """
@@ -93,7 +93,7 @@ class InputLine:
         self.history.pop()
         self._buffer.reset()
 
-    def windows(self, listener: Listener, rows: Callable[[], int]) -> list[AnyContainer]:
+    def windows(self, listener: InputListener, rows: Callable[[], int]) -> list[AnyContainer]:
         """Return the line, its menu and its search bar. The line takes half of the screen at most,
         then scrolls.
         """
@@ -116,7 +116,7 @@ class InputLine:
         )
         return [line, CompletionsMenu(max_height=_MENU_ROWS), self._search]
 
-    def bindings(self, listener: Listener) -> KeyBindings:
+    def bindings(self, listener: InputListener) -> KeyBindings:
         keys = KeyBindings()
         here = has_focus(self._buffer)
         selected = Condition(
@@ -177,7 +177,7 @@ class InputLine:
 
         return keys
 
-    def _enter(self, listener: Listener) -> None:
+    def _enter(self, listener: InputListener) -> None:
         if self.text.endswith("\\") and self._buffer.document.is_cursor_at_the_end:
             self._buffer.delete_before_cursor()
             self._buffer.insert_text("\n")

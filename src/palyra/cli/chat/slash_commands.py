@@ -3,7 +3,7 @@ name.
 """
 
 from palyra.cli import attachments, formatting, lookup, short_ids
-from palyra.cli.chat.input_line import Choice
+from palyra.cli.chat.input_line import CompletionChoice
 from palyra.cli.chat.loop import Chat, Command
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
@@ -406,18 +406,18 @@ _REFERENCES = {
 }
 
 
-def complete(text: str, workspace: str) -> list[Choice]:
+def complete(text: str, workspace: str) -> list[CompletionChoice]:
     """Return what a line could become: a command, or a message with the reference that is being
     written.
     """
     if text.startswith("/"):
         return [
-            Choice(f"/{name}", _ABOUT.get(name, ""))
+            CompletionChoice(f"/{name}", _ABOUT.get(name, ""))
             for name in COMMANDS
             if f"/{name}".startswith(text)
         ]
     found = attachments.complete(text, workspace)
     return [
-        Choice(each, _REFERENCES.get(each.rpartition("@")[2].removesuffix(":"), ""))
+        CompletionChoice(each, _REFERENCES.get(each.rpartition("@")[2].removesuffix(":"), ""))
         for each in found
     ]

@@ -29,7 +29,7 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from palyra.cli.chat.input_line import InputLine, Listener
+from palyra.cli.chat.input_line import InputLine, InputListener
 from palyra.cli.output import Output
 from palyra.cli.render.markdown_stream import Prose
 
@@ -56,7 +56,7 @@ class Terminal:
         self._written_at = 0.0
         self._settling = False
 
-    def run(self, listener: Listener, begin: Callable[[], None]) -> None:
+    def run(self, listener: InputListener, begin: Callable[[], None]) -> None:
         """Read messages until `leave` is called. Call `begin` first, when keys are no longer
         echoed.
         """
@@ -70,7 +70,7 @@ class Terminal:
             self.end_line()
             self._write()
 
-    async def _run(self, listener: Listener, begin: Callable[[], None]) -> None:
+    async def _run(self, listener: InputListener, begin: Callable[[], None]) -> None:
         app = self._app = self._application(listener)
         asyncio.get_running_loop().set_exception_handler(self._failed)
         app.key_processor.after_key_press += lambda _: self._settle_soon(listener)
@@ -83,7 +83,7 @@ class Terminal:
         with app.input.raw_mode():
             await app.run_async(pre_run=start, handle_sigint=False, set_exception_handler=False)
 
-    def _application(self, listener: Listener) -> Application[None]:
+    def _application(self, listener: InputListener) -> Application[None]:
         tail = Window(
             FormattedTextControl(lambda: ANSI(self._tail)), wrap_lines=True, dont_extend_height=True
         )
@@ -123,7 +123,7 @@ class Terminal:
         else:
             self._app.exit(exception=error)
 
-    def _settle_soon(self, listener: Listener) -> None:
+    def _settle_soon(self, listener: InputListener) -> None:
         """Settle once for all keys of one read."""
 
         def settle() -> None:
