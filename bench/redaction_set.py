@@ -44,6 +44,10 @@ VALUES: dict[str, Callable[[random.Random], str]] = {
     "prefixed-live": lambda rng: (
         f"{_draw(rng, string.ascii_lowercase, 3)}_live_{_draw(rng, _ALNUM, 28)}"
     ),
+    "hex-16": lambda rng: _draw(rng, _HEX, 16),
+    "letters-32": lambda rng: _draw(rng, string.ascii_letters, 32),
+    "parts": lambda rng: "-".join(_draw(rng, _ALNUM, 8) for _ in range(4)),
+    "typed": lambda rng: ("abcdef0123456789" * 5)[rng.randrange(6) :][: rng.choice((32, 40, 64))],
     "password-strong": lambda rng: (
         f"{_draw(rng, _ALNUM, 9)}{rng.choice('!#%&*+?')}{_draw(rng, _ALNUM, 4)}"
     ),
@@ -167,6 +171,13 @@ SYNTAXES: dict[str, _Syntax] = {
     "table": lambda n, v: f"| {n} | {v} |",
     "terraform": lambda n, v: f'resource "x" "y" {{\n  {n} = "{v}"\n}}',
     "comment": lambda n, v: f"# {n}: {v}",
+    "words": lambda n, v: f"{n.replace('_', ' ')} {v}",
+    "capitals": lambda n, v: f"{n.replace('_', ' ').upper()} {v}",
+    "glued": lambda n, v: f"{n.replace('_', '')}={v}",
+    "arrow": lambda n, v: f"{_camel(n)} -> {v}",
+    "terraform default": lambda n, v: (
+        f'variable "{n}" {{\n  type    = string\n  default = "{v}"\n}}'
+    ),
 }
 # Grammar around the value instead of a name.
 PLACES: dict[str, _Syntax] = {

@@ -104,7 +104,7 @@ def test_nine_of_ten_secrets_are_gone() -> None:
 
 
 def test_few_of_the_look_alikes_are_touched() -> None:
-    assert touched(samples()) <= 0.15
+    assert touched(samples()) <= 0.145
 
 
 def test_at_most_one_line_of_code_in_a_thousand_is_touched() -> None:
@@ -220,6 +220,12 @@ HOSTILE = {
     "short names": "pw:" * (MIB // 3),
     "names and equals signs": "password=" * (MIB // 9),
     "programs": "mysql -u mysql -p " * (MIB // 18),
+    "names of services": "shodan k3J4d5F6g7H8j9K0 " * (MIB // 24),
+    "marked tokens": "ab_live_k3J4d5F6g7H8j9K0k3J4d5F6 " * (MIB // 33),
+    "lines of text in base64": "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3\n" * (MIB // 45),
+    "lines of base64 with a name in them": "BgNVBAabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678\n"
+    * (MIB // 68),
+    "addresses of hooks": "://hooks.a/b1c2d3e4f5g6h7i8j9k0l1/ " * (MIB // 35),
     "blanks behind a fence": "-----BEGIN PRIVATE KEY-----\n" + " " * MIB + "x",
 }
 

@@ -5,19 +5,15 @@ must look like a secret.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
-from palyra.core.redaction import encodings, shapes
+from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.names import is_name
+from palyra.core.redaction.values import CHOSEN, DOMAIN, JUDGED, Kind, Value, is_secret
 from palyra.core.redaction.work import UNREAD, Work
 
-# password: people choose them, so they may be words. secret: machines draw them. key: may also name
-# a column, a cache, a lock.
-Kind = Literal["password", "secret", "key"]
-
 KEYWORD = re.compile(
-    r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|wd|sw|w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|credentials?|unseal|key|a(?:uth|ccess)|license|bearer|"
+    r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|sk|wd|sw|w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|credentials?|unseal|key|a(?:uth|ccess)|license|bearer|"
     r"kennwort|contrase[nñ]a|senha|mot de"
     r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|パスワード|비밀번호|암호|[sş]ifre"
 )
@@ -33,6 +29,7 @@ _STEMS = (
         "private",
         "credential",
         "pw",
+        "psk",
         "psw",
         "pssw",
         "tkn",
@@ -55,12 +52,14 @@ _STEMS = (
     "sifre",
 )
 _FOREIGN = ("hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "암호", "şifre")
-_SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal"})
+_SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal", "psk"})
 _KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat", "salt"})
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
 _DRAWN_KEY = re.compile(
     r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"  # noqa: E501
 )
+
+_OWNER = re.compile(r"[a-z0-9]{2}[_\-.]?$|[?&]$")
 
 # The name goes on and means something about the secret, not the secret.
 _ABOUT = re.compile(
@@ -68,7 +67,7 @@ _ABOUT = re.compile(
     r"timeout|count|limit|max|min|format|class|env|vars?|alg\w*|usage|index|store|manager|provider|service|server|host|endpoint|issuer|version|"
     r"status|state|error|message|msg|list|set|map|column|input|form|page|view|link|reset|required|enabled|strength|score|fingerprint|digest|"
     r"checksum|prefix|suffix|start|end|pos|position|kind|ref|reference|source|location|arn|vault|ring|words?|code|stream|at|by|in|on|func\w*|"
-    r"pair|mgr|realm|serial\w*|number|identi\w+|cryptogram|sha\d{1,3}|md5|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info)$"
+    r"pair|mgr|realm|serial\w*|number|identi\w+|cryptogram|sha\d{1,3}|md5|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info|args?|argument|challenge)$"
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 _OPERATOR = re.compile(r"""(?x)
@@ -76,6 +75,7 @@ _OPERATOR = re.compile(r"""(?x)
     (?P<op>
         </\w{1,40}>\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
       | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
+      | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
       | \([ \t]{0,4}(?=["'`])  # setPassword("...")
       |
         [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
@@ -92,11 +92,7 @@ _TYPE = re.compile(
 _QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
-_NAKED = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_.~\-]{13,511}={0,2}")
-# pw dipPr10Gg!: chosen, and no word of a sentence.
-_CHOSEN = re.compile(
-    r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)[A-Za-z0-9!#$%&*+?@^_\-]{8,32}(?=[\s,.;)]|$)"
-)
+_NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
 _LATER = re.compile(
@@ -109,29 +105,15 @@ _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
     r" ]?=[^;\n]{1,80};"
 )
-_LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
-_DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
+_NAME_BACK = re.compile(r"[\w.\-]*")
 _CODE = re.compile(
-    r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]"
+    r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|[=!<>]=\w|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]"
 )
-_VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
-_FAMILIAR = re.compile(
-    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|username|admin|root|(?:string|str|text|bytes|int|integer|number|bool|boolean|any)\??)$|^\w+@$"
-)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d|\Z)")
-_FILE = re.compile(
-    r"(?i)[a-z]:\\|[\w./\-]+\.(?:pem|key|crt|cer|bin|json|ya?ml|txt|md|py|js|ts|zip|gz|csv|log|cfg|ini|conf|toml|xml|html|png|jpe?g|pdf)\Z"
-)
-_ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
 # A call whose name begins so reads or compares what it is given.
 _READING = re.compile(
     r"(?i)(?:split|parse|check|is|has|valid\w{0,5}|verify|read|load|find|test|hash|quote|format|assert\w{0,5}|get)_?\Z"
 )
-_KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
-_EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
-_JUDGED = 160  # the beginning of a value says what it is
 _LOOKED_AT, _JUDGEMENT = 8, 20  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(
@@ -140,18 +122,6 @@ _CLIENT = re.compile(
 _NEAR = 300
 _FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
-
-
-class Value(NamedTuple):
-    """What stands behind a name: where, and how it was written."""
-
-    start: int
-    text: str
-    operator: str  # "" if only blanks stand between
-    quoted: bool = False
-    shouting: bool = False  # the name is in capitals, as in an environment file
-    connection: bool = False  # among the fields of a connection string
-    then: str = ""  # the character that follows
 
 
 def named(lower: str) -> bool:
@@ -169,6 +139,7 @@ def named(lower: str) -> bool:
         or "private" in lower
         or "credential" in lower
         or "psw" in lower
+        or "psk" in lower
         or "pssw" in lower
         or "tkn" in lower
         or "pat" in lower
@@ -232,7 +203,7 @@ def _clients(text: str, near: list[int]) -> Iterator[FormatMatch]:
     for found in _CLIENT.finditer(text):
         after = bisect_left(near, found.start() - _NEAR)
         is_near = after < len(near) and near[after] < found.start() + _NEAR
-        if is_near and (shapes.is_random(found[1], 16) or _DOMAIN.fullmatch(found[1])):
+        if is_near and (shapes.is_random(found[1], 16) or DOMAIN.fullmatch(found[1])):
             yield FormatMatch(*found.span(1), "client-id")
 
 
@@ -242,7 +213,7 @@ def judge(name: str, value: str) -> bool:
     if not keywords or not is_name(name, keywords[-1]):
         return False
     rest = name[keywords[-1].end() :]
-    return not _ABOUT.search(rest) and _is_secret(
+    return not _ABOUT.search(rest) and is_secret(
         _kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
     )
 
@@ -256,7 +227,11 @@ def _kind(keyword: re.Match[str]) -> Kind:
         and _DRAWN_KEY.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
     ):
         return "secret"
-    return "key"
+    return (
+        "owned"
+        if _OWNER.search(keyword.string, max(0, keyword.start() - 12), keyword.start())
+        else "key"
+    )
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None:
@@ -265,7 +240,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     kind, end = _kind(keyword), keyword.end()
     tail = _tail(text, end)
     if tail is not None:
-        return FormatMatch(*tail, kind)
+        return FormatMatch(*tail, "key" if kind == "owned" else kind)
     rest = _REST.match(text, end)
     assert rest is not None
     if rest[0] and (_ABOUT.search(rest[0]) or KEYWORD.search(rest[0].lower())):
@@ -281,17 +256,30 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
         and _AWS.search(text, max(0, keyword.start() - 24), end)
     ):
         return None  # AWS draws forty characters
-    if value is not None and _judged(kind, value, work):
-        return FormatMatch(value.start, value.start + len(value.text), kind)
+    rule = "key" if kind == "owned" else kind
+    if (
+        value is not None
+        and not _is_in_name(text, keyword, rest.end(), value.text)
+        and _judged(kind, value, work)
+    ):
+        return FormatMatch(value.start, value.start + len(value.text), rule)
     if (
         value is not None
         and value.operator
-        and kind != "key"
+        and rule != "key"
         and (second := _SECOND.match(text, value.start + len(value.text)))
     ):
-        return FormatMatch(*second.span(1), kind) if shapes.is_random(second[1], 20) else None
-    later = _LATER.match(text, rest.end()) if kind != "key" else None
-    return FormatMatch(*later.span(1), kind) if later and shapes.is_random(later[1], 16) else None
+        return FormatMatch(*second.span(1), rule) if shapes.is_random(second[1], 20) else None
+    later = _LATER.match(text, rest.end()) if rule != "key" else None
+    return FormatMatch(*later.span(1), rule) if later and shapes.is_random(later[1], 16) else None
+
+
+def _is_in_name(text: str, keyword: re.Match[str], end: int, value: str) -> bool:
+    """Whether the value is a word of its own name: INCORRECT_PASSWORD = "incorrect"."""
+    if not value.isalpha():
+        return False
+    back = _NAME_BACK.match(text[max(0, keyword.start() - 32) : keyword.start()][::-1])
+    return value.lower() in text[keyword.start() - (back.end() if back else 0) : end].lower()
 
 
 def _tail(text: str, at: int) -> tuple[int, int] | None:
@@ -335,11 +323,15 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     if quote is not None:
         return _quoted(text, quote, operator, shouting)
     if not operator:
-        naked = _NAKED.match(text, start) or _CHOSEN.match(text, start)
+        naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
         return Value(start, naked[0].rstrip(".,"), "") if naked else None
     bare = (_FIELD if operator.endswith("=") else _BARE).match(text, start)
-    if bare is None or bare[0].endswith("..."):
-        return None
+    if (
+        bare is None
+        or bare[0].endswith("...")
+        or (found["close"] == "]" and operator.endswith("="))
+    ):
+        return None  # cut off, or row[pw] = column: a variable for another
     body = bare[0].partition("\\n")[0].rstrip(")]}.,:;\\|")
     if operator == "|" and "|" in body:
         return None  # alternatives of a pattern, columns of a table
@@ -349,7 +341,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         and text[bare.end() : bare.end() + 1] not in ("<", "\n", "")
     ):
         return None  # <user>:<password>@host is a form, not an element
-    connection = operator == "=" and _is_field(text, keyword.start(), bare.end())
+    chosen = keyword[0] not in _SECRETS and keyword[0] not in _KEYS
+    connection = chosen and operator == "=" and _is_field(text, keyword.start(), bare.end())
     then = text[start + len(body) : start + len(body) + 1]
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
 
@@ -359,7 +352,11 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
     if operator in ("to", "as"):
         return keyword[0] != "pass"  # the verb
     if operator == "(":
-        return not _READING.search(text, max(0, keyword.start() - 16), keyword.start())
+        before = text[max(0, keyword.start() - 16) : keyword.start()]
+        # should_pass("…"): the verb
+        return not _READING.search(before) and (
+            keyword[0] != "pass" or before.lower().endswith("set")
+        )
     # Two arguments: the name is a string and the first of them.
     return operator != "," or (
         any(mark in close for mark in "\"'`")
@@ -389,97 +386,10 @@ def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> V
 
 
 def _judged(kind: Kind, value: Value, work: Work) -> bool:
-    """The same as `_is_secret`, which is costly, once for each value in a text."""
+    """The same as `is_secret`, which is costly, once for each value in a text."""
     asked = (kind, *value[1:])
     verdict = work.judged.get(asked)
     if verdict is None:
-        work.spend(_JUDGEMENT + min(len(value.text), _JUDGED) // 2)
-        verdict = work.judged[asked] = _is_secret(kind, value)
+        work.spend(_JUDGEMENT + min(len(value.text), JUDGED) // 2)
+        verdict = work.judged[asked] = is_secret(kind, value)
     return verdict
-
-
-def _is_secret(kind: Kind, value: Value) -> bool:
-    body = encodings.unwrapped(value.text[:_JUDGED].strip("\"'` \\"))
-    if len(body) < 4 or len(body.split(None, 1)) != 1:
-        return False
-    if shapes.stands_for_value(body) or shapes.is_hashed(body) or shapes.is_filler(body):
-        return False
-    if _DATE.match(body) or _ESCAPED.search(body):
-        return False  # what escapes hide is read without them
-    if _is_path(body) or "://" in body or _DOMAIN.fullmatch(body):
-        return False
-    if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
-        return False
-    if value.operator in (",", "("):  # two arguments in a row: often two names
-        if _FAMILIAR.search(body):
-            return False
-        return (
-            value.quoted
-            and shapes.has_digit_and_letter(body)
-            and (kind == "password" or _is_drawn(body, 12))
-        )
-    if not value.operator:
-        if kind == "password" and not value.quoted and _CHOSEN.fullmatch(body):
-            return not shapes.is_words(body) and not _FAMILIAR.search(body)
-        return (
-            (not value.quoted or len(body) >= 20)
-            and shapes.is_random(body)
-            and not shapes.UUID.fullmatch(body)
-            and not _VERSION.match(body)
-        )
-    if kind == "password":
-        return _is_password(body, value)
-    if shapes.UUID.fullmatch(body):
-        return kind == "secret"
-    if kind == "secret":
-        return _is_drawn(body, 8) or _is_phrase(body, value)
-    return (
-        _is_drawn(body, 16)
-        and not encodings.is_readable(body)
-        and not (_ALPHABET in body and _ALPHABET.upper() in body)
-    )
-
-
-def _is_path(body: str) -> bool:
-    """Whether the value is a path or a flag; base64 may begin with a slash as well."""
-    drawn = (
-        body[0] == "/"
-        and len(body) >= 20
-        and "." not in body
-        and shapes.entropy(body) >= 4.2
-        and shapes.is_random(body, 20)
-    )
-    return not drawn and (
-        body.startswith(("/", "./", "../", "~/", "--")) or _FILE.match(body) is not None
-    )
-
-
-def _is_drawn(body: str, least: int) -> bool:
-    return shapes.is_random(body, least) and (len(body) >= 20 or shapes.has_digit_and_letter(body))
-
-
-def _is_phrase(body: str, value: Value) -> bool:
-    """A chosen secret: letters with a mark or two among them."""
-    marks = sum(c in "#!$&*^@%" for c in body)
-    letters = sum(c.isalpha() for c in body)
-    return (
-        value.quoted and letters >= 8 and 0 < marks <= len(body) // 4 and not _FAMILIAR.search(body)
-    )
-
-
-def _is_password(body: str, value: Value) -> bool:
-    if shapes.names_itself(body) or _FAMILIAR.search(body):
-        return False
-    plain = body.strip("#!$&*^@%.,:;+-_=?~|")
-    if _KEYISH.search(plain) and shapes.is_words(plain) and not any(c.isdigit() for c in plain):
-        return False
-    if value.connection and value.operator == "=":
-        return True
-    if shapes.has_digit_and_letter(body) or shapes.has_special(body):
-        in_code = (
-            not value.quoted and value.operator == "=" and value.then in ("(", ")", ".", ",", "[")
-        )
-        return not (in_code and _LOCAL_NAME.fullmatch(body)) and sum(c.isalnum() for c in body) >= 4
-    if not body.isalpha() or len(body) < 5:
-        return False
-    return value.operator in _EQUALS if value.quoted else value.shouting and value.operator == "="

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
+from palyra.core.redaction.letters import fluency
 
 # A form body writes the blanks as +.
 BEGIN = re.compile(
@@ -19,6 +20,12 @@ _PUBLIC = re.compile(r"-----BEGIN (?![A-Z0-9 ]*PRIVATE)[A-Z0-9 ]{3,40}-----")
 _ANY_END = re.compile(r"-----END [A-Z0-9 ]{3,40}-----")
 _PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200}")
 LONGEST = 64 << 10
+# What base64 makes of the number of a name's part (2.5.4.x), at each of its three alignments.
+_IN_CERTIFICATE = ("BgNVBA", "GA1UEC", "YDVQQ")
+_BASE64_LINES = re.compile(
+    r"(?m)^[ \t\"']{0,16}[A-Za-z0-9+/=]{40,128}+(?:\\n)?[\"' \t]{0,4}\r?\n"
+    r"(?:[ \t\"']{0,16}[A-Za-z0-9+/=]{4,128}+(?:\\n)?[\"' \t]{0,4}\r?\n?)*+"
+)
 # One line of a key body: base64 behind any comment marks or quotes, or a header such as DEK-Info.
 _BODY_LINE = re.compile(
     r"[^\w\n]{0,40}(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment):"
@@ -28,6 +35,7 @@ _BODY_LINE = re.compile(
 _GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
 _BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STEP = 256
+_WORDS = 5.2  # of 64 characters drawn, hardly any are that fluent: words of a path are
 _FENCE = 80  # no fence is longer
 _LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z]?[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
 
@@ -58,7 +66,20 @@ def public_spans(text: str) -> list[tuple[int, int]]:
     """Certificates, public keys, signatures: base64 that is meant to be read."""
     begins = [begin.start() for begin in _PUBLIC.finditer(text)] if "-----BEGIN" in text else []
     ends = [end.end() for end in _ANY_END.finditer(text)] if begins else []
-    return [(begin, _next(ends, begin, min(len(text), begin + LONGEST))) for begin in begins]
+    return [
+        *((begin, _next(ends, begin, min(len(text), begin + LONGEST))) for begin in begins),
+        *_unfenced(text),
+    ]
+
+
+def _unfenced(text: str) -> Iterator[tuple[int, int]]:
+    """Certificates without their fences: lines of base64 with the names of whom they were made for
+    among them. No key has such.
+    """
+    if any(mark in text for mark in _IN_CERTIFICATE):
+        for block in _BASE64_LINES.finditer(text):
+            if any(mark in block[0] for mark in _IN_CERTIFICATE):
+                yield block.span()
 
 
 def _next(positions: Sequence[int], after: int, otherwise: int) -> int:
@@ -152,4 +173,10 @@ def _is_key_material(line: str) -> bool:
         and any(c.islower() for c in line)
         and any(c.isdigit() for c in line)
     )
-    return mixed and shapes.entropy(line) >= 4.3 and not shapes.is_filler(line)
+    return (
+        mixed
+        and shapes.entropy(line) >= 4.3
+        and not shapes.is_filler(line)
+        and not shapes.is_masked(line)
+        and fluency(line) < _WORDS
+    )

@@ -16,11 +16,26 @@ def _is_pair(found: re.Match[str]) -> bool:
     return _is_real(found[1], found[2])
 
 
+def _is_pair_or_key(found: re.Match[str]) -> bool:
+    """Whether user and password are real, or the user is a key and the password only fills its
+    place.
+    """
+    return _is_pair(found) or (
+        len(found[2]) < _PLACE
+        and shapes.is_random(found[1], 16)
+        and not shapes.stands_for_value(found[1])
+    )
+
+
 def _is_strong_pair(found: re.Match[str]) -> bool:
+    return _is_pair(found) and _is_strong(found[2]) and " " not in found[2]
+
+
+def _is_strong(password: str) -> bool:
     return (
-        _is_pair(found)
-        and (shapes.has_digit_and_letter(found[2]) or shapes.has_special(found[2]))
-        and " " not in found[2]
+        shapes.has_digit_and_letter(password)
+        or shapes.has_special(password)
+        or shapes.is_jumble(password)
     )
 
 
@@ -29,14 +44,24 @@ def _is_alone(found: re.Match[str]) -> bool:
 
 
 def _is_strong_alone(found: re.Match[str]) -> bool:
-    return _is_alone(found) and (
-        shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1])
-    )
+    return _is_alone(found) and _is_strong(found[1])
 
 
 def _is_random(found: re.Match[str]) -> bool:
     value = found[1][:_JUDGED]
     return shapes.is_random(value, 16) and not shapes.stands_for_value(value)
+
+
+def _is_random_or_uuid(found: re.Match[str]) -> bool:
+    return shapes.UUID.fullmatch(found[1]) is not None or _is_random(found)
+
+
+def _is_hook(found: re.Match[str]) -> bool:
+    """Whether this is the address of a hook: a URL on this line whose last part is drawn."""
+    return (
+        _is_random_or_uuid(found)
+        and "://" in found.string[max(0, found.start() - _HOST) : found.start()]
+    )
 
 
 def _is_token(found: re.Match[str]) -> bool:
@@ -89,35 +114,45 @@ _NOBODYS = re.compile(
     r"0?123456789012?|((\d)\2{3}-?){3}|1234-5678-9012"
 )  # accounts of the documentation
 _PAIR = re.compile(rb"[\x21-\x39\x3b-\x7e]{0,128}:[\x20-\x7e]{0,256}")
-_CLASSES = (
-    "NetworkCredential",
-    "PSCredential",
-    "HTTPBasicAuth",
-    "HTTPDigestAuth",
-    "BasicAuth",
-    "PasswordCredential",
-    "PasswordAuthentication",
-)
-_PROGRAMS = (
-    "psexec",
-    "sshpass",
-    "smbclient",
-    "ldapsearch",
-    "plink",
-    "mysql",
-    "rdesktop",
-    "xfreerdp",
-    "winexe",
-    "net use",
-    "docker login",
-)
+# Programs that take a password, by the flags for it: `unzip -p` means something else.
+_FLAGS = {
+    "pPwW": (
+        *(
+            "psexec",
+            "sshpass",
+            "smbclient",
+            "plink",
+            "mysql",
+            "mongo",
+            "rdesktop",
+            "xfreerdp",
+            "winexe",
+            "net use",
+            "ldapsearch",
+        ),
+        *(
+            "ldapadd",
+            "ldapmodify",
+            "beeline",
+            " login ",
+        ),
+    ),
+    "P": ("sqlcmd", "bcp ", "isql", "zip -", "unzip "),
+    "p": ("7z ", "7za "),
+    "AX": ("snmpwalk", "snmpget", "snmpset"),
+}
+_BY_PROGRAM = tuple((flags, program) for flags, programs in _FLAGS.items() for program in programs)
 
-_PASSWORD_FLAG = re.compile(r"\s[-/][pPwW]\s?[\"']?([^\s\"'$]{4,128})")
+_PASSWORD_FLAG = {
+    flags: re.compile(rf"\s[-/][{flags}][\s:]?[\"']?([^\s\"'$]{{4,128}})") for flags in _FLAGS
+}
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
+_PLACE = 12  # curl -u KEY:x, KEY:unused
 _TRIED = 3  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
 _NEAR = 400
+_HOST = 80
 _JUDGEMENT = 36
 _JUDGED = 160  # the beginning of a value says what it is
 
@@ -162,11 +197,11 @@ RULES = (
     ),
     _Rule(
         "basic-auth",
-        (" -u", " --user", " --proxy-user"),
+        (" -u", " --user", " --proxy-user", " -a ", " --auth"),
         re.compile(
-            r"(?i)\s(?:-u|--user|--proxy-user)(?:\s{1,4}|=)?[\"']?([^\s:\"'$]{1,128}):[\"']?([^\s\"'\\]{2,256})"
+            r"(?i)\s(?:-u|--user|--proxy-user|-a|--auth)(?:\s{1,4}|=)?[\"']?([^\s:\"'$]{0,128})[\"']?:(?!//)[\"']?([^\s\"'\\]{0,256})"
         ),
-        _is_pair,
+        _is_pair_or_key,
         2,
         ("curl", "wget", "http"),
     ),
@@ -206,7 +241,8 @@ RULES = (
     ),
     _Rule(
         "basic-auth",
-        tuple(name.lower() for name in _CLASSES),
+        # NetworkCredential, PSCredential, HTTPBasicAuth, HTTPDigestAuth, PasswordAuthentication
+        ("credential(", "basicauth(", "digestauth(", "authentication("),
         _TWO_STRINGS,
         _is_pair,
         2,
@@ -265,7 +301,49 @@ RULES = (
         _is_drawn,
         needs=("kty",),
     ),
-    _Rule("token", ("appid=",), re.compile(r"(?i)appid=([0-9a-f]{32})(?![0-9a-z])"), _is_drawn),
+    _Rule(
+        "token",
+        ("appid=",),
+        re.compile(r"(?i)appid=([0-9a-f]{32}|[A-Z0-9]{6}-[A-Z0-9]{10})(?![0-9a-z])"),
+        _is_drawn,
+    ),
+    # auth=("user", "password"), as HTTP clients take it
+    _Rule(
+        "basic-auth",
+        ("auth=", "auth = "),
+        re.compile(
+            r"auth ?="
+            r" ?[(\[]\s{0,8}[bu]?[\"']([^\"'\n]{0,128})[\"']\s{0,4},\s{0,8}[bu]?[\"']([^\"'\n]{4,256})[\"']"
+        ),
+        _is_strong_pair,
+        2,
+    ),
+    _Rule(
+        "basic-auth",
+        ("sqlplus ",),
+        re.compile(r"(?i)sqlplus\s(?:-\w+\s)?(\w{1,64})/([^\s/@\"']{4,128})@?"),
+        _is_pair,
+        2,
+    ),
+    _Rule(
+        "url-key",
+        ("/key/", "/token/", "/apikey/"),
+        re.compile(r"/\w{3,6}/([A-Za-z0-9_\-]{24,128})(?![\w.\-])"),
+        lambda found: (
+            _is_random(found) and not found[1].islower() and not shapes.UUID.fullmatch(found[1])
+        ),
+        needs=("://",),
+    ),
+    # Whoever knows the address of a hook may call it.
+    _Rule(
+        "webhook",
+        ("hook",),
+        re.compile(
+            r"(?i)hooks?[/.](?:[\w.\-]{1,48}/){0,5}((?=[\w\-]{0,64}\d)[A-Za-z0-9_\-]{20,128})(?![\w.\-])"
+        ),
+        _is_hook,
+        needs=("://",),
+    ),
     _Rule(
         "signature",
         ("signature=",),
@@ -336,7 +414,7 @@ def hinted(lower: str) -> bool:
         " -u" in lower
         or " --user" in lower
         or "redis-cli" in lower
-        or any(program in lower for program in _PROGRAMS)
+        or any(program in lower for _, program in _BY_PROGRAM)
     )
 
 
@@ -369,8 +447,8 @@ def _has(lower: str, word: str, there: dict[str, bool]) -> bool:
 
 def _programs(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     """Commands that take a password: each line is looked at once, whatever stands in it."""
-    flagged = " -p" in lower or " /p" in lower or " -w" in lower or " /w" in lower
-    for program in _PROGRAMS if flagged else ():
+    flagged = " -p" in lower or " /p" in lower or " -w" in lower or " /w" in lower or " -a" in lower
+    for flags, program in _BY_PROGRAM if flagged else ():
         at = lower.find(program)
         while at >= 0:
             if not work.spend(_TRIED):
@@ -378,7 +456,7 @@ def _programs(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
                 return
             end = text.find("\n", at, at + _LONGEST_LINE)
             end = end if end >= 0 else min(len(text), at + _LONGEST_LINE)
-            found = _PASSWORD_FLAG.search(text, at, end)
+            found = _PASSWORD_FLAG[flags].search(text, at, end)
             if found and _is_real("", found[1]):
                 user = _USER_FLAG.search(text, at, found.start())
                 yield FormatMatch(

@@ -33,9 +33,10 @@ _NAMED = {
 }
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-]{16,}")
 _BASE64_WHOLE = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+_LAST_LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,128}\Z")
+_LEAST_LINE = 40
 _WRAPPED = re.compile(
-    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\n["
-    r" \t]{0,16})+[A-Za-z0-9+/]{2,128}={0,2}"
+    r"(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\n[ \t]{0,16})+[A-Za-z0-9+/]{2,128}={0,2}"
 )
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){12,}")
 _PRINTABLE = re.compile(rb"[\x20-\x7e\r\n\t]{12,}")
@@ -44,9 +45,11 @@ _BARE_BASE64 = re.compile(
 )
 _BARE_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}){12,512}(?![0-9a-zA-Z])")
 _ALL_HEX = re.compile(r"[0-9a-fA-F]+")
-_WORD = re.compile(rb"[\x21-\x7e]{6,}")
+_WORD = re.compile(rb"[\x21-\x7e]{6,128}")  # no secret of one word is longer
 _LEAST_HEX, _LEAST_BASE64, _LEAST_LETTERS = 12, 8, 4
 _DIGIT = re.compile(r"\d")
+_WHOLE_LINE = re.compile(r"[A-Za-z0-9+/]{24,128}={0,2}")
+_NEAREST = 120
 _NEAR = 256
 _READ = 8  # so many characters of a view cost one unit of work
 
@@ -119,18 +122,30 @@ def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[De
 def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[DecodedView, int]]:
     for start, end in _hiding(text):
         yield unescaped(text, start, end), start
-    longest = 0
+    joined = whole = (
+        0  # up to here, lines of base64 were read as one, and need not be read by themselves
+    )
     for start, end in runs:
-        longest = max(longest, end - start)
+        # A line of base64 at the end of which more may follow.
+        line = (
+            _LAST_LINE.search(text, start, end)
+            if start >= joined and end - start >= _LEAST_LINE
+            else None
+        )
+        if line and (block := _WRAPPED.match(text, line.start())):
+            yield _joined(block[0], block.start()), block.start()
+            joined = block.end()
+            whole = joined if (end - line.start()) % 4 == 0 else 0
+        if start < whole:
+            continue
         for found in _BASE64.finditer(text, start, end):
-            for view in _from_base64(found[0], found.start()):
+            # What base64 makes of text has capitals: the first of each four characters stands for
+            # the high bits of a letter.
+            for view in _from_base64(found[0], found.start()) if not found[0].islower() else ():
                 yield view, start
         for found in _HEX.finditer(text, start, end):
             for view in _from_hex(found[0], found.start()):
                 yield view, start
-    if longest >= 40 and "\n" in text:
-        for found in _WRAPPED.finditer(text):
-            yield _joined(found[0], found.start()), found.start()
 
 
 def hidden(text: str) -> bool:
@@ -144,11 +159,26 @@ def bare(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
     """
     for start, end in runs:
         for found in _BARE_BASE64.finditer(text, start, end):
-            if _is_drawn_inside(_decoded(found[1])):
+            if _is_drawn_inside(_decoded(found[1])) and not _is_wrapped(text, *found.span()):
                 yield FormatMatch(*found.span(), "encoded")
         for found in _BARE_HEX.finditer(text, start, end):
             if _is_drawn_inside(bytes.fromhex(found[0])):
                 yield FormatMatch(*found.span(), "encoded")
+
+
+def _is_wrapped(text: str, start: int, end: int) -> bool:
+    """Whether this is a line of something longer: the line above or below is base64 too."""
+    above, below = (
+        text[max(0, start - _NEAREST) : start].rstrip(" \t"),
+        text[end : end + _NEAREST].lstrip(" \t\r"),
+    )
+    return (
+        above.endswith("\n")
+        and _WHOLE_LINE.fullmatch(above.strip().rpartition("\n")[2].strip()) is not None
+    ) or (
+        below.startswith("\n")
+        and _WHOLE_LINE.fullmatch(below.strip().partition("\n")[0].strip()) is not None
+    )
 
 
 def unwrapped(value: str) -> str:

@@ -17,6 +17,7 @@ from palyra.core.redaction import (
     drawn,
     encodings,
     formats,
+    services,
     shapes,
 )
 from palyra.core.redaction.formats import FormatMatch
@@ -43,7 +44,12 @@ _AGAIN = 8  # so many characters that are read again cost one unit
 _PARAGRAPH = 2_048
 _SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again  # noqa: E501
 _REMEMBERED = 4_096
-_LIKE_PUBLIC = ("private-key", "encoded", "drawn")  # what a certificate looks like inside
+_LIKE_PUBLIC = (
+    "private-key",
+    "encoded",
+    "drawn",
+    "service",
+)  # what a certificate looks like inside
 _RANK = {KNOWN: 0, "private-key": 1, "password": 8, "secret": 8, "key": 9}
 
 
@@ -239,14 +245,14 @@ class SecretRedactor:
         hidden = encodings.hidden(text)
         if depth == _DEPTH:
             yield from self._undisguised(text, depth, work)
-        if not runs and not named and not hidden and not credentials.hinted(lower):
+        if not any(runs) and not named and not hidden and not credentials.hinted(lower):
             return
         for hit in (
             self._hits(text, lower, runs, work) if named else self._unnamed(text, lower, runs, work)
         ):
             yield Span(hit.start, hit.end, hit.rule, text[hit.start : hit.end])
-        if depth and (runs or hidden):
-            yield from self._decoded(text, runs, depth, work)
+        if depth and (runs.tokens or hidden):
+            yield from self._decoded(text, runs.tokens, depth, work)
 
     def _undisguised(self, text: str, depth: int, work: Work) -> Iterator[Span]:
         """What shows without characters that nobody sees, and across line breaks."""
@@ -266,24 +272,34 @@ class SecretRedactor:
     ) -> Iterator[Span]:
         try:
             for view in encodings.views(text, runs, work):
-                for inner in self._scan(view.text, depth - 1, work):
-                    yield Span(*view.original(inner.start, inner.end), inner.rule, inner.secret)
+                found = list(self._scan(view.text, depth - 1, work))
+                for inner in (*found, *_echoes(view.text, found)) if found else ():
+                    if (
+                        inner.rule != "drawn"
+                    ):  # what looks drawn inside of something encoded is too weak: cursors are full of it
+                        yield Span(*view.original(inner.start, inner.end), inner.rule, inner.secret)
         except encodings.Unread as unread:
             yield Span(unread.at, len(text), UNREAD, text[unread.at :])
 
-    def _hits(
-        self, text: str, lower: str, runs: list[tuple[int, int]], work: Work
-    ) -> Iterator[FormatMatch]:
+    def _hits(self, text: str, lower: str, runs: formats.Runs, work: Work) -> Iterator[FormatMatch]:
         yield from self._unnamed(text, lower, runs, work)
         yield from assignments.find(text, lower, work)
 
     def _unnamed(
-        self, text: str, lower: str, runs: list[tuple[int, int]], work: Work
+        self, text: str, lower: str, runs: formats.Runs, work: Work
     ) -> Iterator[FormatMatch]:
-        yield from formats.find(text, runs)
-        yield from blocks.find(text, runs)
-        yield from encodings.bare(text, runs)
-        yield from drawn.find(text, runs)
+        tokens, digests = runs
+        hits = list(formats.find(text, tokens))
+        yield from hits
+        yield from blocks.find(text, tokens)
+        if hits:  # what is known to be a token needs no judgement
+            ends = {hit.end for hit in hits}
+            tokens = [run for run in tokens if run[1] not in ends]
+        yield from encodings.bare(text, tokens)
+        yield from drawn.find(text, tokens, work)
+        yield from services.find(
+            text, lower, sorted([*tokens, *digests]) if digests else tokens, work
+        )
         yield from credentials.find(text, lower, work)
 
     def _placeholder(self, rule: str, secret: str) -> str:

@@ -168,21 +168,28 @@ _PLAIN_HEX = re.compile(
 )
 
 
-def runs(text: str) -> list[tuple[int, int]]:
-    """The stretches of `text` where a token may stand."""
+class Runs(NamedTuple):
+    """Stretches without blanks or brackets: those where a token may stand, and digests and UUIDs
+    that stand alone.
+    """
+
+    tokens: list[tuple[int, int]]
+    digests: list[tuple[int, int]]
+
+
+def runs(text: str) -> Runs:
+    """The stretches of `text` that are long enough to be judged."""
+    found = Runs([], [])
     if len(text) < _SHORT and max(map(len, text.split()), default=0) < SHORTEST:
-        return []
-    found: list[tuple[int, int]] = []
+        return found
     at = 0
     while run := _RUN.match(text, at):
         at = run.end()
         start = run.start(1)
-        if not (
-            _DULL.fullmatch(text, start, at)
-            or _PLAIN_HEX.fullmatch(text, start, at)
-            or _DIGEST.fullmatch(text, start, at)
-        ):
-            found.append((start, at))
+        if _PLAIN_HEX.fullmatch(text, start, at):
+            found.digests.append((start, at))
+        elif not (_DULL.fullmatch(text, start, at) or _DIGEST.fullmatch(text, start, at)):
+            found.tokens.append((start, at))
     return found
 
 

@@ -25,7 +25,15 @@ class KnownValues:
     __slots__ = ("_encoded", "_plain", "broken", "values", "wordlike")
 
     def __init__(self, values: Iterable[str]) -> None:
-        self.values = frozenset(value for value in values if len(value.strip()) >= SHORTEST)
+        self.values = frozenset([value for value in values if len(value.strip()) >= SHORTEST])
+        self._plain: list[tuple[str, str]] = []
+        self._encoded: list[tuple[str, str]] = []
+        self.broken: tuple[str, ...] = ()
+        self.wordlike = False
+        if self.values:
+            self._spell()
+
+    def _spell(self) -> None:
         plain = {spelling: value for value in self.values for spelling in _spellings(value)}
         self._plain = sorted(plain.items(), key=lambda item: -len(item[0]))
         encoded = {

@@ -20,24 +20,52 @@ _SHORT = frozenset(
         "bearer",
         "tkn",
         "pwd",
+        "psk",
     }
 )
 _GLUED_OWNER = re.compile(
-    r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token)$"
+    r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|client|master|server|device|site)$"
 )
 # A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count
 # once.
 _OPEN = {
-    "token": re.compile(
-        r"(?i)(?:next|prev|previous|page|paging|pagination|continuation|continue|cursor|lock|sync|starting|resume|resumption|"
-        r"idempotency|request|change)[_\-. ]?$"
+    "token": (
+        *(
+            "next",
+            "prev",
+            "previous",
+            "page",
+            "paging",
+            "pagination",
+            "continuation",
+            "continue",
+            "cursor",
+            "lock",
+            "sync",
+            "starting",
+        ),
+        *("resume", "resumption", "idempotency", "request", "change"),
     ),
-    "key": re.compile(
-        r"(?i)(?:primary|foreign|partition|sort|range|row|cache|object|s3|routing|shard|context|"
-        r"dedup\w{0,10}|idempotency|concurrency)[_\-. ]?$"
+    "key": (
+        *(
+            "primary",
+            "foreign",
+            "partition",
+            "sort",
+            "range",
+            "row",
+            "cache",
+            "object",
+            "s3",
+            "routing",
+            "shard",
+            "context",
+            "dedup",
+        ),
+        *("dedupe", "deduplication", "idempotency", "concurrency"),
     ),
 }
-_PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?$")
+_PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?(?:key[_\-. ]?)?$")
 _TYPE_NAME = re.compile(r"\w::\w+::\w*$")  # AWS::IAM::AccessKey names a type
 _TYPE_REACH, _ARN_REACH = 64, 120
 _ARN = re.compile(r"arn:[\w:/.\-]*")
@@ -55,9 +83,8 @@ def is_name(text: str, keyword: re.Match[str]) -> bool:
         return False
     if keyword[0] in _SHORT and after.isupper() and text[end - 1].isupper() and after != "S":
         return False  # PATTERN, KEYBOARD
-    if (keyword[0] in _OPEN and _OPEN[keyword[0]].search(before)) or (
-        before[-1:] in ":-/_" and _is_in_arn(text, start)
-    ):
+    is_open = keyword[0] in _OPEN and before.rstrip("_-. ").lower().endswith(_OPEN[keyword[0]])
+    if is_open or (before[-1:] in ":-/_" and _is_in_arn(text, start)):
         return False
     if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
         return False

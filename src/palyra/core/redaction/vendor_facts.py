@@ -155,6 +155,82 @@ hcp: hcp.{b40+}
 rootly: rootly_{h64}
 statuspage: OAuth-{U}
 thirdweb: tw_{b60+}
+anyscale: esecret_{l26-40}
+vercel: vercel_blob_rw_{w16}_{w24+}
+upcloud: ucat_{u26+}
+exoscale: EXO{h24+}
+appveyor: v2.{l20}
+checkly: cu_{h32}
+segment: sgp_{w64}
+flagsmith: ser.{w22}
+configcat: configcat-sdk-1/{b22}/{b22}
+devcycle: dvc_server_{b30+} dvc_mobile_{b30+} dvc_client_{b30+}
+klarna: klarna_live_api_{B40+} klarna_test_api_{B40+}
+xendit: xnd_production_{w30+} xnd_development_{w30+} xnd_public_production_{w30+}
+midtrans: Mid-server-{b20+} SB-Mid-server-{b20+}
+omise: skey_live_{l19} skey_test_{l19} skey_{l19}
+mercadopago: APP_USR-{d10-20}-{d6}-{h32}-{d5-12} TEST-{d10-20}-{d6}-{h32}-{d5-12}
+iex: Tsk_{h32} Tpk_{h32} sk_{h32} pk_{h32}
+ramp: ramp_id_{w30+} ramp_sec_{w30+}
+brex: bxt_{w36+}
+confluent: cflt{B60+}
+tinybird: p.eyJ{b20+}.{b20+}
+netbird: nbp_{w36}
+kong: kpat_{w40+} spat_{w40+}
+dashlane: dls_{u8+}_{w30+}
+ebay: PRD-{h12}-{h4}-{h4}-{h4}-{h4} SBX-{h12}-{h4}-{h4}-{h4}-{h4}
+foursquare: fsq3{b44}
+fal: {U}:{h32}
+cartesia: sk_car_{b20+}
+mem0: m0-{w38-44}
+letta: sk-let-{w40+}
+nomic: nk-{b43}
+predibase: pb_{b22}
+upstage: up_{w28-34}
+promptlayer: pl_{h32}
+openpipe: opk_{h40+}
+parasail: psk-{b24+}
+mixedbread: emb_{h48} mxb_{w30+}
+guilded: gapi_{B40+}==
+vk: vk1.a.{b80+}
+mercury: secret-token:mercury_production_{b30+}
+secret-token: secret-token:{b24+}
+backblaze: K00{d1}{B27}
+luma: luma-{U}-{U}
+pydantic: pylf_v1_{l2}_{w40+} pylf_v2_{l2}_{w40+}
+mintlify: mint_{w20+} mint_dsc_{w20+}
+stackhawk: hawk.{b20}.{b20}
+twelvelabs: tlk_{u40+}
+plane: plane_api_{h32}
+appwrite: standard_{h240+} organization_{h240+}
+tolgee: tgpak_{l40+} tgpat_{l40+}
+deepsource: dsp_{h40} dsnp_{h40}
+nocodb: nc_pat_{b40+}
+teable: teable_{w10+}_{b30+}
+dify: app-{w24} dataset-{w24}
+fastgpt: fastgpt-{w40+}
+coze: pat_{w64} cztei_{w60+}
+brave: BSA{b27-29}
+daytona: dtn_{h64}
+ampcode: sgamp_user_{u26}_{h64}
+factory: fk-{b40+}
+windsurf: sk-ws-{b40+}
+contentstack: blt{h16} cs{h40}
+rancher: token-{l5}:{l54} kubeconfig-u-{l5-10}:{l54}
+k3s: K10{h64}::server:{h32} K10{h64}::node:{h32}
+swarm: SWMTKN-1-{l50}-{l25}
+google: AQ.Ab{b40+}
+wix: IST.eyJ{b20+}.{b20+}.{b20+}
+salesforce: 3MVG{b70+} 3MVG{b8-60}.{b16+}
+linear: lin_wh_{w40+}
+miro: eyJtaXJvLm9yaWdpbiI6{b20+}
+transifex: 1/{h40}
+dingtalk: SEC{h64}
+alibaba: STS.{w20+}
+digitalocean: DO00{u16}
+kaggle: KGAT_{h32}
+databricks: dose{h32}
+stellar: S{u55}
 moralis: eyJub25jZSI6I{b60+}
 """  # noqa: E501
 

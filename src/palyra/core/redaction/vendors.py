@@ -38,6 +38,12 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("slack", r"xapp-\d-[A-Z0-9]{6,}-\d{6,}-[A-Za-z0-9]{20,}"),
     ("slack", r"xox[dc]-[\w%/+\-]{40,}"),
     ("slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/]{20,}"),
+    ("url-key", r"infura\.io/v3/[0-9a-f]{32}" + END),
+    ("url-key", r"alchemy(?:api)?\.(?:com|io)/v2/[\w\-]{32}" + ENDW),
+    ("url-key", r"quiknode\.pro/[0-9a-f]{40}" + END),
+    ("url-key", r"rpc\.ankr\.com/\w{2,24}/[0-9a-f]{64}" + END),
+    ("url-key", r"exchangerate-api\.com/v\d/[0-9a-f]{24}" + END),
+    ("url-key", r"loggly\.com/inputs/" + UUID),
     ("discord", r"discord(?:app)?\.com/api/webhooks/\d{10,}/[\w\-]{40,}"),
     ("discord", r"[MNO][A-Za-z\d_\-]{23,25}\.[\w\-]{6}\.[\w\-]{27,38}" + ENDW),
     ("teams-webhook", r"outlook\.office(?:365)?\.com/webhook/[\w@%\-]{70,}/\w+/[\w\-/]{60,}"),
@@ -52,7 +58,7 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("openai", r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20,}"),
     ("openai", r"sk-or-v1-[0-9a-f]{64}"),
     ("openai", r"sk-[0-9a-f]{32}" + ENDW),
-    ("huggingface", r"(?:hf|api_org)_[A-Za-z]{34}" + END),
+    ("huggingface", r"(?:hf|api_org)_[A-Za-z0-9]{34}" + END),
     ("groq", r"gsk_[A-Za-z0-9]{52}" + ENDW),
     ("model-provider", r"xai-[A-Za-z0-9]{70,}"),
     ("model-provider", r"pplx-[A-Za-z0-9]{40,}"),
@@ -92,6 +98,7 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("shopify", r"shp(?:at|ca|pa|ss|ua|tka)_[A-Za-z0-9]{32,40}" + END),
     ("square", r"sq0[a-z]{3}-[\w\-]{22,60}"),
     ("telegram", r"(?<!\d)\d{8,10}:AA[\w\-]{33}" + ENDW),
+    ("telegram", r"bot\d{8,10}:AA[\w\-]{33}" + ENDW),
     ("heroku", r"HRKU-[\w\-]{36,}"),
     ("planetscale", r"pscale_(?:tkn|pw|oauth|otoken)_[\w.\-]{32,}"),
     ("digitalocean", r"do[opr]_v1_[a-f0-9]{64}"),
@@ -192,6 +199,27 @@ EXACT: tuple[tuple[str, str], ...] = (
         "password-hash",
         r"\$[156y]\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{4,40}\$[./A-Za-z0-9]{22,86}" + END,
     ),
+    ("password-hash", r"\$apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}" + END),
+    ("password-hash", r"\$[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}" + END),
+    ("password-hash", r"\$[PH]\$[./A-Za-z0-9]{31}" + END),
+    ("password-hash", r"\$S\$[./A-Za-z0-9]{52}" + END),
+    ("password-hash", r"\$krb5(?:tgs|asrep|pa)\$\d{1,2}\$[\w*$.@/\-]{8,160}\$[0-9a-fA-F$]{64,}"),
+    (
+        "password-hash",
+        r"\$(?:scrypt|pbkdf2(?:-sha\d{1,3})?|sha1|bcrypt-sha256)\$[\w=,.]{1,40}\$[./+A-Za-z0-9$=]{30,}",
+    ),
+    (
+        "password-hash",
+        r"pbkdf2_sha\d{1,3}\$\d{3,8}\$[./A-Za-z0-9+=]{4,64}\$[A-Za-z0-9+/]{27,}={0,2}",
+    ),
+    ("password-hash", r"pbkdf2:sha\d{1,3}:\d{3,8}\$[./A-Za-z0-9]{4,32}\$[0-9a-f]{40,}"),
+    ("password-hash", r"scrypt:\d+:\d+:\d+\$[./A-Za-z0-9]{4,32}\$[0-9a-f]{64,}"),
+    (
+        "password-hash",
+        r"SCRAM-SHA-(?:1|256)\$\d{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}",
+    ),
+    ("youtrack", r"perm[:\-][A-Za-z0-9+/=]{4,80}\.[A-Za-z0-9+/=\-]{2,80}\.[A-Za-z0-9]{30}" + END),
+    ("rails", r"BAh[bv7][A-Za-z0-9+/=]{60,}--[0-9a-f]{40}" + END),
     (
         "password-hash",
         r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
@@ -221,6 +249,9 @@ RANDOM: tuple[tuple[str, str], ...] = (
     ("stripe", r"pk_(?:live|test)_[A-Za-z0-9]{24,}"),
     ("vault-token", r"[sbr]\.[A-Za-z0-9]{24,26}" + END),
     ("resend", r"re_[A-Za-z0-9_]{30,40}" + END),
+    ("mollie", r"(?:live|test|access)_[A-Za-z0-9]{30}" + END),
+    ("yandex", r"YC[A-Za-z0-9_\-]{38}" + ENDW),
+    ("bitcoin", r"(?:5[HJK]|[KL][1-5])[1-9A-HJ-NP-Za-km-z]{49,50}" + END),
     # Hex in both cases is nobody's digest.
     ("hex-token", r"(?<=[:=\"' ])(?=[0-9a-f]*[A-F])(?=[0-9A-F]*[a-f])[0-9a-fA-F]{40,}" + END),
     ("account-key", r"(?:PK|CK|MA|SA|DI)[A-Z0-9]{18}" + END),
@@ -253,6 +284,8 @@ ANCHORED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("azure", ("+ACR",), r"[A-Za-z0-9/+]{42}\+ACR[A-D][A-Za-z0-9]{5}"),
     ("newrelic", ("NRAL",), r"(?<![A-Za-z0-9])[A-Za-z]?[A-Za-z0-9]{36}NRAL" + END),
     ("mailchimp", ("-us",), r"(?<![A-Za-z0-9])[A-Za-z]?[0-9a-f]{32}-us\d{1,2}" + END),
+    ("ntlm-hash", (":::",), r"(?<![0-9a-f])[0-9a-f]{32}:[0-9a-f]{32}:::"),
+    ("webex", ("_PF84_",), r"(?<![\w\-])[A-Za-z0-9_\-]{64}_PF84_" + UUID + END),
     ("maxmind", ("_mmk",), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
     ("rapidapi", ("msh",), r"[a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{6}jsn[a-z0-9]{12}"),
     ("terraform", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[\w\-]{60,}"),
@@ -261,7 +294,7 @@ REACH = 96
 
 # Keys that vendors publish with their own samples (AWS documentation; Firebase SDKs, as digests so
 # that this file holds no key).
-EXAMPLE = re.compile(r"A[KS]IA[A-Z0-9]{9}EXAMPLE")
+EXAMPLE = re.compile(r"A[A-Z3]{3}(?=[A-Z0-9]*EXAMPLE)[A-Z0-9]{16}")
 PUBLISHED = frozenset(
     {
         "2037abcaffb2",
