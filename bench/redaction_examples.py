@@ -30,5 +30,5 @@ d105a62a3f d1dcc5d8bb d45c6bbbf1 d74ff0ee8d d82f4af18c da1709c3bc dac42e7de3 daf
 df5ea82b1d e0a33b21e0 e3164d4268 e4a82fb4ed e6c2d34555 e6c3da5b20 e6fe239567 e709dd98ce e8e3f5ac83 ecb82861b0 ecd71870d1
 ecf2a6eb84 ecf597fac8 ee9968ccc6 eef168423a ef4c914c59 ef7a62276f f01b916529 f0b40c1563 f159b74612 f4187ad249 f420161d76
 f4a78126f4 f4c1e54c5f faa6cd7577 fc955f5987 fca0efb8fc fe02ae9214 fe6fb61337 fedce8e8af
-"""
+"""  # noqa: E501
 EXAMPLES = frozenset(_READ.split())

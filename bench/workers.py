@@ -30,9 +30,9 @@ CANCELS = 10
 FILE_BYTES = 4 << 20
 _RUN = """import asyncio, sys
 from pathlib import Path
-from palyra.features.workers.node import running
+from palyra.features.workers.node import process
 offered = ("shell.run", "test.pure", "test.once")
-asyncio.run(running.run(Path(sys.argv[1]), offered, slots=4, say=print, quic=sys.argv[2] == "quic", rehearsal=True))
+asyncio.run(process.run(Path(sys.argv[1]), offered, slots=4, say=print, quic=sys.argv[2] == "quic", rehearsal=True))
 """  # noqa: E501
 
 

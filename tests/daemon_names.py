@@ -18,6 +18,7 @@ _PLACES = {
     "doctor": "features.health.doctor:Doctor",
     "enclosures": "features.references.message_inputs:Enclosures",
     "feeder": "features.learning.enqueue:Feeder",
+    "files": "features.schedules.watched_files:WatchedFiles",
     "forecasts": "features.budgets.forecasts:Forecasts",
     "forking": "features.time_travel.fork:Forking",
     "gateway": "agent.gateway:Gateway",

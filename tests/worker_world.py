@@ -30,8 +30,8 @@ REHEARSED = ("test.pure", "test.idempotent", "test.once", "test.reversible")
 LEASE_MS = 60_000
 _RUN = """import asyncio, sys
 from pathlib import Path
-from palyra.features.workers.node import running
-asyncio.run(running.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=int(sys.argv[3]), say=print, rehearsal=True))
+from palyra.features.workers.node import process
+asyncio.run(process.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=int(sys.argv[3]), say=print, rehearsal=True))
 """
 
 

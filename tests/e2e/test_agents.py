@@ -269,7 +269,7 @@ def test_a_subagent_is_offered_and_allowed_the_tools_it_was_given_and_its_own_no
             for request in model.requests
             if len(request.tools) < 5
         }
-        assert offered == {("agent.spawn", "test.pure")}
+        assert offered == {("test.pure", "agent.spawn")}
 
     permit_all(tmp_path)
     in_daemon(tmp_path, model, scenario)

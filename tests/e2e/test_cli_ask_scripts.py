@@ -152,7 +152,7 @@ def test_an_interrupt_that_gets_lost_on_its_way_stops_the_run_all_the_same(tmp_p
     # the end of an import.
     drops = """
 import os, signal, sys
-from palyra.cli import asking, main
+from palyra.cli import follow_run as asking, main
 real = asking.decode
 def dropping(message):
     item = real(message)

@@ -22,7 +22,7 @@ from palyra.api import decoding, listen_sockets
 from palyra.api.auth import Access
 from palyra.api.http3 import bounded_memory, connection, exchange, server
 from palyra.api.http3.server import Http3, listen
-from palyra.api.limits import ApiLimits
+from palyra.api.limits import ApiLimits, OpenStreams
 from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
@@ -161,7 +161,7 @@ def test_a_revoked_token_ends_its_streams(served: Served) -> None:
 def test_a_stream_that_its_client_gives_up_ends_here_too(served: Served) -> None:
     async def body(world: World) -> None:
         session = await inprocess.session(world.daemon)
-        streams = world.door._app.parts.streams
+        streams = world.door._app.services.get(OpenStreams)
         await nobody_else(world)
         async with world.client() as client:
             path = f"/v1/sessions/{session.session_id}/events?after=1"

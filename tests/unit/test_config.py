@@ -348,5 +348,5 @@ def test_importing_the_configuration_loads_no_parser_and_no_web_stack() -> None:
 def test_reading_a_good_file_loads_no_editor(tmp_path: Path) -> None:
     write(tmp_path, "[server]\nhttp_port = 1\n")
     shown = f"config.show(config.load(Path({str(tmp_path)!r}), {{}}), with_lines=False)"
-    code = f"from pathlib import Path; from palyra import config; {shown}"
+    code = f"from pathlib import Path; from palyra.serve import config; {shown}"
     assert _loaded_by(code) == ["tomllib"]

@@ -10,8 +10,8 @@ import uuid
 import pytest
 from bench import redaction, redaction_vendors
 
-from palyra.core.redaction import Redactor
 from palyra.core.redaction.letters import fluency
+from palyra.system.redactor import Redactor
 
 REDACTOR = Redactor(b"general")
 RNG = random.Random(411)

@@ -276,17 +276,19 @@ class SecretRedactor:
                 for inner in (*found, *_echoes(view.text, found)) if found else ():
                     if (
                         inner.rule != "drawn"
-                    ):  # what looks drawn inside of something encoded is too weak: cursors are full of it
+                    ):  # what looks drawn inside of something encoded is too weak: cursors are full of it  # noqa: E501
                         yield Span(*view.original(inner.start, inner.end), inner.rule, inner.secret)
         except encodings.Unread as unread:
             yield Span(unread.at, len(text), UNREAD, text[unread.at :])
 
-    def _hits(self, text: str, lower: str, runs: formats.Runs, work: Work) -> Iterator[FormatMatch]:
+    def _hits(
+        self, text: str, lower: str, runs: formats.TokenRuns, work: Work
+    ) -> Iterator[FormatMatch]:
         yield from self._unnamed(text, lower, runs, work)
         yield from assignments.find(text, lower, work)
 
     def _unnamed(
-        self, text: str, lower: str, runs: formats.Runs, work: Work
+        self, text: str, lower: str, runs: formats.TokenRuns, work: Work
     ) -> Iterator[FormatMatch]:
         tokens, digests = runs
         hits = list(formats.find(text, tokens))

@@ -168,7 +168,7 @@ _PLAIN_HEX = re.compile(
 )
 
 
-class Runs(NamedTuple):
+class TokenRuns(NamedTuple):
     """Stretches without blanks or brackets: those where a token may stand, and digests and UUIDs
     that stand alone.
     """
@@ -177,9 +177,9 @@ class Runs(NamedTuple):
     digests: list[tuple[int, int]]
 
 
-def runs(text: str) -> Runs:
+def runs(text: str) -> TokenRuns:
     """The stretches of `text` that are long enough to be judged."""
-    found = Runs([], [])
+    found = TokenRuns([], [])
     if len(text) < _SHORT and max(map(len, text.split()), default=0) < SHORTEST:
         return found
     at = 0

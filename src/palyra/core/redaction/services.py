@@ -69,7 +69,7 @@ virustotal visualcrossing voiceflow voicegain vonage vouchery vultr vyte walksco
 webex webflow weightsandbiases wepay whoxy wistia wolfram wolframalpha workable workato worksnaps workstack worldcoinindex
 worldweather worldweatheronline wrike xata xero yandex yelp yelpapi youneedabudget youtrack youtube zapier zendesk zenkit
 zenrows zenscrape zenserp zeplin zerobounce zerotier zipapi zipbooks zipcodeapi zoho zoom zoominfo zulip zuora
-"""
+"""  # noqa: E501
 _SERVICES = frozenset(_NAMES.split())
 _HEAD = 5
 # Longer names count with something glued to them: algoliasearch, mailjetClient.
@@ -85,7 +85,7 @@ config configure connect const consumer create credential credentials dev develo
 header in init initialize integration integrator is key let license live load login master new node oauth of org our pass
 password prod production project rest routing sdk search secret send service set setapikey setup shared sign signing sk start
 storage subscription test the to token use user uses using value var vendor via with write x your
-"""
+"""  # noqa: E501
 _LEADING = frozenset(_LEADING_WORDS.split())
 # x_api = "…", x.sk: a name that says the same without the word for it.
 _TELLING = re.compile(

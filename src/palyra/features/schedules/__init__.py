@@ -37,7 +37,7 @@ async def wire(w: Wiring) -> None:
     )
     w.add(schedules)
     catalogue.renew("schedules", tools.tools(SchedulePlanner(db, schedules)))
-    files = WatchedFiles(db)
+    files = w.add(WatchedFiles(db))
     schedules.on_change.append(files.renew)
 
     def with_loop() -> None:

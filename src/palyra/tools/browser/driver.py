@@ -240,7 +240,7 @@ def _argv(installed: Installed, page_s: float) -> tuple[str, ...]:
     # path it is given.
     program, walk = (
         files("palyra.tools.browser").joinpath(name).read_text("utf-8")
-        for name in ("inside.py", "walk.js")
+        for name in ("sandboxed_driver.py", "walk.js")
     )
     proxy = f"http://127.0.0.1:{relay.PORT}"
     python = (os.path.realpath(sys.executable), "-I", "-S", "-c", program)
