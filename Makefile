@@ -44,7 +44,7 @@ prepare: $(VENV)/.browses $(GRPC)
 	wait
 
 test: prepare
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(TESTS)
+	$(BIN)/python scripts/run_tests.py -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/.develops $(GRPC)
 	$(BIN)/ruff format --check src tests bench scripts
