@@ -14,12 +14,13 @@ TESTS ?= tests
 GRPC := src/palyra/v1/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run grpc prepare test check console screenshots bench bench-memory clean
+.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
 	@echo "make grpc    install what the gRPC server needs (palyra up --grpc)"
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
+	@echo "make quick   run the tests of the spine, in less than a minute"
 	@echo "make check   format, lint, types, layers"
 	@echo "make console build the web console"
 	@echo "make screenshots   take every page of the console anew, for docs"
@@ -45,6 +46,10 @@ prepare: $(VENV)/.browses $(GRPC)
 
 test: prepare
 	$(BIN)/python scripts/run_tests.py -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(TESTS)
+
+# The spine: run states, the fold, the journal, runs, tool calls, the doors, one crash. Needs nothing that `prepare` fetches.
+quick: $(VENV)/.develops $(GRPC)
+	$(BIN)/python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder @tests/quick.txt
 
 check: $(VENV)/.develops $(GRPC)
 	$(BIN)/ruff format --check src tests bench scripts
