@@ -107,6 +107,13 @@ def _ids(daemon: DaemonProcess) -> dict[str, str]:
         "/v1/schedules", {"text": "hello", "when": "daily at 9", "zone": "UTC", "name": "morning"}
     )
     ids["schedule"] = schedule["schedule"]["schedule_id"]
+    # The one task whose moment does not come while this runs: what the others look like depends on
+    # how fast everything is.
+    ids["task"] = next(
+        each["task_id"]
+        for each in daemon.get("/v1/tasks")["tasks"]
+        if each.get("schedule_id") == ids["schedule"]
+    )
     seen = json.loads(_done(daemon, "skills", "look", ids["skill"], "--json"))
     _done(daemon, "skills", "install", ids["skill"], "--yes", seen["digest"])
     _done(daemon, "rules", "add", "never use fs.patch", "--session", ids["session"])
@@ -196,7 +203,7 @@ READING = (
     "schedule list",
     "schedule show {schedule}",
     "schedule next {schedule}",
-    "tasks list",
+    "tasks show {task}",
     "browser status",
     "memory list",
     "memory show {memory}",

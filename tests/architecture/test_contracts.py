@@ -70,6 +70,7 @@ def test_it_is_what_it_was(name: str) -> None:
     assert found == [], RENEW
 
 
+@pytest.mark.timeout(300)
 def test_commands_print_the_same_shapes_as_json() -> None:
     recorded, now = contracts.load("json_shapes"), json_shapes.json_shapes()
     assert list(json_shapes.differences(recorded, now)) == [], RENEW
