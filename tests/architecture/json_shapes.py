@@ -35,6 +35,8 @@ kind = "loopback"
 # Keys that a user or the daemon makes up: the table is a map, and its keys are no part of its
 # shape.
 _MADE_UP = re.compile(r"[0-9A-Z]{26}|[0-9a-f]{16,}|.*[/:.*\s-].*|\d+|")
+# Left out when they are 0, which depends on how fast the machine is.
+_DURATIONS = {"duration_ms", "first_delta_ms", "slept_ms"}
 _SKILL = "---\nname: greet\ndescription: Greet people by their name.\n---\n\nSay hello.\n"
 
 
@@ -263,13 +265,17 @@ def differences(recorded: Any, now: Any, where: str = "") -> Iterator[str]:
         here = {key.removesuffix("?"): key for key in now}
         for name, key in known.items():
             if name not in here:
-                if not key.endswith("?"):
+                if not key.endswith("?") and name not in _DURATIONS:
                     yield f"{where}.{name} is gone"
-            elif here[name].endswith("?") and not key.endswith("?"):
+            elif here[name].endswith("?") and not key.endswith("?") and name not in _DURATIONS:
                 yield f"{where}.{name} is missing at times"
             else:
                 yield from differences(recorded[key], now[here[name]], f"{where}.{name}")
-        yield from (f"{where}.{name} is new" for name in here if name not in known)
+        yield from (
+            f"{where}.{name} is new"
+            for name in here
+            if name not in known and name not in _DURATIONS
+        )
     elif isinstance(recorded, list) and isinstance(now, list):
         if recorded and now:
             yield from differences(recorded[0], now[0], f"{where}[]")
