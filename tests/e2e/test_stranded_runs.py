@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from palyra.agent import runs
+from palyra.agent import durable_write, runs
 from palyra.agent.approvals import Answer
 from palyra.agent.gateway import Submission
 from palyra.agent.sessions import Resolve
@@ -53,6 +53,7 @@ HELLO = [Turn(text=("hello",))]
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the store refused is tried again at once, and not after seconds."""
     monkeypatch.setattr(runs, "RETRY_S", 0.02)
+    monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
 
 
 def test_two_cancels_at_once_do_not_stop_the_mailbox(tmp_path: Path) -> None:
@@ -201,6 +202,7 @@ def test_a_cancel_that_the_full_disk_refused_leaves_no_run_without_a_task(tmp_pa
 def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
     hold = StreamPause()
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
