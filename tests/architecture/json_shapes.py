@@ -150,6 +150,7 @@ def _ask(daemon: DaemonProcess, workspace: str, answer: dict[str, str] | None) -
 READING = (
     "version",
     "status",
+    "sessions",
     "sessions list",
     "sessions list --archived",
     "sessions show {session}",
@@ -166,6 +167,7 @@ READING = (
     "approvals show {pending}",
     "approvals grants",
     "undo --preview --session {written}",
+    "usage --by model",
     "usage show",
     "usage show --by model",
     "usage forecast",
