@@ -8,15 +8,19 @@ import cycles.
 
 Rules of counting, so that two commits can be compared:
 
-- Generated files do not count: one whose first lines say that the protocol buffer compiler or scripts/… made it.
-- A token is a name, an operator, a number or a string (an f-string is one token). Docstrings, comments, indentation and
-  line ends are none.
-- A line of code is a line that a token stands on. "Tokens per line" divides by these; "lines" are all lines of a file.
-- A function's length is from its `def` to its last line, decorators aside. Its parameters include self, * and **.
-- A public class is a class at the top of a module whose name has no leading underscore. A shared name is one that several
-  modules define.
-- An import counts wherever it stands in a module, also inside a function; for cycles those under TYPE_CHECKING do not.
-  A module that defines nothing (an empty __init__) is no module with one importer, nor is a program's __main__.
+- Generated files do not count: one whose first lines say that the protocol buffer compiler or
+  scripts/… made it.
+- A token is a name, an operator, a number or a string (an f-string is one token). Docstrings,
+  comments, indentation and line ends are none.
+- A line of code is a line that a token stands on. "Tokens per line" divides by these; "lines" are
+  all lines of a file.
+- A function's length is from its `def` to its last line, decorators aside. Its parameters include
+  self, * and **.
+- A public class is a class at the top of a module whose name has no leading underscore. A shared
+  name is one that several modules define.
+- An import counts wherever it stands in a module, also inside a function; for cycles those under
+  TYPE_CHECKING do not. A module that defines nothing (an empty __init__) is no module with one
+  importer, nor is a program's __main__.
 """
 
 import argparse
