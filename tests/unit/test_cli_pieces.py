@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.cli import exit_codes, formatting
+from palyra.cli.render.bars import bar
 from palyra.cli.render.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.client.discovery import Unreachable
 from palyra.core import errors
 from palyra.core.errors import InvalidInput, PalyraError
-from palyra.features.budgets.cli import bar
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 

@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from palyra.cli import attachments, lookup, short_ids
+from palyra.cli import attachments, lookup, notes_hint, short_ids
 from palyra.cli.chat.command import begin, check_model
 from palyra.cli.commands import command
 from palyra.cli.exit_codes import InterruptedCommand
@@ -17,7 +17,6 @@ from palyra.cli.follow_run import RunFollower
 from palyra.cli.state import CliState
 from palyra.client.discovery import folder_of
 from palyra.core.errors import InvalidInput
-from palyra.features.project_notes import cli as project_notes_cli
 
 _MOST_INPUT = 256 << 10
 _SILENCE_S = 2.0
@@ -82,7 +81,7 @@ def ask(
     else:
         session = begin(state, folder_of(workspace), label=lookup.ASKED)
     approve = approve or ("ask" if _has_terminal() else "deny")
-    if session.workspace and (waiting := project_notes_cli.hint(state.api, session.session_id)):
+    if session.workspace and (waiting := notes_hint.hint(state.api, session.session_id)):
         state.out.note(waiting)
     asking = RunFollower(state, session, approve, final=final)
     try:

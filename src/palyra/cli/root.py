@@ -20,7 +20,7 @@ from palyra.core import disk_errors
 from palyra.core.errors import PalyraError
 
 _TABLE = {
-    "up": ("cli.up:up", "Start the daemon if it is not running, and chat."),
+    "up": ("serve.commands.up:up", "Start the daemon if it is not running, and chat."),
     "chat": ("cli.chat.command:chat", "Talk with the agent in this folder."),
     "ask": ("cli.ask:ask", "Ask one thing, print the answer."),
     "refs": ("features.references.cli:refs", "What a message names: preview."),
@@ -34,8 +34,8 @@ _TABLE = {
         "features.time_travel.cli.rewind:sessions",
         "List, search and change conversations.",
     ),
-    "stop": ("cli.up:stop", "STOP: cancel all runs; --daemon ends the daemon."),
-    "status": ("cli.up:status", "What the daemon is and does now."),
+    "stop": ("serve.commands.up:stop", "STOP: cancel all runs; --daemon ends the daemon."),
+    "status": ("serve.commands.up:status", "What the daemon is and does now."),
     "usage": ("features.budgets.cli:usage", "Tokens and cost, budgets and forecast."),
     "why-tokens": (
         "cli.why_tokens:why_tokens",
@@ -46,7 +46,7 @@ _TABLE = {
         "Take a run up again from an entry, with another model or policy.",
     ),
     "replay": (
-        "features.time_travel.cli.replay:replay",
+        "serve.commands.replay:replay",
         "Run a recorded run again, offline, and see where it differs.",
     ),
     "journal": ("cli.journal:journal", "Show, verify, export, back up and restore the history."),
@@ -108,7 +108,7 @@ _TABLE = {
         "What went wrong with the daemon, and what was tried.",
     ),
     "notices": ("features.health.cli:notices", "What you were told without asking."),
-    "serve": ("cli.up:serve", "Run the daemon in the foreground."),
+    "serve": ("serve.commands.up:serve", "Run the daemon in the foreground."),
     "completion": ("cli.completion:completion", "Print a completion script for bash, zsh or fish."),
     "help": ("cli.help:help_", "Say what a command does and takes."),
     "version": ("cli.help:version", "Print the version."),

@@ -2,6 +2,7 @@
 
 import click
 
+from palyra.cli import compactions as compaction_cli
 from palyra.cli import formatting, lookup, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
@@ -19,7 +20,6 @@ from palyra.core.events import (
     ToolFinished,
     ToolUndone,
 )
-from palyra.features.compaction import cli as compaction_cli
 
 _LONG_S = 3_600.0
 

@@ -5,12 +5,14 @@ the options, once.
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palyra.cli.output import Output
 
 if TYPE_CHECKING:
+    from palyra.cli.settings_file import SettingsFile
     from palyra.client import Client
 
 
@@ -23,9 +25,16 @@ class CliState:
 
     @cached_property
     def home(self) -> Path:
-        from palyra.serve.config import home_folder
+        from palyra.client.discovery import home_folder
 
         return home_folder(self.home_argument, self.env)
+
+    @cached_property
+    def settings(self) -> "SettingsFile":
+        # Who serves knows the settings: a command that needs them loads it, and no other does.
+        commands = import_module("palyra.serve.commands.settings_file")
+        found: SettingsFile = commands.HomeSettings(self.home, self.env)
+        return found
 
     @cached_property
     def out(self) -> Output:

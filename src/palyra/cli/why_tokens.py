@@ -6,10 +6,10 @@ import click
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import command
+from palyra.cli.render.bars import bar
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import CliState
 from palyra.client.types.runs import BilledTurn
-from palyra.features.budgets.cli import bar
 
 
 @command(

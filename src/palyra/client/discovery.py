@@ -93,3 +93,12 @@ def _token(home: Path) -> str:
 def folder_of(workspace: str) -> str:
     """The folder that is meant: the one named, else the one we are in."""
     return os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())
+
+
+def home_folder(argument: str | None, env: Mapping[str, str]) -> Path:
+    """The folder of all state: as given, else PALYRA_HOME, else ~/.palyra."""
+    chosen = argument or env.get("PALYRA_HOME", "")
+    base = Path(env["HOME"]) if env.get("HOME") else Path.home()
+    if not chosen:
+        return base / ".palyra"
+    return Path(os.path.abspath(base / chosen[2:] if chosen.startswith("~/") else chosen))

@@ -182,7 +182,7 @@ def _keep(path: Path, lines: list[str]) -> None:
     """
     import secrets
 
-    from palyra.serve.config import write_private
+    from palyra.system.private_files import write_private
     from palyra.system.redactor import Redactor
 
     text = Redactor(secrets.token_bytes(32)).redact(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
-from palyra.cli import edit_arguments, lookup
+from palyra.cli import edit_arguments, lookup, notes_hint
 from palyra.cli.approval_prompt import (
     ApprovalDecision,
     ApprovalPrompt,
@@ -32,7 +32,6 @@ from palyra.client.http import LinkState
 from palyra.client.types.sessions import Attaching, Session
 from palyra.core.errors import Conflict, PalyraError
 from palyra.core.events import Entry, InputMode, ModelDelta, ToolProgress
-from palyra.features.project_notes import cli as project_notes_cli
 
 _TWICE_S = 2.0
 _SUBMIT_PATIENCE_S = 20.0
@@ -94,7 +93,7 @@ class Chat:
             + f"  {clean(session.title)}".rstrip()
         )
         self.say(f"in {clean(session.workspace) or 'no folder'} · /help for commands")
-        if waiting := project_notes_cli.hint(self.api, session.session_id):
+        if waiting := notes_hint.hint(self.api, session.session_id):
             self.say(waiting, "yellow")
         self._show_past()
         self._watcher = Watcher(self.api, session.session_id, self.screen.seq)

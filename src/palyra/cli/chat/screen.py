@@ -5,6 +5,7 @@ them is kept beside.
 import time
 from collections.abc import Callable
 
+from palyra.cli import compactions as compaction_cli
 from palyra.cli import formatting
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.render import entries
@@ -42,7 +43,6 @@ from palyra.core.events import (
     ToolStarted,
     ToolUndone,
 )
-from palyra.features.compaction import cli as compaction_cli
 
 
 class Screen:

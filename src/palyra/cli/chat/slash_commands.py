@@ -3,16 +3,16 @@ name.
 """
 
 from palyra.cli import attachments, formatting, lookup, short_ids
+from palyra.cli import compactions as compaction_cli
 from palyra.cli.chat.input_line import CompletionChoice
 from palyra.cli.chat.loop import Chat, Command
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
+from palyra.cli.undo_refusal import explained
 from palyra.core.conversation import CallProgress, Conversation, ModelTurn
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import SessionCompacted
-from palyra.features.compaction import cli as compaction_cli
-from palyra.features.time_travel.cli.undo import explained
 
 HELP = """\
 /help                this
@@ -219,7 +219,7 @@ def _usage(chat: Chat, rest: str) -> None:
 
 
 def _vault(chat: Chat, rest: str) -> None:
-    from palyra.features.vault import cli as vault_cli
+    from palyra.cli import secret_prompt
 
     if not rest or " " in rest:
         # Whoever wrote the value behind the name must not find it in the history later.
@@ -230,16 +230,14 @@ def _vault(chat: Chat, rest: str) -> None:
         )
     with chat.terminal.lent():
         try:
-            value = vault_cli.ask(rest)
+            value = secret_prompt.ask(rest)
         except (EOFError, KeyboardInterrupt):
             value = ""
     if not value:
         chat.say("nothing is stored")
         return
-    chat.say(
-        f"{clean(vault_cli.label(chat.api.put_secret(name=rest, value=value)))} is stored: tools"
-        f" are given vault:{clean(rest)}"
-    )
+    stored = clean(secret_prompt.label(chat.api.put_secret(name=rest, value=value)))
+    chat.say(f"{stored} is stored: tools are given vault:{clean(rest)}")
 
 
 def _rule(chat: Chat, rest: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from palyra.cli import compactions as compaction_cli
 from palyra.cli import formatting
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
@@ -36,7 +37,6 @@ from palyra.core.events import (
     ToolUndone,
 )
 from palyra.core.tools import Preview
-from palyra.features.compaction import cli as compaction_cli
 
 _MARKS = {
     "ok": ("✓", "green"),

@@ -10,14 +10,13 @@ import click
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
+from palyra.cli.render.bars import bar
 from palyra.cli.state import CliState
 from palyra.client.types.usage import UsageRow
 from palyra.core.budgets import Terms, amount
 from palyra.core.errors import InvalidInput
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = "▁▂▃▄▅▆▇█"
-_BAR = 20
 _MOST_POINTS = 60
 _GROUPS = [
     "day",
@@ -107,12 +106,6 @@ def cost(row: UsageRow) -> str:
     if row.unpriced == row.calls:
         return "unknown"
     return formatting.money(row.cost_microusd) + ("+" if row.unpriced else "")
-
-
-def bar(value: int, most: int) -> str:
-    """A bar as long as its share of the greatest one, to an eighth of a character."""
-    eighths = round(value / most * _BAR * 8) if most else 0
-    return (_EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8]).strip() or ("▏" if value else "")
 
 
 def lines(rows: Sequence[UsageRow], by: str) -> list[str]:

@@ -13,7 +13,6 @@ from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.client.types.channels import ChannelStatus, Person
 from palyra.core.errors import Conflict, InvalidInput
-from palyra.serve import config as configuration
 
 channels = group(
     "channels",
@@ -131,7 +130,7 @@ def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, .
     if name is None:
         _guide(state, chosen)
         return
-    if name in configuration.load(state.home, state.env).config.channels:
+    if name in state.settings.tables("channels"):
         raise Conflict(
             f"there is a channel {name} already: `palyra config set channels.{name}.…` changes it"
         )
@@ -146,9 +145,7 @@ def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, .
         )
         raise InvalidInput(f"{wrong}: `palyra channels add {kind}` says what it needs")
     daemon_process.make_home(state.home)
-    configuration.set_values(
-        state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given}
-    )
+    state.settings.set_values({f"channels.{name}.kind": kind, f"channels.{name}.settings": given})
     told = daemon_process.reload_if_running(state)
     how = "it is being connected" if told else "it connects with the daemon"
     text = f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`"

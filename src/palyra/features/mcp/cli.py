@@ -17,7 +17,6 @@ from palyra.cli.state import CliState
 from palyra.client.types.mcp import Pending, ServerStatus
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.features.mcp import programs
-from palyra.serve import config as configuration
 
 mcp = group(
     "mcp",
@@ -218,7 +217,7 @@ def restart(state: CliState, name: str) -> None:
 def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool) -> None:
     _configured(state, name)
     path, written = programs.write_permits(
-        state.home, state.env, name, tools, unattended=unattended
+        state.home, state.settings, name, tools, unattended=unattended
     )
     said = (
         f"{len(written)} policies are in {path}; delete one to be rid of it"
@@ -268,7 +267,7 @@ def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool)
     help="It may reach this host; else it has no network.",
 )
 def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> None:
-    if name in configuration.load(state.home, state.env).config.mcp:
+    if name in state.settings.tables("mcp"):
         raise Conflict(
             f"there is an MCP server {name} already: `palyra mcp remove {name}` first, or `palyra"
             f" config set mcp.{name}.…`"
@@ -277,9 +276,7 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
         raise InvalidInput("give either a command or --url")
     settings = _settings(command, given)
     daemon_process.make_home(state.home)
-    configuration.set_values(
-        state.home, {f"mcp.{name}.{key}": value for key, value in settings.items()}
-    )
+    state.settings.set_values({f"mcp.{name}.{key}": value for key, value in settings.items()})
     told = daemon_process.reload_if_running(state)
     after = f"look at what it offers with `palyra mcp show {name}`, then `palyra mcp accept {name}`"
     how = "it is being started" if told else "it starts with the daemon"
@@ -311,13 +308,13 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
 @click.argument("name")
 def remove(state: CliState, name: str) -> None:
     _configured(state, name)
-    configuration.remove_table(state.home, ("mcp", name))
+    state.settings.remove_table(("mcp", name))
     daemon_process.reload_if_running(state)
     state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
 def _configured(state: CliState, name: str) -> None:
-    if name not in configuration.load(state.home, state.env).config.mcp:
+    if name not in state.settings.tables("mcp"):
         raise NotFound(
             f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is"
         )

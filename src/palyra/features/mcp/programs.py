@@ -5,11 +5,11 @@ and permits for its tools.
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
+from palyra.cli.settings_file import SettingsFile
 from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
-from palyra.serve import config
+from palyra.system.private_files import write_private
 
 FILE = "mcp.cedar"
 _HEADING = "// What `palyra mcp permit` wrote. Delete a policy to have its calls denied again.\n"
@@ -52,15 +52,15 @@ def _base(environment: Path) -> list[str]:
 
 
 def write_permits(
-    home: Path, env: Mapping[str, str], server: str, tools: tuple[str, ...], *, unattended: bool
+    home: Path, settings: SettingsFile, server: str, tools: tuple[str, ...], *, unattended: bool
 ) -> tuple[Path, list[str]]:
     """Add a policy for each tool, or one for the whole server. Gives the file and the ids that are
     new in it.
     """
     from palyra.policy import store
 
-    given = config.load(home, dict(env)).config.policy
-    folder = Path(given.folder) if given.folder else home / "policies"
+    named = settings.value("policy.folder")
+    folder = Path(named) if named else home / "policies"
     path = folder / FILE
     before = path.read_text(encoding="utf-8") if path.exists() else _HEADING
     text, written = before, []
@@ -76,12 +76,12 @@ def write_permits(
             written.append(name)
     if not written:
         return path, written
-    config.write_private(path, text.encode())
-    if problems := store.check(folder, given.preset):
+    write_private(path, text.encode())
+    if problems := store.check(folder, settings.value("policy.preset")):
         if before == _HEADING:
             path.unlink()
         else:
-            config.write_private(path, before.encode())
+            write_private(path, before.encode())
         raise ConfigInvalid(
             f"the policy folder has problems, so nothing was added: {problems[0]}; see `palyra"
             " policy check`"

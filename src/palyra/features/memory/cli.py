@@ -18,7 +18,6 @@ from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.client.types.memory import Imported, Item
 from palyra.core.errors import InvalidInput, PalyraError
-from palyra.serve import config
 
 _STATES = ("active", "review", "superseded", "forgotten", "rejected", "all")
 _KINDS = ("fact", "preference", "procedure", "decision", "constraint")
@@ -339,7 +338,7 @@ def words_only(state: CliState) -> str | None:
     """For doctor: why meanings cannot be searched. None: the config does not want them searched."""
     from palyra.models import embedding_process
 
-    if not config.load(state.home, state.env).config.memory.embeddings:
+    if not state.settings.value("memory.embeddings"):
         return None
     try:
         for known in (embedding_process.MODEL, embedding_process.TOKENIZER):

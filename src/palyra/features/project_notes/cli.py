@@ -11,12 +11,12 @@ import click
 from palyra.cli import short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.confirm import confirm
+from palyra.cli.notes_hint import waits
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.client import Client
 from palyra.client.discovery import folder_of
 from palyra.client.types.notes import Note
-from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError
+from palyra.core.errors import Conflict, InvalidInput, NotFound
 
 notes = group(
     "notes",
@@ -30,30 +30,6 @@ _STATES = {
     "missing": ("Missing", "dim"),
     "unusable": ("Unusable", "red"),
 }
-
-
-def _waits(note: Note) -> bool:
-    """Whether somebody should review it: it is there, and runs go without it."""
-    return note.state in ("new", "changed")
-
-
-def hint(api: Client, session_id: str) -> str:
-    """Return one line if notes of a session's folder wait for a review. Nobody is kept from working
-    if it cannot be asked.
-    """
-    try:
-        waiting = [
-            each.file for each in api.list_notes(session_id=session_id).notes if _waits(each)
-        ]
-    except PalyraError:
-        return ""
-    if not waiting:
-        return ""
-    are, them = ("is", "it") if len(waiting) == 1 else ("are", "them")
-    return (
-        f"{' and '.join(waiting)} {are} not accepted yet: the agent does not follow {them}. Review:"
-        " palyra notes"
-    )
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,7 +92,7 @@ def list_(state: CliState, workspace: str, session_id: str, everywhere: bool) ->
     for each in found:
         if each.problem:
             out.note(f"{each.file}: {one_line(each.problem)}")
-        elif _waits(each):
+        elif waits(each):
             out.note(
                 f"{each.file}: the agent does not follow it; review it with `palyra notes diff"
                 f" {each.file}`"
@@ -183,14 +159,14 @@ def accept(
 ) -> None:
     found = _found(state, workspace, session_id)
     chosen = (
-        [_one(found, file) for file in files] if files else [each for each in found if _waits(each)]
+        [_one(found, file) for file in files] if files else [each for each in found if waits(each)]
     )
     if digest and len(chosen) != 1:
         raise InvalidInput("--sha256 goes with one FILE")
     for each in chosen:
         if each.problem or each.state == "missing":
             raise Conflict(f"{each.file} cannot be accepted: {each.problem or 'the file is gone'}")
-    waiting = [each for each in chosen if _waits(each)]
+    waiting = [each for each in chosen if waits(each)]
     if not yes and waiting:
         if state.out.as_json or not sys.stdin.isatty():
             raise InvalidInput("look at `palyra notes diff FILE`, then give --yes")

@@ -10,6 +10,7 @@ import click
 from palyra.cli import formatting
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
+from palyra.cli.secret_prompt import ask, label
 from palyra.cli.state import CliState
 from palyra.client.types.vault import Secret
 from palyra.core.errors import InvalidInput
@@ -117,10 +118,6 @@ def rotate_key(state: CliState) -> None:
     state.out.result(rotated, f"{rotated.secrets} secrets are sealed under a new key")
 
 
-def label(secret: Secret) -> str:
-    return f"{secret.scope}/{secret.name}"
-
-
 def value_of(name: str) -> str:
     """The value, typed unseen at a terminal or read from a pipe. The line end that `echo` adds is
     not part of it.
@@ -135,12 +132,6 @@ def value_of(name: str) -> str:
             "a secret must be text in UTF-8; encode it, as base64 for example"
         ) from None
     return text.removesuffix("\n").removesuffix("\r")
-
-
-def ask(name: str) -> str:
-    from getpass import getpass
-
-    return getpass(f"value of {clean(name)} (not shown): ")
 
 
 def _where(secret: Secret) -> str:

@@ -2,6 +2,7 @@
 and nowhere below it.
 """
 
+from palyra.client.discovery import home_folder
 from palyra.serve.config.edit import remove_table, set_value, set_values, unset_value
 from palyra.serve.config.providers import DEMO, OLLAMA_URL, ChosenModels, Detected, choose, detect
 from palyra.serve.config.reader import (
@@ -10,7 +11,6 @@ from palyra.serve.config.reader import (
     Loaded,
     ShownSetting,
     check,
-    home_folder,
     load,
     secret,
     show,

@@ -5,7 +5,6 @@ A wrong key is an error and never falls back to a default; a value that may be a
 repeated in a message.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -61,15 +60,6 @@ class ShownSetting(Struct, frozen=True, kw_only=True):
     key: str
     value: Any
     source: str
-
-
-def home_folder(argument: str | None, env: Mapping[str, str]) -> Path:
-    """The folder of all state: as given, else PALYRA_HOME, else ~/.palyra."""
-    chosen = argument or env.get("PALYRA_HOME", "")
-    base = Path(env["HOME"]) if env.get("HOME") else Path.home()
-    if not chosen:
-        return base / ".palyra"
-    return Path(os.path.abspath(base / chosen[2:] if chosen.startswith("~/") else chosen))
 
 
 def load(home: Path, env: Mapping[str, str]) -> Loaded:

@@ -10,14 +10,14 @@ from palyra.cli.commands import command
 from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.cli.undo_refusal import _UNDONE, explained
 from palyra.client import Client
 from palyra.client.discovery import folder_of
 from palyra.client.types.sessions import Session
-from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
+from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.tools import Preview
 
 _MOST_SESSIONS = 20
-_UNDONE = "undone already"
 
 
 @command(
@@ -81,18 +81,6 @@ def undo(
         )
     for path in undone.conflicts if undone.dry_run else ():
         state.out.line(state.out.style(f"  changed by somebody else since: {clean(path)}", "red"))
-
-
-def explained(error: Conflict, force: str) -> PalyraError:
-    """A refusal to undo, with what can be done about it."""
-    if error.details.get("files"):
-        return Conflict(
-            f"{error.message}: look at it first; {force} takes the change back all the same",
-            **error.details,
-        )
-    if _UNDONE in error.message:
-        return NotFound("nothing is left to take back: that was undone already")
-    return error
 
 
 class _Place(Struct, frozen=True):
