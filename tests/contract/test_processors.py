@@ -20,7 +20,7 @@ def mine():
 
 def found():
     plain, roaming = Hands("a", least=1, most=1), Hands("b", least=1, most=1, roams=True)
-    report = {"loop": mine(), "hand": plain.ask(mine), "long": roaming.ask(mine)}
+    report = {"loop": mine(), "hand": plain.run_sync(mine), "long": roaming.run_sync(mine)}
     with processors.roaming():
         report["program"] = started()
     report["after"] = mine()
@@ -28,7 +28,7 @@ def found():
         with processors.roaming():
             pass
         return mine()
-    report["long, after a program"] = roaming.ask(in_a_long_one)
+    report["long, after a program"] = roaming.run_sync(in_a_long_one)
     return report
 
 before = found()

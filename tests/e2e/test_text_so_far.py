@@ -62,15 +62,15 @@ def test_a_watcher_whose_buffer_ran_over_is_told_the_whole_instead_of_a_text_wit
     async def scenario() -> list[list[Any]]:
         hub, said = Broadcast(), list[bytes]()
         watcher = hub.subscribe("tape")
-        hub.speaks("tape", "run", lambda: b"".join(said))
+        hub.stream_opened("tape", "run", lambda: b"".join(said))
         for number in range(MOST_LIVE + 5):
             said.append(b"%d " % number)
-            hub.live("tape", said[-1])
+            hub.publish_live("tape", said[-1])
         taken = [await watcher.take()]
-        hub.live("tape", b"more")
+        hub.publish_live("tape", b"more")
         taken.append(await watcher.take())
-        hub.silent("tape", "run")
-        hub.live("tape", b"tool")
+        hub.stream_closed("tape", "run")
+        hub.publish_live("tape", b"tool")
         return [*taken, await watcher.take()]
 
     whole = b"".join(b"%d " % number for number in range(MOST_LIVE + 5))

@@ -24,7 +24,7 @@ def test_results_and_errors_come_back_to_whoever_asked() -> None:
 
     async def many() -> list[int | BaseException]:
         return await asyncio.gather(
-            *(hands.do(fails, n) for n in range(300)), return_exceptions=True
+            *(hands.run(fails, n) for n in range(300)), return_exceptions=True
         )
 
     found = asyncio.run(many())
@@ -42,8 +42,8 @@ def test_nothing_waits_behind_what_is_stuck() -> None:
     free = threading.Event()
 
     async def run() -> str:
-        stuck = [hands.do(free.wait, 60) for _ in range(5)]
-        answer = await asyncio.wait_for(hands.do(lambda: "through"), 20)
+        stuck = [hands.run(free.wait, 60) for _ in range(5)]
+        answer = await asyncio.wait_for(hands.run(lambda: "through"), 20)
         free.set()
         await asyncio.gather(*stuck)
         return answer
@@ -60,7 +60,7 @@ def test_there_are_never_more_threads_than_allowed() -> None:
         return sum(thread.name.startswith("test_") for thread in threading.enumerate())
 
     async def run() -> int:
-        stuck = [hands.do(free.wait, 20) for _ in range(20)]
+        stuck = [hands.run(free.wait, 20) for _ in range(20)]
         await eventually(lambda: running() >= 3, "as many threads as allowed are stuck")
         # Time enough for another look at what is stuck.
         await asyncio.sleep(0.2)
@@ -79,12 +79,12 @@ def test_a_cancelled_job_that_has_not_begun_never_does() -> None:
     begun: list[str] = []
 
     async def run() -> None:
-        first = hands.do(free.wait, 10)
-        second = hands.do(begun.append, "second")
+        first = hands.run(free.wait, 10)
+        second = hands.run(begun.append, "second")
         second.cancel()
         free.set()
         await first
-        await hands.do(lambda: None)
+        await hands.run(lambda: None)
 
     asyncio.run(run())
     assert begun == []
@@ -93,9 +93,9 @@ def test_a_cancelled_job_that_has_not_begun_never_does() -> None:
 
 def test_a_thread_can_ask_too() -> None:
     hands = ThreadPool("test", least=1, most=1)
-    assert hands.ask(lambda: 7) == 7
+    assert hands.run_sync(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        hands.ask(lambda: 1 // 0)
+        hands.run_sync(lambda: 1 // 0)
     hands.close()
 
 
@@ -104,8 +104,8 @@ def test_a_thread_that_asks_does_not_wait_behind_what_is_stuck() -> None:
     free = threading.Event()
 
     async def run() -> str:
-        stuck = hands.do(free.wait, 60)
-        answer = await asyncio.wait_for(asyncio.to_thread(hands.ask, lambda: "through"), 20)
+        stuck = hands.run(free.wait, 60)
+        answer = await asyncio.wait_for(asyncio.to_thread(hands.run_sync, lambda: "through"), 20)
         free.set()
         await stuck
         return answer
@@ -120,7 +120,7 @@ def test_closing_finishes_what_was_given() -> None:
 
     async def run() -> None:
         for n in range(50):
-            hands.do(done.append, n)
+            hands.run(done.append, n)
         await asyncio.get_running_loop().run_in_executor(None, hands.close)
 
     asyncio.run(run())
@@ -129,13 +129,13 @@ def test_closing_finishes_what_was_given() -> None:
 
 def test_a_thread_that_asks_after_the_end_is_turned_away() -> None:
     hands = ThreadPool("test", least=1, most=2)
-    assert hands.ask(lambda: 1) == 1
+    assert hands.run_sync(lambda: 1) == 1
     hands.close()
     found: list[object] = []
 
     def late() -> None:
         try:
-            found.append(hands.ask(lambda: 2))
+            found.append(hands.run_sync(lambda: 2))
         except Unavailable as error:
             found.append(error)
 
@@ -147,8 +147,8 @@ def test_a_thread_that_asks_after_the_end_is_turned_away() -> None:
 
 def test_a_forked_child_has_hands_of_its_own() -> None:
     hands = ThreadPool("test", least=2, most=2)
-    assert hands.ask(lambda: 1) == 1
-    in_child(lambda: hands.ask(lambda: 2) == 2)
+    assert hands.run_sync(lambda: 1) == 1
+    in_child(lambda: hands.run_sync(lambda: 2) == 2)
     hands.close()
 
 
@@ -168,7 +168,7 @@ def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuc
 
     async def inside() -> None:
         loop = asyncio.get_running_loop()
-        jobs = [hands.do(stuck.wait), hands.do(looked.set)]
+        jobs = [hands.run(stuck.wait), hands.run(looked.set)]
         closing = loop.run_in_executor(None, hands.close)
         # A second thread comes for the second job, and finds the end first.
         await jobs[1]
@@ -188,7 +188,7 @@ def test_a_job_that_runs_out_of_something_is_heard_of_too() -> None:
     hands = ThreadPool("test", least=1, most=1)
 
     async def run() -> list[object]:
-        both = [hands.do(next, iter(())), hands.do(lambda: "through")]
+        both = [hands.run(next, iter(())), hands.run(lambda: "through")]
         return await asyncio.wait_for(asyncio.gather(*both, return_exceptions=True), 20)
 
     stopped, through = asyncio.run(run())
@@ -203,15 +203,15 @@ def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_thread
 
     async def short() -> None:
         free = threading.Event()
-        stuck = [hands.do(free.wait, 10) for _ in range(2)]
+        stuck = [hands.run(free.wait, 10) for _ in range(2)]
         free.set()
         await asyncio.gather(*stuck)
 
     async def run() -> str:
         free = threading.Event()
-        stuck = hands.do(free.wait, 60)
+        stuck = hands.run(free.wait, 60)
         try:
-            return await asyncio.wait_for(hands.do(lambda: "through"), 20)
+            return await asyncio.wait_for(hands.run(lambda: "through"), 20)
         finally:
             free.set()
             await stuck
@@ -235,7 +235,7 @@ def test_closing_while_another_thread_is_being_started_is_safe(
 
     monkeypatch.setattr(threading.Thread, "start", start)
     hands = ThreadPool("slowly", least=1, most=2)
-    hands.ask(lambda: None)
+    hands.run_sync(lambda: None)
     growing = threading.Thread(target=hands._more)
     growing.start()
     assert begun.wait(10)

@@ -6,7 +6,7 @@ from palyra.agent.idle_gate import IdleGate
 
 
 async def kept_waiting(lull: IdleGate) -> bool:
-    task = asyncio.create_task(lull.comes())
+    task = asyncio.create_task(lull.wait())
     done, _ = await asyncio.wait([task], timeout=0.02)
     task.cancel()
     return not done
@@ -26,7 +26,7 @@ def test_nobody_gets_past_a_run_and_all_do_after_the_last_one() -> None:
         lull.begun()
         lull.ended()
         assert await kept_waiting(lull)
-        waiting = asyncio.create_task(lull.comes())
+        waiting = asyncio.create_task(lull.wait())
         lull.ended()
         await asyncio.wait_for(waiting, 10)
 
@@ -48,7 +48,7 @@ def test_a_run_that_begins_while_it_gets_calm_begins_the_wait_anew() -> None:
         lull = IdleGate(calm_s=0.3, patience_s=60)
         lull.begun()
         lull.ended()
-        waiting = asyncio.create_task(lull.comes())
+        waiting = asyncio.create_task(lull.wait())
         await asyncio.sleep(0)
         lull.begun()
         done, _ = await asyncio.wait([waiting], timeout=0.6)
@@ -63,6 +63,6 @@ def test_patience_has_an_end() -> None:
     async def scenario() -> None:
         lull = IdleGate(calm_s=60, patience_s=0.01)
         lull.begun()
-        await asyncio.wait_for(lull.comes(), 10)
+        await asyncio.wait_for(lull.wait(), 10)
 
     asyncio.run(scenario())

@@ -81,7 +81,7 @@ async def judge(run: RunProgress, text: str) -> Valid | Invalid:
     if stop == "content_filter":
         # The program is told that, and expects nothing.
         return Valid(text)
-    return await thread_pool.everyday.do(_judged, run.wanted, text)
+    return await thread_pool.everyday.run(_judged, run.wanted, text)
 
 
 def _judged(wanted: Wanted, text: str) -> Valid | Invalid:
@@ -118,6 +118,6 @@ async def check(wanted: Wanted) -> None:
     """Raises InvalidInput for a schema that no answer could be judged by."""
     if wanted.form == "schema":
         try:
-            await thread_pool.everyday.do(schemas.compiled, wanted.schema)
+            await thread_pool.everyday.run(schemas.compiled, wanted.schema)
         except InvalidInput as error:
             raise InvalidInput(f"the answer's schema cannot be used: {error.message}") from None

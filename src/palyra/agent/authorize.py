@@ -144,7 +144,7 @@ class Authorizer:
                 "this session has no workspace folder, so there are no files to work on",
             )
         try:
-            scope = await thread_pool.everyday.do(tool.scope, arguments, run.workspace)
+            scope = await thread_pool.everyday.run(tool.scope, arguments, run.workspace)
         except PalyraError as error:
             return self._refused(
                 proposed,
@@ -164,7 +164,7 @@ class Authorizer:
         told = (
             self._told(scope)
             if len(scope.command) <= _SHORT
-            else await thread_pool.everyday.do(self._told, scope)
+            else await thread_pool.everyday.run(self._told, scope)
         )
         proposed = msgspec.structs.replace(
             proposed, scope=told, asked=circumstances(question, exact=told is scope)
@@ -290,7 +290,7 @@ class Authorizer:
             return ""
         try:
             tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
-            scope = await thread_pool.everyday.do(tool.scope, arguments, run.workspace)
+            scope = await thread_pool.everyday.run(tool.scope, arguments, run.workspace)
         except PalyraError:
             return ""  # Executing it will say what is wrong with it.
         origin, label = run.progress.accepted.origin, run.live.conversation.label
@@ -392,7 +392,7 @@ class Authorizer:
         """Return what the person is shown. A preview that fails (a hunk does not fit) says so; the
         call will too.
         """
-        return await thread_pool.everyday.do(
+        return await thread_pool.everyday.run(
             self._previewed, tool, arguments, workspace_root, normal, most
         )
 

@@ -175,15 +175,15 @@ class Broadcast:
     def watched(self, tape: str) -> bool:
         return tape in self._by_tape
 
-    def live(self, tape: str, wire: bytes) -> None:
+    def publish_live(self, tape: str, wire: bytes) -> None:
         for subscription in self._by_tape.get(tape, ()):
             subscription.push_live(wire)
 
-    def speaks(self, tape: str, run_id: str, so_far: SoFar) -> None:
+    def stream_opened(self, tape: str, run_id: str, so_far: SoFar) -> None:
         """A turn begins: `so_far` gives what it has said whenever somebody wants to know."""
         self._speaking[tape] = run_id, so_far
 
-    def silent(self, tape: str, run_id: str) -> None:
+    def stream_closed(self, tape: str, run_id: str) -> None:
         """A run's turn is over. If it was long in ending, another run speaks by now."""
         if tape in self._speaking and self._speaking[tape][0] == run_id:
             del self._speaking[tape]

@@ -45,7 +45,7 @@ class Checkpoints:
                 sha256(change.after).hexdigest() if change.after is not None else ""
             )
         }
-        return await everyday.do(
+        return await everyday.run(
             lambda: self._seal.seal(
                 checkpoints.capture([change.place.absolute], workspace, after), effect_id
             )
@@ -60,19 +60,19 @@ class Checkpoints:
 
     async def follow(self, tracks: Tracks, sealed: bytes, call_id: str) -> tuple[str, ...]:
         """Add the next change to those that are to be taken back; the paths it touched."""
-        return await everyday.do(
+        return await everyday.run(
             lambda: tracks.add(self._seal.open(sealed, call_id)) if sealed else ()
         )
 
     async def aim(self, tracks: Tracks, workspace: str, *, force: bool = False) -> Aim:
-        return await everyday.do(lambda: tracks.aim(workspace, force=force))
+        return await everyday.run(lambda: tracks.aim(workspace, force=force))
 
     async def preview(self, aim: Aim, workspace: str) -> Preview:
-        return await everyday.do(files_restore.preview, aim.target, workspace)
+        return await everyday.run(files_restore.preview, aim.target, workspace)
 
     async def keep(self, aim: Aim, workspace: str, travel_id: str) -> bytes:
         """A sealed checkpoint of how things are before the aim is reached."""
-        return await everyday.do(
+        return await everyday.run(
             lambda: self._seal.seal(files_restore.reverse(aim.target, workspace), travel_id)
         )
 
@@ -80,12 +80,12 @@ class Checkpoints:
         """Make the files what the aim says, unless one of them has changed since it was taken: then
         Conflict, and nothing.
         """
-        await everyday.do(lambda: checkpoints.restore(aim.target, workspace))
+        await everyday.run(lambda: checkpoints.restore(aim.target, workspace))
 
     async def go_back(self, sealed: bytes, workspace: str, travel_id: str) -> None:
         """Undo a `reach`, however far it came. What somebody else has changed since stays as it
         is.
         """
-        await everyday.do(
+        await everyday.run(
             lambda: checkpoints.restore(self._seal.open(sealed, travel_id), workspace, leave=True)
         )

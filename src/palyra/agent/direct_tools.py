@@ -73,7 +73,7 @@ class ByHand:
             raise InvalidInput(
                 "this session has no workspace folder, so there are no files to name"
             )
-        scope = await thread_pool.everyday.do(tool.scope, typed, at.workspace)
+        scope = await thread_pool.everyday.run(tool.scope, typed, at.workspace)
         if harmless and not scope.harmless:
             raise Forbidden("it cannot be known to be harmless here")
         question = self._judging.question(

@@ -35,7 +35,7 @@ class IdleGate:
             self._over_s = asyncio.get_running_loop().time()
             self._over.set()
 
-    async def comes(self) -> None:
+    async def wait(self) -> None:
         """Until a lull has come, or patience is at its end."""
         try:
             async with asyncio.timeout(self._patience_s):

@@ -46,7 +46,7 @@ class Stream(CallUsage):
         self.started_ms = clock.ticks_ms()
         self.first_ms = 0
         self._shown: list[tuple[str, str]] = []
-        hub.speaks(self._tape, self._run_id, self._so_far)
+        hub.stream_opened(self._tape, self._run_id, self._so_far)
 
     def emit(self, channel: Channel, piece: str) -> None:
         if channel == "text":
@@ -84,7 +84,7 @@ class Stream(CallUsage):
         self._shown.append((text, reasoning))
         if self._hub.watched(self._tape):
             delta = ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)
-            self._hub.live(self._tape, encode(delta))
+            self._hub.publish_live(self._tape, encode(delta))
 
     def _so_far(self) -> bytes:
         if not self._shown:

@@ -86,7 +86,7 @@ class ModelTurns:
             if run.cut_off is None:
                 # What a call that is broken off has used stays reserved until it is on the tape.
                 self._spending.done(run)
-            self.hub.silent(run.session_id, run.run_id)
+            self.hub.stream_closed(run.session_id, run.run_id)
 
     async def _take(self, run: ActiveRun, *, continuing: bool) -> None:
         index = attempt = 0

@@ -363,7 +363,7 @@ class ToolFlow:
                     text=self._redactor.redact_head(text, LONGEST_PROGRESS),
                 )
             )
-            self._hub.live(run.session_id, wire)
+            self._hub.publish_live(run.session_id, wire)
 
     async def settle(self, run: ActiveRun, call_id: str) -> None:
         """A call began and its result is not on the tape. What that means depends on its declared

@@ -104,7 +104,7 @@ def _elsewhere(folder: str) -> Path:
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return ok(await everyday.do(_listing, _folder(call.services.get(DaemonInfo).home)))
+    return ok(await everyday.run(_listing, _folder(call.services.get(DaemonInfo).home)))
 
 
 def _listing(folder: Path) -> BackupList:
@@ -118,7 +118,7 @@ def _listing(folder: Path) -> BackupList:
 
 async def download(call: ApiCall[Nothing, Nothing]) -> StreamingResponse:
     name = call.path["backup"]
-    file = await everyday.do(_opened, _folder(call.services.get(DaemonInfo).home) / name)
+    file = await everyday.run(_opened, _folder(call.services.get(DaemonInfo).home) / name)
     disposition = b'attachment; filename="%b"' % name.encode()
     return StreamingResponse(_FILE, _pieces(file), headers=((b"content-disposition", disposition),))
 
@@ -139,7 +139,7 @@ def _opened(path: Path) -> int:
 
 async def _pieces(file: int) -> AsyncGenerator[bytes, None]:
     try:
-        while piece := await everyday.do(os.read, file, _PIECE):
+        while piece := await everyday.run(os.read, file, _PIECE):
             yield piece
     finally:
         os.close(file)

@@ -68,7 +68,7 @@ _files = Files(FOLDER)
 
 
 async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    found = await everyday.do(_files.get, "index.html")
+    found = await everyday.run(_files.get, "index.html")
     if found is None:
         return await about.page(call)
     return _answer(found, call.headers, HTML, _PAGE)
@@ -76,7 +76,7 @@ async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 async def asset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     name = call.path["asset"]
-    found = await everyday.do(_files.get, f"assets/{name}")
+    found = await everyday.run(_files.get, f"assets/{name}")
     if found is None:
         raise NotFound(
             f"the console has no file {name}: load the page again, it was built anew", asset=name
@@ -95,7 +95,7 @@ async def worker(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def _built(name: str) -> tuple[bytes, bytes]:
-    found = await everyday.do(_files.get, name)
+    found = await everyday.run(_files.get, name)
     if found is None:
         raise NotFound(
             "the console is not built: run `make console`, then load the page again", asset=name

@@ -68,7 +68,7 @@ async def check_json(raw: bytes) -> None:
     if len(raw) <= _SMALL:
         input_checks.check_json(raw)
     else:
-        await everyday.do(input_checks.check_json, raw)
+        await everyday.run(input_checks.check_json, raw)
 
 
 async def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:

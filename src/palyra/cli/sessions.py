@@ -2,7 +2,7 @@
 
 import click
 
-from palyra.cli import compactions as compaction_cli
+from palyra.cli import compactions
 from palyra.cli import formatting, lookup, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
@@ -243,13 +243,13 @@ def compact(state: CliState, session_id: str, preview: bool) -> None:
     if state.out.as_json:
         state.out.json(made)
         return
-    for line in compaction_cli.told(made, summary=preview):
+    for line in compactions.told(made, summary=preview):
         state.out.line(line)
 
 
 @verb(sessions, "compactions", help="List the compactions of a session.")
 @click.argument("session_id")
-def compactions(state: CliState, session_id: str) -> None:
+def list_compactions(state: CliState, session_id: str) -> None:
     found = state.api.list_compactions(short_ids.session(state.api, session_id)).compactions
     if state.out.as_json:
         state.out.json({"compactions": found})
@@ -281,7 +281,7 @@ def compactions(state: CliState, session_id: str) -> None:
 @click.argument("session_id")
 @click.argument("seq", required=False, type=click.IntRange(1))
 def uncompact(state: CliState, session_id: str, seq: int | None) -> None:
-    undone = compaction_cli.undo(state.api, short_ids.session(state.api, session_id), seq)
+    undone = compactions.undo(state.api, short_ids.session(state.api, session_id), seq)
     if state.out.as_json:
         state.out.json(undone)
         return

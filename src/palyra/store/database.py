@@ -338,10 +338,10 @@ class Database:
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
         if not self.standing.is_silent:
-            return await self._readers.do(self._read, query)
+            return await self._readers.run(self._read, query)
         try:
             async with asyncio.timeout(LONGEST_READ_S):
-                return await self._readers.do(self._read, query)
+                return await self._readers.run(self._read, query)
         except TimeoutError:
             raise Unavailable(self.standing.problem or silent(LONGEST_READ_S)) from None
 
@@ -349,7 +349,7 @@ class Database:
         """The same for a caller on a thread of its own, never for one on the event loop."""
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
-        found: T = self._readers.ask(self._read, query)
+        found: T = self._readers.run_sync(self._read, query)
         return found
 
     def _read(self, query: Callable[[Tx], T]) -> T:

@@ -18,7 +18,7 @@ class Redactor(redaction.SecretRedactor):
         return (
             self.redact(text)
             if len(text) <= _INLINE
-            else await thread_pool.everyday.do(self.redact, text)
+            else await thread_pool.everyday.run(self.redact, text)
         )
 
     async def redacted_json(self, value: Any) -> Any:
@@ -26,5 +26,5 @@ class Redactor(redaction.SecretRedactor):
         return (
             self.redact_json(value)
             if is_small(value, _INLINE)
-            else await thread_pool.everyday.do(self.redact_json, value)
+            else await thread_pool.everyday.run(self.redact_json, value)
         )

@@ -109,7 +109,7 @@ class ThreadPool:
         self._growing = threading.Lock()
         self._closed = False
 
-    def do(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
+    def run(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
         """Run it on a thread. Cancelling the future drops a job that has not begun, and one that
         has goes on unheard.
         """
@@ -130,7 +130,7 @@ class ThreadPool:
             loop.call_later(_STUCK_S, self._look, loop, self._taken)
         return future
 
-    def ask(self, job: Callable[..., T], *arguments: Any) -> T:
+    def run_sync(self, job: Callable[..., T], *arguments: Any) -> T:
         """The same for a caller on another thread, who waits; never for one on the event loop."""
         future: Future[T] = Future()
         self._jobs.put((job, arguments, future, _DIRECT))

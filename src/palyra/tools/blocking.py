@@ -67,7 +67,7 @@ def family(about: str) -> Iterator[None]:
 
 async def off_loop(job: Callable[[Flag], T], *, settle: bool = False) -> T:
     stop = Flag()
-    work = thread_pool.everyday.do(job, stop)
+    work = thread_pool.everyday.run(job, stop)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:

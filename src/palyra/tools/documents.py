@@ -39,7 +39,7 @@ async def read(data: bytes, name: str = "") -> Document:
     if shape is not None:
         return Document(shape.media_type)
     if data.startswith(_ZIP):
-        found = await thread_pool.everyday.do(office.text_of, data)
+        found = await thread_pool.everyday.run(office.text_of, data)
         if found is None:
             return Document("application/zip", note="an archive; it is not unpacked")
         form, text = found

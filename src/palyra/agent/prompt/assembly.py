@@ -187,7 +187,7 @@ class Assembler:
         parts = [text for text in fixed if text not in self._counted]
         uncounted = sizes.uncounted(turns)
         if parts or uncounted:
-            counts, found = await thread_pool.everyday.do(
+            counts, found = await thread_pool.everyday.run(
                 lambda: (count(uncounted), [token_count.count(text) for text in parts])
             )
             sizes.learn(counts)

@@ -5,7 +5,7 @@ them is kept beside.
 import time
 from collections.abc import Callable
 
-from palyra.cli import compactions as compaction_cli
+from palyra.cli import compactions
 from palyra.cli import formatting
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.render import entries
@@ -310,7 +310,7 @@ class Screen:
 
     def _condensed(self, event: SessionCompacted | SessionUncompacted) -> list[str]:
         return entries.wrapped(
-            self._style, compaction_cli.notice(event), self.terminal.out.width, "dim"
+            self._style, compactions.notice(event), self.terminal.out.width, "dim"
         )
 
     def _reasoning(self, text: str) -> None:

@@ -3,7 +3,7 @@ name.
 """
 
 from palyra.cli import attachments, formatting, lookup, short_ids
-from palyra.cli import compactions as compaction_cli
+from palyra.cli import compactions
 from palyra.cli.chat.input_line import CompletionChoice
 from palyra.cli.chat.loop import Chat, Command
 from palyra.cli.render import entries
@@ -102,14 +102,14 @@ def _compact(chat: Chat, rest: str) -> None:
     made = chat.api.compact_session(chat.session.session_id, preview=rest == "preview")
     if not made.applied:
         # What was done is on the tape, and so on the screen.
-        for line in compaction_cli.told(made, summary=True):
+        for line in compactions.told(made, summary=True):
             chat.terminal.line(line)
 
 
 def _uncompact(chat: Chat, rest: str) -> None:
     if rest and not rest.isdecimal():
         raise InvalidInput("/uncompact takes the number of an entry, or nothing")
-    compaction_cli.undo(chat.api, chat.session.session_id, int(rest) if rest else None)
+    compactions.undo(chat.api, chat.session.session_id, int(rest) if rest else None)
 
 
 def _branch(chat: Chat, rest: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from palyra.cli import compactions as compaction_cli
+from palyra.cli import compactions
 from palyra.cli import formatting
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
@@ -267,7 +267,7 @@ def summary(entry: Entry, width: int = 0) -> str:
         case RunCancelled(reason=reason):
             said = reason
         case SessionCompacted() | SessionUncompacted() as changed:
-            said = compaction_cli.notice(changed)
+            said = compactions.notice(changed)
         case AgentAsked(request=request):
             said = f"{request.tool}: {request.preview.title}"
         case AgentAnswered(answer=answer):

@@ -137,7 +137,7 @@ class Intake:
                     message = replace(message, text=message.text[:_REFUSED_TEXT])
             if len(message.text) <= _SHORT_TEXT:
                 return self._cleaned(message)
-            return await thread_pool.everyday.do(self._cleaned, message)
+            return await thread_pool.everyday.run(self._cleaned, message)
 
     def _cleaned(self, message: Inbound) -> Inbound:
         """As it is stored: without secrets and half characters, and of what is too long only as

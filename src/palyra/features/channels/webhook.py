@@ -135,7 +135,7 @@ class Webhook:
         if self._door is None:
             return _refused(503, "the channel is not ready: try again")
         try:
-            await everyday.do(check_json, body)
+            await everyday.run(check_json, body)
             message = _inbound(_decoder.decode(body))
         except (msgspec.DecodeError, InvalidInput, binascii.Error) as error:
             return _refused(400, f"the message is not understood: {error}")

@@ -52,7 +52,7 @@ class Notes:
         effect_id = self._clock.new_id()
         name = f"session-{session.session_id}"
         try:
-            change = await everyday.do(
+            change = await everyday.run(
                 managed_blocks.plan, self._fence, session.workspace, DOCUMENT, name, lines
             )
             if change is None:
@@ -69,7 +69,7 @@ class Notes:
                     checkpoint=sealed,
                 )
             )
-            await everyday.do(files_content.apply, [change])
+            await everyday.run(files_content.apply, [change])
         except (PalyraError, OSError) as error:
             log.warning("%s was not brought up to date: %s", DOCUMENT, error)
 

@@ -265,7 +265,7 @@ class Compacting:
                 " runs stay as they are"
             )
         seen, label, most = conversation.seq, conversation.label, model.most_tokens(budget)
-        points, text, before = await thread_pool.everyday.do(_condensed, material, most)
+        points, text, before = await thread_pool.everyday.run(_condensed, material, most)
         event = SessionCompacted(
             summary=text,
             upto_seq=material.upto_seq,

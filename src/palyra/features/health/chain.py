@@ -63,7 +63,7 @@ class ChainWatched:
                 severity="critical",
                 fix=_FIX,
                 remedies=(
-                    Remedy("keep the evidence", partial(everyday.do, self._secure, moment.now_ms)),
+                    Remedy("keep the evidence", partial(everyday.run, self._secure, moment.now_ms)),
                 ),
                 tries=1,
                 stays=True,
@@ -79,7 +79,7 @@ class ChainWatched:
         if (self._doubt or damage) and now_ms - self._inspected_ms >= PAUSE_MS:
             # Tapes that are being archived look odd for a while: everything is walked for that now
             # and then, not at each look.
-            self._problem = await everyday.do(self._second_opinion, damage)
+            self._problem = await everyday.run(self._second_opinion, damage)
             self._doubt, self._inspected_ms = False, now_ms
         if self._cursor >= self._entries and now_ms - self._began_ms >= ROUND_MS:
             self._cursor, self._began_ms = 0, now_ms

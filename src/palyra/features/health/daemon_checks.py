@@ -117,14 +117,14 @@ def _files(look: Callable[[], Iterable[DoctorCheck]]) -> Look:
     """A check that reads files, off the event loop."""
 
     async def looked(_: bool) -> Sequence[DoctorCheck]:
-        return await everyday.do(lambda: list(look()))
+        return await everyday.run(lambda: list(look()))
 
     return looked
 
 
 def _by_files(mend: Callable[[], str]) -> Mend:
     async def mended(_: DoctorCheck) -> str:
-        return await everyday.do(mend)
+        return await everyday.run(mend)
 
     return mended
 
@@ -163,7 +163,7 @@ async def _models(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
 
 async def _policy(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
     policy = body.policy
-    problems = await everyday.do(store.check, policy.folder, policy.preset)
+    problems = await everyday.run(store.check, policy.folder, policy.preset)
     fix = "mend the file; until then the last good set is in force"
     found = [
         DoctorCheck(id=f"policy:{at}", title="policy", state="fail", detail=str(each), fix=fix)
@@ -242,7 +242,7 @@ async def _channels(body: CheckSubjects, _: bool) -> Sequence[DoctorCheck]:
 
 async def _journal(body: CheckSubjects, deep: bool) -> Sequence[DoctorCheck]:
     if deep:
-        return await everyday.do(lambda: list(home_checks.journal(body.journal)))
+        return await everyday.run(lambda: list(home_checks.journal(body.journal)))
     return [body.chain()]
 
 

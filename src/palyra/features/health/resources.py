@@ -47,7 +47,7 @@ class ResourcesWatched:
         refused, found = self.refusal(), list[HealthFinding]()
         if not self._silent:
             # Nothing of this can be looked at while the disk does not answer.
-            found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
+            found = await everyday.run(self._look, self._watchdog.settings, moment.now_ms)
             refused = self.refusal()
         # First: without room nothing can be recorded of the others.
         return found if refused is None else [refused, *found]
@@ -225,4 +225,4 @@ class ResourcesWatched:
 
 
 async def _on_thread(work: Callable[[], str]) -> str:
-    return await everyday.do(work)
+    return await everyday.run(work)

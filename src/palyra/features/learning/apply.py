@@ -136,7 +136,7 @@ class Procedures:
             try:
                 read = partial(recordings.read, wanted=run_id, principal=candidate.owner)
                 recording = await self._db.read(read)
-                await everyday.do(suite.keep, recording, folder)
+                await everyday.run(suite.keep, recording, folder)
             except (Conflict, NotFound):
                 continue
 
@@ -144,7 +144,7 @@ class Procedures:
         name = candidate.effect.skill or skill_name(candidate)
         if name in [each.record.name for each in await self._shelf.listing()]:
             await self._shelf.remove(by, name)
-        await everyday.do(_remove, self.tests_of(candidate))
+        await everyday.run(_remove, self.tests_of(candidate))
 
 
 def skill_name(candidate: Candidate) -> str:
@@ -210,17 +210,17 @@ class Permits:
 
     async def apply(self, candidate: Candidate, by: str) -> Effect:
         file = file_name(candidate)
-        await everyday.do(_write, self._folder / file, policy_text(candidate))
+        await everyday.run(_write, self._folder / file, policy_text(candidate))
         await self._reload(by)
         return Effect(file=file)
 
     async def roll_back(self, candidate: Candidate, by: str) -> None:
         path = self._folder / file_name(candidate)
-        await everyday.do(_take_away, path, policy_text(candidate))
+        await everyday.run(_take_away, path, policy_text(candidate))
         await self._reload(by)
 
     async def _reload(self, by: str) -> None:
-        change = await everyday.do(self._policy.reload)
+        change = await everyday.run(self._policy.reload)
         if change.added or change.removed or change.changed or change.problems:
             await change_log.record(self._db, by, change)
         if change.problems:

@@ -144,12 +144,12 @@ class Reflecting:
         if self._settings.model:
             await self._ask(session.owner, found, holder)
         if found.found_by == "rules":
-            found.findings = await everyday.do(read.said, found.stretch)
+            found.findings = await everyday.run(read.said, found.stretch)
         before = await self._db.read(
             lambda tx: rows.sequences(tx, session.owner, read.MOST_SEQUENCES)
         )
         found.sequences = read.sequences_of(found.stretch)
-        found.findings += await everyday.do(read.procedures, found.sequences, before)
+        found.findings += await everyday.run(read.procedures, found.sequences, before)
         # On demand at once; by itself not for every answer anew.
         every_ms = 0 if demanded else _SUGGEST_MS
         found.answers = await self._db.read(

@@ -169,7 +169,7 @@ class Embedding:
         ):
             done += taken
             if unhurried:
-                await self._lull.comes()
+                await self._lull.wait()
         return await self._db.read(transcript_index.behind) if done >= most else 0
 
     async def _run(self) -> None:
@@ -227,7 +227,7 @@ class Embedding:
                 self.said()
                 return
             done += len(todo)
-            await self._lull.comes()
+            await self._lull.wait()
             packed = await self._vectors(self._embedder, todo)
             await self._db.write(
                 partial(transcript_index.embedded, by=self._embedder.name, packed=packed)
@@ -238,7 +238,7 @@ class Embedding:
         self, embedder: Embedder, todo: list[items.Unembedded]
     ) -> dict[int, tuple[bytes, bytes]]:
         raw = await embedder.embed([view for each in todo for view in each.views])
-        return await everyday.do(_pack, todo, raw)
+        return await everyday.run(_pack, todo, raw)
 
     async def _sweep(self) -> None:
         """Forget for good what was to be kept for a time only; let go of what is not in use."""

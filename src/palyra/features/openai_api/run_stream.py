@@ -251,7 +251,7 @@ async def begin(
     size = call.headers.get(b"content-length", b"")
     large = size.isdigit() and int(size) > _LARGE
     asked = (
-        await thread_pool.everyday.do(read, call.body, call.headers)
+        await thread_pool.everyday.run(read, call.body, call.headers)
         if large
         else read(call.body, call.headers)
     )

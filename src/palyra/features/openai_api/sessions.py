@@ -117,7 +117,7 @@ class Callers:
             )
         said = InputOrigin(
             given=await self._given(asked, fresh=fresh),
-            offered=await thread_pool.everyday.do(self._offered, asked) if asked.offered else (),
+            offered=await thread_pool.everyday.run(self._offered, asked) if asked.offered else (),
             wanted=asked.wanted,
         )
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
@@ -215,7 +215,7 @@ class Callers:
         if not asked.instructions and not earlier:
             return None
         # It may be a whole book: looking through it must not hold everybody up.
-        return await thread_pool.everyday.do(self._clean, asked.instructions, earlier)
+        return await thread_pool.everyday.run(self._clean, asked.instructions, earlier)
 
     def _clean(self, instructions: str, earlier: tuple[Earlier, ...]) -> Given:
         redact = self._redactor.redact

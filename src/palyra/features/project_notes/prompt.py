@@ -43,13 +43,13 @@ class ProjectFiles:
         """Return the project's notes as they are now."""
         if not workspace:
             return NONE
-        stamp = await thread_pool.everyday.do(project_notes_files.stamp, workspace)
+        stamp = await thread_pool.everyday.run(project_notes_files.stamp, workspace)
         if not stamp:
             return NONE
         accepted = await self._notes.accepted(workspace)
         known = self._read.get(workspace)
         if known is None or known[:2] != (stamp, accepted):
-            project, left_out = await thread_pool.everyday.do(self._load, workspace, accepted)
+            project, left_out = await thread_pool.everyday.run(self._load, workspace, accepted)
             await self._notes.tell(workspace, left_out, accepted)
             known = self._read[workspace] = (stamp, accepted, project)
             while len(self._read) > _REMEMBERED:

@@ -64,7 +64,7 @@ class ProjectNotes:
     async def _of(self, workspace: str, *, whole: bool) -> tuple[Note, ...]:
         last = await self._db.read(partial(rows.last, workspace=workspace))
         accepted = await self.accepted(workspace)
-        return await thread_pool.everyday.do(self._look, workspace, last, accepted, whole)
+        return await thread_pool.everyday.run(self._look, workspace, last, accepted, whole)
 
     def _look(
         self,
@@ -103,7 +103,7 @@ class ProjectNotes:
 
     async def accept(self, by: str, workspace: str, file: str, digest: str) -> Note:
         """Accept the content with this digest. Raise Conflict if the file has another one now."""
-        found, text = await thread_pool.everyday.do(self._found, workspace, _known(file))
+        found, text = await thread_pool.everyday.run(self._found, workspace, _known(file))
         if found.problem:
             raise Conflict(f"{file} cannot be accepted: {found.problem}")
         if found.digest != digest:
@@ -126,7 +126,7 @@ class ProjectNotes:
         """Take every acceptance of a file back: the next run goes without it. The folder may be
         gone.
         """
-        place = await thread_pool.everyday.do(_resolved, workspace)
+        place = await thread_pool.everyday.run(_resolved, workspace)
         taken = await self._db.write(
             partial(rows.forget, workspace=place, file=_known(file), by=by)
         )

@@ -178,7 +178,7 @@ class Attachments:
         return await self._document(data, name, document)
 
     async def _picture(self, data: bytes, name: str) -> _Read:
-        picture = await thread_pool.everyday.do(_checked, data)
+        picture = await thread_pool.everyday.run(_checked, data)
         if isinstance(picture, str):
             raise InvalidInput(f"{name} cannot be taken: {picture}")
         body = ReferenceBody(picture.data, picture.media_type)
@@ -200,11 +200,11 @@ class Attachments:
                 " workspace and name it there"
             )
         text = (
-            await thread_pool.everyday.do(self._redactor.redact, document.text)
+            await thread_pool.everyday.run(self._redactor.redact, document.text)
             if document.text
             else None
         )
-        stored = await thread_pool.everyday.do(self._clean, data) if document.plain else data
+        stored = await thread_pool.everyday.run(self._clean, data) if document.plain else data
         body = ReferenceBody(stored, TEXT if document.plain else document.media_type)
         note = await self._redactor.redacted(document.note)
         label = labels.private(f"attached:{name}")

@@ -88,7 +88,7 @@ class Kinds:
         folder, _, begun = prefix.rpartition("/")
         await self._hand.read(at, "fs.list", {"path": folder or "."})
         with blocking.family(printable(folder or ".")):
-            return await thread_pool.everyday.do(
+            return await thread_pool.everyday.run(
                 self._names, folder or ".", begun, at.workspace, most
             )
 
@@ -122,7 +122,7 @@ class Kinds:
         # Policy is asked about the listing first, and then about each file by itself.
         listed = await self._hand.read(at, "fs.list", {"path": target})
         with blocking.family(printable(target)):
-            files, more = await thread_pool.everyday.do(self._walk, target, at.workspace)
+            files, more = await thread_pool.everyday.run(self._walk, target, at.workspace)
         parts, skipped, left = list[str](), list[str](), LIMITS["folder"]
         label, cut = listed.label, more > 0
         for place, file in enumerate(files):
@@ -205,7 +205,7 @@ class Kinds:
             not text
             and not closed
             and where
-            and not await thread_pool.everyday.do(os.path.lexists, where.absolute)
+            and not await thread_pool.everyday.run(os.path.lexists, where.absolute)
         ):
             raise InvalidInput(
                 f"{where.shown}: there is no such file or folder, and none that git knows of was"

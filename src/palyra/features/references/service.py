@@ -173,7 +173,7 @@ class References:
             unit=reference.unit,
             characters=len(reference.text),
             tokens=(
-                await thread_pool.everyday.do(token_count.count, reference.text)
+                await thread_pool.everyday.run(token_count.count, reference.text)
                 if reference.text
                 else 0
             ),
@@ -223,7 +223,7 @@ class References:
                 named=named, error=await self._redactor.redacted(error.message), policies=policies
             )
         # As long as a file may be.
-        return await thread_pool.everyday.do(self._found, named, whole)
+        return await thread_pool.everyday.run(self._found, named, whole)
 
     def _found(self, named: NamedReference, whole: Whole) -> ResolvedReference:
         redact = self._redactor.redact

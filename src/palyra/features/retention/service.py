@@ -123,7 +123,7 @@ class Retention:
             names = [each.session_id for each in batch]
             size_now = await self._db.read(partial(_sizes, names=names))
             body = await self._db.read(partial(segments.pack, tapes=names))
-            sealed = await everyday.do(segments.seal, body, self._folder)
+            sealed = await everyday.run(segments.seal, body, self._folder)
             if not await self._db.write(partial(_record, sealed=sealed, before=before)):
                 # Somebody came back to one of them just now: nothing refers to the file, and there
                 # is another round.
@@ -150,7 +150,7 @@ class Retention:
         """
         for name in await self._db.read(segments.unremoved):
             await self._remove(name)
-        await everyday.do(_drop_unfinished, self._folder)
+        await everyday.run(_drop_unfinished, self._folder)
 
     async def _remove(self, name: str) -> None:
         whole = False
@@ -178,7 +178,7 @@ class Retention:
         if name not in lying:
             return
         body = await self._db.read(lambda tx: segments.body_of(tx, self._folder, lying[name]))
-        rows = await everyday.do(_rows_of, body, lying[name], name)
+        rows = await everyday.run(_rows_of, body, lying[name], name)
         if name in await self._db.read(segments.unremoved):
             # It is not to be removed while it comes back.
             await self._remove(name)
@@ -250,9 +250,9 @@ class Retention:
             if left >= free:
                 break  # The file was made without room for this; its free pages are used again.
             free = left
-        await everyday.do(sqlite_files.checkpoint, self._journal, _LARGE_LOG)
+        await everyday.run(sqlite_files.checkpoint, self._journal, _LARGE_LOG)
         return Maintained(
-            log_bytes=await everyday.do(
+            log_bytes=await everyday.run(
                 _size, self._journal.with_name(self._journal.name + "-wal")
             ),
             free_bytes=free * page,

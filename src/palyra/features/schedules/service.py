@@ -174,7 +174,7 @@ class Schedules:
             )
 
         # Looking ahead is arithmetic, and for a thousand schedules it is much of it.
-        return await everyday.do(lambda: [shown(each) for each in found])
+        return await everyday.run(lambda: [shown(each) for each in found])
 
     async def show(self, principal: str, schedule_id: str) -> ShownSchedule:
         def query(tx: Tx) -> tuple[Schedule, list[Firing], Sequence[RunUse]]:

@@ -75,7 +75,7 @@ class WatchedFiles:
                 await self._changed.wait()
 
     async def _watch(self, paths: dict[str, str]) -> None:
-        there, folders = await everyday.do(_folders, paths)
+        there, folders = await everyday.run(_folders, paths)
         if not folders:
             self.watching.set()
             await self._changed.wait()

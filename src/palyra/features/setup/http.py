@@ -63,7 +63,7 @@ async def remove(call: ApiCall[WhichProvider, Nothing]) -> HttpResponse:
 
 async def _now(call: ApiCall[Any, Any]) -> HttpResponse:
     setup, now_ms = call.services.get(Setup), call.services.get(Clock).now_ms()
-    return ok(await everyday.do(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
+    return ok(await everyday.run(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
 
 
 async def trial(call: ApiCall[Nothing, NewProvider]) -> HttpResponse:

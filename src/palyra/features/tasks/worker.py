@@ -360,7 +360,7 @@ class Tasks:
     async def _work(self, kind: TaskKind, task: Task) -> None:
         try:
             if kind.unhurried:
-                await self._lull.comes()
+                await self._lull.wait()
             settle = await self._attempt(kind, task)
         except asyncio.CancelledError:
             if not self._closing:

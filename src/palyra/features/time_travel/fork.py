@@ -62,7 +62,9 @@ class Forking:
         if wanted.model:
             self._models.find(wanted.model)
         policy = (
-            await thread_pool.everyday.do(self._others.load, wanted.policy) if wanted.policy else ""
+            await thread_pool.everyday.run(self._others.load, wanted.policy)
+            if wanted.policy
+            else ""
         )
         child_id, new_run = self._clock.new_id(), RunId(self._clock.new_id())
 

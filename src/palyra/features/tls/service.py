@@ -128,7 +128,7 @@ class Certificates:
     async def serve(self, names: Sequence[str]) -> Pair:
         """What to serve with under these names, from now on kept fresh."""
         self._names = tuple(dict.fromkeys(names))
-        self._serving = await everyday.do(self._remembered)
+        self._serving = await everyday.run(self._remembered)
         pair = self._serving or await self._refresh(SYSTEM)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._stay_fresh())
@@ -155,7 +155,7 @@ class Certificates:
         """What is served now, and the authority if there is one. The operator's certificate has
         another one above it.
         """
-        authority = await everyday.do(self._read_authority)
+        authority = await everyday.run(self._read_authority)
         above = _shown(_facts(authority), own=True) if authority else None
         served = _shown(_facts(self._serving), own=not self.brought) if self._serving else None
         return served, above
@@ -187,13 +187,13 @@ class Certificates:
 
     async def _refresh(self, by: str, *, anew: bool = False) -> Pair:
         async with self._one_at_a_time:
-            pair = await everyday.do(self._brought if self.brought else self._issued, anew)
+            pair = await everyday.run(self._brought if self.brought else self._issued, anew)
             if pair == self._serving:
                 return pair
             if not self.brought:
                 await self._record(by, "authority", _facts(await self._authority()))
             await self._record(by, "server", _facts(pair))
-            await everyday.do(self._remember, pair)
+            await everyday.run(self._remember, pair)
             first, self._serving = self._serving is None, pair
             if not first:
                 for told in self.on_renewed:
@@ -325,7 +325,7 @@ class Certificates:
         return fits and fresh and set(names) <= set(found.names)
 
     async def _authority(self) -> Pair:
-        return await everyday.do(self._ensure_authority)
+        return await everyday.run(self._ensure_authority)
 
     def _ensure_authority(self) -> Pair:
         from palyra.features.tls import authority
@@ -359,7 +359,7 @@ class Certificates:
         async with self._one_at_a_time:
             above = await self._authority()
             await self._record(SYSTEM, "authority", _facts(above))
-            pair = await everyday.do(self._of_link, above, name)
+            pair = await everyday.run(self._of_link, above, name)
             await self._record(SYSTEM, "server", _facts(pair))
         return self._folder / "workers.pem"
 
@@ -394,7 +394,7 @@ class Certificates:
         async with self._one_at_a_time:
             above = await self._authority()
             await self._record(by, "authority", _facts(above))
-        made = await everyday.do(
+        made = await everyday.run(
             authority.issue_client, above, name, self._clock.now_ms(), request.encode()
         )
         found = authority.facts(made.certificate)

@@ -205,7 +205,7 @@ class Dispatcher:
             if (
                 content is None
                 or len(content) != each.size
-                or await everyday.do(digest, content) != each.sha256
+                or await everyday.run(digest, content) != each.sha256
             ):
                 raise InvalidInput(
                     f"the worker {worker} named {each.path[:200]!r} and did not send it whole;"

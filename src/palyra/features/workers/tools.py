@@ -263,7 +263,7 @@ class RemoteRun(WorkerTool):
         assert isinstance(arguments, RemoteRunArguments)
         parcels: tuple[Parcel, ...] = ()
         if arguments.files:
-            parcels = await everyday.do(
+            parcels = await everyday.run(
                 file_transfer.pack, self._fence, context.workspace, arguments.files
             )
         for name in arguments.results:
@@ -323,11 +323,11 @@ class RemoteRun(WorkerTool):
     async def _bring(
         self, files: tuple[Shipped, ...], context: CallContext
     ) -> tuple[FileChange, ...]:
-        known = await everyday.do(file_transfer.known, self._fence, context.workspace, files)
+        known = await everyday.run(file_transfer.known, self._fence, context.workspace, files)
         missing = tuple(each for each in files if each.sha256 not in known)
         contents = known | await self._crew.fetch(self._worker, context, missing)
         unpack = functools.partial(file_transfer.unpack, executable=False)
-        return await everyday.do(unpack, self._fence, context.workspace, files, contents)
+        return await everyday.run(unpack, self._fence, context.workspace, files, contents)
 
     @staticmethod
     def _there(arguments: RemoteRunArguments) -> RunArguments:

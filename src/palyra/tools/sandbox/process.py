@@ -157,7 +157,7 @@ class Process:
                     self.kill(reason)
                 elif self.aftermath is not None and loop.time() >= look_again:
                     began = loop.time()
-                    await thread_pool.everyday.do(self.aftermath.check)
+                    await thread_pool.everyday.run(self.aftermath.check)
                     look_again = loop.time() + max(
                         _CHECK_EVERY_S, _CHECK_SHARE * (loop.time() - began)
                     )
@@ -166,7 +166,7 @@ class Process:
         ended = self._ended(use)
         if self.aftermath is not None:
             # Before anybody hears that it has ended: what it left behind is in order then.
-            await thread_pool.everyday.do(self.aftermath.finish)
+            await thread_pool.everyday.run(self.aftermath.finish)
         return ended
 
     async def look(self, *, hold: bool = False) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class Process:
         person should know of it.
         """
         if self.aftermath is not None:
-            await thread_pool.everyday.do(self.aftermath.check, hold)
+            await thread_pool.everyday.run(self.aftermath.check, hold)
         return self.notes()
 
     def notes(self) -> tuple[str, ...]:

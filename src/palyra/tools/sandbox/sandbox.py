@@ -140,7 +140,7 @@ class Sandbox:
         aftermath: ChangedFiles | None = None
         if command.writable:
             make = functools.partial(ChangedFiles.staged, self._masks, command, look)
-            aftermath = await thread_pool.everyday.do(make) if look.repositories else make()
+            aftermath = await thread_pool.everyday.run(make) if look.repositories else make()
         masks = sorted({*look.masks, *(aftermath.masks if aftermath else ())})
         if command.holds and command.writable:
             masks = sorted({*masks, *_held(look)})

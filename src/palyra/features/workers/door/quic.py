@@ -134,7 +134,7 @@ class QuicDoor(MeteredServer):
         nonce = os.urandom(32)
         link.post(Challenge(nonce=nonce))
         said = await link.receive()
-        good = isinstance(said, Prove) and await everyday.do(
+        good = isinstance(said, Prove) and await everyday.run(
             key_proof.proves, said.certificate, challenge(nonce), said.signature
         )
         if not good or not isinstance(said, Prove):

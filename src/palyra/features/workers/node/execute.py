@@ -89,10 +89,10 @@ class Doing:
     async def do(self, assign: Assign, progress: Callable[[str], None]) -> Finished:
         """From the assignment to its durable result. A cancel is a result too."""
         try:
-            (tool, arguments, workspace), stopped = await _whole(everyday.do(self._begin, assign))
+            (tool, arguments, workspace), stopped = await _whole(everyday.run(self._begin, assign))
         except (PalyraError, OSError) as error:
             # Not begun: there is nothing to remember but that.
-            await _whole(everyday.do(self._records.begin, _record(assign), _NOTHING))
+            await _whole(everyday.run(self._records.begin, _record(assign), _NOTHING))
             finished = _finished(assign, ToolResult(outcome="error", text=_said(error)))
         else:
             if stopped:
@@ -102,7 +102,7 @@ class Doing:
                 )
             else:
                 finished = await self._run(assign, tool, arguments, workspace, progress)
-        await _whole(everyday.do(self._records.finish, finished))
+        await _whole(everyday.run(self._records.finish, finished))
         return finished
 
     def _begin(self, assign: Assign) -> tuple[TypedTool, Arguments, str]:
@@ -145,7 +145,7 @@ class Doing:
         files: tuple[Shipped, ...] = ()
         if assign.results and result.outcome != "cancelled":
             try:
-                files, _ = await _whole(everyday.do(self._pack, workspace, assign.results))
+                files, _ = await _whole(everyday.run(self._pack, workspace, assign.results))
             except (PalyraError, OSError) as error:
                 told = f"{result.text}\nwhat it made could not be packed: {_said(error)}"
                 result = ToolResult(outcome="error", text=told, data=result.data)

@@ -33,7 +33,7 @@ async def ask(line: DaemonConnection, folder: Home, clock: Clock, in_ms: int) ->
     """When it is time, and then until there is an answer."""
     await clock.sleep(in_ms)
     while True:
-        line.post(Renew(request=await everyday.do(_request, folder)))
+        line.post(Renew(request=await everyday.run(_request, folder)))
         await clock.sleep(_AGAIN_MS)
 
 
@@ -42,7 +42,7 @@ async def take(folder: Home, said: Renewed) -> bool:
     if said.refused:
         log.warning("the daemon gave no new certificate: %s", said.refused)
         return False
-    return await everyday.do(_keep, folder, said.certificate.encode())
+    return await everyday.run(_keep, folder, said.certificate.encode())
 
 
 def _request(folder: Home) -> str:

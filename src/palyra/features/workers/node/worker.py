@@ -160,8 +160,8 @@ class Worker:
         if unknown:
             known = ", ".join(spec.name for spec in self._doing.catalogue.specs())
             raise Conflict(f"a worker cannot offer {', '.join(sorted(unknown))}: it has {known}")
-        await everyday.do(self._home.tidy)
-        await everyday.do(self._contents.tidy)
+        await everyday.run(self._home.tidy)
+        await everyday.run(self._contents.tidy)
         link = asyncio.create_task(self._stay_connected())
         done = asyncio.create_task(self._left())
         self._spawn(self._take_in())
@@ -225,7 +225,7 @@ class Worker:
                 raise _FINAL.get(said.code, Unavailable)(said.message)
             if not isinstance(said, Welcome):
                 return
-            await everyday.do(partial(self._home.settle, older=self._older))
+            await everyday.run(partial(self._home.settle, older=self._older))
             self._older = False
             self._welcome(line, said)
             self._greeted()
@@ -458,7 +458,7 @@ class Worker:
             if not wanted:
                 continue  # Nobody asked for it.
             try:
-                whole = await everyday.do(self._contents.receive, piece, max(wanted))
+                whole = await everyday.run(self._contents.receive, piece, max(wanted))
             except OSError as error:
                 self._not_kept(piece.digest, error)
                 continue
@@ -484,7 +484,7 @@ class Worker:
                 )
 
     async def _send(self, line: DaemonConnection, digest: str) -> None:
-        for piece in await everyday.do(self._contents.told, digest):
+        for piece in await everyday.run(self._contents.told, digest):
             await line.send(piece)
 
     async def _roll_back(self, said: RollBack) -> None:
@@ -493,7 +493,7 @@ class Worker:
             running.cancel("it is taken back")
             await asyncio.wait([running])
         try:
-            changes = await everyday.do(self._doing.roll_back, said.call_id, said.session_id)
+            changes = await everyday.run(self._doing.roll_back, said.call_id, said.session_id)
         except PalyraError as error:
             self._post(RolledBack(call_id=said.call_id, conflict=error.message[:200]))
             return
@@ -501,7 +501,7 @@ class Worker:
 
     async def _take_back(self, line: DaemonConnection, said: TakeBack) -> None:
         try:
-            took = await everyday.do(self._doing.take_back, said)
+            took = await everyday.run(self._doing.take_back, said)
         except (PalyraError, OSError) as error:
             message = error.message if isinstance(error, PalyraError) else str(error)
             took = TookBack(ask_id=said.ask_id, failed=message[:200])
