@@ -2,8 +2,7 @@
 
 import click
 
-from palyra.cli import compactions
-from palyra.cli import formatting, lookup, short_ids
+from palyra.cli import compactions, formatting, lookup, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries
 from palyra.cli.render.tool_calls import ToolCallLines

@@ -5,8 +5,7 @@ them is kept beside.
 import time
 from collections.abc import Callable
 
-from palyra.cli import compactions
-from palyra.cli import formatting
+from palyra.cli import compactions, formatting
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose

@@ -2,8 +2,7 @@
 name.
 """
 
-from palyra.cli import attachments, formatting, lookup, short_ids
-from palyra.cli import compactions
+from palyra.cli import attachments, compactions, formatting, lookup, short_ids
 from palyra.cli.chat.input_line import CompletionChoice
 from palyra.cli.chat.loop import Chat, Command
 from palyra.cli.render import entries

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from palyra.cli import compactions
-from palyra.cli import formatting
+from palyra.cli import compactions, formatting
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.core import events
