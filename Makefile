@@ -7,8 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Files whose digest is not in the lock are refused; the project itself is built with what the lock has installed.
 LOCKED = $(PIP) --require-hashes --no-deps -r requirements/$(1).txt && $(PIP) --no-deps --no-build-isolation -e .
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# Two for each processor, four at most: tests wait for more than half of their time.
-WORKERS ?= $(shell n=$$(($(CORES) * 2)); [ $$n -gt 4 ] && n=4; echo $$n)
+# One more than there are processors: tests wait a good part of their time.
+WORKERS ?= $(shell n=$$(($(CORES) + 1)); [ $$n -gt 4 ] && n=4; echo $$n)
 TESTS ?= tests
 # Compiled from proto/ and not committed. An install with grpcio-tools makes it; this rule makes it again when proto/ changes.
 GRPC := src/palyra/v1/__init__.py
