@@ -245,11 +245,11 @@ def test_without_skills_there_are_no_tools_and_nothing_is_loaded(tmp_path: Path)
     code = """
 import sys
 from pathlib import Path
-from palyra.tools.paths import Fence
+from palyra.tools.paths import PathGuard
 from palyra.features.skills import network, tools
 from palyra.features.skills.host import World
 from palyra.features.skills.store import Skills
-assert tools.tools(Skills(Path(sys.argv[1])), World(Fence())) == ()
+assert tools.tools(Skills(Path(sys.argv[1])), World(PathGuard())) == ()
 print([name for name in ("wasmtime", "jsonschema_rs", "cryptography") if name in sys.modules])
 """
     assert (

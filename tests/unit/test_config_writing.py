@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
 from palyra.serve import config
-from palyra.serve.config import edit, load
+from palyra.serve.config import edit, reader
 
 FILE = """# my settings
 [server]            # how it listens
@@ -291,7 +291,7 @@ def test_every_key_is_found_on_a_line_that_mentions_it(
     document: tuple[str, dict[str, Any]],
 ) -> None:
     text, tree = document
-    found, lines = load.lines(text), text.split("\n")
+    found, lines = reader.lines(text), text.split("\n")
     for name in tree:
         assert quoted(name) in lines[found[name,] - 1]
 
