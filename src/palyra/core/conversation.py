@@ -1,30 +1,23 @@
-"""The conversation of a session, folded from its tape, and what its run must do next.
+"""The conversation of a session, folded from its tape.
 
-`Conversation.apply` is the only way state comes about, live or after a crash; `what_next` reads it
-and has no memory of its own. Both are pure: the same entries always give the same conversation and
-the same next step.
+`Conversation.apply` is the only way state comes about, live or after a crash, and it is pure: the
+same entries always give the same conversation. `core/next_step.py` reads from it what to do next.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import get_args
 
-from msgspec import Struct
-
-from palyra.core import labels, run_state, time_words
+from palyra.core import degenerate, labels, run_state, time_words, tool_values
 from palyra.core.events import (
     AgentSpawned,
     AnswerRefused,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
-    Budgets,
-    Call,
     InputAssembled,
     InputReceived,
     ModelFailed,
     ModelReplied,
-    Point,
     RoutePlanned,
     RunAccepted,
     RunCancelled,
@@ -33,6 +26,7 @@ from palyra.core.events import (
     RunFailed,
     RunResumed,
     RunStarted,
+    RunWaiting,
     SessionCompacted,
     SessionPinned,
     SessionReset,
@@ -44,159 +38,27 @@ from palyra.core.events import (
     ToolProposed,
     ToolStarted,
     ToolUndone,
-    WaitReason,
-    Wanted,
     kind_of,
 )
-from palyra.core.ids import ApprovalId, RunId
+from palyra.core.ids import RunId
 from palyra.core.labels import Label
-from palyra.core.run_state import TERMINAL, RunState
+from palyra.core.origins import ShownContent
+from palyra.core.run_progress import CallProgress, ModelTurn, RunProgress, Summary, Turn, UserTurn
 
 _MOST_NAMED = 20
-# The tool whose calls are done by subagents, and how many of them work for one run at once.
-SPAWN = "agent.spawn"
-AGENTS_AT_ONCE = 4
 # The parts of an input that are the conversation itself.
 _SPOKEN = ("conversation", "input")
-
-
-@dataclass(slots=True)
-class CallProgress:
-    """How far one tool call has come."""
-
-    call: Call
-    proposed: ToolProposed | None = None
-    decided: ToolDecided | None = None
-    asked: ApprovalRequested | None = None
-    answered: ApprovalResolved | None = None
-    started: ToolStarted | None = None
-    attempts: int = 0
-    finished: ToolFinished | None = None
-    undone: bool = False
-    # Set when a run of its own does it.
-    spawned: AgentSpawned | None = None
-    # Set when the program that asked does it.
-    handed_over: bool = False
-
-    @property
-    def away(self) -> bool:
-        """A subagent works on it."""
-        return self.spawned is not None and self.finished is None
-
-    @property
-    def clients(self) -> bool:
-        """It is for the program that asked to do."""
-        return self.decided is not None and self.decided.by == "client"
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Those a person put in their place, else those proposed, else those the model wrote."""
-        if self.answered is not None and self.answered.arguments is not None:
-            return self.answered.arguments
-        return self.proposed.arguments if self.proposed is not None else self.call.arguments
-
-    @property
-    def ready(self) -> bool:
-        """Decided in its favour and not yet begun."""
-        if self.finished or self.started or self.handed_over or not self.decided:
-            return False
-        return self.decided.verdict == "allow" or (
-            self.answered is not None and self.answered.decision == "allow"
-        )
-
-
-@dataclass(slots=True)
-class UserTurn:
-    """What people said, and `notes` on what happened to the model's work since it last spoke."""
-
-    seq: int
-    run_id: str
-    accepted_seq: int
-    inputs: tuple[InputReceived, ...]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class ModelTurn:
-    seq: int
-    run_id: str
-    accepted_seq: int
-    reply: ModelReplied
-    calls: list[CallProgress]
-
-
-@dataclass(slots=True)
-class Summary:
-    """What a compaction left of the turns before it; `points` is what the next one builds on."""
-
-    seq: int
-    accepted_seq: int
-    text: str
-    label: Label = labels.CLEAN
-    points: tuple[Point, ...] = ()
-    records: int = 0
-    from_seq: int = 0
-
-
-Turn = UserTurn | ModelTurn | Summary
-
-
-@dataclass(slots=True)
-class RunProgress:
-    """One unfinished run: its state, its last reply's calls, what it used up."""
-
-    run_id: RunId
-    state: RunState
-    accepted: RunAccepted
-    accepted_seq: int
-    inputs: list[tuple[int, InputReceived]] = field(default_factory=list)
-    pending: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict)
-    last: ModelTurn | None = None
-    begun: bool = False
-    turns: int = 0
-    calls: int = 0
-    continued: bool = False
-    active_ms: int = 0
-    cost_microusd: int = 0
-    # Who is being asked, and how far a person let the run go on beyond a budget, by account.
-    route: str = ""
-    raised: dict[str, int] = field(default_factory=dict)
-    last_time_ms: int = 0
-    # Model turns of its subagents that have ended. Their calls, their time and their cost are
-    # counted with its own.
-    agent_turns: int = 0
-    tokens: int = 0
-    agent_tokens: int = 0
-    agent_microusd: int = 0
-    # What was shown of a reply that failed, unless a whole one has come since.
-    partial: ModelFailed | None = None
-    # What the calling program wants, and how many turns there had been when it said so.
-    wanted: Wanted | None = None
-    wanted_at: int = 0
-    # What is wrong with the form of the last answer, and how often that was so.
-    refused: str = ""
-    refusals: int = 0
-
-    @property
-    def waits_for(self) -> WaitReason | None:
-        for request in self.pending.values():
-            match request.about:
-                case "tool":
-                    return "approval"
-                case "in_doubt":
-                    return "in_doubt"
-                case "budget":
-                    return "budget"
-        return None
-
-    @property
-    def formed(self) -> bool:
-        """The answer is to have a form that can be checked."""
-        return self.wanted is not None and self.wanted.form != "text"
-
-    @property
-    def budgets(self) -> Budgets:
-        return self.accepted.budgets
+_OF_SESSIONS = (SessionReset, SessionCompacted, SessionPinned, SessionRestored, ToolUndone)
+_OfCall = (
+    ToolProposed
+    | ToolDecided
+    | ToolStarted
+    | ToolFinished
+    | ApprovalRequested
+    | ApprovalResolved
+    | AgentSpawned
+)
+_OF_CALLS = get_args(_OfCall)
 
 
 class Conversation:
@@ -207,6 +69,8 @@ class Conversation:
         self.turns: list[Turn] = []
         self.runs: dict[RunId, RunProgress] = {}
         self.label: Label = labels.CLEAN
+        # Where the values that a model was shown come from.
+        self.shown = ShownContent()
         self.notes: list[str] = []
         # Where the runs were accepted that are to stay whole.
         self.pins: set[int] = set()
@@ -215,6 +79,11 @@ class Conversation:
         # Whether a person has spoken of times: only then the tools for schedules are worth their
         # tokens.
         self.timely = False
+        # The budget of the last input if it was fitted to a small window, else 0; the tools that
+        # the last such input offered, none: all; and the run that it was for.
+        self.small_budget = 0
+        self.offered: tuple[str, ...] = ()
+        self.offered_in = ""
         self.seq = 0
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent, offset: int = 0) -> None:
@@ -225,13 +94,21 @@ class Conversation:
         positions inside events too.
         """
         seq += offset
+        if not isinstance(event, _OF_SESSIONS):
+            # Nearly every event.
+            if run_id:
+                self._apply_run(seq, RunId(run_id), time_ms, event, offset)
+            self.seq = seq
+            return
         match event:
             case SessionReset():
                 self.turns.clear()
                 self.notes.clear()
                 self.pins.clear()
                 self.label = labels.CLEAN
+                self.shown.clear()
                 self.timely = False
+                self.offered, self.offered_in = (), ""
             case SessionCompacted():
                 self._compact(seq, event, offset)
             case SessionPinned(accepted_seq=pinned, removed=removed):
@@ -240,8 +117,6 @@ class Conversation:
                 self._restore(event, offset)
             case ToolUndone():
                 self._undo(event)
-            case _ if run_id:
-                self._apply_run(seq, RunId(run_id), time_ms, event, offset)
         self.seq = seq
 
     def cut_off(self) -> None:
@@ -279,6 +154,9 @@ class Conversation:
     def _compact(self, seq: int, event: SessionCompacted, offset: int) -> None:
         """A summary takes the place of the turns it was made from, and of the summary before it."""
         self.pins.update(pin + offset for pin in event.pins)
+        if event.kept_from:
+            # The next fold begins there.
+            self.shown.forget_before(event.kept_from + offset)
         upto = event.upto_seq + offset
         kept = [
             turn
@@ -332,20 +210,29 @@ class Conversation:
             )
         run.last_time_ms = time_ms
         run.state = state
+        if isinstance(event, _OF_CALLS):
+            # Most events of a run.
+            self._progress(run, seq, event)
+            return
         match event:
             case InputReceived():
                 run.inputs.append((seq, event))
+                self._hear(run, seq, event)
                 self.timely = self.timely or time_words.speaks_of_time(event.text)
             case InputAssembled():
-                self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
+                self._join_inputs(run, event.upto_seq + offset, seq, event)
                 # What slid out of the window still counts: the label of what the model has seen is
                 # part of the event.
                 self.label = labels.join([self.label, *(part.label for part in event.parts)])
                 self.overhead = sum(
                     [part.tokens for part in event.parts if part.source not in _SPOKEN]
                 )
+                self.small_budget = event.budget if event.fitted else 0
+                if event.offered:
+                    self.offered, self.offered_in = event.offered, run_id
                 if event.from_seq is not None:
                     self.turns = window(self.turns, event.from_seq + offset)
+                    self.shown.forget_before(event.from_seq + offset)
             case ModelReplied():
                 self._reply(run, seq, event)
             case ModelFailed():
@@ -353,16 +240,6 @@ class Conversation:
                 run.tokens += event.usage.input_tokens + event.usage.output_tokens
                 if event.text:
                     run.partial = event
-            case (
-                ToolProposed()
-                | ToolDecided()
-                | ToolStarted()
-                | ToolFinished()
-                | ApprovalRequested()
-                | ApprovalResolved()
-                | AgentSpawned()
-            ):
-                self._progress(run, event)
             case ToolHandedOver():
                 for call in run.last.calls if run.last else ():
                     call.handed_over = call.handed_over or call.call.id in event.calls
@@ -371,11 +248,21 @@ class Conversation:
             case RunFailed() | RunCancelled():
                 self._end(run, seq)
                 self._cut_off(run, seq, stopped=isinstance(event, RunCancelled))
-            case AnswerRefused(problem=problem):
-                run.refused = problem
-                run.refusals += 1
+            case AnswerRefused():
+                run.refused, run.flaw = event.problem, event.flaw
+                if event.flaw == "form":
+                    run.refusals += 1
+                elif event.flaw == "arguments":
+                    run.told.append(f"arguments:{event.problem}")
+                else:
+                    run.told.append(event.flaw)
             case RunResumed(after="client", wanted=wanted):
                 run.wanted, run.wanted_at, run.refusals = wanted, run.turns, 0
+            case RunWaiting():
+                self._wait(run, event)
+            case RunResumed(after="provider", model=model):
+                run.waiting, run.before_try_ms = None, run.active_ms
+                run.chosen = model or run.chosen
             case RunStarted():
                 run.begun = True
             case RoutePlanned(provider=provider, model=model):
@@ -383,23 +270,75 @@ class Conversation:
             case _:
                 pass
 
+    def _hear(self, run: RunProgress, seq: int, event: InputReceived) -> None:
+        """Keep what a person said, and what they named and attached, for the origins of values. A
+        subagent's task was written by a model.
+        """
+        shown, label = self.shown, event.label
+        if run.accepted.commission is not None:
+            shown.turn = event.text
+        elif label.integrity == "trusted":
+            shown.user(seq, event.text)
+        else:
+            shown.source(seq, "untrusted", label.sources, event.text, "")
+        given = event.given
+        if given is not None:
+            shown.user(seq, given.instructions, new=False)
+            for each in given.earlier:
+                if each.role == "user":
+                    shown.user(seq, each.text, new=False)
+                elif each.role == "tool":
+                    shown.source(seq, "untrusted", ("client",), each.text, "")
+        brought = [(each.label, each.text) for each in event.references]
+        brought += [(each.label, each.text) for each in event.attachments]
+        for label, text in brought:
+            sources = label.sources or label.private_sources or ("attached",)
+            shown.source(seq, label.integrity, sources, text, "")
+
     def _join_inputs(
-        self, run: RunProgress, upto_seq: int, seq: int, notes: tuple[str, ...] | None = None
+        self, run: RunProgress, upto_seq: int, seq: int, shown: InputAssembled | None = None
     ) -> None:
         joined = tuple(event for at, event in run.inputs if at <= upto_seq)
         run.inputs = [(at, event) for at, event in run.inputs if at > upto_seq]
         if joined:
-            told = tuple(self.notes) if notes is None else notes
-            self.turns.append(UserTurn(seq, run.run_id, run.accepted_seq, joined, told))
+            run.interjected = True
+            told = tuple(self.notes) if shown is None else shown.notes
+            recalled = shown.recalled if shown is not None and not run.heard else ()
+            self.turns.append(
+                UserTurn(
+                    seq,
+                    run.run_id,
+                    run.accepted_seq,
+                    joined,
+                    told,
+                    tuple([memory_id for memory_id, _ in recalled]),
+                )
+            )
+            run.heard = True
             self.notes.clear()
             self.label = labels.join([self.label, *(event.brings for event in joined)])
 
+    def _wait(self, run: RunProgress, event: RunWaiting) -> None:
+        if run.waited is not None and run.waiting is None:
+            run.active_ms = min(run.active_ms, run.before_try_ms)
+        run.waiting = run.waited = event
+
     def _reply(self, run: RunProgress, seq: int, event: ModelReplied) -> None:
+        run.waited = None
         turn = ModelTurn(
             seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls]
         )
-        if run.last and run.last.reply.stop == "length" and not run.last.calls:
-            run.continued = True
+        before = run.last
+        continued = (
+            before is not None
+            and not before.calls
+            and before.reply.stop in degenerate.CUT_OFF
+            and not run.interjected
+            and not run.refused
+        )
+        run.pieces = [*run.pieces, before.reply.text] if before is not None and continued else []
+        run.interjected = False
+        run.repeats.turn_begins()
         run.refused = ""
         run.partial = run.partial if event.stop == "interrupted" and not event.text else None
         run.last = turn
@@ -409,19 +348,7 @@ class Conversation:
         run.tokens += event.usage.input_tokens + event.usage.output_tokens
         self.turns.append(turn)
 
-    def _progress(
-        self,
-        run: RunProgress,
-        event: (
-            ToolProposed
-            | ToolDecided
-            | ToolStarted
-            | ToolFinished
-            | ApprovalRequested
-            | ApprovalResolved
-            | AgentSpawned
-        ),
-    ) -> None:
+    def _progress(self, run: RunProgress, seq: int, event: _OfCall) -> None:
         for progress in run.last.calls if run.last else ():
             if progress.call.id == event.call_id:
                 break
@@ -431,6 +358,7 @@ class Conversation:
         match event:
             case ToolProposed():
                 progress.proposed = event
+                tool_values.proposed(self.shown, event)
             case ToolDecided():
                 progress.decided = event
             case ToolStarted():
@@ -438,6 +366,8 @@ class Conversation:
                 progress.attempts = event.attempt
             case ToolFinished():
                 progress.finished = event
+                _note(run, progress, event)
+                tool_values.finished(self.shown, seq, progress.proposed, event, self.label)
                 self.label = labels.merge(self.label, event.label)
                 if event.agent is not None:
                     run.agent_turns += event.agent.turns
@@ -555,109 +485,13 @@ def fold_segments(session_id: str, segments: Sequence[Segment]) -> Conversation:
     return conversation
 
 
-class AskModel(Struct, frozen=True):
-    """Assemble the input and ask; `continuing` when the last reply was cut off at its length."""
-
-    continuing: bool = False
-
-
-class Decide(Struct, frozen=True):
-    """Validate and judge these calls, all before any of them runs."""
-
-    call_ids: tuple[str, ...]
-
-
-class Perform(Struct, frozen=True):
-    call_ids: tuple[str, ...]
-
-
-class Settle(Struct, frozen=True):
-    """A call began and its result is not on the tape: decide by its effect what that means."""
-
-    call_id: str
-
-
-class WaitForPerson(Struct, frozen=True):
-    reason: WaitReason
-
-
-class Finish(Struct, frozen=True):
-    text: str
-
-
-class GiveUp(Struct, frozen=True):
-    reason: Literal["turn_budget", "call_budget", "time_budget"]
-
-
-Next = AskModel | Decide | Perform | Settle | WaitForPerson | Finish | GiveUp
-
-
-def what_next(run: RunProgress) -> Next:
-    """The next step of a run that is in progress or waiting. Pure: resume, replay and live work are
-    the same call.
-    """
-    if run.state in TERMINAL or run.state == "accepted":
-        raise ValueError(f"a run that is {run.state} has no next step")
-    reason = run.waits_for
-    if reason is not None:
-        return WaitForPerson(reason)
-    calls = run.last.calls if run.last is not None else []
-    in_doubt = next(
-        (call for call in calls if call.started and not call.finished and not call.spawned), None
-    )
-    if in_doubt is not None:
-        # Before any budget: what was begun must be settled, however late it is.
-        return Settle(in_doubt.call.id)
-    if run.active_ms >= run.budgets.active_ms:
-        return GiveUp("time_budget")
-    if run.last is not None:
-        undecided = tuple(call.call.id for call in calls if not call.decided and not call.finished)
-        if undecided:
-            if run.calls > run.budgets.calls:
-                return GiveUp("call_budget")
-            return Decide(undecided)
-        ready = _to_perform(calls)
-        if ready:
-            return Perform(ready)
-        if any(call.away for call in calls):
-            return WaitForPerson("child")
-        if any(call.handed_over and not call.finished for call in calls):
-            return WaitForPerson("client")
-        if (
-            not calls
-            and not run.inputs
-            and not run.refused
-            and run.last.reply.stop != "interrupted"
-        ):
-            # Two pieces of JSON are none: one that was cut off is refused, and then asked for again
-            # as a whole.
-            if run.last.reply.stop != "length" or run.continued or run.formed:
-                return Finish(_answer(run))
-            return (
-                AskModel(continuing=True)
-                if run.turns + run.agent_turns < run.budgets.turns
-                else GiveUp("turn_budget")
-            )
-    if run.turns + run.agent_turns >= run.budgets.turns:
-        return GiveUp("turn_budget")
-    return AskModel()
-
-
-def _to_perform(calls: Sequence[CallProgress]) -> tuple[str, ...]:
-    """The calls whose turn it is. While subagents work, only those beside them that are subagents
-    too, up to so many at once.
-    """
-    if not any(call.away for call in calls):
-        return tuple(call.call.id for call in calls if call.ready)
-    free = AGENTS_AT_ONCE - sum(call.away for call in calls)
-    following: list[str] = []
-    for call in calls:
-        if call.ready and call.call.tool == SPAWN:
-            following.append(call.call.id)
-        elif call.ready:
-            break
-    return tuple(following[: max(0, free)])
-
-
-def _answer(run: RunProgress) -> str:
-    return run.last.reply.text if run.last else ""
+def _note(run: RunProgress, progress: CallProgress, event: ToolFinished) -> None:
+    """Keep in mind what a call led to: whether it was done before, and whether it was one."""
+    decided = progress.decided
+    wrong = decided is not None and decided.by == "catalogue"
+    run.repeats.judged(progress.call.tool, wrong=wrong)
+    if not wrong and run.told:
+        run.told = [each for each in run.told if each != f"arguments:{progress.call.tool}"]
+    called = (progress.call.tool, progress.call.arguments)
+    if run.repeats.finished(run.turns, called, (event.outcome, event.text)):
+        run.told = [each for each in run.told if each.startswith("arguments:")]

@@ -10,6 +10,9 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from palyra.core.call_options import NOTHING, CallOptions
+from palyra.core.call_values import NO_VALUES, CallValues
+from palyra.core.degenerate import Flaw
 from palyra.core.ids import OWNER, ApprovalId, ArtifactId, CallId, RunId, SessionId
 from palyra.core.labels import CLEAN, Label, join, untrusted
 from palyra.core.messages import FailureClass, Native, StopReason, Usage
@@ -17,7 +20,7 @@ from palyra.core.tools import Capability, Effect, Outcome, Preview, Scope, Subje
 from palyra.core.verdicts import Origin, Risk, SessionRule
 
 InputMode = Literal["followup", "steer", "interrupt", "collect"]
-WaitReason = Literal["approval", "budget", "child", "client", "in_doubt", "paused"]
+WaitReason = Literal["approval", "budget", "child", "client", "in_doubt", "paused", "provider"]
 ApprovalAbout = Literal["tool", "in_doubt", "budget"]
 Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again", "skip"]
 GrantScope = Literal["once", "session", "timed", "always"]
@@ -60,7 +63,15 @@ RefusedWorker = Literal[
     "certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"
 ]
 NoticeAbout = Literal[
-    "approval", "budget", "incident", "schedule", "learning", "daemon", "channel", "notes"
+    "approval",
+    "budget",
+    "incident",
+    "schedule",
+    "learning",
+    "daemon",
+    "channel",
+    "notes",
+    "provider",
 ]
 
 
@@ -127,6 +138,12 @@ class Call(Struct, frozen=True, omit_defaults=True):
     native_id: str = ""
     # Set when the model's argument text was not a JSON object: what was wrong with it.
     malformed: str = ""
+    # What was repaired in the model's argument text; `arguments` are the repaired ones.
+    repaired: str = ""
+
+
+# The source of a part without tokens: its note says why memory was not searched as it should be.
+MEMORY_SEARCH = "memory search"
 
 
 class AssembledPart(Struct, frozen=True, omit_defaults=True):
@@ -177,6 +194,8 @@ class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # False when the scope on the tape is a redacted one: policy was told more than the tape may
     # say.
     exact: bool = True
+    # Where the values of the arguments come from.
+    values: CallValues = NO_VALUES
 
 
 class Shadow(Struct, frozen=True, omit_defaults=True):
@@ -278,10 +297,10 @@ class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a calling program wants to be answered.
+    """How a calling program, or whoever else asks, wants to be answered.
 
     `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of its own
-    that is to be called first.
+    that is to be called first. `options`: what the model is to be told besides.
     """
 
     form: Literal["text", "object", "schema"] = "text"
@@ -290,6 +309,7 @@ class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     schema: dict[str, Any] = {}
     strict: bool = False
     call: str = ""
+    options: CallOptions = NOTHING
 
 
 class Asker(Struct, frozen=True, omit_defaults=True):
@@ -340,10 +360,34 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
 
 
 class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
-    after: Literal["crash", "approval", "in_doubt", "budget", "child", "client", "paused"]
+    after: Literal[
+        "crash", "approval", "in_doubt", "budget", "child", "client", "paused", "provider"
+    ]
     node: str = "local"
     # Of one after `client`: what the program wants from now on.
     wanted: Wanted | None = None
+    # Of one after `provider`: the model that a person chose instead, from now on.
+    model: str = ""
+
+
+class RunWaiting(Event, frozen=True, kw_only=True, tag="run.waiting"):
+    """No provider can answer now, so the run waits and is tried again.
+
+    `next_try_ms` is when Palyra plans to ask again, as known when the wait began; later plans are
+    told live (`run.retry_planned`). `deadline_ms` is when the run fails if nobody answered by then.
+    `since_ms` is when the run first waited since the model's last reply, and `attempt` counts its
+    waits since then.
+    """
+
+    cause: FailureClass
+    message: str
+    provider: str
+    model: str
+    next_try_ms: int
+    deadline_ms: int
+    since_ms: int = 0
+    attempt: int = 1
+    reason: Literal["provider"] = "provider"
 
 
 class RunClockChanged(Event, frozen=True, kw_only=True, tag="run.clock_changed"):
@@ -425,6 +469,28 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     # so that it can be shown again.
     digest: str = ""
     surroundings: ArtifactId | None = None
+    # Items of memory that earlier runs were shown, and that stand where they stood then.
+    kept_memory: tuple[str, ...] = ()
+    # How many results of this run gave way to fit the window.
+    left_out: int = 0
+    # What the model was told besides: by settings, and by whoever asked.
+    options: CallOptions = NOTHING
+    # Whether the prompt was fitted to a small window, and the tools it then offered; none: all.
+    fitted: bool = False
+    offered: tuple[str, ...] = ()
+
+    @property
+    def memory_problem(self) -> str:
+        return next((part.note for part in self.parts if part.source == MEMORY_SEARCH), "")
+
+    @property
+    def recalled(self) -> list[tuple[str, float]]:
+        """The items of memory that this run is shown, with their scores."""
+        note = next((part.note for part in self.parts if part.source == "memory"), "")
+        return [
+            (memory_id, float(score))
+            for memory_id, _, score in (each.partition(" ") for each in note.split(", ") if each)
+        ]
 
 
 class PassedOver(Struct, frozen=True, omit_defaults=True):
@@ -578,12 +644,16 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
 
 
 class AnswerRefused(Event, frozen=True, kw_only=True, tag="answer.refused"):
-    """The answer has not the form that the calling program wants; the model is asked for it
-    again.
+    """A reply that cannot be used; the model is told why and asked again.
+
+    `flaw`: it has not the form that the calling program wants, it is empty, its call was made with
+    the same result before, its arguments were wrong again, it repeats itself, or text follows its
+    call.
     """
 
     turn: int
     problem: str
+    flaw: Flaw = "form"
 
 
 class ToolHandedOver(Event, frozen=True, kw_only=True, tag="tool.handed_over"):
@@ -620,6 +690,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requeste
     asker: Asker | None = None
     # Of a question about money or tokens.
     budget: BudgetAsked | None = None
+    # Where the values of the call's arguments come from.
+    values: CallValues = NO_VALUES
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
@@ -767,12 +839,14 @@ class SessionRuled(Event, frozen=True, kw_only=True, tag="session.ruled"):
 
 
 class SessionChanged(Event, frozen=True, kw_only=True, tag="session.changed"):
-    """A title given by a person, or archiving and its opposite."""
+    """A title given by a person, archiving and its opposite, or the choice of a model."""
 
     title: str | None = None
     archived: bool | None = None
     # Whether it stays in the journal however old it gets.
     kept: bool | None = None
+    # The model of its runs where a message names none; empty: the default again.
+    model: str | None = None
 
 
 class CandidateProposed(Event, frozen=True, kw_only=True, tag="candidate.proposed"):
@@ -978,6 +1052,7 @@ AnyEvent = (
     RunAccepted
     | RunStarted
     | RunResumed
+    | RunWaiting
     | RunClockChanged
     | RunCompleted
     | RunFailed
@@ -1036,7 +1111,7 @@ AnyEvent = (
 
 class ModelDelta(Event, frozen=True, kw_only=True, tag="model.delta"):
     """`whole`: everything that the turn has said until now, for whoever missed some of it, in place
-    of what they heard.
+    of what they heard. `progress`: how much of the prompt the server has read, in percent.
     """
 
     run_id: RunId
@@ -1045,12 +1120,23 @@ class ModelDelta(Event, frozen=True, kw_only=True, tag="model.delta"):
     reasoning: str = ""
     call: str = ""
     whole: bool = False
+    progress: int | None = None
 
 
 class ToolProgress(Event, frozen=True, kw_only=True, tag="tool.progress"):
     run_id: RunId
     call_id: CallId
     text: str
+
+
+class RetryPlanned(Event, frozen=True, kw_only=True, tag="run.retry_planned"):
+    """The provider that a run waits for is asked again at another time than was told before."""
+
+    run_id: RunId
+    cause: FailureClass
+    message: str
+    next_try_ms: int
+    attempt: int = 1
 
 
 Topic = Literal[
@@ -1074,7 +1160,7 @@ class StateChanged(Event, frozen=True, kw_only=True, tag="state.changed"):
     what: tuple[Topic, ...]
 
 
-LiveEvent = ModelDelta | ToolProgress | StateChanged
+LiveEvent = ModelDelta | ToolProgress | RetryPlanned | StateChanged
 
 KINDS: frozenset[str] = frozenset(str(event.__struct_config__.tag) for event in get_args(AnyEvent))
 
@@ -1103,4 +1189,6 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     principal: str
     kind: str
     hash: str
+    # The version of the link that `hash` was made by.
+    link: int = 1
     event: msgspec.Raw

@@ -3,6 +3,7 @@ refused.
 """
 
 import re
+from hashlib import sha256
 from typing import NewType
 
 from palyra.core.errors import InvalidInput
@@ -34,6 +35,11 @@ def make(now_ms: int, entropy: bytes) -> str:
     number = (now_ms << 80) | int.from_bytes(entropy[:10], "big")
     pairs = _PAIRS
     return "".join([pairs[(number >> shift) & 1023] for shift in range(120, -1, -10)])
+
+
+def derive(now_ms: int, *parts: object) -> str:
+    """The same ULID for the same time and parts, wherever it is made."""
+    return make(now_ms, sha256("\0".join(map(str, parts)).encode()).digest())
 
 
 def is_ulid(text: str) -> bool:

@@ -1,13 +1,28 @@
 """Checks on text from outside that every door shares: JSON that means one thing, and names that are
 one readable line.
+
+File names as the most forgiving file system compares them: case, width and invisible characters
+make no difference.
 """
 
 import re
+import unicodedata
 from typing import Any
 
 import msgspec
 
 from palyra.core.errors import InvalidInput
+
+
+def fold(name: str) -> str:
+    """Return one name as NTFS (streams, trailing dots) and HFS+ (invisible characters) would
+    compare it, in lower case.
+    """
+    if not name.isascii():
+        visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
+        name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+    return name.lower().partition(":")[0].rstrip(". ") or name
+
 
 # Everything behind a door may walk a value recursively.
 DEEPEST = 64
@@ -66,8 +81,8 @@ def _meant(key: bytes) -> bytes:
 
 
 def too_deep(value: Any) -> bool:
-    """Whether a decoded value is nested deeper than anything we take. Without recursion, which is
-    what it is asked for.
+    """Return whether a decoded value is nested deeper than anything we take. Without recursion,
+    which is what it is asked for.
     """
     level: list[Any] = [value]
     for _ in range(DEEPEST + 1):

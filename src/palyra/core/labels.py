@@ -4,12 +4,64 @@ towards secret.
 A joined label names at most a few sources of each kind. When there would be more, the deepest are
 named together by what they lie below (`file:src/…`), so that a name may become less exact and is
 never lost.
+
+Does a text look as if it wants to tell the agent what to do? Then a person looks at it before it
+is remembered as true.
+
+The rule: better one look too many. What is held back is not lost, and nothing here decides anything
+else.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Literal
 
 from msgspec import Struct, structs
+
+# Nobody who states a fact writes like this, whoever it is.
+_ALWAYS = re.compile(
+    r"""
+    \b(ignore|disregard|forget|override|bypass)\b.{0,40}\b(instructions?|rules?|polic(y|ies)|prompts?|previous|prior|above|guardrails?)\b
+    | \bsystem\s+prompt\b | \bnew\s+instructions?\b | \bdeveloper\s+mode\b | \bjailbreak
+    | <\|?/?(system|assistant|user|im_start|im_end|tool|instructions?)\b | ^\s*\#*\s*(system|assistant|developer)\s*:
+    | \b(do\s+not|don't|never)\s+(tell|inform|mention\s+(this\s+)?to|ask|alert|warn)\s+(the\s+)?(user|owner|human|anyone|anybody)\b
+    | \bwithout\s+(asking|telling|informing|approval|confirmation|permission)\b
+    | \b(act|behave|respond|pretend)\s+as\s+(if|though|an?|the)\b.{0,40}\b(assistant|ai|model|admin|root|no\s+restrictions)\b
+    | \byou\s+are\s+now\b | \bfrom\s+now\s+on,?\s+you\b
+    | (curl|wget)\s+[^|\n]{0,200}\|\s*(ba|z|da)?sh\b | \brm\s+-rf\b | \bbase64\s+(-d|--decode)\b
+    """,  # noqa: E501
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+# An agent that writes such things down is writing orders to itself; a person may put a preference
+# like this.
+_FROM_A_MODEL = re.compile(
+    r"""
+    \b(you|the\s+(assistant|agent|ai|model))\s+(must|should|shall|will|need\s+to|have\s+to|are\s+to)\b
+    | \b(always|never)\s+(run|call|execute|send|forward|open|visit|fetch|download|upload|approve|allow|include|add)\b
+    | ^\s*(please\s+)?(run|execute|send|forward|upload|download|visit|click|open|fetch|delete|install|email|post|transfer|reveal|
+        write|include|append|add|insert|encode|decode|translate|explain|create|provide|respond|reply|answer|tell|list|describe|give|
+        identify|recommend|generate|modify|set|reverse|substitute|change|incorporate|introduce|advise|share|suggest|inject|
+        conduct|utilize|use|discuss|convert|replace)\b
+    | \b(shell\.run|http\.fetch|fs\.(write|patch)|tool\s+call|function\s+call|api\s+key|password)\b
+    """,  # noqa: E501
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+
+
+# The role before a turn of a conversation, as exports have it: only in front, and none that gives
+# orders.
+_SPEAKER = re.compile(r"\A\s*assistant\s*:\s*", re.IGNORECASE)
+
+
+def commands(text: str, *, by_a_person: bool) -> str:
+    """The words that look like an instruction to the agent, or nothing. A person's own words get
+    the benefit of the doubt, and so does who is named as the speaker of a turn that they bring.
+    """
+    if by_a_person:
+        text = _SPEAKER.sub("", text)
+    found = _ALWAYS.search(text) or (None if by_a_person else _FROM_A_MODEL.search(text))
+    return " ".join(found.group(0).split())[:80] if found else ""
+
 
 Integrity = Literal["trusted", "untrusted"]
 Confidentiality = Literal["public", "private", "secret"]
@@ -88,12 +140,12 @@ def renamed(label: Label, rename: Callable[[str], str]) -> Label:
 
 
 def is_several(name: str) -> bool:
-    """Whether a name stands for more than one source."""
+    """Return whether a name stands for more than one source."""
     return name.endswith(_MORE)
 
 
 def names(shown: str, source: str) -> bool:
-    """Whether a name that a label shows stands for this source."""
+    """Return whether a name that a label shows stands for this source."""
     return shown == source or (is_several(shown) and source.startswith(shown[: -len(_MORE)]))
 
 

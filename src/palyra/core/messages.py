@@ -5,10 +5,25 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-StopReason = Literal["end", "tool_calls", "length", "content_filter", "interrupted"]
+from palyra.core.call_options import NOTHING, CallOptions
+
+StopReason = Literal[
+    "end",
+    "tool_calls",
+    "length",
+    "content_filter",
+    "interrupted",
+    # The stream ended without a finish reason: the text is what had come.
+    "cut",
+    # The reply repeated itself without end and was stopped.
+    "repetition",
+    # A call was written as text with something behind it, so it was not taken for one.
+    "stray_call",
+]
 # `arguments` and `usage` come only from a reply that breaks off: the arguments of its calls so far,
 # and what the provider has said so far about the tokens, as JSON of `Usage`.
-Channel = Literal["text", "reasoning", "call", "arguments", "usage"]
+# `progress` is how much of the prompt a server has read, in percent, before it answers.
+Channel = Literal["text", "reasoning", "call", "arguments", "usage", "progress"]
 # How a provider hands over a piece of a reply while it streams. Called on the event loop; must not
 # block.
 Emit = Callable[[Channel, str], None]
@@ -36,11 +51,16 @@ class Native(Struct, frozen=True):
 
 
 class ModelCall(Struct, frozen=True, omit_defaults=True):
-    """A tool call as the model wrote it: the arguments are its text, not yet parsed."""
+    """A tool call as the model wrote it: the arguments are its text, not yet parsed.
+
+    Of a call that was written as text: what had to be repaired in it, or why it cannot be read.
+    """
 
     id: str
     name: str
     arguments: str
+    repaired: str = ""
+    malformed: str = ""
 
 
 class UserMessage(Struct, frozen=True, tag="user"):
@@ -92,7 +112,10 @@ class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
     max_output_tokens: int | None = None
-    temperature: float | None = None
+    # `max_tokens` of these is said by `max_output_tokens`, which a budget may lower.
+    options: CallOptions = NOTHING
+    # Those of the options that a caller asked for: they are not left out for a server's sake.
+    required: tuple[str, ...] = ()
     json_mode: bool = False
     json_schema: AnswerSchema | None = None
     # The tool that must be called, ANY_CALL, or NO_CALL; empty: the model chooses.
@@ -132,6 +155,13 @@ FailureClass = Literal[
     "quota",
     "overloaded",
     "context_too_long",
+    "model_not_found",
+    # The model, or its server, takes no tools as tools.
+    "tools_unsupported",
+    # The address answers, but not as a model server does.
+    "not_a_model_server",
+    # The stream ended without a finish reason.
+    "cut",
     "content_blocked",
     "malformed",
     "network",

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.core.file_names import fold
+from palyra.core.input_checks import fold
 
 Kind = Literal["git", "editor", "packages", "tasks", "ci", "agents", "startup", "programs"]
 # guarded: read-only in the sandbox, but for the names below. told: a command may change it, and the
@@ -294,7 +294,7 @@ def _starred(name: str) -> ObeyedFiles | None:
 
 
 def _ends(parts: list[str], at: int, pattern: tuple[str, ...]) -> bool:
-    """Whether the names up to `at` end as the pattern does."""
+    """Return whether the names up to `at` end as the pattern does."""
     first = at + 1 - len(pattern)
     return first >= 0 and tuple(parts[first : at + 1]) == pattern
 

@@ -66,7 +66,7 @@ class NamedReference(Struct, frozen=True):
 
 
 def spell(kind: ReferenceKind, target: str) -> str:
-    """How to write a reference so that it is read as this one."""
+    """Return how to write a reference so that it is read as this one."""
     if not target and kind in BARE:
         return f"@{kind}"
     if target and _NEEDS_NO_QUOTES.fullmatch(target):
@@ -179,8 +179,8 @@ def unfenced(text: str) -> str:
 
 
 def _code(text: str) -> list[tuple[int, int]]:
-    """Where code stands: between fences, and between equal runs of backticks. Sorted, without
-    overlaps.
+    """Return where code stands: between fences, and between equal runs of backticks. Sorted,
+    without overlaps.
     """
     if "`" not in text and "~~~" not in text:
         return []

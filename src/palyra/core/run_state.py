@@ -42,6 +42,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "agent.asked": "in_progress",
         "agent.answered": "in_progress",
         "run.resumed": "in_progress",
+        "run.waiting": "waiting",
         "run.clock_changed": "in_progress",
         "run.completed": "done",
         "run.failed": "failed",
@@ -60,6 +61,8 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "agent.spawned": "waiting",
         "agent.asked": "waiting",
         "agent.answered": "waiting",
+        # The clock was set: the wait is planned again.
+        "run.waiting": "waiting",
         "run.resumed": "in_progress",
         "run.failed": "failed",
         "run.cancelled": "cancelled",

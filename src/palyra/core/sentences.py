@@ -3,11 +3,46 @@ Rules over words, nothing more.
 
 The rule: in doubt a sentence counts as a wish of the user. One too many costs a line; one too few
 is broken without notice.
+
+Text that somebody decides about, in characters that cannot deceive.
+
+Control characters act on a terminal, direction marks turn text around, and invisible ones hide it.
+Each is written out as an escape, so that a person sees that it is there. Ends of lines and tabs
+stay.
 """
 
 import re
 
 from palyra.core.redaction import PLACEHOLDER
+
+# Controls but tab and newline, format characters, separators of lines, fillers that look like
+# nothing, variation selectors but the one of emoji, lone surrogates, tags.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return the text with every character written out that cannot be seen or that acts on what
+    shows it.
+    """
+    return _UNSEEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] == "\r":
+        return "\\r"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
 
 CONSTRAINT = re.compile(
     r"""\b(?:never|always|must(?:n['’]t)?|do\s+not|don['’]t|only|no\s+(?:more|less|later|earlier)\s+than|at\s+(?:most|least)
@@ -58,6 +93,31 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+# "I prefer trains, can you find one?": what is told stands before what is asked.
+_ASKED = re.compile(
+    r"\s*[,;:–—-]\s+(?:(?:so|and|but|then|now|therefore)\s+)?(?:please\s+)?(?:can|could|would|will|may|might|shall|should|do|does|did|is|are|was"
+    r"|what|which|who|whom|whose|where|when|why|how|any|kannst|könntest|würdest|was|wie|wo|wann|warum|welche[rs]?"
+    r"|peux|pouvez|pourrais|quel(?:le)?s?|où|puedes|podrías|qué|cuál|dónde|můžeš|mohl|jak|kde|kdy|proč)\b[^.!?]*\?$",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(
+    r"^(?:(?:since|as|because|given\s+that|seeing\s+that|considering(?:\s+that)?|da|weil|puisque|comme|como|ya\s+que|protože)\s+)",
+    re.IGNORECASE,
+)
+_FEWEST_TOLD = 2
+
+
+def told_before_asking(sentence: str) -> str:
+    """Return the sentence as it is, or of a question the clause that tells something; nothing of
+    one that only asks.
+    """
+    if not sentence.endswith("?"):
+        return sentence
+    asked = _ASKED.search(sentence)
+    told = _BECAUSE.sub("", sentence[: asked.start()]).strip() if asked else ""
+    return told[:1].upper() + told[1:] if len(told.split()) >= _FEWEST_TOLD else ""
+
+
 def collapse(text: str) -> str:
     return " ".join(text.split())
 
@@ -79,7 +139,7 @@ def topic(text: str, *, free: bool) -> str:
 
 
 def is_telling(sentence: str) -> bool:
-    """Whether a sentence of the user tells something that one may have to know later."""
+    """Return whether a sentence of the user tells something that one may have to know later."""
     return bool(names_something(sentence) or _TELLING.search(sentence))
 
 

@@ -5,8 +5,9 @@ than that.
 from collections.abc import Collection
 from typing import get_args
 
-from palyra.core.conversation import SPAWN, RunProgress
 from palyra.core.events import Asker, Budgets, Commission, TaskClass
+from palyra.core.next_step import SPAWN
+from palyra.core.run_progress import RunProgress
 
 # How far down subagents may have subagents; a run that a person began is at 0.
 DEEPEST = 3
@@ -14,7 +15,7 @@ _LONGEST_TASK = 300
 
 
 def not_given(commission: Commission | None, tool: str) -> str:
-    """Why a run may not use a tool whatever policy says, or nothing."""
+    """Return why a run may not use a tool whatever policy says, or nothing."""
     if commission is None:
         return ""
     if tool == SPAWN and commission.depth >= DEEPEST:

@@ -15,7 +15,7 @@ _TIMELY = re.compile(
 
 
 def speaks_of_time(text: str) -> bool:
-    """Whether something that is said could be about a schedule. Only the beginning of a long text
-    is looked at.
+    """Return whether something that is said could be about a schedule. Only the beginning of a long
+    text is looked at.
     """
     return _TIMELY.search(text, 0, 4_000) is not None

@@ -6,6 +6,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from palyra.core import call_values
+from palyra.core.argument_roles import ToolUse
+from palyra.core.call_values import NO_VALUES, CallValues
 from palyra.core.labels import CLEAN, Label
 
 Effect = Literal["pure", "idempotent", "reversible", "once"]
@@ -13,7 +16,7 @@ Capability = Literal[
     "fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"
 ]
 Tier = Literal["none", "A", "B", "C"]
-SubjectKind = Literal["path_prefix", "program", "command", "host", "recipient", "tool"]
+SubjectKind = Literal["path_prefix", "program", "command", "host", "recipient", "arguments", "tool"]
 PreviewKind = Literal["diff", "command", "request", "text"]
 
 
@@ -38,6 +41,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     source: str = "internal"
     # The label of everything it returns, whatever the call; a result can only add to it.
     yields: Label = CLEAN
+    # What its arguments are for; None: it does not say.
+    use: ToolUse | None = None
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
@@ -64,16 +69,16 @@ class Scope(Struct, frozen=True, omit_defaults=True):
 
 
 class Subject(Struct, frozen=True):
-    """What a wider approval covers: this program, this path prefix, this host; `tool` alone means
-    any arguments.
+    """What a wider approval covers: this program, this path prefix, this host, these values of the
+    arguments; `tool` alone means any arguments.
     """
 
     tool: str
     kind: SubjectKind
     value: str = ""
 
-    def covers(self, tool: str, scope: Scope) -> bool:
-        """Whether a call of `tool` with this scope lies wholly inside the subject."""
+    def covers(self, tool: str, scope: Scope, values: CallValues = NO_VALUES) -> bool:
+        """Return whether a call of `tool` with this scope lies wholly inside the subject."""
         if tool != self.tool:
             return False
         if scope.secrets and self.kind != "command":
@@ -84,6 +89,8 @@ class Subject(Struct, frozen=True):
         if not self.value:
             return False  # An empty prefix would cover everything; only the kind `tool` may.
         match self.kind:
+            case "arguments":
+                return values.declared and call_values.within(self.value, values)
             case "path_prefix":
                 prefix = self.value.rstrip("/")
                 return bool(scope.paths) and all(

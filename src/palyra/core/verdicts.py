@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from palyra.core.call_values import NO_VALUES, CallValues
 from palyra.core.labels import CLEAN, Label
 from palyra.core.tools import Scope, Subject, ToolSpec
 
@@ -32,6 +33,7 @@ class Question(Struct, frozen=True, kw_only=True):
     agent: str = "default"
     channel: str = ""
     rules: tuple[SessionRule, ...] = ()
+    values: CallValues = NO_VALUES
 
 
 class Allow(Struct, frozen=True, tag="allow"):

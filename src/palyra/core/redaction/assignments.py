@@ -8,75 +8,60 @@ from collections.abc import Iterator
 
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.names import is_name
-from palyra.core.redaction.values import CHOSEN, DOMAIN, JUDGED, Kind, Value, is_secret
-from palyra.core.redaction.work import UNREAD, Work
+from palyra.core.redaction.keywords import KEYWORD, keywords_in
+from palyra.core.redaction.shapes import UNREAD, Work
+from palyra.core.redaction.values import (
+    CHOSEN,
+    DOMAIN,
+    JUDGED,
+    WEAK,
+    Kind,
+    Value,
+    is_name,
+    is_secret,
+)
 
-KEYWORD = re.compile(
-    r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|sk|wd|sw|w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|credentials?|unseal|key|a(?:uth|ccess)|license|bearer|"
-    r"kennwort|contrase[nñ]a|senha|mot de"
-    r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|パスワード|비밀번호|암호|[sş]ifre"
-)
-# How keywords begin, so that text without any is done.
-_STEMS = (
-    *(
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "access",
-        "private",
-        "credential",
-        "pw",
-        "psk",
-        "psw",
-        "pssw",
-        "tkn",
-        "pat",
-        "salt",
-    ),
-    *(
-        "unseal",
-        "bearer",
-        "license",
-        "kennwort",
-        "contrase",
-        "senha",
-        "mot de passe",
-        "mdp",
-        "wachtwoord",
-        "haslo",
-        "heslo",
-    ),
-    "sifre",
-)
-_FOREIGN = ("hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "암호", "şifre")
 _SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal", "psk"})
-_KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat", "salt"})
+_KEYS = frozenset(
+    {"key", "auth", "private", "access", "license", "bearer", "pat", "salt", "cred", "creds"}
+)
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
 _DRAWN_KEY = re.compile(
     r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$"  # noqa: E501
 )
 
+_GIVEN = re.compile(r"[\"']?\s{0,4}[:=]")
 _OWNER = re.compile(r"[a-z0-9]{2}[_\-.]?$|[?&]$")
 
 # The name goes on and means something about the secret, not the secret.
-_ABOUT = re.compile(
-    r"(?i)(?:url|uri|file|path|dir|name|ids?|length|len|size|bytes|bits|types?|fields?|labels?|hint|prompt|policy|regex|pattern|expir\w*|ttl|"
-    r"timeout|count|limit|max|min|format|class|env|vars?|alg\w*|usage|index|store|manager|provider|service|server|host|endpoint|issuer|version|"
-    r"status|state|error|message|msg|list|set|map|column|input|form|page|view|link|reset|required|enabled|strength|score|fingerprint|digest|"
-    r"checksum|prefix|suffix|start|end|pos|position|kind|ref|reference|source|location|arn|vault|ring|words?|code|stream|at|by|in|on|func\w*|"
-    r"pair|mgr|realm|serial\w*|number|identi\w+|cryptogram|sha\d{1,3}|md5|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info|args?|argument|challenge)$"
+_ABOUT_WORDS = """
+file path name length size bytes bits type types field fields label labels hint prompt policy regex pattern timeout count limit format
+class usage index store manager provider service server host endpoint issuer version status state error message list column input form
+page view link reset required enabled strength score fingerprint digest checksum prefix suffix start position kind reference source
+location vault ring word words code stream pair realm number cryptogram sha1 sha224 sha256 sha384 sha512 col cols dict hash scope use uses
+generator rotation material spec exchange handler helper cache metadata info arg args argument challenge
+"""  # noqa: E501
+_ABOUT_LONG = tuple(_ABOUT_WORDS.split())
+_ABOUT_STEMS = ("expir", "alg", "func", "serial", "identi", "iter", "validation")
+# Short words are parts of others: `min` of `admin`. They count as words of their own.
+_ABOUT_SHORT = (
+    *("url", "uri", "id", "ids", "len", "dir", "ttl", "max", "min", "env", "var", "vars", "msg"),
+    *("set", "map", "ref", "arn", "at", "by", "in", "on", "mgr", "md5", "sum", "pos", "end"),
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 _OPERATOR = re.compile(r"""(?x)
     (?P<close>(?:\\*["'`]|[\])}>]|\*{1,3}|&quot;){0,3})
     (?P<op>
+        [ ]?[:=]{1,2}[ ]?\[\s{0,8}(?=["'])  # keys: ["..."
+      |
         </\w{1,40}>\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
       | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
       | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
       | \([ \t]{0,4}(?=["'`])  # setPassword("...")
+      | [ ]?\([\w .\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
+      | \((?=[^\s()"'`]{8,32}\))  # pw(...)
+      | [ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
+      | [ ]{1,2}[-–—][ ]{1,2}
       |
         [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
       | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
@@ -86,6 +71,12 @@ _OPERATOR = re.compile(r"""(?x)
       | [\-_]
       | (?<=>)
     )""")  # noqa: E501
+_WORDS_BETWEEN = re.compile(r"(?:for|of|from|on|in|at) ")
+# password = String::from("..."), token = os.environ.get("TOKEN", "...")
+_WRAPPER = re.compile(
+    r"(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
+    r"(?:[bru]?[\"'][\w.\-]{1,48}[\"'],\s{0,4})?(?=[bru]?[\"'])"
+)
 _TYPE = re.compile(
     r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])"
 )
@@ -96,10 +87,13 @@ _NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
 _LATER = re.compile(
-    r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)"
+    r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?(?:- )?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)"  # noqa: E501
 )
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
+# #define WIFI_PASSWORD "...", storePassword "...": a line that begins with the name
+_DIRECTIVE = re.compile(r"(?:^|\n)[ \t]*(?:#[ \t]*define[ \t]+)?[\w.\-]*\Z")
 _FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
+_TUPLE = re.compile(r"\{\s{0,4}[a-z_]{0,24}\Z")  # {password, "..."}
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
@@ -113,75 +107,25 @@ _CODE = re.compile(
 _READING = re.compile(
     r"(?i)(?:split|parse|check|is|has|valid\w{0,5}|verify|read|load|find|test|hash|quote|format|assert\w{0,5}|get)_?\Z"
 )
+_GIVES = frozenset({"=", ":", ":=", "=>"})
 _LONGEST_QUOTED = 512
+_LEAST_PART = 14
 _LOOKED_AT, _JUDGEMENT = 8, 20  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(
     r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})"
 )
 _NEAR = 300
+_USER_FIELD = re.compile(r"(?i)\b(?:user ?id|uid|username|user)[ ]?=[ ]?([^\s;\"'&$%{<]{2,64});")
+_FIELDS = 80
 _FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
-
-
-def named(lower: str) -> bool:
-    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes
-    here: a loop takes longer.
-    """
-    return (
-        "key" in lower
-        or "pass" in lower
-        or "token" in lower
-        or "secret" in lower
-        or "auth" in lower
-        or "pw" in lower
-        or "access" in lower
-        or "private" in lower
-        or "credential" in lower
-        or "psw" in lower
-        or "psk" in lower
-        or "pssw" in lower
-        or "tkn" in lower
-        or "pat" in lower
-        or "salt" in lower
-        or "unseal" in lower
-        or "bearer" in lower
-        or "license" in lower
-        or "kennwort" in lower
-        or "contrase" in lower
-        or "senha" in lower
-        or "mot de passe" in lower
-        or "mdp" in lower
-        or "wachtwoord" in lower
-        or "haslo" in lower
-        or "heslo" in lower
-        or "sifre" in lower
-        or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
-    )
-
-
-def _keywords(lower: str) -> Iterator[re.Match[str]]:
-    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern
-    for all of them.
-    """
-    places: list[int] = []
-    for stem in _STEMS if lower.isascii() else (*_STEMS, *_FOREIGN):
-        at = lower.find(stem)
-        while at >= 0:
-            places.append(at)
-            at = lower.find(stem, at + len(stem))
-    end = 0
-    for at in sorted(places):
-        found = KEYWORD.match(lower, at) if at >= end else None
-        if found:
-            end = found.end()
-            yield found
 
 
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     """`lower` is `text` in lower case, character for character."""
     near: list[int] = []
-    for keyword in _keywords(lower):
+    for keyword in keywords_in(lower):
         # A secret that was taken out leaves line breaks; the words of a fence name no value.
         start, end = keyword.span()
         if text.startswith("\n\n\n", end + 1) or text.startswith(_FENCED, end):
@@ -197,6 +141,8 @@ def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
             yield hit
     if near and "client" in lower:
         yield from _clients(text, near)
+    if near and ";" in text and ("user" in lower or "uid" in lower):
+        yield from _users(text, near)
 
 
 def _clients(text: str, near: list[int]) -> Iterator[FormatMatch]:
@@ -207,19 +153,47 @@ def _clients(text: str, near: list[int]) -> Iterator[FormatMatch]:
             yield FormatMatch(*found.span(1), "client-id")
 
 
+def _users(text: str, near: list[int]) -> Iterator[FormatMatch]:
+    """Yield the users of connection strings whose password was found: the two go together."""
+    for found in _USER_FIELD.finditer(text):
+        after = bisect_left(near, found.end())
+        if (
+            after < len(near)
+            and near[after] < found.end() + _FIELDS
+            and not shapes.stands_for_value(found[1])
+        ):
+            yield FormatMatch(*found.span(1), "account")
+
+
 def judge(name: str, value: str) -> bool:
-    """Whether `value`, standing alone under `name` (as in JSON), is secret."""
+    """Return whether `value`, standing alone under `name` (as in JSON), is secret."""
     keywords = list(KEYWORD.finditer(name.lower())) if len(name) <= 80 else []
     if not keywords or not is_name(name, keywords[-1]):
         return False
     rest = name[keywords[-1].end() :]
-    return not _ABOUT.search(rest) and is_secret(
+    return not _is_about(rest) and is_secret(
         _kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper())
     )
 
 
+def _is_about(rest: str) -> bool:
+    """Return whether a name that goes on like this is about the secret."""
+    rest = rest.rstrip("0123456789").rstrip("_-.")
+    lower = rest.lower()
+    if lower.endswith(_ABOUT_LONG) or any(stem in lower for stem in _ABOUT_STEMS):
+        return True
+    for word in _ABOUT_SHORT if lower.endswith(_ABOUT_SHORT) else ():
+        if lower.endswith(word):
+            before, tail = rest[: -len(word)], rest[-len(word) :]
+            if not before or before[-1] in "_-." or (tail[0].isupper() and not tail.isupper()):
+                return True
+    return False
+
+
 def _kind(keyword: re.Match[str]) -> Kind:
     word = keyword[0]
+    if word == "psk" and _GIVEN.match(keyword.string, keyword.end()):
+        return "password"  # of a network: somebody chose it
     if word not in _SECRETS and word not in _KEYS:
         return "password"
     if word in _SECRETS or (
@@ -238,14 +212,20 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     if not is_name(text, keyword):
         return None
     kind, end = _kind(keyword), keyword.end()
+    several = text[end : end + 1] in ("s", "S") and not text[end + 1 : end + 2].isalnum()
+    end += several
     tail = _tail(text, end)
+    if tail is None and kind == "password":
+        tail = _chosen_tail(text, end, work)
     if tail is not None:
         return FormatMatch(*tail, "key" if kind == "owned" else kind)
     rest = _REST.match(text, end)
     assert rest is not None
-    if rest[0] and (_ABOUT.search(rest[0]) or KEYWORD.search(rest[0].lower())):
+    if rest[0] and (_is_about(rest[0]) or KEYWORD.search(rest[0].lower())):
         return None  # about the secret, or a later keyword in the same name decides
     value = _value(text, keyword, rest.end())
+    if value is not None and several:
+        value = value._replace(operator="for")
     if value is not None and (
         len(value.text) < 4 or (not value.quoted and _CODE.match(value.text))
     ):
@@ -266,7 +246,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
     if (
         value is not None
         and value.operator
-        and rule != "key"
+        and kind != "key"
         and (second := _SECOND.match(text, value.start + len(value.text)))
     ):
         return FormatMatch(*second.span(1), rule) if shapes.is_random(second[1], 20) else None
@@ -275,7 +255,7 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> FormatMatch | None
 
 
 def _is_in_name(text: str, keyword: re.Match[str], end: int, value: str) -> bool:
-    """Whether the value is a word of its own name: INCORRECT_PASSWORD = "incorrect"."""
+    """Return whether the value is a word of its own name: INCORRECT_PASSWORD = "incorrect"."""
     if not value.isalpha():
         return False
     back = _NAME_BACK.match(text[max(0, keyword.start() - 32) : keyword.start()][::-1])
@@ -289,7 +269,19 @@ def _tail(text: str, at: int) -> tuple[int, int] | None:
     tail = _NAKED.match(text, at + 1)
     if tail is None or len(tail[0]) < 20 or shapes.is_words(tail[0].partition("/")[0]):
         return None
+    if tail[0].islower() and max(map(len, re.split(r"[_\-.:/]", tail[0]))) < _LEAST_PART:
+        return None  # auth-service-7d4f9c-x2x9q: the name of a process
     return tail.span() if shapes.is_random(tail[0], 20) else None
+
+
+def _chosen_tail(text: str, at: int, work: Work) -> tuple[int, int] | None:
+    """Return the place of a chosen password that a dash joins to its name: pw-dipPr10Gg!"""
+    chosen = CHOSEN.match(text, at + 1) if text[at : at + 1] == "-" else None
+    if chosen is not None:
+        work.spend(_JUDGEMENT)
+    if chosen is None or shapes.is_words(chosen[0]) or "-" in chosen[0] or "_" in chosen[0]:
+        return None
+    return chosen.span()
 
 
 def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
@@ -297,11 +289,16 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     if found is None:
         return None
     start = found.end()
-    operator = found["op"].strip()
+    operator = _kind_of_operator(found["op"].strip())
     if not _may_give(text, keyword, operator, found["close"]):
         return None
     if operator == ":" and (typed := _TYPE.match(text, start)):
         start = typed.end()
+    if operator in _GIVES and (wrapper := _WRAPPER.match(text, start)):
+        start, operator = wrapper.end(), "("
+    quote = _QUOTE.match(text, start)
+    if operator == "(" and quote is None:
+        operator = "(v)"
     if (
         not operator
         and text.find("-", max(0, keyword.start() - 32), at) >= 0
@@ -319,13 +316,17 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         and _SETTING.search(text, max(0, keyword.start() - 48), keyword.start())
     ):
         operator = "="
-    quote = _QUOTE.match(text, start)
+    if quote is not None and _is_end_of_string(text, keyword, quote, found["op"]):
+        return None
     if quote is not None:
+        if not operator and keyword[0] != "pass" and _is_directive(text, keyword, quote[1]):
+            operator = "="
         return _quoted(text, quote, operator, shouting)
-    if not operator:
+    if operator in WEAK:
         naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
-        return Value(start, naked[0].rstrip(".,"), "") if naked else None
-    bare = (_FIELD if operator.endswith("=") else _BARE).match(text, start)
+        return Value(start, naked[0].rstrip(".,"), operator) if naked else None
+    tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
+    bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
     if (
         bare is None
         or bare[0].endswith("...")
@@ -347,8 +348,37 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
 
 
+def _is_end_of_string(text: str, keyword: re.Match[str], quote: re.Match[str], op: str) -> bool:
+    """Return whether the quote ends the string that the name begins: "PWD=" + folder."""
+    if op not in ("=", ":") or quote.end() - quote.start() != 1:
+        return False
+    back = _NAME_BACK.match(text[max(0, keyword.start() - 32) : keyword.start()][::-1])
+    begin = keyword.start() - (back.end() if back else 0)
+    return text[begin - 1 : begin] == quote[1] and text[quote.end() : quote.end() + 2].lstrip()[
+        :1
+    ] in ("+", ",", ")", ".", "%", ";", "]", "}", "")
+
+
+def _is_directive(text: str, keyword: re.Match[str], mark: str) -> bool:
+    return (
+        mark in "\"'"
+        and _DIRECTIVE.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
+    )
+
+
+def _kind_of_operator(operator: str) -> str:
+    """Return one name for all operators that say the same."""
+    if operator in ("–", "—"):
+        return "-"
+    if _WORDS_BETWEEN.match(operator):
+        return "for:" if operator.endswith((":", "is")) else "for"
+    if operator.endswith("["):
+        return "for"
+    return "()" if operator.startswith("(") and operator.endswith((":", "=")) else operator
+
+
 def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> bool:
-    """Whether this operator gives a value to this name here."""
+    """Return whether this operator gives a value to this name here."""
     if operator in ("to", "as"):
         return keyword[0] != "pass"  # the verb
     if operator == "(":
@@ -358,14 +388,16 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
             keyword[0] != "pass" or before.lower().endswith("set")
         )
     # Two arguments: the name is a string and the first of them.
-    return operator != "," or (
-        any(mark in close for mark in "\"'`")
-        and _FIRST.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
-    )
+    if operator != ",":
+        return True
+    start = max(0, keyword.start() - 48)
+    if any(mark in close for mark in "\"'`"):
+        return _FIRST.search(text, start, keyword.start()) is not None
+    return not close and _TUPLE.search(text, start, keyword.start()) is not None
 
 
 def _is_field(text: str, start: int, end: int) -> bool:
-    """Whether this is one field of a connection string: Server=...;Password=...;"""
+    """Return whether this is one field of a connection string: Server=...;Password=...;"""
     low, high = max(0, start - 160), end + 80
     return text.find(";", low, high) >= 0 and _CONNECTION.search(text, low, high) is not None
 

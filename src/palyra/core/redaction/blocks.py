@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.letters import fluency
+from palyra.core.redaction.shapes import fluency
 
 # A form body writes the blanks as +.
 BEGIN = re.compile(
@@ -16,6 +16,7 @@ BEGIN = re.compile(
 )
 END = re.compile(r"-{2,5} ?END[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
 _EITHER = re.compile(BEGIN.pattern.replace("BEGIN", "(BEGIN|END)"))
+_BODY = re.compile(r"[A-Za-z0-9+/=]{12}")
 _PUBLIC = re.compile(r"-----BEGIN (?![A-Z0-9 ]*PRIVATE)[A-Z0-9 ]{3,40}-----")
 _ANY_END = re.compile(r"-----END [A-Z0-9 ]{3,40}-----")
 _PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200}")
@@ -37,7 +38,10 @@ _BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STEP = 256
 _WORDS = 5.2  # of 64 characters drawn, hardly any are that fluent: words of a path are
 _FENCE = 80  # no fence is longer
-_LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z]?[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
+# PEM breaks at 64, OpenSSH at 70. A letter may be glued to it, or the mark of a diff.
+_LINE = re.compile(
+    r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z+]?(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?![A-Za-z0-9+/=_\-])"
+)
 
 
 # The last line of a body is shorter. It shows only where a comment holds nothing else.
@@ -96,6 +100,8 @@ def fenced(text: str) -> Iterator[FormatMatch]:
     opening = [start for start, _ in begins]
     for start, body in begins:
         end = _next(closing, start, 0)
+        if end and not _BODY.search(text, body, end):
+            continue  # a program that writes or looks for fences
         if not end or end > _next(opening, start, end):  # no end, or another key begins before it
             end = _unclosed(text, body)
         yield FormatMatch(start, end, "private-key")

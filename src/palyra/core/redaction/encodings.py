@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.work import Work
+from palyra.core.redaction.shapes import Work
 
 # Worth a second reading only if an escape hides a printable character; %20 and \n hide nothing.
 _HIDES = re.compile(
@@ -149,7 +149,7 @@ def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[Decoded
 
 
 def hidden(text: str) -> bool:
-    """Whether the text may hold escapes."""
+    """Return whether the text may hold escapes."""
     return "\\" in text or "%" in text or "&#" in text or "=3D" in text
 
 
@@ -167,7 +167,7 @@ def bare(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
 
 
 def _is_wrapped(text: str, start: int, end: int) -> bool:
-    """Whether this is a line of something longer: the line above or below is base64 too."""
+    """Return whether this is a line of something longer: the line above or below is base64 too."""
     above, below = (
         text[max(0, start - _NEAREST) : start].rstrip(" \t"),
         text[end : end + _NEAREST].lstrip(" \t\r"),
@@ -197,7 +197,7 @@ def _decoded(run: str) -> bytes:
 
 
 def _is_drawn_inside(data: bytes) -> bool:
-    """Whether the bytes are one word that looks drawn: no identifier, no JSON, no run of the
+    """Return whether the bytes are one word that looks drawn: no identifier, no JSON, no run of the
     alphabet or of digits.
     """
     if _WORD.fullmatch(data) is None or data[:1] in b"{[<":
@@ -308,7 +308,7 @@ class _Quads(DecodedView):
 
 
 def is_readable(value: str) -> bool:
-    """Whether the value is base64 of plain text: encoded, not drawn."""
+    """Return whether the value is base64 of plain text: encoded, not drawn."""
     if len(value) % 4 or not _BASE64_WHOLE.fullmatch(value):
         return False
     return _PRINTABLE.fullmatch(binascii.a2b_base64(value)) is not None

@@ -12,18 +12,18 @@ from msgspec import Struct
 from palyra.core.redaction import (
     assignments,
     blocks,
+    columns,
     credentials,
     disguises,
-    drawn,
     encodings,
     formats,
+    keywords,
     services,
     shapes,
 )
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.known import KnownValues, Learned
-from palyra.core.redaction.stream import StreamRedactor
-from palyra.core.redaction.work import UNREAD, Work
+from palyra.core.redaction.shapes import UNREAD, Work
+from palyra.core.redaction.stream import KnownValues, Learned, StreamRedactor
 
 PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 KNOWN = "known"
@@ -189,8 +189,8 @@ class SecretRedactor:
         return _merge(text, [*found, *_echoes(text, found)])
 
     def _is_plain(self, text: str) -> bool:
-        """Whether this is one short paragraph without anything that a rule begins with. Most of
-        what people say is.
+        """Return whether this is one short paragraph without anything that a rule begins with. Most
+        of what people say is.
         """
         if (
             len(text) > _PARAGRAPH
@@ -201,7 +201,7 @@ class SecretRedactor:
         ):
             return False
         lower = text.lower()
-        if assignments.named(lower) or encodings.hidden(text) or credentials.hinted(lower):
+        if keywords.named(lower) or encodings.hidden(text) or credentials.hinted(lower):
             return False
         return max(map(len, text.split()), default=0) < formats.SHORTEST
 
@@ -241,7 +241,7 @@ class SecretRedactor:
                 yield Span(start, end, KNOWN, value)
         runs = formats.runs(text)
         lower = shapes.lowered(text)
-        named = assignments.named(lower)
+        named = keywords.named(lower)
         hidden = encodings.hidden(text)
         if depth == _DEPTH:
             yield from self._undisguised(text, depth, work)
@@ -286,6 +286,7 @@ class SecretRedactor:
     ) -> Iterator[FormatMatch]:
         yield from self._unnamed(text, lower, runs, work)
         yield from assignments.find(text, lower, work)
+        yield from columns.find(text, lower, work)
 
     def _unnamed(
         self, text: str, lower: str, runs: formats.TokenRuns, work: Work
@@ -298,7 +299,7 @@ class SecretRedactor:
             ends = {hit.end for hit in hits}
             tokens = [run for run in tokens if run[1] not in ends]
         yield from encodings.bare(text, tokens)
-        yield from drawn.find(text, tokens, work)
+        yield from disguises.find(text, tokens, work)
         yield from services.find(
             text, lower, sorted([*tokens, *digests]) if digests else tokens, work
         )
@@ -368,7 +369,7 @@ def _edge(text: str, at: int) -> int:
 
 
 def _is_public(span: Span, public: list[tuple[int, int]]) -> bool:
-    """Whether this is a line of a certificate: a window may begin in the middle of one."""
+    """Return whether this is a line of a certificate: a window may begin in the middle of one."""
     return span.rule in _LIKE_PUBLIC and any(low <= span.start < high for low, high in public)
 
 
@@ -386,8 +387,8 @@ def _echoes(text: str, found: list[Span]) -> Iterator[Span]:
 
 
 def is_small(value: Any, most: int) -> bool:
-    """Whether all strings inside have at most `most` characters together. Stops looking once they
-    have more.
+    """Return whether all strings inside have at most `most` characters together. Stops looking once
+    they have more.
     """
     left = most
     waiting = [value]

@@ -26,6 +26,8 @@ class FormatRow(NamedTuple):
     walled: bool = False
 
 
+_ULID_LENGTH = 26
+_ULID = re.compile(r"(?<![A-Za-z0-9])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![A-Za-z0-9])")
 _FIRST = re.compile(r"(?:[A-Za-z0-9]|\\\$)(?![?*{])")
 _CHOICE = re.compile(r"\(\?:([A-Za-z0-9_|]+)\)(?![?*{+])")
 _SET = re.compile(r"\[([A-Z]{2,3}|[ps]{2}|sbr)\](?![?*{+])")
@@ -44,8 +46,8 @@ _WORDY = re.compile(
 
 
 def _is_wordy(pattern: str) -> bool:
-    """Whether the row's prefix may be the end of a word: then no letter may stand in front of
-    it.
+    """Return whether the row's prefix may be the end of a word: then no letter may stand in front
+    of it.
     """
     return _WORDY.match(pattern) is not None
 
@@ -155,6 +157,9 @@ _SHORT = 4096
 _DULL = re.compile(r"[a-z_.\-/=:#*+&|~!?@$%\\]+")
 
 
+# Letters in both cases and dots are a name too, unless they are many.
+_CAMEL = re.compile(r"[A-Z.]*[a-z][A-Za-z.]*")
+_NAME = 40
 # A digest that names its algorithm and has its length.
 _DIGEST = re.compile(
     r"(?:[\w\-]{1,16}=)?(?:sha512[-:=](?:[0-9a-f]{128}|[A-Za-z0-9+/]{86}==)|sha384[-:=](?:[0-9a-f]{96}|[A-Za-z0-9+/]{64})|"
@@ -188,7 +193,11 @@ def runs(text: str) -> TokenRuns:
         start = run.start(1)
         if _PLAIN_HEX.fullmatch(text, start, at):
             found.digests.append((start, at))
-        elif not (_DULL.fullmatch(text, start, at) or _DIGEST.fullmatch(text, start, at)):
+        elif not (
+            _DULL.fullmatch(text, start, at)
+            or (at - start < _NAME and _CAMEL.fullmatch(text, start, at))
+            or _DIGEST.fullmatch(text, start, at)
+        ):
             found.tokens.append((start, at))
     return found
 
@@ -210,11 +219,21 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
                 yield from _around(text, literal, rule, pattern)
 
 
+def _is_in_ulid(found: re.Match[str]) -> bool:
+    """Return whether a match is a part of a ULID, which every run, session and approval has."""
+    text, start = found.string, found.start()
+    while start and found.start() - start < _ULID_LENGTH and text[start - 1].isalnum():
+        start -= 1
+    return _ULID.match(text, start) is not None
+
+
 def _judged(found: re.Match[str], rows: Sequence[FormatRow]) -> FormatMatch | None:
     row = rows[(found.lastindex or 1) - 1]
     if found[0].isdigit():
         return None  # a number
     before = found.string[max(0, found.start() - 1) : found.start()]
+    if before.isalnum() and _is_in_ulid(found):
+        return None
     if (
         before.isalpha()
         and before.isascii()
@@ -237,7 +256,7 @@ def _around(text: str, literal: str, rule: str, pattern: re.Pattern[str]) -> Ite
 
 
 def _is_sample(token: str, rule: str) -> bool:
-    """Whether the token was never given to anybody: a form to fill in, or a key printed in
+    """Return whether the token was never given to anybody: a form to fill in, or a key printed in
     documentation.
     """
     if rule == "google" and hashlib.sha256(token.encode()).hexdigest()[:12] in vendors.PUBLISHED:

@@ -10,65 +10,110 @@ from collections.abc import Iterator, Sequence
 
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
-from palyra.core.redaction.work import Work
+from palyra.core.redaction.shapes import Work
 
 # Names that mean nothing else. A service whose name is an ordinary word, or near which digests
 # stand (git hosts), is not here.
 _NAMES = """
-ably abstractapi abuseipdb activecampaign adafruit agora ahrefs airbrake airtable aiven akamai alchemy algolia alibaba alienvault
-alphavantage amadeus amplitude anthropic anypoint apiflash apify apilayer apollo appcenter appcues appfollow appsflyer
-appveyor artifactory asana assemblyai atlassian auth0 authy aviationstack axonaut aylien backblaze baidu bamboohr baremetrics
-baseten beebole besnappy binance bingmaps bitbucket bitfinex bitly bitmex bitrise bittrex blockchair bombora braintree
-branchio brandfetch brevo browserbase browserstack bscscan bugsnag buildkite buttercms caflou calendarific calendly campayn
-cannyio capsulecrm captaindata censys cerebras chartmogul checkr circleci ciscomeraki clarifai clearbit clickhelp clickhouse
-clicksend clickup cliengo clinchpad clockify clockwork closecrm cloudconvert cloudelements cloudflare cloudimage cloudinary
-cloudmersive cloudplan cloudsmith cloverly cloze codacy codeclimate codecov codefresh codemagic codequiry cohere coinapi coinbase
-coinlayer coinlib coinmarketcap coinstats commercejs confluent contentful contentstack conversiontools convertapi convertkit
-coralogix couchbase countrylayer coveralls crowdin crowdstrike cryptocompare currencyfreaks currencylayer currencyscoop
-currentsapi customerguru customerio databento databricks datadog datadoghq datafire dataforseo datagov datarobot deepai
-deepgram deepinfra deepl deepseek delighted desktime detectify detectlanguage dfuse diffbot diggernaut digicert digitalocean
-dnscheck docparser documo docusign doppler dotmailer dovico dropbox duply dwolla dynalist dynatrace easyinsight ebay
-ecostruxure edamam edenai eightxeight elasticemail elevenlabs enablex etherscan etsy eventbrite everhour exchangerate
-exportsdk facebook factset fastforex fastly fastspring faunadb fibery figma fileio finage finicity finnhub fireworksai fixerio
-flatio fleetbase flickr flightapi flightlabs flightstats flowflu flutterwave fmfw foursquare freshbooks freshdesk freshsales
-fullstory fxmarket gemini gengo geoapify geocodify geocodio geoipify getemail getgeoapi getgist getresponse getsandbox giphy
-gitter glassnode gocanvas gocardless goodday grafana graphcms graphhopper groq gumroad gyazo happyscribe harvestapp hellosign
-helpcrunch helpscout hereapi heroku hexomatic honeybadger honeycomb hotjar hubspot huggingface hunterio hypertrack ibmcloud
-iconfinder iexapis iexcloud imagga imgbb influxdb infura instabot instagram instamojo intercom interseller intrinio
-invoiceocean ipapi ipdata ipgeolocation ipify ipinfo ipinfodb ipquality ipstack iterable jotform jumpcloud juro karmacrm
-keenio kickbox klaviyo klipfolio knapsackpro kontent kraken kucoin kylas langfuse langsmith languagelayer lastfm launchdarkly
-leadfeeder lemlist lemonsqueezy lendflow lessannoyingcrm lexigram linemessaging linkedin linode liveagent livekit livestorm
-loadmill locationiq loggly loginradius logzio lokalise lunchmoney luno madkudu magicbell mailboxlayer mailchimp mailerlite
-mailersend mailgun mailjet mailmodo mailsac mailtrap mandrill mapbox mapquest marketstack mattermost mavenlink maxmind
-meaningcloud mediastack meistertask meraki mesibo messagebird metaapi metabase metrilo microsoftteams mindmeister mistral
-mixcloud mixmax mixpanel mockaroo mongodb monkeylearn moonclerk moosend moralis mrticktock muxcom myfreshworks myintervals
-nethunt netlify neutrinoapi neverbounce newrelic newsapi newscatcher nexmo nexmoapi nftport ngrok nicereply nightfall
-noticeable notion nozbeteams numverify nutritionix nvidia nylas nytimes oanda okta omnisend onedesk onelogin onepagecrm
-onesignal onfido onwater oopspam openai opencage opencagedata opengraphr openrouter opensea openuv openweather openweathermap
-opsgenie optimizely overloop owlbot packagecloud packagist paddle pagerduty pandadoc pandascore papyrs paralleldots parsehub
-parseur partnerstack pastebin paydirt paymo paymongo paypal paystack pdflayer pdfshift peopledatalabs pepipost percy
-perplexity pinata pinboard pinecone pingdom pinterest pipedream pipedrive pivotaltracker pixabay plaid planetscale
-planviewleankit planyo plivo podio pollsapi poloniex polygonio polygonscan positionstack postageapi posthog postman postmark
-powrbot prefect prismic privacycom prodpad profitwell prospectcrm protocolsio proxycrawl pubnub pulumi purestake pushbullet
-pusher pushover qase qualaroo qualys qubole quickbooks quickmetrics rabbitmq railz rapid7 rapidapi rawg razorpay readthedocs
-rebrandly recaptcha recurly redislabs remotebg repairshopr replicate replyio requestfinance restpack restpackhtml revai
-revampcrm ringcentral ritekit rocketreach rollbar route4me rownd rubygems runrunit salesblink salescookie salesflare
-salesforce salesloft salesmate satismeter saucelabs scalegrid scaleway scrapeowl scraperapi scraperbox scraperstack scrapfly
-scrapingant scrapingbee screenshotapi screenshotlayer securitytrails segmentio selectpdf sendbird sendgrid sendinblue sentry
-serpapi serphouse serpstack seventimer sherpadesk shipday shippo shodan shopify shotstack shutterstock signable signalwire
-signaturit signupgenius simfin simplesat simplynoted simvoly sinch sirv siteleaf skrapp skybiometry slackapi smartsheet
-smartystreets smooch snipcart snowflake snyk socrata sonarcloud sonarqube sourcegraph sparkpost splunk spoonacular sportradar
-sportsmonk spotify spotipy squarespace squareup sslmate statsig statuscake statuspage stitchdata stockdata storecove
-stormboard stormglass storyblok storychief strava stripe stripo stytch sugester sumologic supabase supernotes surveyanyplace
-surveybot surveymonkey surveysparrow swiftype tailscale tallyfy tatum tavily taxjar teamgate teamwork telesign teletype telnyx
-tencent textmagic theoddsapi thinkific thousandeyes ticketmaster ticktick tiingo timecamp tineswebhook todoist tokeet
-tomorrowio tomtom tradier transferwise travelpayouts travisci trello trelloapikey tripadvisor truenas turnitin twelvedata
-twilio twitch twitter tyntec typeform typesense typetalk ubidots unifyid unplugg unsplash upcdatabase uplead uploadcare uproc
-uptimerobot upwave urlscan userflow userstack vagrantcloud vatlayer vbout vercel verimail veriphone viber toggl versioneye viewneo
-virustotal visualcrossing voiceflow voicegain vonage vouchery vultr vyte walkscore wandb weatherapi weatherbit weatherstack
-webex webflow weightsandbiases wepay whoxy wistia wolfram wolframalpha workable workato worksnaps workstack worldcoinindex
-worldweather worldweatheronline wrike xata xero yandex yelp yelpapi youneedabudget youtrack youtube zapier zendesk zenkit
-zenrows zenscrape zenserp zeplin zerobounce zerotier zipapi zipbooks zipcodeapi zoho zoom zoominfo zulip zuora
+ably abstractapi abuseipdb abyssale activecampaign adafruit adafruitio adzuna aftership agilecrm agora ahrefs aimtell airbrake
+airbrakeproject airbrakeuser airnow airtable airvisual aiven akamai alchemy alconost aletheiaapi algolia alibaba alienvault
+allsports alphavantage amadeus ambee amplitude amplitudeapi anthropic anypoint apideck apiflash apifonica apify apilayer
+apimatic apimetrics apollo appcenter appcues appfollow appsflyer appveyor artifactory asana assemblyai atera atlassian auth0
+authy autodesk autoklose avaza avazapersonal aviationstack awsmws axiom axonaut aylien azuredevops azurefunction azuresearch
+azurestorage backblaze backblazeb2 baidu bamboohr baremetrics baseten beamer beebole besnappy betterstack binance bingmaps
+bintray bitbar bitbucket bitcoinaverage bitfinex bitly bitmex bitrise bittrex bitwarden blablabus blablacar blizzard
+blockchair blocknative bloomreach bluecatapi bluesnap bombbomb bombora boxoauth braintree branchio brandfetch brevo
+browserbase browserling browserstack bscscan btcmarkets buddyns budibase bugsnag buildkite bulksms buttercms caflou
+calendarific calendly callrail campaignmonitor campayn cannyio capsulecrm captaindata carboninterface caspio cdnify censys
+cerebras cexio chargebee chargify chartmogul chatwork checio checkmarx checkr checkvist cicero circleci ciscomeraki clarifai
+clearbit cleverbridge clickdesk clickhelp clickhouse clickmeter clicksend clickup clicky cliengo clinchpad clockify clockwork
+clockworksms closecrm cloudant cloudbees cloudcannon cloudconvert cloudelements cloudera cloudflare cloudfront cloudimage
+cloudinary cloudmersive cloudplan cloudrail cloudsmith cloudway cloudways cloverly cloze codacy codeclimate codecov codefresh
+codemagic codequiry coderpad codeship cohere coinapi coinbase coinlayer coinlib coinmarketcap coinstats cometml commercejs
+companieshouse companyhub confluent contentful contentfulpersonal contentstack conversiontools convertapi convertkit coralogix
+couchbase couchdb countrylayer courier coveo coveralls craftmypdf crisp cronitor crowdin crowdstrike cryptocom cryptocompare
+currencycloud currencyfreaks currencylayer currencyscoop currentsapi customerguru customerio customerly dailyco dandelion
+databento databricks datacamp datadog datadoghq datadome datafire dataforseo datagov datahub datarobot datocms dbtcloud
+deadmanssnitch debounce deepai deepgram deepinfra deepl deepnote deepseek deezer delighted delphix deputy descope desktime
+detectify detectlanguage dfuse diffbot diggernaut digicert digistore24 digitalocean digitalriver directus disqusapi dnscheck
+dnsimple docebo dockerhub docparser docraptor documenso documo docusign docuware donorbox doordash doppler dotdigital
+dotmailer doubleclick dovico drata dribbble driftbot dronahq droneci dropbox duply dwolla dynadot dynalist dynatrace dynu
+easyinsight easypost ebay ecostruxure ecwid edamam edenai eightxeight elasticcloud elasticemail elevenlabs eloqua emailable
+emailjs emailoctopus enablex engagespot enphase envato esputnik etherscan etoro etsy eventbrite eventim everhour evernote
+eversign exchangerate exchangeratesapi exoscale expensify exportsdk facebook faceplusplus factset falai fastforex fastly
+fastmail fastspring fauna faunadb feedly fetchrss fibery fidel figma fileio filestack finage finbox findl finicity finnhub
+firebase firecrawl fireworksai fitbit fixerio flagsmith flatfile flatio fleetbase fleetio flexmail flexport flickr flickrapi
+flightapi flightlabs flightradar24 flightstats flodesk flowdash flowflu flutterwave fluxcd fmfw forestadmin formbucket
+formcraft formsite formspree formstack foursquare frameio freemius freshbooks freshdesk freshsales freshservice frontapp
+fulcrum fulfil fullcontact fullstory funnelbeam fusebill fusionauth fxmarket gandi gemini gengo geoapify geocodify geocodio
+geoipify geonames getaccept getemail getgeoapi getgist getresponse getsandbox getsitecontrol getstream giphy gitguardian
+gitkraken gitter gladly glassnode glip gnews gocanvas gocardless godaddy goodday goodreads googlemaps gorest gorgias grafana
+graphcms graphhopper greenhouse groq growingio growthbook gtmetrix guardianapi gumroad gusto gyazo hackerone happyscribe
+harvestapp hashnode hcaptcha heap hellobar hellosign helpcrunch helpjuice helpscout helpshift hereapi heroku hetzner hexomatic
+highrise hivage honeybadger honeycomb hootsuite host_io hostaway hostinger hotjar hubspot hubstaff huggingface humio hunterio
+hybiscus hypertrack ibmcloud iconfinder iconik iexapis iexcloud ifttt ilovepdf imagga imgbb imgix imgur infinario influxdb
+infracost infura infusionsoft inngest insomnia instabot instagram instamojo instana instapaper instatus intellihr intercom
+interseller intrinio invoiceocean ipapi ipdata ipgeolocation ipify ipinfo ipinfodb ipquality ipstack ironmq iterable iubenda
+jambonz jfrog jiratoken jotform jumpcloud juro jwplayer kaleyra kameleoon kanbantool kapiche karmacrm keap keenio kenect
+keycdn keycloak keygen keygenapi kickbox kinde kinsta kintone kite_connect klarna klaviyo klaviyoapi klipfolio knapsackpro
+knowbe4 kobotoolbox kontent kontentai koyeb kraken kubecost kucoin kustomer kylas lacework lambdatest langchain langfuse
+langsmith languagelayer laravelforge lastfm launchdarkly layerstack leadfeeder leanix leaseweb legiscan lemlist lemonsqueezy
+lendflow lessannoyingcrm letterxpress lexigram lineapp linemessaging linkedin linode liquidplanner listrak litellm liveagent
+livechat livekit liveperson livestorm loadimpact loadmill lob locationiq logdna logflare loggly loginradius logrocket logzio
+lokalise looker lucidchart luigisbox lumigo lunchmoney luno madkudu magicbell mailboxlayer mailchimp mailclark mailerlite
+mailersend mailgun mailjet mailmodo mailsac mailslurp mailtrap mailup mandrill mapbox mapmyindia mapquest marketo marketstack
+marvelapp matomo mattermost mattermostpersonaltoken mavenlink maxmind meaningcloud mediastack meistertask meraki mercadopago
+mesibo messagebird messente metaapi metabase metatrader metrilo microcms microsoftteams mimecast mindmeister mistral mixcloud
+mixmax mixpanel mocaverse mockaroo mojohelpdesk mollie mondaycom moneybird mongodb mongolab monkeylearn moonclerk moosend
+moosendapi moov moralis mparticle mrticktock mulesoft muxcom myexperiment myfreshworks myintervals myob nanoleaf nasdaq
+netatmo nethunt netlify netsuite neutrinoapi neverbounce newrelic newsapi newscatcher newsdata nexmo nexmoapi nftport ngrok
+nicereply nightfall nightwatch ninjaone nordigen noticeable notion nozbeteams numverify nutritionix nvidia nvidianim nylas
+nytimes oanda octopus okta omnisend onedesk onelogin onepage onepagecrm onesignal onesky onfido ontraport onwater oopspam
+openai opencage opencagedata openexchangerates opengraphr openlayer openmeter openphone openrouter opensea openuv openvpn
+openweather openweatherapi openweathermap opsgenie opsramp optimizely optimove orbit_love orcid otoroshi outreach overloop
+owlbot packagecloud packagist paddle pagekite pagerduty pagertree pandadoc pandascore paperform papyrs paralleldots parsehub
+parseur parsio partnerstack pastebin paychex paydirt paylocity paymentsense paymo paymongo payoneer paypal paystack paytm
+pcloud pdfco pdflayer pdfshift penpot peopledatalabs peopleforce pepipost percona percy perplexity phabricator phonebase
+photoroom pinata pinboard pinecone pingdom pinterest pipedream pipedrive pipefy pivotaltracker pixabay pixela plaid
+planetscale planhat planly planningcenter planviewleankit planyo platformsh plausible plivo podchaser podio pollsapi poloniex
+polygon polygonio polygonscan portainer positionstack postageapi postalytics postbacks posthog postman postmark powrbot
+prefect prestashop printful prismic pritunl privacycom privateai prodpad productboard profitwell prospectcrm protocolsio
+proxycrawl pubg publer pubnub pulsedive pulseway pulumi purestake pushbullet pusher pusherbeams pushover qase qonto qualaroo
+qualys quandl quay qubole quickbase quickbooks quickmetrics quicknode quizlet quotaguard rabbitmq ragic railz ramcloud rapid7
+rapidapi rawg raygun razorpay rbcommons reachmail readme readthedocs readycloud reamaze rebrandly recaptcha recurly recurlyapi
+redislabs refiner remotebg rentcast repairshopr rephrase replicate replicated replyio requestfinance resend respondio restpack
+restpackhtml retool revai revampcrm revio revolut rightscale ringcentral riotgames riskified ritekit roblox rocketchat
+rocketreach rollbar route4me rownd rubygems rudder rundeck runpod runrunit runscope saasler saleor salesblink salescookie
+salesflare salesforce salesloft salesmate samsara satismeter satuit saucelabs scalegrid scaleway scalr scanii schoology
+scormcloud scrapeowl scraperapi scraperbox scraperstack scrapfly scrapingant scrapingbee screenly screenshotapi
+screenshotlayer seatable seatgeek securitytrails segment segmentio selectel selectpdf semaphore semgrep sendbird sendcloud
+sendgrid sendinblue sendlane sendpulse sendy sensedia sentry serpapi serphouse serpstack serpwow serverdensity servicenow
+servicetitan seventimer sherpadesk shipday shippingeasy shippo shipstation shodan shopee shopify shotstack shutterstock
+signable signalfx signalwire signaturit signnow signupgenius signwell sigopt simfin simplecast simplehash simplelogin
+simplesat simplynoted simvoly sinch sirv siteleaf siterelic skrapp skybiometry skyscanner skytap slackapi slackbot slite
+smartcar smartrecruiters smartsheet smartystreets smooch smsglobal snapchat snipcart snov snovio snowflake snyk socrata
+solarwinds sonarcloud sonarqube soundcloud sourcegraph sparkcentral sparkpost speechify speechmatics splitio splunk
+spoonacular sportradar sportsmonk spotify spotipy spreedly spryng squadcast squarespace squareup sslcom sslmate stackblitz
+stackhawk stackpath statically statsig statuscake statuscakeapi statuspage stigg stitchdata stockdata stockx stoplight
+storecove stormboard stormglass stormpath storyblok storyblokapi storychief strava streamlabs stripe stripeconnect stripo
+stytch stytchapi sugarcrm sugester sumologic supabase superhuman supernotes surveyanyplace surveybot surveycto surveymonkey
+surveysparrow survicate swagbucks swaggerhub swiftype symbl sysdig taggun tailscale talkdesk tallyfy tatum tavily taxjar
+teachable teamcity teamgate teamwork telegram telesign teletype telnyx tencent testrail textlocal textmagic theoddsapi thetvdb
+thingsboard thingspeak thinkific thousandeyes threatconnect threatstack ticketmaster tickettailor ticktick tiingo tiktok
+timecamp timely timezoneapi tineswebhook tmdb tmetric todoist togetherai toggl tokeet tomorrowio tomtom trackjs tradier trafft
+transferwise translink travelpayouts travelport travisci treasuredata trello trelloapikey trendmicro triggerdev tripadvisor
+tru_account truenas trustpilot turbovote turnitin tuya tvmaze twelvedata twentythree twilio twilioapi twingate twitch twitter
+tyntec typeform typefully typesense typetalk ubidots udemy ultradns unbounce unifi unifyid unplugg unsplash upcdatabase
+upcloud uplead uploadcare uploadio uproc upstash uptimerobot uptrends upwave urlscan userflow userlane usermaven userpilot
+userstack vagrantcloud vantage vapi vatlayer vbout vendasta veracode vercel verifalia verimail veriphone veriphoneapi
+versioneye viacep viber viewneo vimeo virustotal virustotalapi visualcrossing vitess voiceflow voicegain voiceit volcengine
+vonage voodoosms vouchery vultr vyte wakatime walkscore wandb watsonx waveapps weatherapi weatherbit weatherstack weaviate
+webex webflow webhookrelay webscraper webscraping weightsandbiases wepay whatsapp whoisxml whoxy wistia wizapi wolfram
+wolframalpha workable workato workos worksnaps workspaceone workstack worldcoinindex worldweather worldweatheronline wpengine
+wrappixel wrike writesonic wufoo xai xata xero xmatters yandex yeastar yelp yelpapi yodlee youcanbookme youneedabudget yousign
+youtrack youtube zapier zencoder zendesk zendeskapi zenkit zenrows zenscrape zenserp zeplin zerobounce zeroheight zerosheets
+zerossl zerotier ziflow zigbee zilliz zipapi zipbooks zipcodeapi zoho zonka zoom zoominfo zoominfoapi zscaler zulip zuora
+zuplo
 """  # noqa: E501
 _SERVICES = frozenset(_NAMES.split())
 _HEAD = 5
@@ -88,9 +133,7 @@ storage subscription test the to token use user uses using value var vendor via 
 """  # noqa: E501
 _LEADING = frozenset(_LEADING_WORDS.split())
 # x_api = "…", x.sk: a name that says the same without the word for it.
-_TELLING = re.compile(
-    r"[a-z0-9][_\-.](?:api|sk|ak|creds?)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$"
-)
+_TELLING = re.compile(r"(?<![a-z0-9])(?:api|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
 # Client("…"), set_access_token("…", "…"): what is called takes a credential.
 _TAKING = re.compile(
     r"(?:client|login|connect|credentials?|authenticate|auth|oauth|token|api_?key|secret|sdk|signin|basicauth)\(\s{0,8}[bu]?[\"'`]$"
@@ -159,8 +202,8 @@ def _is_drawn(value: str) -> bool:
 
 
 def _is_led_to(before: str, value: str) -> bool:
-    """Whether a service's name stands in `before`, and only words that lead to a credential behind
-    it, or a call that takes one.
+    """Return whether a service's name stands in `before`, and only words that lead to a credential
+    behind it, or a call that takes one.
     """
     if _PUBLIC.search(before) or "::" in before:
         return False  # what is meant to be seen, or the name of a type

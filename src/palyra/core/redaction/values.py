@@ -1,9 +1,118 @@
-"""Whether a value is secret, by the kind of name that it is given to and by how it is written."""
+"""Whether a value is secret, by the kind of name that it is given to and by how it is written.
+
+Whether a word in a text is the name of a secret, or part of another word, of a type or of the
+name of a resource.
+"""
 
 import re
 from typing import Literal, NamedTuple
 
 from palyra.core.redaction import encodings, shapes
+
+# Glued to a letter these are other words: compass, monkey, patch.
+_SHORT = frozenset(
+    {
+        "pass",
+        "pw",
+        "psw",
+        "key",
+        "auth",
+        "private",
+        "access",
+        "license",
+        "pat",
+        "salt",
+        "bearer",
+        "tkn",
+        "pwd",
+        "psk",
+        "p/w",
+        "pword",
+        "cred",
+        "creds",
+    }
+)
+_GLUED_OWNER = re.compile(
+    r"(?i)(?:user|bind|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|pass|client|master|server|device|site)$"
+)
+# A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count
+# once.
+_OPEN = {
+    "token": (
+        *(
+            "next",
+            "prev",
+            "previous",
+            "page",
+            "paging",
+            "pagination",
+            "continuation",
+            "continue",
+            "cursor",
+            "lock",
+            "sync",
+            "starting",
+        ),
+        *("resume", "resumption", "idempotency", "request", "change"),
+    ),
+    "key": (
+        *(
+            "primary",
+            "foreign",
+            "partition",
+            "sort",
+            "range",
+            "row",
+            "cache",
+            "object",
+            "s3",
+            "routing",
+            "shard",
+            "context",
+            "dedup",
+        ),
+        *("dedupe", "deduplication", "idempotency", "concurrency"),
+    ),
+}
+_PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?(?:key[_\-. ]?)?$")
+_TYPE_NAME = re.compile(r"\w::\w+::\w*$")  # AWS::IAM::AccessKey names a type
+_TYPE_REACH, _ARN_REACH = 64, 120
+_ARN = re.compile(r"arn:[\w:/.\-]*")
+
+
+def is_name(text: str, keyword: re.Match[str]) -> bool:
+    """Return whether the keyword stands in `text` as a word of its own and is not said to be
+    public.
+    """
+    start, end = keyword.span()
+    before = text[max(0, start - 24) : start]
+    glued = before[-1:].isalpha() and before[-1:].islower() == text[start].islower()
+    if glued and keyword[0] in _SHORT and not _GLUED_OWNER.search(before):
+        return False
+    after = text[end : end + 1]
+    if after in ("s", "S") and not text[end + 1 : end + 2].isalnum():
+        after = ""  # several of them
+    if after.islower() and text[end - 1].islower():
+        return False
+    if keyword[0] in _SHORT and after.isupper() and text[end - 1].isupper() and after != "S":
+        return False  # PATTERN, KEYBOARD
+    is_open = keyword[0] in _OPEN and before.rstrip("_-. ").lower().endswith(_OPEN[keyword[0]])
+    if is_open or (before[-1:] in ":-/_" and _is_in_arn(text, start)):
+        return False
+    if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
+        return False
+    return "::" not in (wide := text[max(0, start - _TYPE_REACH) : start]) or not _TYPE_NAME.search(
+        wide
+    )
+
+
+def _is_in_arn(text: str, at: int) -> bool:
+    """Return whether this is part of the name of a resource:
+    arn:aws:secretsmanager:...:secret:name.
+    """
+    arn = text.rfind("arn:", max(0, at - _ARN_REACH), at)
+    return arn >= 0 and _ARN.fullmatch(text, arn, at) is not None
+
 
 # password: people choose them, so they may be words. secret: machines draw them. key: may also name
 # a column, a cache, a lock. owned: a key of something, as `maps_key`.
@@ -17,19 +126,26 @@ DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d|\Z)")
 _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
+# A sentence in a script that leaves no blanks between words.
+_PROSE = re.compile(r"[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff]{5}")
+# rsaKey = test1024Key: a variable that is named after what it holds
+_VARIABLE = re.compile(r"[a-z]\w{0,48}[a-z0-9](?:Key|Token|Secret|Password|Credentials?)s?")
 _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+# What gives a value only in passing: a blank, a dash, a bracket, a few words between.
+WEAK = frozenset({"", "-", "()", "(v)", "for"})
+_ALPHABET = 50  # so many characters, each of them once, are an alphabet
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _FAMILIAR = re.compile(
-    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|username|admin|root|(?:string|str|text|bytes|int|integer|number|bool|boolean|any)\??)$|^\w+@$"
+    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|username|admin|root|(?:string|str|text|bytes|int|integer|number|bool|boolean|any)\??)$|^[a-z]+@$"
 )
 _FILE = re.compile(
     r"(?i)[a-z]:\\|[\w./\-]+\.(?:pem|key|crt|cer|bin|json|ya?ml|txt|md|py|js|ts|zip|gz|csv|log|cfg|ini|conf|toml|xml|html|png|jpe?g|pdf)\Z"
 )
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
+_LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
 class Value(NamedTuple):
@@ -55,6 +171,8 @@ def is_secret(kind: Kind, value: Value) -> bool:
         or shapes.is_filler(body)
     ):
         return False
+    if _PROSE.search(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
+        return False
     if _DATE.match(body) or _NUMBER.fullmatch(body) or _ESCAPED.search(body):
         return False  # what escapes hide is read without them
     if _is_path(body) or "://" in body or DOMAIN.fullmatch(body):
@@ -69,8 +187,10 @@ def is_secret(kind: Kind, value: Value) -> bool:
             and shapes.has_digit_and_letter(body)
             and (kind == "password" or _is_drawn(body, 12))
         )
-    if not value.operator:
-        if kind == "password" and not value.quoted and CHOSEN.fullmatch(body):
+    if value.operator == "(v)" and kind != "password":
+        return False  # a call
+    if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
+        if kind == "password" and CHOSEN.fullmatch(body):
             return not shapes.is_words(body) and not _FAMILIAR.search(body)
         if shapes.UUID.fullmatch(body):
             return kind == "secret"
@@ -85,18 +205,23 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if shapes.UUID.fullmatch(body):
         return kind != "key" or value.operator == "--"
     if kind == "secret":
-        return _is_drawn(body, 8) or _is_phrase(body, value)
+        return (
+            _is_drawn(body, 8)
+            or _is_phrase(body, value)
+            or shapes.is_typed_hex(body)
+            or _is_set(body, value)
+        )
     if kind == "key" and "/" in body and shapes.UUID.search(body):
         return False  # the key of an object in a store
     return (
         _is_drawn(body, 12 if kind == "owned" else 16)
         and not encodings.is_readable(body)
-        and not (_ALPHABET in body and _ALPHABET.upper() in body)
+        and not (len(body) > _ALPHABET and len(set(body)) == len(body))
     )
 
 
 def _is_path(body: str) -> bool:
-    """Whether the value is a path or a flag; base64 may begin with a slash as well."""
+    """Return whether the value is a path or a flag; base64 may begin with a slash as well."""
     drawn = (
         body[0] == "/"
         and len(body) >= 20
@@ -129,6 +254,21 @@ def _is_phrase(body: str, value: Value) -> bool:
     )
 
 
+def _is_set(body: str, value: Value) -> bool:
+    """Return whether an environment file gives it, a word with numbers, or it is a long number."""
+    if body.isdigit():
+        return _LONG_NUMBER <= len(body) <= _LONG and len(set(body)) > _FEW
+    return (
+        value.shouting
+        and value.operator == "="
+        and len(body) >= _LEAST_SET
+        and body.isalnum()
+        and shapes.has_digit_and_letter(body)
+        and body[0].isalpha()
+        and not _FAMILIAR.search(body)
+    )
+
+
 def _is_password(body: str, value: Value) -> bool:
     if shapes.names_itself(body) or _FAMILIAR.search(body):
         return False
@@ -142,6 +282,8 @@ def _is_password(body: str, value: Value) -> bool:
             not value.quoted and value.operator == "=" and value.then in ("(", ")", ".", ",", "[")
         )
         return not (in_code and _LOCAL_NAME.fullmatch(body)) and sum(c.isalnum() for c in body) >= 4
+    if body.isdigit() and _LEAST_PIN <= len(body) <= _LONG:
+        return value.operator in ("=", ":") and (value.quoted or value.shouting)
     if not body.isalpha() or len(body) < 5:
         return False
     if shapes.is_jumble(body):

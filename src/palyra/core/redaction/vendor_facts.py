@@ -39,6 +39,8 @@ courier: pk_prod_{u28} pk_test_{u28}
 smtp2go: api-{u32}
 packagist: packagist_{b40+} conductor_{w40+}
 anaconda: ax-{b36+}
+jina: jina_{h32}{b24-40} jina_{b50+}
+kagi: KG_{b40+}
 jsr: jsrd_{w40+} jsrp_{w40+}
 scaleway: SCW{u17}
 render: rnd_{w28-40}

@@ -1,0 +1,61 @@
+"""How a model is to answer: effort, temperature and their like, as settings and as one request says
+them.
+
+The rule: what somebody asks for is sent, or refused by name. What a setting says is a wish: a
+server that refuses it is asked without it.
+"""
+
+from collections.abc import Collection
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
+
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+StopSequence = Annotated[str, Meta(min_length=1, max_length=256)]
+MOST_STOPS: Final = 16
+MOST_SEED: Final = (1 << 53) - 1
+
+
+class CallOptions(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What is not said is left to the provider. `max_tokens` is of one reply, all in all."""
+
+    effort: Effort = ""
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+    stop: Annotated[tuple[StopSequence, ...], Meta(max_length=MOST_STOPS)] = ()
+    seed: Annotated[int, Meta(ge=-MOST_SEED, le=MOST_SEED)] | None = None
+    service_tier: Annotated[str, Meta(max_length=40)] = ""
+
+
+NOTHING: Final = CallOptions()
+ALL: Final = frozenset(CallOptions.__struct_fields__)
+# What the settings say of a model also counts where the daemon itself asks it. How long and how
+# thorough such a reply is belongs to the task.
+FOR_TASKS: Final = frozenset({"temperature", "top_p", "seed", "service_tier"})
+
+
+def said(options: CallOptions) -> tuple[str, ...]:
+    """The names of what it says."""
+    if options == NOTHING:
+        return ()
+    return tuple(name for name, value in asdict(options).items() if value not in (None, "", ()))
+
+
+def over(settings: CallOptions, asked: CallOptions) -> CallOptions:
+    """The settings, with what was asked for in their place."""
+    if asked == NOTHING:
+        return settings
+    return replace(settings, **{name: getattr(asked, name) for name in said(asked)})
+
+
+def only(options: CallOptions, carried: Collection[str]) -> CallOptions:
+    """What of it a provider can be told."""
+    if options == NOTHING:
+        return options
+    return CallOptions(
+        **{name: getattr(options, name) for name in said(options) if name in carried}
+    )

@@ -1,0 +1,147 @@
+"""What is known of the values in a call's arguments: where each is from, and which of them a wider
+approval binds.
+
+The rule: a grant covers a call only if every value that says where the call goes is one that the
+grant names, and no amount is larger.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.core.argument_roles import SINKS, STRICT, Role
+
+Origin = Literal["none", "user", "trusted", "unknown", "untrusted"]
+WORST: tuple[Origin, ...] = ("none", "user", "trusted", "unknown", "untrusted")
+LONGEST_VALUE = 200
+VOUCHED: frozenset[Origin] = frozenset({"none", "user", "trusted"})
+
+
+class ArgumentOrigin(Struct, frozen=True, omit_defaults=True):
+    """One argument of a call, or one kind of thing found inside a text. `origin` is the worst of
+    its values, `sources` where the untrusted ones are from.
+    """
+
+    name: str
+    role: Role
+    origin: Origin = "none"
+    values: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class CallValues(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What policy is told about a call's arguments.
+
+    `declared`: the tool says what its arguments are for. `planned`: so many calls of this kind the
+    user's words ask for, beyond those that were made. `vouched`: everything that says where this
+    call goes was said by the user or comes from a trusted source.
+    """
+
+    arguments: tuple[ArgumentOrigin, ...] = ()
+    declared: bool = False
+    reads_only: bool = False
+    same_source: bool = False
+    planned: int = 0
+    vouched: bool = False
+
+
+NO_VALUES = CallValues()
+
+
+def sinks_key(values: CallValues) -> str:
+    """The same for calls that go to the same place."""
+    strict = (
+        f"{each.name}={text.strip().casefold()}"
+        for each in values.arguments
+        if each.role in STRICT and each.role != "amount"
+        for text in sorted(each.values)
+    )
+    return "\n".join(strict)
+
+
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 120
+# Up to this many characters a grant is still read by whoever gives it.
+_MOST_BOUND = 2_000
+_UPTO = "<="
+
+
+def bound(values: CallValues) -> str:
+    """The values that a wider approval of a call binds, one a line: `recipient=bob@x.example`,
+    `amount<=100`. Empty where nothing says where the call goes.
+    """
+    there = [each for each in values.arguments if each.role in SINKS and each.origin != "none"]
+    # What goes to somebody may go there on another day.
+    if any(each.role in STRICT for each in there):
+        there = [each for each in there if each.role != "when"]
+    lines = [
+        f"{each.role}{_UPTO if each.role == 'amount' else '='}{value}"
+        for each in there
+        for value in each.values
+    ]
+    text = "\n".join(sorted(set(lines)))
+    whole = all(
+        "\n" not in value
+        and len(value) < LONGEST_VALUE
+        and (each.role != "amount" or _number(value) is not None)
+        for each in there
+        for value in each.values
+    )
+    return text if whole and len(text) <= _MOST_BOUND else ""
+
+
+def within(limits: str, values: CallValues) -> bool:
+    """Return whether a call stays within what a grant binds."""
+    named: dict[str, set[str]] = {}
+    most: Decimal | None = None
+    for line in limits.split("\n"):
+        role, mark, value = line.partition(_UPTO) if line.startswith("amount") else ("", "", "")
+        if mark:
+            most = max(most or Decimal(value), Decimal(value))
+        else:
+            role, _, value = line.partition("=")
+            named.setdefault(role, set()).add(value)
+    strict = any(role in STRICT for role in named)
+    for each in values.arguments:
+        if each.origin == "none" or (each.role == "when" and strict):
+            continue
+        if each.role == "amount":
+            if most is None or not all(_upto(value, most) for value in each.values):
+                return False
+        elif each.role in SINKS:
+            if not each.values or not set(each.values) <= named.get(each.role, set()):
+                return False
+        elif each.origin == "untrusted":
+            return False  # Somebody else's address in a text was not what was approved.
+    return True
+
+
+def _upto(value: str, most: Decimal) -> bool:
+    number = _number(value)
+    return number is not None and number <= most
+
+
+def _number(value: str) -> Decimal | None:
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def doubtful(values: CallValues) -> tuple[ArgumentOrigin, ...]:
+    """The sinks that nobody vouches for."""
+    return tuple(
+        each
+        for each in values.arguments
+        if each.origin not in VOUCHED and (each.role in SINKS or each.origin == "untrusted")
+    )
+
+
+def value_words(each: ArgumentOrigin) -> str:
+    """An argument that nobody vouches for, and where it is from, in words."""
+    what = ", ".join(text[:_LONGEST_SHOWN] for text in each.values[:_MOST_SHOWN])
+    if each.origin != "untrusted":
+        return f"{each.name} {what} was said by nobody"
+    where = ", ".join(each.sources[:_MOST_SHOWN])
+    return f"{each.name} {what} was found only in {where or 'untrusted content'}"

@@ -1,0 +1,116 @@
+"""The words that name a secret, and where they stand in a text."""
+
+import re
+from collections.abc import Iterator
+
+KEYWORD = re.compile(
+    r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|sk|word|wd|sw|w|/w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|cred(?:ential)?s?|unseal|key|a(?:uth|ccess)|license|bearer|"
+    r"kennwort|contrase[nñ]a|senha|mot de"
+    r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|口令|パスワード|비밀번호|비번|패스워드|암호|"  # noqa: E501
+    r"[sş]ifre"
+)
+# How keywords begin, so that text without any is done.
+_STEMS = (
+    *(
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "access",
+        "private",
+        "cred",
+        "pw",
+        "psk",
+        "psw",
+        "pssw",
+        "p/w",
+        "tkn",
+        "pat",
+        "salt",
+    ),
+    *(
+        "unseal",
+        "bearer",
+        "license",
+        "kennwort",
+        "contrase",
+        "senha",
+        "mot de passe",
+        "mdp",
+        "wachtwoord",
+        "haslo",
+        "heslo",
+    ),
+    "sifre",
+)
+_FOREIGN = (
+    *(
+        "hasło",
+        "парол",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "비밀번호",
+        "비번",
+        "패스워드",
+        "암호",
+    ),
+    "şifre",
+)
+
+
+def named(lower: str) -> bool:
+    """Return whether a keyword may stand in the text. Spelt out because every piece of a stream
+    passes here: a loop takes longer.
+    """
+    return (
+        "key" in lower
+        or "pass" in lower
+        or "token" in lower
+        or "secret" in lower
+        or "auth" in lower
+        or "pw" in lower
+        or "access" in lower
+        or "private" in lower
+        or "cred" in lower
+        or "psw" in lower
+        or "psk" in lower
+        or "p/w" in lower
+        or "pssw" in lower
+        or "tkn" in lower
+        or "pat" in lower
+        or "salt" in lower
+        or "unseal" in lower
+        or "bearer" in lower
+        or "license" in lower
+        or "kennwort" in lower
+        or "contrase" in lower
+        or "senha" in lower
+        or "mot de passe" in lower
+        or "mdp" in lower
+        or "wachtwoord" in lower
+        or "haslo" in lower
+        or "heslo" in lower
+        or "sifre" in lower
+        or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
+    )
+
+
+def keywords_in(lower: str) -> Iterator[re.Match[str]]:
+    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern
+    for all of them.
+    """
+    places: list[int] = []
+    for stem in _STEMS if lower.isascii() else (*_STEMS, *_FOREIGN):
+        at = lower.find(stem)
+        while at >= 0:
+            places.append(at)
+            at = lower.find(stem, at + len(stem))
+    end = 0
+    for at in sorted(places):
+        found = KEYWORD.match(lower, at) if at >= end else None
+        if found:
+            end = found.end()
+            yield found
