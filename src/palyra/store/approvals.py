@@ -15,8 +15,9 @@ from palyra.core.ids import OWNER, ApprovalId, CallId
 from palyra.core.labels import Label
 from palyra.core.tools import Subject
 from palyra.core.verdicts import Grant, Origin
-from palyra.store import subagents
+from palyra.store import rights, subagents
 from palyra.store.database import Tx
+from palyra.store.rights import GRANTS
 
 _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms,
     a.expires_ms, a.decision, a.resolved_ms,
@@ -25,7 +26,6 @@ _FROM = """approvals a JOIN entries q ON q.position = a.requested_position
     LEFT JOIN entries r ON r.position = a.resolved_position"""
 # How the names of those begin who come through a channel.
 CHANNEL = "channel:"
-_GRANT = "approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen"
 
 
 class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -283,32 +283,35 @@ def add_grant(tx: Tx, grant: Grant) -> None:
         seen=msgspec.json.encode(grant.seen),
         now=tx.now_ms,
     )
+    rights.seal(tx, GRANTS, approval_id=grant.approval_id)
 
 
 def grants_for(tx: Tx, principal: str, session_id: str) -> list[Grant]:
-    """The grants that may still cover a call of this principal in this session."""
+    """The grants that may still cover a call of this principal in this session. One whose seal
+    does not hold is none.
+    """
     rows = tx.all(
-        f"""SELECT {_GRANT} FROM grants
+        f"""SELECT {GRANTS.columns} FROM grants
         WHERE principal = :principal AND (session_id IS NULL OR session_id = :session_id)
             AND (until_ms IS NULL OR until_ms > :now)""",
         principal=principal,
         session_id=session_id,
         now=tx.now_ms,
     )
-    return [_grant(row) for row in rows]
+    return [_grant(row) for row in rows if rights.holds(tx, GRANTS, row)]
 
 
 def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
     """Everything a principal has said yes to that still holds, newest first."""
     rows = tx.all(
-        f"""SELECT {_GRANT} FROM grants WHERE principal = :principal AND (until_ms IS NULL OR
-        until_ms > :now)
+        f"""SELECT {GRANTS.columns} FROM grants
+        WHERE principal = :principal AND (until_ms IS NULL OR until_ms > :now)
         ORDER BY approval_id DESC LIMIT :limit""",
         principal=principal,
         now=tx.now_ms,
         limit=limit,
     )
-    return [_grant(row) for row in rows]
+    return [_grant(row) for row in rows if rights.holds(tx, GRANTS, row)]
 
 
 def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:

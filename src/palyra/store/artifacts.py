@@ -64,8 +64,8 @@ def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
 
 
 def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
-    """Where an artifact came from: the label of the results and inputs that brought it, whatever
-    was reset since.
+    """Return where an artifact came from: the label of the results and inputs that brought it,
+    whatever was reset since.
     """
     found = CLEAN
     for owner in sessions.ancestors(tx, session_id):

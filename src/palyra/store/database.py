@@ -17,10 +17,19 @@ from typing import Any, Protocol, TypeVar, cast
 
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.events import AnyEvent, Topic
-from palyra.store import change_topics
+from palyra.core.signals import Signal
+from palyra.store import write_buffer
 from palyra.store.active_time import ActiveTime
-from palyra.store.write_buffer import NOTHING, AppendTarget, WriteBuffer
-from palyra.store.write_status import LONGEST_READ_S, STALLED_S, Standing, silent
+from palyra.store.row_seals import RowSeals
+from palyra.store.write_buffer import (
+    LONGEST_READ_S,
+    NOTHING,
+    STALLED_S,
+    AppendTarget,
+    Standing,
+    WriteBuffer,
+    silent,
+)
 from palyra.system.thread_pool import ThreadPool, carried
 
 log = logging.getLogger("palyra.journal")
@@ -124,6 +133,7 @@ class Tx:
         "held",
         "now_ms",
         "pace",
+        "seals",
         "signals",
         "touched",
     )
@@ -134,10 +144,12 @@ class Tx:
         now_ms: int,
         held: WriteBuffer | None = None,
         pace: ActiveTime | None = None,
+        seals: RowSeals | None = None,
         *,
         alone: bool = True,
     ) -> None:
         self.pace = pace
+        self.seals = seals
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
@@ -161,7 +173,7 @@ class Tx:
             return self.connection.all(sql, params)
         changes = not sql.startswith("SELECT")
         self._settle(self.held, changes=changes)
-        topic = change_topics.of(sql) if changes else None
+        topic = write_buffer.of(sql) if changes else None
         if topic is None or topic in self.touched:
             return self.connection.all(sql, params)
         before = self.connection.changes()
@@ -246,11 +258,13 @@ class Database:
         # writer thread only.
         self.commits = 0
         self.steps = 0
+        # None: a database in which nobody has rights to protect, that of a replay.
+        self.seals: RowSeals | None = None
         self.standing = Standing()
         self._proving: asyncio.Future[None] | None = None
-        self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
-        self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
-        self.on_touched: Callable[[tuple[Topic, ...]], None] = lambda topics: None
+        self.on_commit = Signal[[list[Appended]]]("a commit")
+        self.on_signal = Signal[[tuple[str, ...]]]("work to do")
+        self.on_touched = Signal[[tuple[Topic, ...]]]("changed rows")
 
     def open(self) -> None:
         """Open the writing connection now, so that a damaged or foreign file is an error at start
@@ -361,7 +375,7 @@ class Database:
             # One transaction, so that a query of several statements sees one moment.
             connection.begin_read()
             try:
-                return query(Tx(connection, self._clock()))
+                return query(Tx(connection, self._clock(), seals=self.seals))
             finally:
                 connection.end_read()
         except Exception as error:
@@ -425,7 +439,7 @@ class Database:
             self._fail(batch, error)
 
     def _run_alone(self, connection: Connection, held: WriteBuffer, job: _Job) -> None:
-        tx = Tx(connection, self._clock(), held, self._pace)
+        tx = Tx(connection, self._clock(), held, self._pace, self.seals)
         try:
             job.result = job.step(tx)
         # a library's panic is no Exception: it too is its step's, and not the writer's end
@@ -443,7 +457,7 @@ class Database:
             job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
 
     def _run_step(self, connection: Connection, held: WriteBuffer, job: _Job) -> None:
-        tx = Tx(connection, self._clock(), held, self._pace, alone=False)
+        tx = Tx(connection, self._clock(), held, self._pace, self.seals, alone=False)
         connection.begin_step()
         try:
             job.result = job.step(tx)
@@ -492,12 +506,12 @@ class Database:
         if self.standing.trouble is not None:
             self.standing.tell()
         if appended := [entry for job in batch for entry in job.appended]:
-            _tell(self.on_commit, appended)
+            self.on_commit.send(appended)
         for job in batch:
             if job.signals:
-                _tell(self.on_signal, job.signals)
+                self.on_signal.send(job.signals)
             if job.touched:
-                _tell(self.on_touched, job.touched)
+                self.on_touched.send(job.touched)
             if job.future.done():
                 continue
             if job.error is not None:
@@ -508,14 +522,6 @@ class Database:
 
 def _prove(tx: Tx) -> None:
     tx.connection.prove(tx.now_ms)
-
-
-def _tell(listener: Callable[[T], None], what: T) -> None:
-    """What is durable is durable: whoever waits for it is told, whatever a listener does."""
-    try:
-        listener(what)
-    except Exception:
-        log.exception("a listener failed on a commit")
 
 
 def _mark_read(future: asyncio.Future[Any]) -> None:

@@ -19,6 +19,15 @@ class Migration(NamedTuple):
         return sha256("\n;\n".join(self.statements).encode()).hexdigest()
 
 
+def newest(connection: Connection) -> int:
+    """Return the number of the last migration that a journal has, 0 if it has none."""
+    if not connection.all(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"
+    ):
+        return 0
+    return int(connection.all("SELECT coalesce(max(number), 0) FROM migrations")[0][0])
+
+
 def apply(connection: Connection, known: tuple[Migration, ...]) -> list[int]:
     """Bring the schema up to date in one transaction; returns the numbers that were applied now."""
     connection.all(

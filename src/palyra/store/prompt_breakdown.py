@@ -20,6 +20,7 @@ class BilledTurn(Struct, frozen=True, kw_only=True):
     parts: tuple[AssembledPart, ...]
     input_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
 
 
@@ -58,5 +59,6 @@ def _turn(seq: int, event: InputAssembled, reply: ModelReplied | None) -> Billed
         parts=event.parts,
         input_tokens=used.input_tokens if used else 0,
         cached_tokens=used.cached_tokens if used else 0,
+        cache_write_tokens=used.cache_write_tokens if used else 0,
         output_tokens=used.output_tokens if used else 0,
     )

@@ -17,6 +17,7 @@ class AskedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     input_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
     cost_microusd: int = 0
     priced: str = ""
@@ -60,6 +61,7 @@ def _asked(seq: int, time_ms: int, event: ModelReplied | ModelFailed) -> AskedMo
         message=failed.message if failed else "",
         input_tokens=event.usage.input_tokens,
         cached_tokens=event.usage.cached_tokens,
+        cache_write_tokens=event.usage.cache_write_tokens,
         output_tokens=event.usage.output_tokens,
         cost_microusd=event.cost_microusd,
         priced=event.priced,

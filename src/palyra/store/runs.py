@@ -5,6 +5,7 @@ moved by `tape.append`.
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.core import events
 from palyra.core.errors import Forbidden, NotFound
@@ -12,7 +13,9 @@ from palyra.core.events import AnyEvent, RunAccepted, RunCancelled, RunCompleted
 from palyra.core.ids import RunId, SessionId
 from palyra.core.run_state import RunState
 from palyra.core.verdicts import Origin
+from palyra.store import run_waits
 from palyra.store.database import Tx
+from palyra.store.run_waits import RunWait
 
 _UNFINISHED = "state IN ('accepted', 'in_progress', 'waiting')"
 # The second half lets SQLite see that the index on runs' entries can be used.
@@ -41,6 +44,8 @@ class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_ms: int = 0
     heartbeat_ms: int = 0
     recorded: bool = True
+    # Of a run that waits for a provider, where a run is read to be shown.
+    wait: RunWait | None = None
 
 
 _FIELDS = _COLUMNS.split(", ")
@@ -61,7 +66,14 @@ def get(tx: Tx, run_id: str, principal: str) -> RunRow:
         raise NotFound(f"there is no run {run_id}", run_id=run_id)
     if run.principal != principal:
         raise Forbidden("this run belongs to someone else", run_id=run_id)
-    return run
+    return shown(tx, [run])[0]
+
+
+def shown(tx: Tx, found: list[RunRow]) -> list[RunRow]:
+    """These runs with what those of them wait for that wait for a provider."""
+    waiting = [run.run_id for run in found if (run.state, run.reason) == ("waiting", "provider")]
+    waits = run_waits.of_runs(tx, list(waiting)) if waiting else {}
+    return [replace(run, wait=waits[run.run_id]) if run.run_id in waits else run for run in found]
 
 
 def events_of(tx: Tx, run_id: str) -> list[AnyEvent]:
@@ -88,6 +100,29 @@ def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 5
         ORDER BY accepted_position DESC LIMIT :limit""",
         session_id=session_id,
         before=before,
+        limit=limit,
+    )
+    return shown(tx, [_run(row) for row in rows])
+
+
+def of_principal(tx: Tx, principal: str, *, before: str = "", limit: int = 50) -> list[RunRow]:
+    """The runs of all sessions of this principal, newest first: ids begin with their time."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM runs WHERE principal = :principal AND run_id < :before
+        ORDER BY run_id DESC LIMIT :limit""",
+        principal=principal,
+        before=before or "~",
+        limit=limit,
+    )
+    return shown(tx, [_run(row) for row in rows])
+
+
+def newest_ended(tx: Tx, limit: int) -> list[RunRow]:
+    """Return the runs that ended last, the newest first, but for those put into segments."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM runs WHERE state NOT IN ('accepted', 'in_progress', 'waiting')
+            AND session_id IN (SELECT session_id FROM sessions WHERE segment_id = '')
+        ORDER BY ended_ms DESC, run_id DESC LIMIT :limit""",
         limit=limit,
     )
     return [_run(row) for row in rows]
@@ -117,7 +152,7 @@ def last_of(tx: Tx, run_id: str) -> int | None:
 
 
 def accepted(tx: Tx, run_id: str) -> RunAccepted:
-    """How a run was accepted."""
+    """Return how a run was accepted."""
     row = tx.one(
         f"SELECT body FROM entries WHERE {_OF_RUN} AND kind = 'run.accepted' ORDER BY seq LIMIT 1",
         run_id=run_id,
@@ -129,7 +164,7 @@ def accepted(tx: Tx, run_id: str) -> RunAccepted:
 
 
 def work_done(tx: Tx, run_id: str) -> tuple[int, int]:
-    """How many model turns a run has taken, and how many tool calls it has made."""
+    """Return how many model turns a run has taken, and how many tool calls it has made."""
     row = tx.one(
         f"""SELECT (SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'model.replied'),
             (SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'tool.proposed')""",
@@ -148,7 +183,7 @@ def position_of(tx: Tx, run_id: str) -> int:
 
 
 def unfinished_by_state(tx: Tx) -> dict[str, int]:
-    """How many runs there are in each state that is not an end."""
+    """Return how many runs there are in each state that is not an end."""
     rows = tx.all(
         "SELECT state, count(*) FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting')"
         " GROUP BY state"
@@ -253,7 +288,7 @@ def add_submission(tx: Tx, row: SubmissionRow) -> None:
 
 
 def waiting_inputs(tx: Tx, session_id: str) -> int:
-    """How many inputs lie in the session's mailbox: accepted, and not begun."""
+    """Return how many inputs lie in the session's mailbox: accepted, and not begun."""
     row = tx.one(
         """SELECT count(*) FROM runs r JOIN submissions s ON s.run_id = r.run_id
         WHERE r.session_id = :session_id AND r.state = 'accepted'""",
@@ -274,7 +309,7 @@ def collecting(tx: Tx, session_id: str) -> str:
 
 
 def unread_inputs(tx: Tx, run_id: str) -> int:
-    """How many inputs have joined a run since the model was last asked."""
+    """Return how many inputs have joined a run since the model was last asked."""
     row = tx.one(
         f"""SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'input.received' AND seq >
         coalesce(
@@ -285,7 +320,7 @@ def unread_inputs(tx: Tx, run_id: str) -> int:
 
 
 def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
-    """Whether an input has joined a run behind a position of its tape."""
+    """Return whether an input has joined a run behind a position of its tape."""
     found = tx.one(
         f"SELECT 1 FROM entries WHERE {_OF_RUN} AND seq > :seq AND kind = 'input.received' LIMIT 1",
         run_id=run_id,
@@ -295,7 +330,7 @@ def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
 
 
 def ending(tx: Tx, run_id: str) -> RunCompleted | RunFailed | RunCancelled:
-    """How a run that has ended did so."""
+    """Return how a run that has ended did so."""
     row = tx.one(
         """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> ''
             AND kind IN ('run.completed', 'run.failed', 'run.cancelled') ORDER BY seq DESC LIMIT

@@ -32,7 +32,7 @@ class Broken(Exception):
 
 
 def rows(tx: Tx, folder: Path | None, lying: Sequence[Segment]) -> Iterator[Row]:
-    """Each as (position, tape, seq, time_ms, run_id, principal, kind, body, hash)."""
+    """Each as (position, tape, seq, time_ms, run_id, principal, kind, body, hash, link)."""
     tapes = segments.tapes(tx)
     waiting = sorted(lying, key=lambda each: each.first_position, reverse=True)
     # Segments that have been begun, by their next entry. A segment is open only while the walk
@@ -91,11 +91,14 @@ def _of(tx: Tx, folder: Path | None, segment: Segment, tapes: dict[str, str]) ->
 
 def _table(tx: Tx) -> Iterator[Row]:
     position = 0
+    # A backup from before links had versions has none.
+    versions = tx.one("SELECT 1 FROM pragma_table_info('entries') WHERE name = 'link'")
+    link = "link" if versions else "1"
     while True:
         try:
-            found = _behind(tx, position, _CHUNK)
+            found = _behind(tx, position, _CHUNK, link)
         except UnicodeError:
-            yield from _up_to_what_is_no_text(tx, position)
+            yield from _up_to_what_is_no_text(tx, position, link)
             return
         yield from found
         if len(found) < _CHUNK:
@@ -103,16 +106,16 @@ def _table(tx: Tx) -> Iterator[Row]:
         position = found[-1][0]
 
 
-def _behind(tx: Tx, position: int, limit: int) -> list[Row]:
+def _behind(tx: Tx, position: int, limit: int, link: str) -> list[Row]:
     return tx.all(
-        """SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash FROM entries
-        WHERE position > :position ORDER BY position LIMIT :limit""",
+        f"""SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash, {link}
+        FROM entries WHERE position > :position ORDER BY position LIMIT :limit""",
         position=position,
         limit=limit,
     )
 
 
-def _up_to_what_is_no_text(tx: Tx, position: int) -> Iterator[Row]:
+def _up_to_what_is_no_text(tx: Tx, position: int, link: str) -> Iterator[Row]:
     """One by one, so that it is known which one it is."""
     for (following,) in tx.all(
         "SELECT position FROM entries WHERE position > :position ORDER BY position LIMIT :limit",
@@ -120,6 +123,6 @@ def _up_to_what_is_no_text(tx: Tx, position: int) -> Iterator[Row]:
         limit=_CHUNK,
     ):
         try:
-            yield from _behind(tx, following - 1, 1)
+            yield from _behind(tx, following - 1, 1, link)
         except UnicodeError as error:
             raise Broken(following, "its text cannot be read: it is not UTF-8") from error

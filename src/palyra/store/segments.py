@@ -27,7 +27,9 @@ SLICE = 500
 _MAGIC = b"palyra segment 1\n"
 _LENGTH = Packer(">I")
 _PIECE = 256 << 10
-_ENTRY = "position, tape, seq, time_ms, run_id, principal, kind, body, hash"
+_ENTRY = "position, tape, seq, time_ms, run_id, principal, kind, body, hash, link"
+# An entry of a segment from before links had versions.
+_WITHOUT_VERSION = 9
 _TABLES = {
     "entry": ("entries", "tape", _ENTRY, "position"),
     "artifact": (
@@ -74,7 +76,7 @@ class Sealed(Struct, frozen=True):
 
 
 def folder_of(journal: Path) -> Path:
-    """Where the segments of a journal lie."""
+    """Return where the segments of a journal lie."""
     return journal.with_name(journal.name + ".segments")
 
 
@@ -116,6 +118,8 @@ def records(body: bytes) -> Iterator[tuple[str, Row]]:
                 break
             place += _LENGTH.size
             what, *row = msgspec.msgpack.decode(waiting[place : place + length])
+            if what == "entry" and len(row) == _WITHOUT_VERSION:
+                row.append(1)
             yield what, tuple(row)
             place += length
         waiting = waiting[place:]
@@ -209,7 +213,9 @@ def body_of(tx: Tx, folder: Path | None, segment_id: str) -> bytes:
 
 
 def known(tx: Tx) -> bool:
-    """Whether the journal knows of segments; a backup from before there were any does not."""
+    """Return whether the journal knows of segments; a backup from before there were any does
+    not.
+    """
     return bool(
         tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'segment_tapes'")
     )
@@ -237,9 +243,9 @@ def tapes(tx: Tx) -> dict[str, str]:
     }
 
 
-def record(tx: Tx, sealed: Sealed) -> None:
+def record(tx: Tx, sealed: Sealed, *, searchable: bool = True) -> None:
     """From now on these tapes lie in the segment. They must be as they were when it was sealed;
-    whoever calls has looked.
+    whoever calls has looked. What was said in them can be searched unless `searchable` is off.
     """
     event = JournalArchived(
         segment=sealed.segment_id,
@@ -273,6 +279,8 @@ def record(tx: Tx, sealed: Sealed) -> None:
             id=sealed.segment_id,
             tape=name,
         )
+        if not searchable:
+            continue
         # What was said can still be searched; the segment is what counts.
         tx.run(
             f"""INSERT OR REPLACE INTO archived_said (position, seq, kind, run_id, body)

@@ -17,6 +17,7 @@ _MOST_ANCESTORS = 64
 _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace,
     s.created_ms, s.updated_ms,
     s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id, s.segment_id, s.kept,
+    s.model,
     coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
 
@@ -41,6 +42,8 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     segment_id: str = ""
     # It stays in the journal however old it gets.
     kept: bool = False
+    # Which model answers where a message names none; empty: the default one.
+    model: str = ""
     # How long the tape is.
     head_seq: int = 0
     # The state of the oldest unfinished run, in listings.
@@ -96,9 +99,7 @@ def get(tx: Tx, session_id: str, principal: str, *, in_segment: bool = False) ->
         raise Forbidden("this session belongs to someone else", session_id=session_id)
     if session.segment_id and not in_segment:
         how = f"`palyra sessions restore {session_id}`"
-        raise Conflict(
-            f"this session was put away: bring it back with {how}", session_id=session_id
-        )
+        raise Conflict(f"this session is sealed: restore it with {how}", session_id=session_id)
     return session
 
 
@@ -135,9 +136,10 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
     )
     create(tx, child_id, created)
     tx.run(
-        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE"
-        " session_id = :child",
+        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold, model ="
+        " :model WHERE session_id = :child",
         parent=parent.session_id,
+        model=parent.model,
         seq=parent_seq,
         # Positions of ancestors are counted back from the child's beginning, 0 being the entry
         # branched at: all of them.
@@ -174,11 +176,12 @@ def change(tx: Tx, session: Session, event: SessionChanged) -> Session:
     tx.run(
         """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived,
         archived),
-            kept = coalesce(:kept, kept), updated_ms = :now
+            kept = coalesce(:kept, kept), model = coalesce(:model, model), updated_ms = :now
         WHERE session_id = :id""",
         title=event.title,
         archived=event.archived,
         kept=event.kept,
+        model=event.model,
         now=tx.now_ms,
         id=session.session_id,
     )

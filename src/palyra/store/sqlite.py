@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from palyra.core import disk_errors
+from palyra.core import errors
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
 from palyra.store.database import Connection, Row
@@ -129,7 +129,7 @@ def _insert_of(into: AppendTarget, count: int) -> str:
 
 
 def ready_to_restore(journal: Path) -> Path:
-    """Where a backup lies that is to take the journal's place."""
+    """Return where a backup lies that is to take the journal's place."""
     return journal.with_name(journal.name + ".restore")
 
 
@@ -205,7 +205,7 @@ class Sqlite:
             return None
         where = str(self.path)
         if isinstance(error, apsw.FullError) or "ENOSPC" in str(error):
-            return Unavailable(disk_errors.full(where), path=where)
+            return Unavailable(errors.full(where), path=where)
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return Unavailable(
                 f"the journal {where} is damaged, or it is another kind of file ({error}): keep the"
@@ -224,7 +224,7 @@ class Sqlite:
                 f" ({error})",
                 path=where,
             )
-        return Unavailable(disk_errors.failed(where, error), path=where)
+        return Unavailable(errors.failed(where, error), path=where)
 
 
 class ScratchSqlite(Sqlite):

@@ -6,21 +6,49 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from palyra.core.errors import ChainBroken, Conflict, InvalidInput, NotFound, Unavailable
-from palyra.store import segments, verify
+from palyra.store import log_keys, migrations, segments, verify
 from palyra.store.database import Connection, Tx
+from palyra.store.log_keys import LogTrust
 from palyra.store.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
+from palyra.store.verify_rows import WrongRow, wrong_rows
 
 PARTIAL = ".partial"
 _PAGES_AT_ONCE = 2_000
 _TABLES = {"entries", "tapes"}
 _SEGMENT_GUARDS = {"segments_are_never_changed", "segments_are_never_deleted"}
 _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted", *_SEGMENT_GUARDS}
+
+
+def schema(journal: Path) -> int:
+    """Return the number of a journal's schema."""
+    connection = Sqlite(journal).open_reader()
+    try:
+        return migrations.newest(connection)
+    except apsw.Error as error:
+        raise Sqlite(journal).translate(error) or error from error
+    finally:
+        # Closing tidies up, which a disk may refuse; nothing was written.
+        with suppress(apsw.Error):
+            connection.close()
+
+
+def newest_entry(journal: Path) -> tuple[int, bytes]:
+    """Return the position and the hash of a journal's newest entry."""
+    connection = Sqlite(journal).open_reader()
+    try:
+        rows = connection.all("SELECT position, hash FROM entries ORDER BY position DESC LIMIT 1")
+        return (int(rows[0][0]), bytes(rows[0][1])) if rows else (0, b"")
+    except apsw.Error as error:
+        raise Sqlite(journal).translate(error) or error from error
+    finally:
+        with suppress(apsw.Error):
+            connection.close()
 
 
 def fold_log(journal: Path) -> None:
@@ -63,8 +91,10 @@ def backup(
     """Copy a journal that may be in use, consistently, then verify the copy. A target that exists
     is refused.
     """
+    # Read first: what is signed while the copy is made is not in the copy.
+    trust = log_keys.trust(source)
     with _copied(source, target, progress) as partial:
-        report = inspect(partial)
+        report = inspect(partial, trust=trust)
         if not report.ok:
             raise ChainBroken(
                 f"the journal does not verify, and neither does its copy: {report.bad}"
@@ -150,10 +180,12 @@ def restore(source: Path, journal: Path, set_aside: Path) -> verify.VerifyReport
     """
     if not source.exists():
         raise NotFound(f"there is no backup at {source}", path=str(source))
-    report = inspect(source)
+    known = log_keys.trust(journal)
+    report = inspect(source, trust=LogTrust(known.keys, "", known.witnesses))
     if not report.ok:
         raise ChainBroken(
-            f"the backup {source} does not verify, so it was not restored: {report.bad}"
+            f"the backup {source} does not verify, so it was not restored: {report.bad}; a backup"
+            " of another machine needs the keys folder of that machine"
         )
     for suffix in ("", "-wal", "-shm"):
         present = journal.with_name(journal.name + suffix)
@@ -161,6 +193,8 @@ def restore(source: Path, journal: Path, set_aside: Path) -> verify.VerifyReport
             _copy(present, set_aside.with_name(set_aside.name + suffix))
     fresh = journal.with_name(journal.name + ".restoring")
     _copy(source, fresh)
+    # The owner goes back behind what was signed for: from here on it is a log of its own.
+    log_keys.begin_again(journal, report.entries)
     os.rename(fresh, ready_to_restore(journal))
     sync_folder(journal.parent)
     finish_restore(journal)
@@ -175,23 +209,41 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def inspect(
-    path: Path, progress: Callable[[int], None] = lambda entries: None
+    path: Path,
+    progress: Callable[[int], None] = lambda entries: None,
+    *,
+    trust: LogTrust | None = None,
 ) -> verify.VerifyReport:
-    """Verify a journal file without the daemon, in use or not.
+    """Verify a journal file without the daemon, in use or not. `trust` is what its checkpoints are
+    held against.
 
     A problem counts only if a second walk finds one too: whoever reads the answer may replace the
     journal because of it.
     """
     try:
-        report = _walk(path, progress)
+        report = _walk(path, progress, trust)
     except Unavailable as error:
         if not error.details.get("damaged"):
             raise
-        return _walk(path, progress)
-    return report if report.ok else _walk(path, progress)
+        return _walk(path, progress, trust)
+    return report if report.ok else _walk(path, progress, trust)
 
 
-def _walk(path: Path, progress: Callable[[int], None]) -> verify.VerifyReport:
+def inspect_rows(
+    path: Path, progress: Callable[[int], None] = lambda entries: None
+) -> list[WrongRow]:
+    """Fold a journal that verifies anew, and return the rows that its tape does not imply."""
+    connection = Sqlite(path).open_reader()
+    try:
+        connection.begin_read()
+        return wrong_rows(Tx(connection, 0), progress, segments.folder_of(path))
+    finally:
+        connection.close()
+
+
+def _walk(
+    path: Path, progress: Callable[[int], None], trust: LogTrust | None
+) -> verify.VerifyReport:
     """Walk everything once, in one read transaction: entries, heads and segments of one moment."""
     dialect = Sqlite(path)
     if not path.exists():
@@ -205,7 +257,7 @@ def _walk(path: Path, progress: Callable[[int], None]) -> verify.VerifyReport:
         try:
             connection.begin_read()
             _recognise(connection, path)
-            return verify.verify(Tx(connection, 0), progress, segments.folder_of(path))
+            return verify.verify(Tx(connection, 0), progress, segments.folder_of(path), trust)
         finally:
             connection.close()
     except apsw.SQLError as error:

@@ -875,4 +875,104 @@ MIGRATIONS = (
         "which model calls were counted by us, because no provider said what they used",
         ("ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0",),
     ),
+    Migration(
+        23,
+        "what model calls wrote to their provider's cache",
+        ("ALTER TABLE usage ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0",),
+    ),
+    Migration(
+        24,
+        "runs that wait for a provider, and when each model is asked again",
+        (
+            """CREATE TABLE run_waits (
+                run_id TEXT PRIMARY KEY,
+                target TEXT NOT NULL,
+                accepted_position INTEGER NOT NULL,
+                provider TEXT NOT NULL,
+                model TEXT NOT NULL,
+                cause TEXT NOT NULL,
+                message TEXT NOT NULL,
+                since_ms INTEGER NOT NULL,
+                next_try_ms INTEGER NOT NULL,
+                deadline_ms INTEGER NOT NULL,
+                attempt INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE INDEX run_waits_in_order ON run_waits (target, accepted_position)",
+            "CREATE INDEX run_waits_by_deadline ON run_waits (target, deadline_ms)",
+            """CREATE TABLE provider_waits (
+                target TEXT PRIMARY KEY,
+                cause TEXT NOT NULL,
+                message TEXT NOT NULL,
+                since_ms INTEGER NOT NULL,
+                next_try_ms INTEGER NOT NULL,
+                attempt INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+        ),
+    ),
+    Migration(
+        25,
+        "models that were found to take no tools",
+        (
+            """CREATE TABLE tool_modes (
+                provider TEXT NOT NULL,
+                model TEXT NOT NULL,
+                settings TEXT NOT NULL,
+                why TEXT NOT NULL,
+                found_ms INTEGER NOT NULL,
+                PRIMARY KEY (provider, model)
+            ) WITHOUT ROWID""",
+        ),
+    ),
+    Migration(
+        26,
+        "the model that a session's runs are asked of",
+        ("ALTER TABLE sessions ADD COLUMN model TEXT NOT NULL DEFAULT ''",),
+    ),
+    Migration(
+        27,
+        "versions of links, the Merkle tree in tiles, and its signed checkpoints",
+        (
+            "ALTER TABLE entries ADD COLUMN link INTEGER NOT NULL DEFAULT 1",
+            # The hashes of up to 256 complete subtrees, side by side; the last of a level grows.
+            """CREATE TABLE tree_tiles (
+                level INTEGER NOT NULL,
+                idx INTEGER NOT NULL,
+                hashes BLOB NOT NULL,
+                PRIMARY KEY (level, idx)
+            )""",
+            # A signed note, with the cosignatures that came in later.
+            """CREATE TABLE checkpoints (
+                size INTEGER PRIMARY KEY,
+                time_ms INTEGER NOT NULL,
+                note TEXT NOT NULL
+            )""",
+        ),
+    ),
+    Migration(
+        28,
+        "seals of the rows that give rights",
+        tuple(
+            f"ALTER TABLE {table} ADD COLUMN mac BLOB NOT NULL DEFAULT x''"
+            for table in (
+                "grants",
+                "tokens",
+                "workers",
+                "worker_renewals",
+                "worker_codes",
+                "channel_people",
+                "channel_pairings",
+                "accepted_notes",
+            )
+        ),
+    ),
+    Migration(
+        29,
+        "seals of schedules, whose runs get what was approved beforehand",
+        ("ALTER TABLE schedules ADD COLUMN mac BLOB NOT NULL DEFAULT x''",),
+    ),
+    Migration(
+        30,
+        "the policies that decided, by the digest that their decisions name",
+        ("CREATE TABLE policy_sets (version TEXT PRIMARY KEY, files BLOB NOT NULL)",),
+    ),
 )

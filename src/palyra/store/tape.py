@@ -3,6 +3,7 @@ that moves a run's state.
 """
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -21,10 +22,11 @@ from palyra.core.events import (
     kind_of,
 )
 from palyra.core.run_state import ACTIVE, TERMINAL, RunState
+from palyra.store import run_waits
 from palyra.store.database import Appended, Tx
 from palyra.store.write_buffer import WriteBuffer
 
-_COLUMNS = "tape, seq, position, time_ms, run_id, principal, kind, hash, body"
+_COLUMNS = "tape, seq, position, time_ms, run_id, principal, kind, hash, link, body"
 _encode_entry = msgspec.json.Encoder().encode
 
 
@@ -51,15 +53,18 @@ def append(
             prev,
             tape=tape,
             seq=seq,
-            position=position,
             time_ms=time_ms,
             run_id=run_id,
             principal=principal,
             kind=kind,
-            body=body,
+            body_hash=sha256(body).digest(),
         )
-        held.entries.append((position, tape, seq, time_ms, run_id, principal, kind, body, prev))
-        wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, prev, body)
+        held.entries.append(
+            (position, tape, seq, time_ms, run_id, principal, kind, body, prev, chain.NEWEST)
+        )
+        wire = _wire(
+            tape, seq, position, time_ms, run_id, principal, kind, prev, chain.NEWEST, body
+        )
         appended.append(
             Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal)
         )
@@ -153,10 +158,15 @@ def _move_run(
                 reason = "child"
             case events.ToolHandedOver():
                 reason = "client"
+            case events.RunWaiting():
+                reason = event.reason
+                run_waits.put(tx, run_id, event)
             case events.RunResumed() | RunCompleted():
                 reason = ""
             case _:
                 pass
+    if was == ("waiting", "provider") and state != "waiting":
+        run_waits.remove(tx, run_id)
     now = tx.now_ms
     if before is None:
         accepted = next(event for event in new if isinstance(event, RunAccepted))
@@ -257,6 +267,7 @@ def _bill(
         task,
         unpriced,
         event.estimated,
+        used.cache_write_tokens,
     )
 
 
@@ -269,6 +280,7 @@ def _wire(
     principal: str,
     kind: str,
     digest: bytes,
+    link: int,
     body: bytes,
 ) -> bytes:
     return _encode_entry(
@@ -281,6 +293,7 @@ def _wire(
             principal=principal,
             kind=kind,
             hash=digest.hex(),
+            link=link,
             event=msgspec.Raw(body),
         )
     )
@@ -298,9 +311,8 @@ class StoredEntry(Struct, frozen=True, gc=False):
 
 
 def _stored(row: tuple[Any, ...]) -> StoredEntry:
-    tape, seq, position, time_ms, run_id, principal, kind, digest, body = row
-    wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, digest, body)
-    return StoredEntry(seq, position, time_ms, run_id, kind, wire)
+    _, seq, position, time_ms, run_id, _, kind, *_ = row
+    return StoredEntry(seq, position, time_ms, run_id, kind, _wire(*row))
 
 
 def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[StoredEntry]:
@@ -350,7 +362,7 @@ def everything_after(tx: Tx, position: int, limit: int = 500) -> list[StoredEntr
 
 
 def kinds_between(tx: Tx, after: int, last: int) -> dict[str, int]:
-    """How many entries of each kind were appended between two positions, the second one
+    """Return how many entries of each kind were appended between two positions, the second one
     included.
     """
     rows = tx.all(

@@ -228,7 +228,7 @@ def beat(tx: Tx, owner: str, task_ids: Collection[str], lease_ms: int) -> set[st
 
 
 def owns(tx: Tx, task: Task) -> bool:
-    """Whether the worker that claimed this attempt still has it."""
+    """Return whether the worker that claimed this attempt still has it."""
     held = (
         "SELECT 1 FROM tasks WHERE task_id = :id AND state = 'running' AND lease_owner = :owner AND"
         " attempts = :attempts"
@@ -435,7 +435,7 @@ def counts(tx: Tx) -> list[KindCount]:
 
 
 def unfinished(tx: Tx) -> list[tuple[str, str, int]]:
-    """How many of each kind wait and run; only the rows that do are looked at."""
+    """Return how many of each kind wait and run; only the rows that do are looked at."""
     counted = "SELECT kind, '{0}', count(*) FROM tasks WHERE state = '{0}' GROUP BY kind"
     return [
         (kind, state, count)

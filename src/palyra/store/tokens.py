@@ -7,7 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.core.errors import NotFound
+from palyra.store import rights
 from palyra.store.database import Tx
+from palyra.store.rights import TOKENS
 
 TokenScope = Literal["owner", "operator", "viewer", "client", "connector", "worker"]
 _COLUMNS = (
@@ -50,16 +52,22 @@ def add(tx: Tx, token: Token, digest: bytes) -> None:
         expires_ms=token.expires_ms,
         workspace=token.workspace,
     )
+    rights.seal(tx, TOKENS, token_id=token.token_id)
 
 
 def valid(tx: Tx) -> list[tuple[bytes, Token]]:
-    """Every token that may still be used, by its digest."""
+    """Every token that may still be used, by its digest. One whose seal does not hold is none."""
     rows = tx.all(
-        f"SELECT digest, {_COLUMNS} FROM tokens WHERE revoked_ms = 0 AND (expires_ms = 0 OR"
-        " expires_ms > :now)",
+        f"SELECT {TOKENS.columns}, digest, {_COLUMNS} FROM tokens WHERE revoked_ms = 0 AND"
+        " (expires_ms = 0 OR expires_ms > :now)",
         now=tx.now_ms,
     )
-    return [(bytes(digest), Token(*row)) for digest, *row in rows]
+    sealed = len(TOKENS.fields) + 1
+    return [
+        (bytes(row[sealed]), Token(*row[sealed + 1 :]))
+        for row in rows
+        if rights.holds(tx, TOKENS, row[:sealed])
+    ]
 
 
 def listing(tx: Tx) -> list[Token]:
@@ -79,6 +87,7 @@ def revoke(tx: Tx, token_id: str) -> Token:
         now=tx.now_ms,
         token_id=token_id,
     )
+    rights.seal(tx, TOKENS, token_id=token_id)
     return get(tx, token_id)
 
 

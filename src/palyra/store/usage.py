@@ -2,9 +2,11 @@
 entry of a tape in numbers.
 """
 
+from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.store.database import Tx
@@ -40,13 +42,17 @@ _JOINED: frozenset[GroupBy] = frozenset({"schedule", "origin"})
 _SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0), coalesce(sum(u.cached_tokens), 0),
     coalesce(sum(u.cost_microusd), 0), CAST(coalesce(avg(u.duration_ms), 0) AS INTEGER),
     CAST(coalesce(avg(u.first_delta_ms), 0) AS INTEGER), coalesce(sum(u.unpriced), 0), coalesce(max(u.duration_ms), 0),
-    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0), coalesce(sum(u.estimated), 0)"""  # noqa: E501
+    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0), coalesce(sum(u.estimated), 0),
+    coalesce(sum(u.cache_write_tokens), 0)"""  # noqa: E501
 
 
 class UsageRow(Struct, frozen=True):
     """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their
     number since 1970, months as `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the
     first word) are means per call, `slowest_ms` is the longest.
+
+    The `_p50_` and `_p95_` fields are the median and the 95th percentile of the calls; a call
+    without a first word, as one that answers with tool calls alone, has no part in `first_p…`.
 
     `unpriced` calls have no known cost: `cost_microusd` is of the others. `estimated` calls are
     counted by us, because the provider did not say what they used: most of them were broken off.
@@ -66,6 +72,11 @@ class UsageRow(Struct, frozen=True):
     from_ms: int = 0
     until_ms: int = 0
     estimated: int = 0
+    cache_write_tokens: int = 0
+    first_p50_ms: int = 0
+    first_p95_ms: int = 0
+    duration_p50_ms: int = 0
+    duration_p95_ms: int = 0
 
 
 class UsageFilter(Struct, frozen=True, kw_only=True):
@@ -116,7 +127,42 @@ def grouped(tx: Tx, by: GroupBy, asked: UsageFilter, limit: int = 100) -> list[U
         limit=limit * 31 if by == "month" else limit,
     )
     found = [UsageRow(*row) for row in rows]
-    return _months(found)[:limit] if by == "month" else found
+    if by == "month":
+        return [_with_month_percentiles(tx, row, asked) for row in _months(found)[:limit]]
+    ranked = _percentiles(tx, by, asked)
+    return [msgspec.structs.replace(row, **ranked[row.group]) for row in found]
+
+
+def _percentiles(tx: Tx, by: GroupBy | None, asked: UsageFilter) -> dict[str, dict[str, int]]:
+    """The median and the 95th percentile of each group by nearest rank; of all calls under `all`
+    without one.
+    """
+    group = _GROUPS[by] if by else "'all'"
+    found: dict[str, dict[str, int]] = {}
+    for name, column in (("first", "first_delta_ms"), ("duration", "duration_ms")):
+        rows = tx.all(
+            f"""SELECT grouped, min(CASE WHEN place * 100 >= many * 50 THEN value END),
+                min(CASE WHEN place * 100 >= many * 95 THEN value END)
+            FROM (SELECT {group} AS grouped, u.{column} AS value,
+                row_number() OVER (PARTITION BY {group} ORDER BY u.{column}) AS place,
+                count(*) OVER (PARTITION BY {group}) AS many
+                FROM {asked.source(by)} WHERE {asked.where} AND u.{column} > 0) ranked
+            GROUP BY grouped""",
+            **asked.values,
+        )
+        for key, half, most in rows:
+            found.setdefault(key, {}).update({f"{name}_p50_ms": half, f"{name}_p95_ms": most})
+    return defaultdict(dict, found)
+
+
+def _with_month_percentiles(tx: Tx, row: UsageRow, asked: UsageFilter) -> UsageRow:
+    """From its own calls: percentiles of days do not add up."""
+    within = msgspec.structs.replace(
+        asked,
+        since_ms=max(asked.since_ms, row.from_ms),
+        until_ms=min(asked.until_ms, row.until_ms + 1),
+    )
+    return msgspec.structs.replace(row, **_percentiles(tx, None, within)["all"])
 
 
 def _months(days: list[UsageRow]) -> list[UsageRow]:
@@ -143,13 +189,14 @@ def _together(name: str, rows: list[UsageRow]) -> UsageRow:
         from_ms=min(row.from_ms for row in rows),
         until_ms=max(row.until_ms for row in rows),
         estimated=sum(row.estimated for row in rows),
+        cache_write_tokens=sum(row.cache_write_tokens for row in rows),
     )
 
 
 def total(tx: Tx, asked: UsageFilter) -> UsageRow:
     row = tx.one(f"SELECT 'all', {_SUMS} FROM {asked.source()} WHERE {asked.where}", **asked.values)
     assert row is not None
-    return UsageRow(*row)
+    return msgspec.structs.replace(UsageRow(*row), **_percentiles(tx, None, asked)["all"])
 
 
 class Spent(Struct, frozen=True):
@@ -226,13 +273,14 @@ class ModelUse(Struct, frozen=True):
     output_tokens: int
     cached_tokens: int
     cost_microusd: int
+    cache_write_tokens: int = 0
 
 
 def between(tx: Tx, after: int, last: int) -> list[ModelUse]:
     """What was asked of each model between two positions, the second one included, by anybody."""
     rows = tx.all(
         """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens),
-        sum(cached_tokens), sum(cost_microusd)
+        sum(cached_tokens), sum(cost_microusd), sum(cache_write_tokens)
         FROM usage WHERE position > :after AND position <= :last GROUP BY provider, model""",
         after=after,
         last=last,
