@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from palyra.core.call_options import Effort
 from palyra.core.messages import (
     ANY_CALL,
     NO_CALL,
@@ -20,26 +21,41 @@ from palyra.core.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire_format
+from palyra.models import prompt_cache, wire_format
 from palyra.models.anthropic_stream import MessagesParser
 from palyra.models.http import HttpClient, ProviderEndpoint
-from palyra.models.http_provider import Speaking
-from palyra.models.request import Adapting
+from palyra.models.http_provider import Speaking, told
+from palyra.models.request import Adapting, encode
 from palyra.models.wire_format import CallIds, ToolNames
 
 DIALECT: Final = "anthropic"
 _VERSION: Final = "2023-06-01"
 # The dialect insists on a limit; this one every current model takes.
 DEFAULT_MAX_TOKENS: Final = 8192
+_LEAST_BUDGET: Final = 1024
+_AWS: Final = (".amazonaws.com", ".api.aws")
+_BUDGETS: Final[dict[str, int]] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 32_768,
+    "max": 65_536,
+}
 _OPTIONAL: Final = {
     "images": wire_format.NO_VISION,
     "cache_control": ("cache_control",),
     "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "service_tier": ("service_tier",),
+    "stop": ("stop_sequences",),
+    # Older models think by a budget of tokens instead, and the oldest not at all.
+    "adaptive": ("adaptive", "output_config", "effort"),
+    "effort": ("thinking", "budget_tokens"),
     # Before `native`: a model that thinks refuses to be told what to call, and says so.
     "tool_choice": ("tool_choice",),
     "native": ("signature", "thinking"),
 }
-_CACHED: Final = {"type": "ephemeral"}
 
 
 class AnthropicMessages(Speaking):
@@ -58,9 +74,7 @@ class AnthropicMessages(Speaking):
         default_max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:
         path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
-        headers = {"anthropic-version": _VERSION} | (
-            {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
-        )
+        headers = {"anthropic-version": _VERSION} | _key_headers(endpoint)
         super().__init__(endpoint, http, path=path, headers=headers, adapting=Adapting(_OPTIONAL))
         self._default_max_tokens = default_max_tokens
 
@@ -75,11 +89,10 @@ class AnthropicMessages(Speaking):
     def _body(
         self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]
     ) -> dict[str, Any]:
-        cached = {} if "cache_control" in without else {"cache_control": _CACHED}
+        cached = {} if "cache_control" in without else prompt_cache.mark(self._endpoint)
         messages = self._messages(request, names, without)
-        if cached and messages and messages[-1]["role"] == "user":
-            # In a tool loop the next request begins with all of this one.
-            messages[-1]["content"][-1] |= cached
+        if cached:
+            _mark_ends(messages, cached)
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_output_tokens or self._default_max_tokens,
@@ -94,15 +107,41 @@ class AnthropicMessages(Speaking):
                 {"type": "text", "text": wire_format.JSON_SENTENCE},
             ]
         if request.tools:
-            body["tools"] = tools
-            if not request.instructions.strip():
-                body["tools"] = msgspec.json.decode(tools)
-                body["tools"][-1] |= cached
+            body["tools"] = _with_mark(tools, cached)
             if request.tool_choice and "tool_choice" not in without:
                 body["tool_choice"] = _choice(request.tool_choice, names)
-        if request.temperature is not None and "temperature" not in without:
-            body["temperature"] = request.temperature
+        options = request.options
+        body |= told(
+            {
+                "temperature": options.temperature,
+                "top_p": options.top_p,
+                "service_tier": options.service_tier,
+            },
+            without,
+        )
+        if options.stop and "stop" not in without:
+            body["stop_sequences"] = options.stop
+        if options.effort and "effort" not in without:
+            limit = request.max_output_tokens
+            body |= self._thinking(options.effort, limit, adaptive="adaptive" not in without)
         return body | dict(self._endpoint.extra_body)
+
+    def _thinking(self, effort: Effort, limit: int | None, *, adaptive: bool) -> dict[str, Any]:
+        """Return how much to think. What is thought counts as output: without a limit there is room
+        for it beside the answer, with one at most half goes into it.
+        """
+        if effort == "none":
+            return {"thinking": {"type": "disabled"}}
+        budget = _BUDGETS[effort]
+        room = {} if limit else {"max_tokens": self._default_max_tokens + budget}
+        if adaptive:
+            level = {"minimal": "low"}.get(effort, effort)
+            thinking = {"type": "adaptive"}
+            return {"thinking": thinking, "output_config": {"effort": level}, **room}
+        budget = min(budget, limit // 2) if limit else budget
+        if budget < _LEAST_BUDGET:
+            return {}
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}, **room}
 
     def _messages(
         self, request: ModelRequest, names: ToolNames, without: frozenset[str]
@@ -134,6 +173,32 @@ class AnthropicMessages(Speaking):
             else:
                 messages.append({"role": role, "content": blocks})
         return messages
+
+
+def _key_headers(endpoint: ProviderEndpoint) -> dict[str, str]:
+    """Bedrock serves Claude in this dialect too, and takes its key as a bearer token."""
+    if not endpoint.api_key:
+        return {}
+    bearer = {"Authorization": f"Bearer {endpoint.api_key}"}
+    return {"x-api-key": endpoint.api_key} | (bearer if endpoint.host.endswith(_AWS) else {})
+
+
+def _mark_ends(messages: list[dict[str, Any]], cached: dict[str, Any]) -> None:
+    """The next request begins with all of this one. The mark of the request before stays for a
+    while: a server looks back only so many blocks from a mark for what it has already.
+    """
+    ends = [message for message in messages if message["role"] == "user"][-2:]
+    for message in ends:
+        message["content"][-1] |= cached
+
+
+def _with_mark(tools: msgspec.Raw, cached: dict[str, Any]) -> msgspec.Raw:
+    """The last tool marked: the tools stay cached when the instructions change. They are JSON
+    already, and are not read again for this.
+    """
+    if not cached:
+        return tools
+    return msgspec.Raw(bytes(tools)[:-2] + b"," + encode(cached)[1:-1] + b"}]")
 
 
 def _choice(choice: str, names: ToolNames) -> dict[str, Any]:

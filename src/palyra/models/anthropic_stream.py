@@ -225,7 +225,9 @@ def _string(start: dict[str, Any], key: str) -> str:
 
 
 def _record(block: _Block) -> dict[str, Any]:
-    """How a block is remembered: thinking as it was signed, text and calls only by their place."""
+    """Return how a block is remembered: thinking as it was signed, text and calls only by their
+    place.
+    """
     match block.kind:
         case "text":
             return {"type": "text", "characters": sum(map(len, block.pieces))}

@@ -12,6 +12,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from palyra.core.messages import FailureClass, ModelFailure
+from palyra.models.failure_words import (
+    NO_MODEL,
+    NO_SUCH_MODEL,
+    NO_TOOLS,
+    NO_TOOLS_PARAMETER,
+)
 from palyra.models.http import ProviderEndpoint
 
 _DETAIL_LENGTH: Final = 240
@@ -175,16 +181,24 @@ def of_event(endpoint: ProviderEndpoint, error: Any) -> ModelFailure:
 def broken(endpoint: ProviderEndpoint, what: str) -> ModelFailure:
     return ModelFailure(
         "malformed",
-        f"{endpoint.name} sent an answer that cannot be read ({what}); try again or another model",
+        f"{endpoint.name} sent an answer that cannot be read ({what})",
         sent=True,
     )
 
 
 def cut(endpoint: ProviderEndpoint) -> ModelFailure:
     return ModelFailure(
-        "network",
-        f"{endpoint.name} ended the stream before the reply was complete; try again",
+        "cut",
+        f"{endpoint.name} ended the stream before the reply was complete",
         sent=True,
+    )
+
+
+def not_a_model_server(endpoint: ProviderEndpoint, url: str) -> ModelFailure:
+    return ModelFailure(
+        "not_a_model_server",
+        f"this is not a model server: {endpoint.without_secrets(url)} answered with a web page;"
+        f" check providers.{endpoint.name}.base_url",
     )
 
 
@@ -202,6 +216,10 @@ def classify(status: int, words: str, *, retry_known: bool = False) -> FailureCl
         return "quota"
     if status in (0, 400, 403, 422, 451) and _any(_BLOCKED, words):
         return "content_blocked"
+    if status in (0, 400, 404, 422, 500, 501) and _refuses_tools(words):
+        return "tools_unsupported"
+    if status in (0, 400, 404, 422) and (_any(NO_MODEL, words) or NO_SUCH_MODEL.search(words)):
+        return "model_not_found"
     if status in (0, 400, 422, 500) and _any(_MALFORMED, words):
         return "malformed"
     return _by_status(status) if status else _by_words(words)
@@ -245,6 +263,10 @@ def _by_words(words: str) -> FailureClass:
 def _is_quota(words: str, *, retry_known: bool) -> bool:
     # Gemini words a limit per minute like an empty account, but then it says when to come back.
     return _any(_QUOTA, words) and ("insufficient" in words or not retry_known)
+
+
+def _refuses_tools(words: str) -> bool:
+    return _any(NO_TOOLS, words) or NO_TOOLS_PARAMETER.search(words) is not None
 
 
 def _any(phrases: tuple[str, ...], words: str) -> bool:
@@ -345,27 +367,29 @@ def _advice(endpoint: ProviderEndpoint, failure: FailureClass, status: int) -> s
         case "permission":
             return f"{name} does not let this key do that; check the account's access to the model"
         case "rate_limited":
-            return f"{name} asks to slow down; wait or add another provider"
+            return f"{name} asks to slow down"
         case "quota":
-            return (
-                f"{name} has no credit left for this key; check its billing or add another provider"
-            )
+            return f"{name} has no credit left for this key; check its billing"
         case "overloaded":
-            return f"{name} is overloaded or failing{shown}; try again or add another provider"
+            return f"{name} is overloaded or failing{shown}"
         case "context_too_long":
             return (
                 f"the conversation is too long for this model of {name}; compact it or choose a"
                 " larger model"
             )
+        case "model_not_found":
+            return f"{name} does not have this model; choose another with --model or /model"
+        case "tools_unsupported":
+            return (
+                f"{name} takes no tools for this model; set providers.{name}.tools to text or auto"
+            )
         case "content_blocked":
             return f"{name} refused the content; rephrase it or use another provider"
         case "malformed":
-            return (
-                f"{name} could not read its own model's answer{shown}; try again or another model"
-            )
+            return f"{name} could not read its own model's answer{shown}"
         case "timeout":
-            return f"{name} took too long{shown}; try again or another provider"
-        case "network" | "bad_request" | "interrupted":
+            return f"{name} took too long{shown}"
+        case "network" | "bad_request" | "interrupted" | "cut" | "not_a_model_server":
             return (
                 f"{name} refused the request{shown}; check the model name and"
                 f" providers.{name}.base_url"

@@ -1,8 +1,7 @@
 """The one HTTP client under every adapter. What goes wrong on the wire leaves here as a
 ModelFailure, and no key ever does.
 
-Timeouts are of two kinds: making the connection, and silence. There is no limit on how long a model
-may talk.
+How long each part of a call may take is in `call_limits`.
 """
 
 import asyncio
@@ -10,11 +9,16 @@ import io
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from palyra.core.messages import ModelFailure
+from palyra.models import call_limits
+from palyra.models.call_limits import CallLimits, Part
 
 if TYPE_CHECKING:
     import aiohttp
@@ -23,6 +27,7 @@ _CONNECTIONS: Final = 1024
 _HEADER_BYTES: Final = 64 * 1024
 _STREAMED_UPLOAD_BYTES: Final = 512 * 1024
 _ERROR_BODY_BYTES: Final = 64 * 1024
+_FETCHED_BYTES: Final = 8 * 1024 * 1024
 # After the reply is complete: how long to wait for the server to say so, before the connection is
 # dropped instead of reused.
 _FAREWELL_S: Final = 0.25
@@ -30,7 +35,7 @@ _FAREWELL_S: Final = 0.25
 _TRAILER_S: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProviderEndpoint:
     """Where a provider is and how to speak to it. Headers may hold secrets too, so neither they nor
     the key are ever printed.
@@ -44,12 +49,17 @@ class ProviderEndpoint:
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    # The longest silence on a call before it counts as failed.
-    idle_s: float = 120.0
+    limits: CallLimits = field(default_factory=CallLimits)
+    # Asks the server to say how much of the prompt it has read.
+    reports_progress: bool = False
     # Sends the session's cache key to hosts that are not known to take it.
     send_cache_key: bool = False
+    # What the provider is told about caching prompts; `auto`: what its kind and host take.
+    prompt_cache: Literal["auto", "off", "5m", "1h", "24h"] = "auto"
+    # Azure's dated version of its API; set, the deployment stands in the path.
+    api_version: str = ""
 
-    @property
+    @cached_property
     def host(self) -> str:
         """Empty for an address that is none: the first request says so."""
         try:
@@ -59,8 +69,10 @@ class ProviderEndpoint:
 
     def url(self, path: str) -> str:
         """The base with this path; a base may carry its own query, as Azure's does."""
-        base, question, query = self.base_url.partition("?")
-        return f"{base.rstrip('/')}{path}{question}{query}"
+        base, _, given = self.base_url.partition("?")
+        path, _, more = path.partition("?")
+        query = "&".join(filter(None, (more, given)))
+        return f"{base.rstrip('/')}{path}{'?' if query else ''}{query}"
 
     def without_secrets(self, text: str) -> str:
         for secret in (self.api_key, *self.headers.values()):
@@ -77,14 +89,18 @@ class ProviderResponse:
         response: "aiohttp.ClientResponse",
         endpoint: ProviderEndpoint,
         broken: tuple[type[BaseException], ...],
+        began: float,
     ) -> None:
         self._response = response
         self._endpoint = endpoint
-        self._idle_s = endpoint.idle_s
+        self._limits = endpoint.limits
         self._broken: tuple[type[BaseException], ...] = broken
         self._loop = asyncio.get_running_loop()
+        self._began = began
         self._heard = self._loop.time()
-        self._timer = self._loop.call_at(self._heard + self._idle_s, self._check)
+        self._spoke = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._wait()
 
     @property
     def status(self) -> int:
@@ -103,12 +119,18 @@ class ProviderResponse:
         self._heard = self._loop.time()
         return data
 
+    def first_token(self) -> None:
+        """The model speaks: from now on the limit is that of a stall."""
+        self._spoke = True
+        self._wait()
+
     def only_trailers_left(self) -> None:
         """What matters has been said: from now on silence ends sooner."""
-        if self._idle_s > _TRAILER_S:
-            self._idle_s = _TRAILER_S
-            self._timer.cancel()
-            self._timer = self._loop.call_at(self._heard + self._idle_s, self._check)
+        self._spoke = True
+        stall_s = self._limits.stall_s
+        if stall_s is None or stall_s > _TRAILER_S:
+            self._limits = replace(self._limits, stall_s=_TRAILER_S)
+        self._wait()
 
     async def body(self, limit: int = _ERROR_BODY_BYTES) -> bytes:
         parts: list[bytes] = []
@@ -130,34 +152,39 @@ class ProviderResponse:
             self._response.close()
 
     def close(self) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wait(self) -> None:
+        self.close()
+        due = self._limits.due(began=self._began, heard=self._heard, spoke=self._spoke)
+        if due is not None:
+            self._timer = self._loop.call_at(due[0], self._check)
 
     def _check(self) -> None:
-        due = self._heard + self._idle_s
-        if self._loop.time() < due:
-            self._timer = self._loop.call_at(due, self._check)
+        due = self._limits.due(began=self._began, heard=self._heard, spoke=self._spoke)
+        if due is None or self._loop.time() < due[0]:
+            self._wait()
             return
-        self._response.content.set_exception(
-            ModelFailure(
-                "timeout",
-                f"{self._endpoint.name} sent nothing for {self._idle_s:g} s; try again or another"
-                " provider",
-                sent=True,
-            )
-        )
+        self._response.content.set_exception(timed_out(self._endpoint, due[2], due[1]))
 
 
 class HttpClient:
     """A pool of connections, opened in the loop that first uses it. One for all providers."""
 
-    def __init__(self, *, connect_s: float = 15.0) -> None:
-        self._connect_s = connect_s
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def post(
-        self, endpoint: ProviderEndpoint, url: str, headers: Mapping[str, str], body: bytes
+        self,
+        endpoint: ProviderEndpoint,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        method: str = "POST",
     ) -> AsyncIterator[ProviderResponse]:
         """One request. Leaving the block before the end of the response closes the connection."""
         import aiohttp
@@ -165,12 +192,21 @@ class HttpClient:
         broken = (aiohttp.ClientError, OSError)
         data = io.BytesIO(body) if len(body) > _STREAMED_UPLOAD_BYTES else body
         session = self._open()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        due = endpoint.limits.due(began=began, heard=began, spoke=False)
+        connect_s = endpoint.limits.connect_s
         try:
-            async with asyncio.timeout(endpoint.idle_s):
-                response = await session.post(
-                    url, data=data, headers=headers, allow_redirects=False
+            async with asyncio.timeout_at(due[0] if due else None):
+                response = await session.request(
+                    method,
+                    url,
+                    data=data or None,
+                    headers=headers,
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
                 )
-            answer = ProviderResponse(response, endpoint, broken)
+            answer = ProviderResponse(response, endpoint, broken, began)
             try:
                 yield answer
             except BaseException:
@@ -182,9 +218,9 @@ class HttpClient:
         except ModelFailure:
             raise
         except TimeoutError as error:
-            sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
-            message = f"{endpoint.name} did not answer in time; try again or another provider"
-            raise ModelFailure("timeout", message, sent=sent) from error
+            if isinstance(error, aiohttp.ConnectionTimeoutError) or due is None:
+                raise timed_out(endpoint, "connect_ms", connect_s, sent=False) from error
+            raise timed_out(endpoint, due[2], due[1]) from error
         except aiohttp.InvalidURL as error:
             raise ModelFailure(
                 "bad_request",
@@ -194,6 +230,29 @@ class HttpClient:
             raise unreachable(
                 endpoint, error, sent=not isinstance(error, aiohttp.ClientConnectorError)
             ) from error
+
+    async def fetch(
+        self, url: str, *, headers: Mapping[str, str], body: bytes | None = None, limit_s: float
+    ) -> tuple[int, bytes]:
+        """A small answer as a whole: its status and its body. Raise OSError or TimeoutError if
+        none comes.
+        """
+        import aiohttp
+
+        try:
+            async with (
+                asyncio.timeout(limit_s),
+                self._open().request(
+                    "GET" if body is None else "POST",
+                    url,
+                    data=body,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                return response.status, await response.content.read(_FETCHED_BYTES)
+        except (aiohttp.ClientError, ValueError) as error:
+            raise OSError(str(error) or type(error).__name__) from error
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -207,7 +266,7 @@ class HttpClient:
 
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=_CONNECTIONS, ttl_dns_cache=60),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s),
+                timeout=aiohttp.ClientTimeout(total=None),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 max_line_size=_HEADER_BYTES,
                 max_field_size=_HEADER_BYTES,
@@ -216,7 +275,22 @@ class HttpClient:
         return self._session
 
 
+def timed_out(
+    endpoint: ProviderEndpoint, part: Part, limit_s: float, *, sent: bool = True
+) -> ModelFailure:
+    return ModelFailure("timeout", call_limits.exceeded(endpoint.name, part, limit_s), sent=sent)
+
+
 def unreachable(endpoint: ProviderEndpoint, error: BaseException, *, sent: bool) -> ModelFailure:
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientResponseError):
+        return ModelFailure(
+            "not_a_model_server",
+            f"this is not a model server: {endpoint.without_secrets(endpoint.base_url)} does not"
+            f" speak HTTP; check providers.{endpoint.name}.base_url",
+            sent=sent,
+        )
     reason = endpoint.without_secrets(str(error) or type(error).__name__)[:200]
     return ModelFailure(
         "network", f"{endpoint.name} cannot be reached or broke off: {reason}", sent=sent
@@ -224,7 +298,7 @@ def unreachable(endpoint: ProviderEndpoint, error: BaseException, *, sent: bool)
 
 
 def sendable(secret: str) -> bool:
-    """Whether a header can carry it: a pasted line break would otherwise surface as an error that
-    quotes the key.
+    """Return whether a header can carry it: a pasted line break would otherwise surface as an error
+    that quotes the key.
     """
     return secret.isprintable()

@@ -5,18 +5,17 @@ refuses.
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
-from palyra.core.messages import Emit, ModelFailure, ModelReply, ModelRequest, ToolSchema
+from palyra.core.messages import Channel, Emit, ModelFailure, ModelReply, ModelRequest, ToolSchema
+from palyra.models import model_list
 from palyra.models import request as models_request
 from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.models.request import Adapting, Parser
 from palyra.models.tool_schemas import Offers
 from palyra.models.wire_format import ToolNames
-
-OPENAI_HOST: Final = "api.openai.com"
 
 
 class MakesParser(Protocol):
@@ -25,6 +24,41 @@ class MakesParser(Protocol):
     def __call__(
         self, names: ToolNames, emit: Emit, endpoint: ProviderEndpoint, dialect: str, /
     ) -> Parser: ...
+
+
+class ReadPieces:
+    """Passes on what a parser emits: text that one read brought as one piece, however many tokens
+    it is.
+    """
+
+    __slots__ = ("_came", "_channel", "_emit", "_pieces")
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._came = False
+        self._channel: Channel = "text"
+        self._pieces: list[str] = []
+
+    def emit(self, channel: Channel, piece: str) -> None:
+        if channel == self._channel:
+            self._pieces.append(piece)
+            return
+        self.flush()
+        if channel in ("text", "reasoning"):
+            self._channel = channel
+            self._pieces.append(piece)
+        else:
+            self._came = self._came or channel != "progress"
+            self._emit(channel, piece)
+
+    def flush(self) -> bool:
+        """Pass on what waits; say if the model has said anything yet."""
+        if self._pieces:
+            text = "".join(self._pieces)
+            self._pieces.clear()
+            self._came = True
+            self._emit(self._channel, text)
+        return self._came
 
 
 class Speaking(ABC):
@@ -58,21 +92,38 @@ class Speaking(ABC):
 
     async def stream(self, request: ModelRequest, emit: Emit) -> ModelReply:
         names, tools = self._offers.of(request)
+        path = self._path_of(request)
 
         def build(without: frozenset[str]) -> dict[str, Any]:
             return self._body(request, names, tools, without)
 
         async def send(body: bytes) -> ModelReply:
-            parser = self.parser(names, emit, self._endpoint, self._dialect)
+            pieces = ReadPieces(emit)
+            parser = self.parser(names, pieces.emit, self._endpoint, self._dialect)
             try:
                 return await models_request.ask(
-                    self._http, self._endpoint, self._path, self._headers, body, parser
+                    self._http,
+                    self._endpoint,
+                    path,
+                    self._headers,
+                    body,
+                    parser,
+                    pieces.flush,
                 )
             except (ModelFailure, asyncio.CancelledError):
                 _tell_so_far(parser, emit)
                 raise
 
-        return await self._adapting.ask(request.model, build, send)
+        try:
+            return await self._adapting.ask(request.model, build, send, request.required)
+        except ModelFailure as failure:
+            if failure.failure != "model_not_found":
+                raise
+            listed = await model_list.names(self._http, self._endpoint, self._headers)
+            raise model_list.told(failure, listed) from None
+
+    def _path_of(self, request: ModelRequest) -> str:
+        return self._path
 
     @abstractmethod
     def _body(
@@ -86,12 +137,13 @@ class Speaking(ABC):
         """A tool in this dialect, under the name that the provider accepts."""
 
 
-def bearer(endpoint: ProviderEndpoint) -> dict[str, str]:
-    return {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-
-
-def takes_cache_key(endpoint: ProviderEndpoint) -> bool:
-    return endpoint.send_cache_key or endpoint.host == OPENAI_HOST
+def told(values: Mapping[str, Any], without: frozenset[str]) -> dict[str, Any]:
+    """What is said of these, without what the server refused before."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value not in (None, "", ()) and name not in without
+    }
 
 
 def _tell_so_far(parser: Parser, emit: Emit) -> None:

@@ -20,21 +20,29 @@ from palyra.core.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire_format
+from palyra.models import azure, prompt_cache, wire_format
 from palyra.models.http import HttpClient, ProviderEndpoint
-from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
+from palyra.models.http_provider import Speaking, told
 from palyra.models.openai_chat_stream import ChatParser
+from palyra.models.prompt_cache import OPENAI_HOST, is_openai
 from palyra.models.request import Adapting
 from palyra.models.wire_format import CallIds, ToolNames
 
 DIALECT: Final = "openai-chat"
 _OPTIONAL: Final = {
     "images": wire_format.NO_VISION,
+    "cache_control": ("cache_control",),
     "stream_options": ("stream_options", "include_usage"),
     # The old name of max_completion_tokens: a refusal names the new one.
     "max_tokens": ("max_completion_tokens",),
+    "return_progress": ("return_progress",),
     "temperature": ("temperature",),
-    "prompt_cache_key": ("prompt_cache_key",),
+    "top_p": ("top_p",),
+    "seed": ("seed",),
+    "stop": ("'stop'", '"stop"', "stop sequence", "parameter: stop"),
+    "service_tier": ("service_tier",),
+    "effort": ("reasoning_effort", "reasoning effort"),
+    "prompt_cache_key": ("prompt_cache_key", "prompt_cache_retention"),
     "json_schema": wire_format.NO_FORM,
     "response_format": wire_format.NO_FORM,
     "tool_choice": ("tool_choice", "tool choice"),
@@ -60,8 +68,15 @@ class OpenAIChat(Speaking):
             _OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ())
         )
         super().__init__(
-            endpoint, http, path="/chat/completions", headers=bearer(endpoint), adapting=adapting
+            endpoint,
+            http,
+            path="/chat/completions",
+            headers=azure.key_header(endpoint),
+            adapting=adapting,
         )
+
+    def _path_of(self, request: ModelRequest) -> str:
+        return azure.path_of(self._endpoint, self._path, request.model)
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
@@ -82,31 +97,59 @@ class OpenAIChat(Speaking):
             "messages": self._messages(request, names, without),
             "stream": True,
         }
+        if "cache_control" not in without:
+            body |= self._mark(body["messages"], request.model)
         if "stream_options" not in without:
             body["stream_options"] = {"include_usage": True}
+        if self._endpoint.reports_progress and "return_progress" not in without:
+            body["return_progress"] = True
         if request.tools:
             body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = (
                 request.max_output_tokens
             )
-        if request.temperature is not None and "temperature" not in without:
-            body["temperature"] = request.temperature
+        options = request.options
+        body |= told(
+            {
+                "temperature": options.temperature,
+                "top_p": options.top_p,
+                "seed": options.seed,
+                "stop": options.stop,
+                "service_tier": options.service_tier,
+            },
+            without,
+        )
+        if options.effort and "effort" not in without:
+            body["reasoning_effort"] = options.effort
         if request.tools and request.tool_choice and "tool_choice" not in without:
             body["tool_choice"] = _choice(request.tool_choice, names)
         if form := self._form(request, without):
             body["response_format"] = form
-        if (
-            request.cache_key
-            and "prompt_cache_key" not in without
-            and takes_cache_key(self._endpoint)
-        ):
-            body["prompt_cache_key"] = request.cache_key
+        if "prompt_cache_key" not in without:
+            body |= prompt_cache.openai_fields(self._endpoint, request.cache_key)
         return body | dict(self._endpoint.extra_body)
+
+    def _mark(self, messages: list[dict[str, Any]], model: str) -> dict[str, Any]:
+        """Marks where a gateway may cache up to, and returns what the whole request is marked with.
+
+        A mark needs a part to stand on, so the messages that carry one are lists of parts.
+        """
+        cached = prompt_cache.chat_mark(self._endpoint, model)
+        if not cached:
+            return {}
+        users = [message for message in messages if message["role"] == "user"]
+        for message in (*messages[:1], *users[-2:]):
+            if message["role"] in ("system", "user"):
+                parts = message["content"]
+                if isinstance(parts, str):
+                    parts = message["content"] = [{"type": "text", "text": parts}]
+                parts[-1] |= cached
+        return cached if prompt_cache.follows_the_end(self._endpoint, model) else {}
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
         if "response_format" in without or not wire_format.can_force_form(
-            request, beside_tools=self._endpoint.host == OPENAI_HOST
+            request, beside_tools=is_openai(self._endpoint.host)
         ):
             return None
         if request.json_schema is not None and "json_schema" not in without:

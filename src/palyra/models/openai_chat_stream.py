@@ -59,6 +59,8 @@ class _Chunk(Struct):
     object: str | None = None
     message: Any = None
     detail: Any = None
+    # llama.cpp says how far it has read the prompt.
+    prompt_progress: Any = None
 
 
 _decoder: msgspec.json.Decoder[_Chunk] = msgspec.json.Decoder(_Chunk)
@@ -87,6 +89,14 @@ _FAILURES: Final = {
     "malformed_function_call": "malformed_function_call",
     "function_call_filter: malformed_function_call": "malformed_function_call",
 }
+
+
+def percent_read(progress: Any) -> str:
+    """What llama.cpp says of the prompt that it reads, in percent; empty if it says nothing."""
+    match progress:
+        case {"total": int(total), "processed": int(done)} if total > 0 and 0 <= done <= total:
+            return str(done * 100 // total)
+    return ""
 
 
 class _Slot:
@@ -163,6 +173,8 @@ class ChatParser:
             raise failures.of_event(self._endpoint, chunk.error)
         if chunk.usage is not None or chunk.x_groq is not None:
             self._keep_usage(chunk)
+        if chunk.prompt_progress is not None and (read := percent_read(chunk.prompt_progress)):
+            self._emit("progress", read)
         if not chunk.choices:
             if chunk.choices is None and (chunk.object == "error" or chunk.message or chunk.detail):
                 raise failures.of_event(self._endpoint, msgspec.to_builtins(chunk))
@@ -282,8 +294,8 @@ class ChatParser:
             )
 
     def _slot(self, piece: _Call, id: str, name: str) -> _Slot:
-        """Which call a piece belongs to. By index where that can be believed, else by id, else it
-        continues the last one.
+        """Return which call a piece belongs to. By index where that can be believed, else by id,
+        else it continues the last one.
         """
         slots = self._slots
         if piece.index is not None:

@@ -21,10 +21,11 @@ from palyra.core.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire_format
+from palyra.models import azure, prompt_cache, wire_format
 from palyra.models.http import HttpClient, ProviderEndpoint
-from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
+from palyra.models.http_provider import Speaking, told
 from palyra.models.openai_responses_stream import ResponsesParser
+from palyra.models.prompt_cache import is_openai
 from palyra.models.request import Adapting
 from palyra.models.wire_format import CallIds, ToolNames
 
@@ -34,7 +35,10 @@ _OPTIONAL: Final = {
     # Models that do not reason refuse to encrypt their reasoning.
     "include": ("encrypted content", "include"),
     "temperature": ("temperature",),
-    "prompt_cache_key": ("prompt_cache_key",),
+    "top_p": ("top_p",),
+    "service_tier": ("service_tier",),
+    "effort": ("reasoning.effort", "reasoning effort", "reasoning_effort"),
+    "prompt_cache_key": ("prompt_cache_key", "prompt_cache_retention"),
     "store": ("store",),
     "json_schema": wire_format.NO_FORM,
     "format": wire_format.NO_FORM,
@@ -54,9 +58,12 @@ class OpenAIResponses(Speaking):
             endpoint,
             http,
             path="/responses",
-            headers=bearer(endpoint),
+            headers=azure.key_header(endpoint),
             adapting=Adapting(_OPTIONAL),
         )
+
+    def _path_of(self, request: ModelRequest) -> str:
+        return azure.path_of(self._endpoint, self._path, request.model)
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
@@ -88,23 +95,28 @@ class OpenAIResponses(Speaking):
             body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
-        if request.temperature is not None and "temperature" not in without:
-            body["temperature"] = request.temperature
+        options = request.options
+        body |= told(
+            {
+                "temperature": options.temperature,
+                "top_p": options.top_p,
+                "service_tier": options.service_tier,
+            },
+            without,
+        )
+        if options.effort and "effort" not in without:
+            body["reasoning"] = {"effort": options.effort}
         if request.tools and request.tool_choice and "tool_choice" not in without:
             body["tool_choice"] = _choice(request.tool_choice, names)
         if form := self._form(request, without):
             body["text"] = {"format": form}
-        if (
-            request.cache_key
-            and "prompt_cache_key" not in without
-            and takes_cache_key(self._endpoint)
-        ):
-            body["prompt_cache_key"] = request.cache_key
+        if "prompt_cache_key" not in without:
+            body |= prompt_cache.openai_fields(self._endpoint, request.cache_key)
         return body | dict(self._endpoint.extra_body)
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
         if "format" in without or not wire_format.can_force_form(
-            request, beside_tools=self._endpoint.host == OPENAI_HOST
+            request, beside_tools=is_openai(self._endpoint.host)
         ):
             return None
         if request.json_schema is not None and "json_schema" not in without:

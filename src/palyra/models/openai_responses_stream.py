@@ -223,7 +223,9 @@ def _parts(content: Any) -> list[dict[str, Any]]:
 
 
 def _record(item: dict[str, Any]) -> dict[str, Any]:
-    """How an item is remembered: reasoning as it came, text and calls only by their place."""
+    """Return how an item is remembered: reasoning as it came, text and calls only by their
+    place.
+    """
     match item.get("type"):
         case "message":
             return {"type": "text", "characters": len(_text_of(item))}

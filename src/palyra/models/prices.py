@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.core.errors import ConfigInvalid
 from palyra.core.messages import Usage
@@ -22,6 +23,10 @@ Known = Literal["list", "own", "free", "unknown"]
 # A version of a model by its date, as `gpt-5-mini-2025-08-07`, `claude-sonnet-4-5-20250929` or
 # `gemini-2.5-pro-latest`.
 _VERSION = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|preview)\Z")
+# How Bedrock names a model: behind a region and its maker, before a revision, as
+# `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
+_MAKER = re.compile(r"\A(?:[a-z-]+\.)+")
+_REVISION = re.compile(r"-v\d+(?::\d+)?\Z")
 _MOST_REMEMBERED = 1_000
 
 
@@ -32,6 +37,11 @@ class Price(Struct, frozen=True):
     cached: int
     written: int
     output: int
+    # Of what is written to be kept for an hour; 0: as `written`.
+    written_1h: int = 0
+
+    def for_an_hour(self) -> "Price":
+        return replace(self, written=self.written_1h or self.written)
 
     def cost(self, usage: Usage) -> int:
         """In millionths of a dollar. What was read from or written to a cache is part of what was
@@ -72,6 +82,7 @@ class _Line(Struct, frozen=True, forbid_unknown_fields=True):
     output: float
     cached: float | None = None
     written: float | None = None
+    written_1h: float | None = None
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,14 +95,25 @@ class Prices:
     about.
     """
 
-    def __init__(self, own: Path | None = None, free: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        own: Path | None = None,
+        free: Collection[str] = (),
+        hourly: Collection[str] = (),
+    ) -> None:
         """`own` is the owner's file; it stands over everything else. `free` are providers that cost
-        nothing.
+        nothing; `hourly` are those whose caches are kept for an hour.
         """
         self._own = _read(own) if own is not None and own.exists() else {}
         self._free = frozenset(free)
+        self._hourly = frozenset(hourly)
         self._listed: Mapping[str, Price] | None = None
         self._tags: dict[tuple[str, str], Tag] = {}
+
+    def adopt(self, fresh: "Prices") -> None:
+        """Become what the owner's file and the settings say now."""
+        self._own, self._free = fresh._own, fresh._free
+        self._tags.clear()
 
     def of(self, provider: str, model: str) -> Tag:
         key = (provider, model)
@@ -99,7 +121,10 @@ class Prices:
         if known is None:
             if len(self._tags) > _MOST_REMEMBERED:
                 self._tags.clear()
-            known = self._tags[key] = self._look_up(provider, model)
+            known = self._look_up(provider, model)
+            if provider in self._hourly and known.price is not None:
+                known = replace(known, price=known.price.for_an_hour())
+            self._tags[key] = known
         return known
 
     def _look_up(self, provider: str, model: str) -> Tag:
@@ -122,7 +147,8 @@ def _names(provider: str, model: str) -> list[str]:
     name and a version's date.
     """
     names = [f"{provider}/{model}", f"{provider}/*"]
-    for name in (model, model.rpartition("/")[2]):
+    bare = model.rpartition("/")[2]
+    for name in (model, bare, _REVISION.sub("", _MAKER.sub("", bare))):
         names += [name, _VERSION.sub("", name)]
     return list(dict.fromkeys(names))
 
@@ -135,12 +161,13 @@ def _read(path: Path) -> dict[str, Price]:
         file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigInvalid(
-            f"the prices in {path} cannot be read: {error}; mend the file, or move it away"
+            f"the prices in {path} cannot be read: {error}; fix the file, or move it away"
         ) from error
     for name, line in file.models.items():
-        if min(line.input, line.output, line.cached or 0, line.written or 0) < 0:
+        amounts = (line.input, line.output, line.cached, line.written, line.written_1h)
+        if min(amount or 0 for amount in amounts) < 0:
             raise ConfigInvalid(
-                f"the price of {name} in {path} is below zero; mend the file, or move it away"
+                f"the price of {name} in {path} is below zero; fix the file, or move it away"
             )
     return {name: _price(line) for name, line in file.models.items()}
 
@@ -156,4 +183,6 @@ def _price(line: _Line) -> Price:
         round(cached * 1_000),
         round(written * 1_000),
         round(line.output * 1_000),
+        # Whoever charges for writing charges twice the input for an hour.
+        round((line.written_1h or (2 * line.input if line.written else 0)) * 1_000),
     )

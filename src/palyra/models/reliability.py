@@ -18,12 +18,27 @@ _LONGEST_BACKOFF_MS: Final = 20_000
 _SPREAD_MS: Final = 250
 
 _PASSING: Final[frozenset[FailureClass]] = frozenset(
-    {"rate_limited", "overloaded", "network", "timeout"}
+    {"rate_limited", "overloaded", "network", "timeout", "cut"}
 )
 # Another one may have credit, a better key, or a larger window.
 _OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset(
-    {"auth", "permission", "quota", "context_too_long"}
+    {
+        "auth",
+        "permission",
+        "quota",
+        "context_too_long",
+        "model_not_found",
+        "tools_unsupported",
+        "not_a_model_server",
+    }
 )
+# A person has to do something: put in a key, pay, choose another model.
+NEEDS_PERSON: Final[frozenset[FailureClass]] = frozenset({"auth", "permission", "quota"})
+# Failures that a run outlives: it waits until somebody answers.
+OUTLIVED: Final[frozenset[FailureClass]] = _PASSING | NEEDS_PERSON
+_FIRST_PROBE_MS: Final = 5_000
+LONGEST_PROBE_MS: Final = 2 * 60_000
+_PERSON_PROBE_MS: Final = 15 * 60_000
 _COUNTED: Final[frozenset[FailureClass]] = frozenset({"overloaded", "network", "timeout"})
 
 
@@ -45,12 +60,18 @@ Decision = RetryAfter | NextProvider | NoProviderLeft
 
 
 def after_failure(
-    failure: ModelFailure, *, attempt: int, text_shown: bool, has_fallback: bool, rand: float
+    failure: ModelFailure,
+    *,
+    attempt: int,
+    text_shown: bool,
+    has_fallback: bool,
+    rand: float,
+    tries: int = TRIES_PER_PROVIDER,
 ) -> Decision:
     """`attempt` counts this provider's tries, the failed one included; `rand` is in [0, 1).
 
     `text_shown` changes nothing here: whoever showed text restarts the turn, and says so to its
-    watchers.
+    watchers. `tries`: a run that has waited already asks each provider once.
     """
     elsewhere: Decision = NextProvider() if has_fallback else NoProviderLeft()
     if failure.failure in _OF_THIS_PROVIDER:
@@ -60,7 +81,7 @@ def after_failure(
     if failure.failure not in _PASSING:
         return NoProviderLeft()
     asked = failure.retry_after_ms
-    if attempt >= TRIES_PER_PROVIDER or (asked is not None and asked > LONGEST_WAIT_MS):
+    if attempt >= tries or (asked is not None and asked > LONGEST_WAIT_MS):
         return elsewhere
     if asked is not None:
         return RetryAfter(asked + int(rand * _SPREAD_MS))
@@ -70,6 +91,28 @@ def after_failure(
 def _backoff_ms(attempt: int, rand: float) -> int:
     """Exponential with full jitter."""
     return int(rand * min(_LONGEST_BACKOFF_MS, _FIRST_WAIT_MS * 2 ** min(attempt - 1, 16)))
+
+
+def probe_after_ms(
+    cause: FailureClass,
+    *,
+    attempt: int,
+    rand: float,
+    asked_ms: int | None = None,
+    longest_ms: int = LONGEST_PROBE_MS,
+) -> int:
+    """Return how long a model rests after the `attempt`-th failure in a row before one run asks it
+    again.
+
+    Exponential, half of it by chance; never before the server's own Retry-After. Where a person has
+    to act there is a slow probe, in case they did so elsewhere.
+    """
+    if cause in NEEDS_PERSON:
+        longest = _PERSON_PROBE_MS
+    else:
+        longest = min(longest_ms, _FIRST_PROBE_MS * 2 ** min(attempt - 1, 16))
+    backoff = longest // 2 + int(rand * (longest // 2))
+    return backoff if asked_ms is None else max(backoff, asked_ms + int(rand * _SPREAD_MS))
 
 
 class Breaker:
@@ -89,8 +132,8 @@ class Breaker:
         self._until_ms = 0
 
     def allows(self, now_ms: int) -> bool:
-        """Whether to ask this provider now. Past the cool-down the first who asks becomes the
-        probe.
+        """Return whether to ask this provider now. Past the cool-down the first who asks becomes
+        the probe.
         """
         if self._failures < self._threshold:
             return True

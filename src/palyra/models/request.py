@@ -8,7 +8,7 @@ failure, whatever it held.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -19,6 +19,9 @@ from palyra.models.http import HttpClient, ProviderEndpoint, ProviderResponse, s
 from palyra.models.sse import EventTooLarge, Splitter
 
 _MAX_BODY_BYTES: Final = 32 * 1024 * 1024
+# With these a web server says that there is something else at the address. A gateway's page about
+# trouble behind it comes with others.
+_NOT_HERE: Final = (301, 302, 303, 307, 308, 404, 405, 406, 410, 415)
 # Room for a first word in any dialect.
 _FIRST_BYTES: Final = 1024
 # What a reader of JSON can raise; nesting without end is the third.
@@ -63,9 +66,10 @@ class ResponseReader:
     server that does not stream.
     """
 
-    def __init__(self, parser: Parser, endpoint: ProviderEndpoint) -> None:
+    def __init__(self, parser: Parser, endpoint: ProviderEndpoint, url: str = "") -> None:
         self._parser = parser
         self._endpoint = endpoint
+        self._url = url or endpoint.base_url
         self._splitter = Splitter()
         self._streamed: bool | None = None
         self._body: list[bytes] = []
@@ -123,6 +127,8 @@ class ResponseReader:
             seen = start.lstrip()
             if not seen:
                 return False
+            if seen.startswith(b"<"):
+                raise failures.not_a_model_server(self._endpoint, self._url)
             self._streamed = seen[:1] not in b"{["
             if self._streamed:
                 self._body.clear()
@@ -137,7 +143,9 @@ async def ask(
     headers: Mapping[str, str],
     body: bytes,
     parser: Parser,
+    heard: Callable[[], bool] = lambda: True,
 ) -> ModelReply:
+    """`heard` passes on what a read brought, and says whether the model has said anything yet."""
     if not sendable(endpoint.api_key):
         raise ModelFailure(
             "auth",
@@ -150,24 +158,34 @@ async def ask(
         "Accept-Encoding": "identity",
         **headers,
     }
-    async with http.post(
-        endpoint, endpoint.url(path), sent | dict(endpoint.headers), body
-    ) as answer:
+    url = endpoint.url(path)
+    async with http.post(endpoint, url, sent | dict(endpoint.headers), body) as answer:
         if not 200 <= answer.status < 300:
+            # The status says what matters: a body that does not come is not waited for.
+            answer.only_trailers_left()
             said = await answer.body()
+            if answer.status in _NOT_HERE and said.lstrip().startswith(b"<"):
+                raise failures.not_a_model_server(endpoint, url)
             failure = failures.of_response(
                 endpoint, answer.status, answer.headers, said, time.time()
             )
             if answer.status in (400, 422):
                 raise RequestRefused(said.decode("utf-8", "replace").lower(), failure)
             raise failure
-        reading = ResponseReader(parser, endpoint)
-        waits = True
+        reading = ResponseReader(parser, endpoint, url)
+        waits, silent = True, True
         try:
             async for chunk in _chunks(answer):
-                if reading.feed(chunk):
+                try:
+                    over = reading.feed(chunk)
+                finally:
+                    spoke = heard()
+                if over:
                     await answer.farewell()
                     break
+                if silent and spoke:
+                    answer.first_token()
+                    silent = False
                 if waits and parser.complete:
                     answer.only_trailers_left()
                     waits = False
@@ -175,7 +193,10 @@ async def ask(
             # Trailing usage was lost, the reply was not.
             if not parser.complete or failure.failure not in ("network", "timeout"):
                 raise
-        return reading.end()
+        try:
+            return reading.end()
+        finally:
+            heard()
 
 
 async def _chunks(answer: ProviderResponse) -> AsyncIterator[bytes]:
@@ -209,9 +230,14 @@ class Adapting:
         self._learned: dict[str, frozenset[str]] = {}
 
     async def ask(
-        self, model: str, build: Callable[[frozenset[str]], dict[str, Any]], send: "Send"
+        self,
+        model: str,
+        build: Callable[[frozenset[str]], dict[str, Any]],
+        send: "Send",
+        keep: Collection[str] = (),
     ) -> ModelReply:
-        without = self._learned.get(model, self._without)
+        """`keep` names parts that are not left out, whatever the server says."""
+        without = self._learned.get(model, self._without).difference(keep)
         body = encode(build(without))
         while True:
             try:
@@ -220,9 +246,9 @@ class Adapting:
                 failure = refused.failure
                 if failure.failure != "bad_request":
                     raise failure from None
-                without, body = self._less(refused.text, without, body, build, failure)
+                without, body = self._less(refused.text, without, body, build, failure, keep)
                 continue
-            self._learned[model] = without
+            self._learned[model] = self._learned.get(model, without) | without
             return reply
 
     def _less(
@@ -232,9 +258,10 @@ class Adapting:
         body: bytes,
         build: Callable[[frozenset[str]], dict[str, Any]],
         failure: ModelFailure,
+        keep: Collection[str],
     ) -> tuple[frozenset[str], bytes]:
         for part, words in self._optional.items():
-            if part not in without and any(word in text for word in words):
+            if part not in (*without, *keep) and any(word in text for word in words):
                 fewer = without | {part}
                 smaller = encode(build(fewer))
                 if smaller != body:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from palyra.core.call_options import ALL, NOTHING, CallOptions
 from palyra.core.errors import PalyraError
 from palyra.core.events import PassedOver, RoutePlanned, TaskClass
 from palyra.core.verdicts import Origin
@@ -33,6 +34,9 @@ class Target(Struct, frozen=True):
     vision: bool = True
     # Whether private data may be sent to it.
     private: bool = True
+    # What the settings tell it, and which options its dialect has words for.
+    options: CallOptions = NOTHING
+    carries: frozenset[str] = ALL
 
     @property
     def name(self) -> str:

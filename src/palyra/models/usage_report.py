@@ -56,6 +56,17 @@ def anthropic_usage(usage: dict[str, Any]) -> Usage:
     )
 
 
+def gemini_usage(usage: dict[str, Any]) -> Usage:
+    """Gemini counts thoughts beside what it says, and what its tools read beside the prompt."""
+    thought = _count(usage, "thoughtsTokenCount")
+    return Usage(
+        input_tokens=_count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount"),
+        output_tokens=_count(usage, "candidatesTokenCount") + thought,
+        cached_tokens=_count(usage, "cachedContentTokenCount"),
+        reasoning_tokens=thought,
+    )
+
+
 def _count(usage: dict[str, Any], *keys: str) -> int:
     """The first of these that is a number other than zero."""
     for key in keys:

@@ -4,13 +4,13 @@ what happened.
 
 import re
 
-from palyra.models.demo import digest, formatting, results
+from palyra.models.demo import intents, results
 from palyra.models.demo.intents import Append, Create, RenameHeading, Replace
 from palyra.models.demo.open_requests import OpenRequest
 from palyra.models.demo.read_answers import failure, search_call
 from palyra.models.demo.results import FilePage, ReadResult
 
-_UNDO = "To take it back: `/undo` in a chat, `palyra undo` in a shell."
+_UNDO = "To undo: `/undo` in a chat, `palyra undo` in a shell."
 _TAIL_LINES = 20
 _MOST_FILES = 64
 
@@ -25,7 +25,7 @@ def create(asked: Create, desk: OpenRequest) -> str:
         )
         if there:
             return (
-                f"{formatting.code(asked.path)} exists already, so I left it alone. Say `overwrite"
+                f"{intents.code(asked.path)} exists already, so I left it alone. Say `overwrite"
                 f" {asked.path} with …` to replace what is in it, or `append a line to"
                 f" {asked.path}: …` to add to it."
             )
@@ -36,7 +36,7 @@ def append(asked: Append, desk: OpenRequest) -> str:
     result = desk.call("fs.read", path=asked.path)
     if result.missing:
         return (
-            f"There is no {formatting.code(asked.path)} yet. Say `create {asked.path} with the text"
+            f"There is no {intents.code(asked.path)} yet. Say `create {asked.path} with the text"
             f" {asked.text.strip()}` to make it."
         )
     if result.failed:
@@ -84,21 +84,19 @@ def replace(asked: Replace, desk: OpenRequest) -> str:
     said = _patched(
         desk, [{"path": asked.path, "search": asked.old, "replace": asked.new, "all": True}]
     )
-    many = (
-        f" It occurred {formatting.plural(found, 'time')}." if found > 1 and page.complete else ""
-    )
+    many = f" It occurred {intents.plural(found, 'time')}." if found > 1 and page.complete else ""
     return said + many
 
 
 def _not_there(asked: Replace, page: FilePage) -> str:
     other = re.search(re.escape(asked.old), page.body, re.IGNORECASE)
     hint = (
-        f" There is {formatting.code(other[0])}, with other capitals: say exactly what to replace."
+        f" There is {intents.code(other[0])}, with other capitals: say exactly what to replace."
         if other
         else ""
     )
     return (
-        f"{formatting.code(asked.old)} does not occur in {formatting.code(page.path)}, so I changed"
+        f"{intents.code(asked.old)} does not occur in {intents.code(page.path)}, so I changed"
         f" nothing.{hint}"
     )
 
@@ -111,7 +109,7 @@ def _replace_in_many(asked: Replace, desk: OpenRequest) -> str:
     files = list(dict.fromkeys(match.path for match in found.matches if asked.old in match.text))
     if not files:
         return (
-            f"{formatting.code(asked.old)} does not occur in {formatting.code(asked.glob)}, so I"
+            f"{intents.code(asked.old)} does not occur in {intents.code(asked.glob)}, so I"
             " changed nothing."
         )
     edits = [
@@ -127,22 +125,22 @@ def rename_heading(asked: RenameHeading, desk: OpenRequest) -> str:
         return failure(result, desk)
     page = results.page(result)
     lines = page.body.splitlines(keepends=True)
-    found = digest.headings([line.rstrip("\r\n") for line in lines])
+    found = results.headings([line.rstrip("\r\n") for line in lines])
     wanted = [each for each in found if not asked.old or each[2].lower() == asked.old.lower()]
     if not wanted:
         others = (
-            f" It has {formatting.listed([formatting.code(each[2]) for each in found[:5]])}."
+            f" It has {intents.listed([intents.code(each[2]) for each in found[:5]])}."
             if found and asked.old
             else ""
         )
         missing = (
-            f"no heading {formatting.code(asked.old)}" if asked.old else "no heading that I can see"
+            f"no heading {intents.code(asked.old)}" if asked.old else "no heading that I can see"
         )
-        return f"{formatting.code(asked.path)} has {missing}, so I changed nothing.{others}"
+        return f"{intents.code(asked.path)} has {missing}, so I changed nothing.{others}"
     at, _, title = wanted[0]
     new = asked.new or _better(title, page, found)
     if new == title:
-        return f"The heading of {formatting.code(asked.path)} is {formatting.code(title)} already."
+        return f"The heading of {intents.code(asked.path)} is {intents.code(title)} already."
     old_line = lines[at]
     index = old_line.rindex(title)
     renamed = old_line[:index] + new + old_line[index + len(title) :]
@@ -158,10 +156,10 @@ def rename_heading(asked: RenameHeading, desk: OpenRequest) -> str:
     if result.failed:
         return said
     if asked.new:
-        return f"{said} The heading was {formatting.code(title)} and is {formatting.code(new)} now."
+        return f"{said} The heading was {intents.code(title)} and is {intents.code(new)} now."
     return (
-        f"{said}\n\nYou gave no new name, so I chose {formatting.code(new)} instead of"
-        f" {formatting.code(title)}. To choose your own: `rename the heading in {asked.path} to …`."
+        f"{said}\n\nYou gave no new name, so I chose {intents.code(new)} instead of"
+        f" {intents.code(title)}. To choose your own: `rename the heading in {asked.path} to …`."
     )
 
 
@@ -202,7 +200,7 @@ def _patched(desk: OpenRequest, edits: list[dict[str, object]]) -> str:
 
 def _done(result: ReadResult, desk: OpenRequest) -> str:
     if result.denied:
-        about = f" {formatting.code(result.subject)}" if result.subject else ""
+        about = f" {intents.code(result.subject)}" if result.subject else ""
         return (
             f"I wanted to change{about} with `{result.tool}`, and that was **denied**:"
             f" {result.reason}. Nothing was changed."
@@ -213,5 +211,5 @@ def _done(result: ReadResult, desk: OpenRequest) -> str:
         f"changed {result.subject}"
     ]
     if not others:
-        return f"Done: {formatting.clip(first, 200)}. {_UNDO}"
-    return f"Done:\n\n{formatting.bullets([formatting.clip(line, 200) for line in [first, *others]])}\n\n{_UNDO}"  # noqa: E501
+        return f"Done: {intents.clip(first, 200)}. {_UNDO}"
+    return f"Done:\n\n{intents.bullets([intents.clip(line, 200) for line in [first, *others]])}\n\n{_UNDO}"  # noqa: E501

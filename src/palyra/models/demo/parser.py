@@ -7,25 +7,27 @@ from collections.abc import Callable
 
 import msgspec
 
-from palyra.models.demo import edit_rules, external_rules, read_rules
+from palyra.models.demo import edit_rules, read_rules
 from palyra.models.demo.intents import (
     Arithmetic,
     Count,
     Intent,
     NoTool,
     Pasted,
+    Phrase,
     QuestionIntent,
     ReadIntent,
     SearchIntent,
     SmallTalk,
     Summarise,
     Talk,
+    TypedCommand,
     UndoIntent,
     Unknown,
     UseTool,
     WhatChanged,
+    clauses,
 )
-from palyra.models.demo.phrases import Phrase, clauses
 
 MOST_CHARACTERS = 20_000
 _MOST_REQUESTS = 10
@@ -56,6 +58,8 @@ def understand(text: str, last_path: str = "", attached: str = "") -> tuple[Inte
     itself does not say; before that, it is the text in a fence behind the request, or the one that
     is `attached`.
     """
+    if text.startswith("!") and text[1:].strip():
+        return (TypedCommand(command=text[1:].strip()),)
     request, given = _parts(text)
     if given := given or attached:
         asked = [_first(Phrase(clause)) for clause in clauses(request)]
@@ -288,7 +292,7 @@ _IMPOSSIBLE = (
 
 _RULES: tuple[Rule, ...] = (
     _use_tool,
-    external_rules.helper,
+    edit_rules.helper,
     _talk,
     _undo,
     _arithmetic,
@@ -296,11 +300,11 @@ _RULES: tuple[Rule, ...] = (
     edit_rules.replace,
     edit_rules.append,
     edit_rules.create,
-    external_rules.remember,
-    external_rules.later,
-    external_rules.recall,
-    external_rules.command,
-    external_rules.address,
+    edit_rules.remember,
+    edit_rules.later,
+    edit_rules.recall,
+    edit_rules.command,
+    edit_rules.address,
     _what_changed,
     read_rules.overview,
     read_rules.count,

@@ -3,7 +3,7 @@
 import re
 from fnmatch import fnmatchcase
 
-from palyra.models.demo import digest, formatting, results
+from palyra.models.demo import intents, results
 from palyra.models.demo.intents import (
     Count,
     CountFiles,
@@ -37,24 +37,23 @@ def list_folder(asked: ListFolder, desk: OpenRequest) -> str:
 
 
 def _folder(path: str, listing: Listing) -> str:
-    name = "This folder" if path == "." else formatting.code(path)
+    name = "This folder" if path == "." else intents.code(path)
     if not listing.items:
         return f"{name} is empty." + _remarks(listing.notes)
     total = sum(item.size or 0 for item in listing.files)
-    counts = [formatting.plural(len(listing.folders), "folder")] if listing.folders else []
+    counts = [intents.plural(len(listing.folders), "folder")] if listing.folders else []
     if listing.files:
-        counts.append(f"{formatting.plural(len(listing.files), 'file')} ({formatting.size(total)})")
+        counts.append(f"{intents.plural(len(listing.files), 'file')} ({intents.size(total)})")
     lines = [
-        formatting.code(item.name) + (f" {item.note}" if item.note else "")
-        for item in listing.folders
+        intents.code(item.name) + (f" {item.note}" if item.note else "") for item in listing.folders
     ]
     lines += [
-        formatting.code(item.name)
-        + (f": {formatting.size(item.size)}" if item.size is not None else "")
+        intents.code(item.name)
+        + (f": {intents.size(item.size)}" if item.size is not None else "")
         + (f" {item.note}" if item.note else "")
         for item in listing.files
     ]
-    return f"{name} has {formatting.listed(counts)}:\n\n{formatting.bullets(lines)}" + _remarks(
+    return f"{name} has {intents.listed(counts)}:\n\n{intents.bullets(lines)}" + _remarks(
         listing.notes
     )
 
@@ -83,7 +82,7 @@ def overview(asked: Overview, desk: OpenRequest) -> str:
         )
     prefix = "" if asked.path == "." else f"{asked.path}/"
     readme = desk.call("fs.read", path=prefix + about)
-    told = failure(readme, desk) if readme.failed else digest.summary(results.page(readme))
+    told = failure(readme, desk) if readme.failed else results.summary(results.page(readme))
     return f"{told}\n\n{_folder(asked.path, listing)}"
 
 
@@ -112,12 +111,12 @@ def _tail(path: str, count: int, desk: OpenRequest) -> str:
 def _shown(page: FilePage, *, whole: bool) -> str:
     """A page in a fence, cut where it gets long."""
     if not page.body:
-        return f"{formatting.code(page.path)} is empty."
+        return f"{intents.code(page.path)} is empty."
     lines = page.lines if whole else page.lines[:_SHOWN_LINES]
-    text = formatting.clip("\n".join(lines), _SHOWN_CHARACTERS)
+    text = intents.clip("\n".join(lines), _SHOWN_CHARACTERS)
     shown = text.count("\n") + 1
     last = page.first + shown - 1
-    head = f"{formatting.code(page.path)} ({digest.measure(page)})"
+    head = f"{intents.code(page.path)} ({results.measure(page)})"
     if page.first > 1 or last < page.total:
         head += f", lines {page.first:,} to {last:,}"
     more = ""
@@ -126,13 +125,14 @@ def _shown(page: FilePage, *, whole: bool) -> str:
             "\n\nThere is more: say `show me lines"
             f" {last + 1}-{min(last + _SHOWN_LINES, page.total)} of {page.path}`."
         )
-    return f"{head}:\n\n{formatting.fence(text, page.path)}{more}"
+    return f"{head}:\n\n{intents.fence(text, page.path)}{more}"
 
 
 def summarise(asked: Summarise, desk: OpenRequest) -> str:
     pages = desk.calls([("fs.read", {"path": path}) for path in asked.paths])
     return "\n\n".join(
-        failure(each, desk) if each.failed else digest.summary(results.page(each)) for each in pages
+        failure(each, desk) if each.failed else results.summary(results.page(each))
+        for each in pages
     )
 
 
@@ -142,7 +142,7 @@ def pasted(asked: Pasted, desk: OpenRequest) -> str:
     page = FilePage(
         path="your text", body=asked.text, first=1, total=lines, size=size, complete=True
     )
-    return _counted(page, Count(paths=(), what=asked.what)) if asked.what else digest.summary(page)
+    return _counted(page, Count(paths=(), what=asked.what)) if asked.what else results.summary(page)
 
 
 def count(asked: Count, desk: OpenRequest) -> str:
@@ -154,17 +154,17 @@ def count(asked: Count, desk: OpenRequest) -> str:
 
 
 def _counted(page: FilePage, asked: Count) -> str:
-    name = formatting.code(page.path)
+    name = intents.code(page.path)
     if asked.what == "bytes":
-        return f"{name} has **{formatting.plural(page.size, 'byte')}**."
+        return f"{name} has **{intents.plural(page.size, 'byte')}**."
     if asked.what in ("words", "characters") and page.complete:
         number = len(page.body.split()) if asked.what == "words" else len(page.body)
-        return f"{name} has **{formatting.plural(number, asked.what.removesuffix('s'))}**."
+        return f"{name} has **{intents.plural(number, asked.what.removesuffix('s'))}**."
     if asked.what == "all" or (asked.what != "lines" and not page.complete):
         only = "" if asked.what == "all" else f" It is too long for me to count its {asked.what}."
-        return f"{name} has {digest.measure(page)}.{only}"
+        return f"{name} has {results.measure(page)}.{only}"
     least = "" if page.exact else "more than "
-    return f"{name} has **{least}{formatting.plural(page.total, 'line')}**."
+    return f"{name} has **{least}{intents.plural(page.total, 'line')}**."
 
 
 def count_files(asked: CountFiles, desk: OpenRequest) -> str:
@@ -172,10 +172,10 @@ def count_files(asked: CountFiles, desk: OpenRequest) -> str:
     if result.failed:
         return failure(result, desk)
     listing = results.listing(result)
-    name = "This folder" if asked.path == "." else formatting.code(asked.path)
+    name = "This folder" if asked.path == "." else intents.code(asked.path)
     files, folders = (
-        formatting.plural(len(listing.files), "file"),
-        formatting.plural(len(listing.folders), "folder"),
+        intents.plural(len(listing.files), "file"),
+        intents.plural(len(listing.folders), "folder"),
     )
     return f"{name} has **{files}** and {folders}, counted through all levels." + _remarks(
         listing.notes
@@ -194,15 +194,14 @@ def find_files(asked: FindFiles, desk: OpenRequest) -> str:
         if fnmatchcase(item.name.lower(), wanted) or fnmatchcase(item.name.lower(), f"*/{wanted}")
     ]
     if not found:
-        return f"No file here matches {formatting.code(asked.name)}." + _remarks(listing.notes)
+        return f"No file here matches {intents.code(asked.name)}." + _remarks(listing.notes)
     lines = [
-        formatting.code(item.name)
-        + (f": {formatting.size(item.size)}" if item.size is not None else "")
+        intents.code(item.name) + (f": {intents.size(item.size)}" if item.size is not None else "")
         for item in found
     ]
     return (
-        f"{formatting.plural(len(found), 'file matches', 'files match')}"
-        f" {formatting.code(asked.name)}:\n\n{formatting.bullets(lines)}" + _remarks(listing.notes)
+        f"{intents.plural(len(found), 'file matches', 'files match')}"
+        f" {intents.code(asked.name)}:\n\n{intents.bullets(lines)}" + _remarks(listing.notes)
     )
 
 
@@ -212,31 +211,29 @@ def search(asked: SearchIntent, desk: OpenRequest) -> str:
         return failure(result, desk)
     found = results.matches(result)
     where = (
-        f" in {formatting.code(asked.glob or asked.path)}"
-        if asked.glob or asked.path != "."
-        else ""
+        f" in {intents.code(asked.glob or asked.path)}" if asked.glob or asked.path != "." else ""
     )
     if not found.total:
-        return f"I found no {formatting.code(asked.words)}{where}." + _remarks(found.notes)
+        return f"I found no {intents.code(asked.words)}{where}." + _remarks(found.notes)
     files = dict.fromkeys(match.path for match in found.matches)
     head = (
-        f"I found {formatting.code(asked.words)} on **{formatting.plural(found.total, 'line')}** in"
-        f" {formatting.plural(len(files), 'file')}{where}"
+        f"I found {intents.code(asked.words)} on **{intents.plural(found.total, 'line')}** in"
+        f" {intents.plural(len(files), 'file')}{where}"
     )
     if asked.only_count:
         return f"{head}." + _remarks(found.notes)
     parts = [f"{head}:"]
     for path in files:
         lines = [
-            f"line {match.line}: {formatting.code(match.text)}"
+            f"line {match.line}: {intents.code(match.text)}"
             for match in found.matches[:_MOST_MATCHES]
             if match.path == path
         ]
         if lines:
-            parts.append(f"{formatting.code(path)}\n{formatting.bullets(lines)}")
+            parts.append(f"{intents.code(path)}\n{intents.bullets(lines)}")
     if found.total > _MOST_MATCHES:
         parts.append(
-            f"… and {formatting.plural(found.total - _MOST_MATCHES, 'more line', 'more lines')}."
+            f"… and {intents.plural(found.total - _MOST_MATCHES, 'more line', 'more lines')}."
         )
     return "\n\n".join(parts) + _remarks(found.notes)
 
@@ -269,16 +266,14 @@ def search_call(
 
 def failure(result: ReadResult, desk: OpenRequest) -> str:
     """What went wrong with a call, and what would help."""
-    about = f" for {formatting.code(result.subject)}" if result.subject not in ("", ".") else ""
+    about = f" for {intents.code(result.subject)}" if result.subject not in ("", ".") else ""
     if result.denied:
         return (
             f"My call of `{result.tool}`{about} was **denied**: {result.reason}. I did not try to"
             " get around it."
         )
     if result.missing and result.subject:
-        return (
-            f"There is no {formatting.code(result.subject)} here.{_similar(result.subject, desk)}"
-        )
+        return f"There is no {intents.code(result.subject)} here.{_similar(result.subject, desk)}"
     return f"`{result.tool}` did not work{about}: {result.reason}."
 
 
@@ -297,6 +292,6 @@ def _similar(path: str, desk: OpenRequest) -> str:
     if close:
         return (
             " Did you mean"
-            f" {' or '.join(formatting.code(f'{folder}/{each}' if folder else each) for each in close)}?"  # noqa: E501
+            f" {' or '.join(intents.code(f'{folder}/{each}' if folder else each) for each in close)}?"  # noqa: E501
         )
     return " Say `what is in this folder?` to see what there is."

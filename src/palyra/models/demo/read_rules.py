@@ -10,13 +10,15 @@ from palyra.models.demo.intents import (
     ListFolder,
     Measure,
     Overview,
+    Phrase,
     QuestionIntent,
     ReadIntent,
     SearchIntent,
     Summarise,
     UseTool,
+    is_file_name,
+    unquoted,
 )
-from palyra.models.demo.phrases import Phrase, is_file_name, unquoted
 
 _HERE = re.compile(
     r"folder|directory|dir|root|place|project|workspace|repo|repository|code|codebase|here|there|files|everything|everywhere|\.",

@@ -9,8 +9,16 @@ from typing import Any
 
 import msgspec
 
-from palyra.models.demo import formatting
-from palyra.models.demo.intents import Arithmetic, Delegate, NoTool, Talk, Unknown, UseTool
+from palyra.models.demo import intents
+from palyra.models.demo.intents import (
+    Arithmetic,
+    Delegate,
+    NoTool,
+    Talk,
+    TypedCommand,
+    Unknown,
+    UseTool,
+)
 from palyra.models.demo.open_requests import OpenRequest
 from palyra.models.demo.parser import EXAMPLES
 from palyra.models.demo.read_answers import failure
@@ -46,7 +54,7 @@ def talk(asked: Talk, desk: OpenRequest) -> str:
             return f"{_ME}\n\n{_REAL}"
         case "help":
             tools = (
-                formatting.listed([f"`{name}`" for name in desk.tools])
+                intents.listed([f"`{name}`" for name in desk.tools])
                 if desk.tools
                 else "no tools here"
             )
@@ -59,7 +67,7 @@ def talk(asked: Talk, desk: OpenRequest) -> str:
 
 
 def unknown(asked: Unknown, desk: OpenRequest) -> str:
-    said = formatting.code(formatting.clip(asked.text, 80)) if asked.text.strip() else "that"
+    said = intents.code(intents.clip(asked.text, 80)) if asked.text.strip() else "that"
     return f"I do not understand {said}. {_ME}\n\n{_try()}\n\n{_REAL}"
 
 
@@ -70,7 +78,7 @@ def no_tool(asked: NoTool, desk: OpenRequest) -> str:
 def undo(desk: OpenRequest) -> str:
     made = changes(desk)
     last = (
-        f" The last change was: {formatting.clip(made[-1], 160)}."
+        f" The last change was: {intents.clip(made[-1], 160)}."
         if made
         else " In this conversation I have changed nothing yet."
     )
@@ -86,10 +94,10 @@ def what_changed(desk: OpenRequest) -> str:
     undone = [note for note in desk.notes if "undid" in note]
     if not made:
         return "I have changed nothing in this conversation."
-    text = f"This is what I changed in this conversation:\n\n{formatting.bullets(made)}"
+    text = f"This is what I changed in this conversation:\n\n{intents.bullets(made)}"
     if undone:
-        text += f"\n\nSince then:\n\n{formatting.bullets(undone)}"
-    return f"{text}\n\n`/undo`, or `palyra undo` in a shell, takes the last one back."
+        text += f"\n\nSince then:\n\n{intents.bullets(undone)}"
+    return f"{text}\n\n`/undo`, or `palyra undo` in a shell, undoes the last one."
 
 
 def changes(desk: OpenRequest) -> list[str]:
@@ -119,7 +127,14 @@ def use_tool(asked: UseTool, desk: OpenRequest) -> str:
     result = desk.call(asked.tool, **arguments)
     if result.failed:
         return failure(result, desk)
-    return f"`{asked.tool}` answered:\n\n{formatting.fence(formatting.clip(result.text, 4_000))}"
+    return f"`{asked.tool}` answered:\n\n{intents.fence(intents.clip(result.text, 4_000))}"
+
+
+def shell_command(asked: TypedCommand, desk: OpenRequest) -> str:
+    result = desk.call("shell.run", command=asked.command)
+    if result.failed and result.denied:
+        return failure(result, desk)
+    return intents.fence(intents.clip(result.text, 4_000))
 
 
 def delegate(asked: Delegate, desk: OpenRequest) -> str:
@@ -127,7 +142,7 @@ def delegate(asked: Delegate, desk: OpenRequest) -> str:
     if result.failed:
         return failure(result, desk)
     return (
-        f"A helper worked on {formatting.code(formatting.clip(asked.task, 80))} in a session of its"
+        f"A helper worked on {intents.code(intents.clip(asked.task, 80))} in a session of its"
         f" own, and says:\n\n{result.text}"
     )
 
@@ -137,9 +152,9 @@ def arithmetic(asked: Arithmetic, desk: OpenRequest) -> str:
     try:
         value = _value(ast.parse(written.strip(), mode="eval").body)
     except (ArithmeticError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return f"I cannot work out {formatting.code(asked.expression)}."
+        return f"I cannot work out {intents.code(asked.expression)}."
     shown = f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
-    return f"{formatting.code(asked.expression)} is **{shown}**."
+    return f"{intents.code(asked.expression)} is **{shown}**."
 
 
 def _value(node: ast.expr) -> int | float:
@@ -161,4 +176,4 @@ def _value(node: ast.expr) -> int | float:
 
 
 def _try() -> str:
-    return f"Try one of these:\n\n{formatting.bullets([f'`{example}`' for example in EXAMPLES])}"
+    return f"Try one of these:\n\n{intents.bullets([f'`{example}`' for example in EXAMPLES])}"
