@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.events import ToolDecided
 from palyra.core.tools import Scope, ToolSpec
-from palyra.core.verdicts import Question, Verdict, Word, word
-from palyra.policy import judge, request
+from palyra.core.verdicts import Ask, Question, Verdict, Word, word
+from palyra.policy import judge, request, risk
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.projection import Project, projection
 from palyra.policy.reports import Changed, Example, Hit, Report, Shadowed
-from palyra.policy.shadow import name
-from palyra.policy.store import PolicyStore
+from palyra.policy.store import PolicyStore, name
 from palyra.store import decisions
 from palyra.store.decisions import Read, RecordedCall
 
@@ -54,6 +53,7 @@ def question(call: RecordedCall) -> Question:
         agent=asked.agent,
         channel=asked.channel,
         rules=asked.rules,
+        values=asked.values,
     )
 
 
@@ -119,7 +119,8 @@ class Retest:
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
         self._projections: dict[Hashable, Project] = {}
-        self._known: dict[Hashable, Verdict] = {}
+        # With how dangerous the call was said to be, which names its files.
+        self._known: dict[Hashable, tuple[Verdict, str]] = {}
         self.decided = 0
         self._differences = Differences()
         self._hits: Counter[str] = Counter()
@@ -155,8 +156,13 @@ class Retest:
         known = self._known.get(key)
         if known is None:
             self.decided += 1
-            known = self._known[key] = judge.judge(self._policies, asked)
-        return known
+            verdict = judge.judge(self._policies, asked)
+            self._known[key] = verdict, risk.assess(asked).why
+            return verdict
+        verdict, why = known
+        if not isinstance(verdict, Ask):
+            return verdict
+        return replace(verdict, reason=verdict.reason.replace(why, risk.assess(asked).why, 1))
 
     def _key(self, asked: Question) -> Hashable:
         """The same for calls that get the same verdict, in the same words; InvalidInput if the
@@ -189,6 +195,7 @@ class Retest:
         return (
             kind,
             asked.label,
+            asked.values,
             asked.origin,
             replace(scope, paths=(), command=""),
             place,

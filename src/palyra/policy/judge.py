@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import InvalidInput
+from palyra.core.labels import CLEAN
 from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy import request, risk
 from palyra.policy.policy_set import PolicySet, Slice
@@ -50,8 +51,8 @@ def judge(policies: PolicySet, question: Question) -> Verdict:
 
 
 def may_approve(policies: PolicySet, question: Question) -> bool:
-    """Whether a policy permits the question's principal to answer for this call. Only a clean
-    permission counts.
+    """Return whether a policy permits the question's principal to answer for this call. Only a
+    clean permission counts.
     """
     try:
         request.check(question)
@@ -173,8 +174,11 @@ def _verdict(
         why = _reason(policies, unattended.rules or run.rules)
         reasons += [why] if why else [] if stays else ["no policy permits it without asking"]
     decided = run.rules if unattended.permitted else unattended.rules + run.rules
+    # Without a label it does not matter where a value is from.
+    values = risk.unvouched(question) if question.label != CLEAN else ""
     return Ask(
-        f"{'; '.join(reasons)}. {found.risk} risk: {found.why}",
+        # What is special about this call comes first; the policy says the same of many.
+        f"{f'{values}. ' if values else ''}{found.why}. {'; '.join(reasons)}",
         found.risk,
         decided,
         sends_private=stays,

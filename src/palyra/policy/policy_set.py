@@ -4,7 +4,6 @@ new one.
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,6 +15,7 @@ from palyra.core.errors import InvalidInput
 from palyra.core.verdicts import Question, SessionRule
 from palyra.policy import projection, request, rules, sources
 from palyra.policy.sources import PolicyProblem, PolicyRule
+from palyra.store.policy_sets import PolicyText, PolicyTexts, version_of
 
 Preset = Literal["locked", "default", "coding", "research"]
 PRESETS: tuple[str, ...] = get_args(Preset)
@@ -51,8 +51,11 @@ class PolicySet:
         rules: Sequence[PolicyRule],
         groups: request.Groups,
         schema: cedarpy.Schema,
+        files: tuple[PolicyText, ...] = (),
     ) -> None:
         self.version = version
+        # What the version is the digest of.
+        self.texts = PolicyTexts(version, files)
         self.rules = tuple(rules)
         self.by_id = {rule.id: rule for rule in rules}
         self._groups = groups
@@ -183,10 +186,11 @@ def build(
     problems += _duplicates(rules)
     if problems:
         return None, problems
-    return (
-        PolicySet(_version({"palyra.cedarschema": schema_text(), **texts}), rules, groups, schema),
-        [],
+    files = tuple(
+        PolicyText(file.rpartition("/")[2], text)
+        for file, text in {"palyra.cedarschema": schema_text(), **texts}.items()
     )
+    return PolicySet(version_of(files), rules, groups, schema, files), []
 
 
 def _texts(
@@ -282,12 +286,3 @@ def _duplicates(rules: list[PolicyRule]) -> list[PolicyProblem]:
             )
             problems.append(PolicyProblem(rule.file, rule.line, why))
     return problems
-
-
-def _version(texts: dict[str, str]) -> str:
-    """The same for the same content, wherever the folder is."""
-    digest = sha256()
-    for file, text in texts.items():
-        for part in (file.rpartition("/")[2].encode(), text.encode()):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()[:16]

@@ -2,14 +2,17 @@
 refused, never guessed at.
 """
 
+import math
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
 
 from palyra.core import obeyed_files
+from palyra.core.argument_roles import ROLES
 from palyra.core.errors import InvalidInput
 from palyra.core.ids import check_principal
 from palyra.core.obeyed_files import ObeyedFiles
@@ -21,6 +24,7 @@ Groups = Mapping[tuple[str, str], tuple[str, ...]]
 
 _RESOLVED = re.compile(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/]+)+")
 _HOUR_MS = 3_600_000
+_TOO_MUCH = 10**15
 _HOMES = ("/home", "/Users")
 _SENDING = frozenset({"network", "message", "browser"})
 _BELOW_HOMES = ("/home/", "/Users/")
@@ -184,13 +188,13 @@ def domains(scope: Scope) -> list[str]:
 
 
 def sends_private(question: Question) -> bool:
-    """Whether what the model has read and is not public could leave with this call."""
+    """Return whether what the model has read and is not public could leave with this call."""
     return question.label.confidentiality != "public" and sends(question)
 
 
 def sends(question: Question) -> bool:
-    """Whether the call takes anything out. A process does so only if it is given hosts: without, it
-    has no network.
+    """Return whether the call takes anything out. A process does so only if it is given hosts:
+    without, it has no network.
     """
     scope = question.scope
     return bool(scope.hosts or scope.recipients) or not _SENDING.isdisjoint(
@@ -201,6 +205,46 @@ def sends(question: Question) -> bool:
 def _only_host(question: Question) -> str:
     found = hosts(question.scope)
     return found[0] if len(found) == 1 else ""
+
+
+# From the best to the worst. "none": the call has no such argument.
+_ORIGINS = ("none", "user", "trusted", "unknown", "untrusted")
+
+
+def arguments(question: Question) -> dict[str, dict[str, Any]]:
+    """The values of a call by what they are for; of several arguments for the same, the worst
+    origin.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for role in ROLES:
+        alike = [each for each in question.values.arguments if each.role == role]
+        origin = max((each.origin for each in alike), key=_ORIGINS.index, default="none")
+        found[role] = {
+            "origin": origin,
+            "said_by_user": origin == "user",
+            "sources": sorted({source for each in alike for source in each.sources}),
+            "values": sorted({value for each in alike for value in each.values}),
+            "most": most(value for each in alike for value in each.values)
+            if role == "amount"
+            else 0,
+        }
+    return found
+
+
+def most(values: Iterable[str]) -> int:
+    """The largest of some amounts, in whole units, rounded up; what cannot be read is larger than
+    any.
+    """
+    found = 0
+    for value in values:
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            return _TOO_MUCH
+        if not number.is_finite() or abs(number) > _TOO_MUCH:
+            return _TOO_MUCH
+        found = max(found, math.ceil(number))
+    return found
 
 
 def _reference(kind: str, name: str) -> dict[str, Any]:
@@ -239,6 +283,11 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "worker": lambda q: (
         q.tool.source.removeprefix("worker:") if q.tool.source.startswith("worker:") else ""
     ),
+    "arguments": lambda q: arguments(q),
+    "reads_only": lambda q: q.values.reads_only,
+    "same_source": lambda q: q.values.same_source,
+    "vouched": lambda q: q.values.vouched,
+    "planned": lambda q: q.values.planned,
     "origin": lambda q: q.origin,
     "now_ms": lambda q: q.now_ms,
     "hour": lambda q: q.now_ms // _HOUR_MS % 24,

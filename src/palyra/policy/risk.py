@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from palyra.core import call_values
 from palyra.core.verdicts import Question, Risk
 from palyra.policy import request
 
@@ -26,17 +27,17 @@ def assess(question: Question) -> Assessment:
     ]
     worst = max(found, key=lambda finding: ORDER.index(finding.risk)).risk
     reasons = dict.fromkeys(finding.why for finding in found if finding.risk == worst)
-    return Assessment(worst, ", and ".join(reasons))
+    return Assessment(worst, ", ".join(reasons))
 
 
 def reaches_out(question: Question) -> bool:
-    """Whether the call can send data out of the daemon's hands or cannot be taken back."""
+    """Return whether the call can send data out of the daemon's hands or cannot be taken back."""
     return question.tool.effect == "once" or not OUTWARD.isdisjoint(question.tool.capabilities)
 
 
 def _harmless(question: Question) -> Assessment:
     return Assessment(
-        "low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained"
+        "low", "only reads" if question.tool.effect == "pure" else "changes nothing outside Palyra"
     )
 
 
@@ -46,28 +47,25 @@ def _by_capability(question: Question) -> Iterator[Assessment]:
     if changes and tool.effect != "once":
         yield Assessment(
             "low",
-            (
-                "it changes files and can be undone"
-                if tool.effect == "reversible"
-                else "it changes files"
-            ),
+            f"changes {_files(question)}"
+            + (", can be undone" if tool.effect == "reversible" else ""),
         )
     if changes and tool.effect == "once":
-        yield Assessment("high", "it changes files for good")
+        yield Assessment("high", f"changes {_files(question)} permanently")
     if "process" in tool.capabilities:
-        yield Assessment("medium", f"it starts {question.scope.program or 'a program'}")
+        yield Assessment("medium", f"runs {question.scope.program or 'a program'}")
     if "network" in tool.capabilities or "browser" in tool.capabilities:
         yield Assessment(
-            "medium", f"it talks to {', '.join(question.scope.hosts) or 'the network'}"
+            "medium", f"connects to {', '.join(question.scope.hosts) or 'the network'}"
         )
     if "message" in tool.capabilities:
         yield Assessment(
-            "high", f"it writes to {', '.join(question.scope.recipients) or 'other people'}"
+            "high", f"sends a message to {', '.join(question.scope.recipients) or 'other people'}"
         )
     if "secrets" in tool.capabilities:
-        yield Assessment("high", "it is given secrets")
+        yield Assessment("high", "receives secrets")
     if tool.effect == "once":
-        yield Assessment("medium", "it cannot be taken back")
+        yield Assessment("medium", "cannot be undone")
     if not tool.source.startswith("internal"):
         yield Assessment("medium", f"the tool comes from {tool.source}")
 
@@ -76,15 +74,15 @@ def _by_scope(question: Question) -> Iterator[Assessment]:
     scope, able = question.scope, question.tool.capabilities
     writes = "fs.write" in able or "process" in able
     if scope.paths and not request.in_workspace(scope):
-        yield Assessment("high" if writes else "medium", "it leaves the workspace")
+        yield Assessment("high" if writes else "medium", "outside the workspace")
     if request.obeyed(question):
         yield Assessment(
             "high" if question.tool.source.startswith("worker:") else "medium", obeying(question)
         )
     if scope.destructive:
-        yield Assessment("high", "it may delete or overwrite files for good")
+        yield Assessment("high", "may delete or overwrite files permanently")
     if request.wide(scope):
-        yield Assessment("critical" if writes else "high", "it covers a home folder or more")
+        yield Assessment("critical" if writes else "high", "covers a home folder or more")
 
 
 def _by_label(question: Question) -> Iterator[Assessment]:
@@ -98,13 +96,20 @@ def _by_label(question: Question) -> Iterator[Assessment]:
         sources = ", ".join(label.sources) or "an unknown source"
         yield Assessment("high", f"the model has read untrusted content from {sources}")
         if "secrets" in question.tool.capabilities:
-            yield Assessment(
-                "critical", f"it is given secrets after untrusted content from {sources}"
-            )
+            yield Assessment("critical", f"receives secrets after untrusted content from {sources}")
     if label.confidentiality != "public" and request.sends(question):
         yield Assessment(
             "high" if label.confidentiality == "private" else "critical", leaving(question)
         )
+
+
+def _files(question: Question) -> str:
+    """Return the files that a call changes, as the person knows them."""
+    root = question.scope.workspace.rstrip("/") + "/"
+    paths = [path.removeprefix(root) for path in question.scope.paths]
+    if not paths:
+        return "files"
+    return paths[0] if len(paths) == 1 else f"{len(paths)} files"
 
 
 def obeying(question: Question) -> str:
@@ -115,6 +120,21 @@ def obeying(question: Question) -> str:
     return ", ".join(named[:_MOST_NAMED]) + (
         f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     )
+
+
+def unvouched(question: Question) -> str:
+    """Which values nobody vouches for, where they are from, and what else goes along."""
+    values = question.values
+    found = call_values.doubtful(values)
+    if not values.declared or values.vouched or values.reads_only:
+        return ""
+    if not found and not reaches_out(question):
+        return ""  # The policy's own reason says enough of what stays here.
+    said = [] if values.planned else ["what the user said does not ask for this call"]
+    said += [call_values.value_words(each) for each in found[:_MOST_NAMED]]
+    along = [each.name for each in values.arguments if each not in found]
+    also = f" ({', '.join(along)} go along)" if along and found else ""
+    return "; ".join(said) + also
 
 
 def leaving(question: Question) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput
 from palyra.core.verdicts import SessionRule
-from palyra.policy.permanent_grants import pattern, quote
+from palyra.policy.grants import pattern, quote
 
 Counted = Literal["files", "calls", "commands"]
 Kind = Literal[
@@ -316,9 +316,9 @@ _WORDS: dict[Kind, str] = {
 _COMMANDS_ASK = "commands ask each time, because what they touch cannot be known before"
 _MEANS: dict[Kind, str] = {
     "nothing": "every call is denied until the rule is removed",
-    "ask": "every call waits for an answer, also what was allowed before",
+    "ask": "every call needs approval, also what was allowed before",
     "ask_changes": (
-        "everything that is not only reading waits for an answer, also what was allowed before"
+        "everything that is not only reading needs approval, also what was allowed before"
     ),
     "read_only": "only tools that change nothing run; commands do not",
     "no_commands": "nothing that starts a program runs",

@@ -27,6 +27,7 @@ _APART = (
     "the policies in this file cannot be told apart; write one after the other, each with its"
     " semicolon"
 )
+_QUOTED = re.compile(r"`([^`]+)`")
 _NOT_NEEDED = re.compile(r'^for policy `[^`]*`, | for Action::"[a-z_]+"')
 
 
@@ -188,6 +189,17 @@ def _rules(
     return rules, problems
 
 
+def _line_named(rule: PolicyRule, message: str) -> int:
+    """Return the line of the first name that a message quotes, or the line its policy begins at:
+    Cedar says what is wrong and not where.
+    """
+    for quoted in _QUOTED.findall(message):
+        found = re.search(rf"(?<!\w){re.escape(quoted)}(?!\w)", rule.text)
+        if found:
+            return rule.line + rule.text.count("\n", 0, found.start())
+    return rule.line
+
+
 def _validate(rules: list[PolicyRule], text: str, schema: cedarpy.Schema) -> list[PolicyProblem]:
     problems = []
     for error in cedarpy.validate_policies(text, schema).errors:
@@ -196,7 +208,7 @@ def _validate(rules: list[PolicyRule], text: str, schema: cedarpy.Schema) -> lis
         problems.append(
             PolicyProblem(
                 rule.file,
-                rule.line,
+                _line_named(rule, message),
                 f"{message}; `palyra policy schema` shows what a policy can talk about",
             )
         )

@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from palyra.core.call_values import NO_VALUES, CallValues
 from palyra.core.tools import Scope, Subject
 from palyra.core.verdicts import Allow
-from palyra.policy import judge, permanent_grants
+from palyra.policy import grants, judge
 from palyra.policy.backtest import about, question
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Left, Permit, Suggestion
@@ -21,7 +22,7 @@ from palyra.store import decisions
 from palyra.store.decisions import AnsweredCall, Read, RecordedCall
 
 # From narrow to wide; of two that cover the same, the earlier is suggested.
-_WIDTH = ("command", "path_prefix", "recipient", "host", "program")
+_WIDTH = ("arguments", "command", "path_prefix", "recipient", "host", "program")
 
 
 class _Case(NamedTuple):
@@ -161,7 +162,12 @@ def _subjects(case: _Case) -> Iterable[Subject]:
 
 
 def _covers(subject: Subject, case: _Case) -> bool:
-    return subject.covers(case.call.proposed.tool, case.scope)
+    return subject.covers(case.call.proposed.tool, case.scope, _values(case))
+
+
+def _values(case: _Case) -> CallValues:
+    asked = case.call.proposed.asked
+    return asked.values if asked is not None else NO_VALUES
 
 
 def _narrowness(subject: Subject) -> tuple[int, int]:
@@ -169,7 +175,9 @@ def _narrowness(subject: Subject) -> tuple[int, int]:
 
 
 def _around(wider: Subject, narrow: Subject) -> bool:
-    """Whether one subject would have been the next wider thing to suggest instead of another."""
+    """Return whether one subject would have been the next wider thing to suggest instead of
+    another.
+    """
     if wider.kind == "path_prefix" == narrow.kind:
         return f"{narrow.value}/".startswith(wider.value.rstrip("/") + "/")
     return (
@@ -181,15 +189,15 @@ def _around(wider: Subject, narrow: Subject) -> bool:
 
 def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
     subject, cases = chosen.subject, chosen.cases
-    name, what = f"suggested-{number}", permanent_grants.described(subject)
+    name, what = f"suggested-{number}", grants.described(subject)
     times = sorted(case.call.time_ms for case in cases)
     origin = (
-        f"policy suggest: {len(cases)} approvals, {permanent_grants.stamp(times[0])} to"
-        f" {permanent_grants.stamp(times[-1])}"
+        f"policy suggest: {len(cases)} approvals, {grants.stamp(times[0])} to"
+        f" {grants.stamp(times[-1])}"
     )
     private = any(case.sends_private for case in cases)
     reason = f"approved {len(cases)} times: {what}{', also with private data' if private else ''}"
-    text = permanent_grants.permit(
+    text = grants.permit(
         subject, principal, name=name, reason=reason, origin=origin, sends_private=private
     )
     return Permit(

@@ -3,19 +3,82 @@ values.
 
 The rule: what reaches a tool is an instance of its own argument type. Harmless spellings of scalars
 are put right, everything else that does not fit is refused with a message that a model can act on.
+
+A server's JSON Schema as the judge of arguments. It never fetches anything, and no pattern in it
+can make it run for long.
 """
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Struct, inspect
 
+from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import Tool
-from palyra.core.tools import Capability, Effect, Limits, Scope, Subject, ToolSpec
+from palyra.core.tools import Capability, Effect, Limits, Scope, Subject, ToolResult, ToolSpec
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+_MOST_COMPLAINTS = 4
+_MOST_COMPLAINT = 300
+_PATTERN_BYTES = 1 << 20
+_BACKTRACKS = 10_000
+
+
+class Checker:
+    """Made when a tool is first called: compiling costs more than most calls."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._schema = schema
+        self._validator: jsonschema_rs.Validator | None = None
+
+    def check(self, tool: str, arguments: dict[str, Any]) -> None:
+        """Raises InvalidInput that says which argument is wrong."""
+        if self._validator is None:
+            self._validator = compiled(self._schema)
+        complaints: list[str] = []
+        for error in self._validator.iter_errors(arguments):
+            where = ".".join(str(part) for part in error.instance_path)
+            complaints.append(
+                (f"argument {where}: " if where else "") + error.message[:_MOST_COMPLAINT]
+            )
+            if len(complaints) == _MOST_COMPLAINTS:
+                break
+        if complaints:
+            known = self._schema.get("properties")
+            takes = (
+                f"; it takes {', '.join(map(str, known))}"[:_MOST_COMPLAINT]
+                if isinstance(known, dict) and known
+                else ""
+            )
+            raise InvalidInput(f"{tool}: {'; '.join(complaints)}{takes}", tool=tool)
+
+
+def compiled(schema: dict[str, Any]) -> "jsonschema_rs.Validator":
+    """Raises InvalidInput for what is no schema, or refers to something outside of itself."""
+    import jsonschema_rs
+
+    # First by an engine that takes linear time; the other one is for look-around, which that one
+    # does not have.
+    linear = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES)
+    fancy = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_BACKTRACKS, size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES
+    )
+    problem = ""
+    for options in (linear, fancy):
+        try:
+            return jsonschema_rs.validator_for(
+                schema, pattern_options=options, offline=True, validate_formats=False
+            )
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            problem = str(error).partition("\n")[0][:_MOST_COMPLAINT]
+    raise InvalidInput(f"its schema cannot be used: {problem}")
+
 
 # Offered only where somebody has spoken of times: naming these anywhere else would be an offer too.
 TIMELY = "schedule."
@@ -39,6 +102,15 @@ class OwnParser(Protocol):
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:
         """Typed and plain arguments. Raises InvalidInput like `parse`."""
+        ...
+
+
+@runtime_checkable
+class ComparingTool(Protocol):
+    """A tool that can tell before it runs that a call would change nothing."""
+
+    def unchanged(self, arguments: object, workspace: str) -> ToolResult | None:
+        """The result of a call that changes nothing; None if it changes something or may fail."""
         ...
 
 
@@ -125,6 +197,7 @@ def declare(
     effect: Effect,
     capabilities: tuple[Capability, ...] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    use: ToolUse | None = None,
 ) -> ToolSpec:
     """A tool's declaration; the schema of its arguments comes from their type."""
     return ToolSpec(
@@ -134,6 +207,7 @@ def declare(
         effect=effect,
         capabilities=capabilities,
         limits=limits,
+        use=use,
     )
 
 
@@ -188,7 +262,7 @@ def _refuse_unknown(tool: str, info: inspect.StructType, arguments: Mapping[str,
 
 def _spell(value: Any, wanted: inspect.Type) -> Any:
     """Put right what `msgspec.convert` would refuse although it is harmless: null for "left out", a
-    number for a text.
+    number for a text, one object for a list of them.
     """
     if isinstance(wanted, inspect.Metadata):
         return _spell(value, wanted.type)
@@ -204,10 +278,11 @@ def _spell(value: Any, wanted: inspect.Type) -> Any:
                 and not _nullable(fields[key].type)
             )
         }
-    if isinstance(wanted, inspect.ListType | inspect.VarTupleType) and isinstance(
-        value, list | tuple
-    ):
-        return [_spell(item, wanted.item_type) for item in value]
+    if isinstance(wanted, inspect.ListType | inspect.VarTupleType):
+        if isinstance(value, Mapping) and isinstance(wanted.item_type, inspect.StructType):
+            value = [value]
+        if isinstance(value, list | tuple):
+            return [_spell(item, wanted.item_type) for item in value]
     if isinstance(wanted, inspect.StrType) and isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
     if isinstance(wanted, inspect.IntType | inspect.BoolType) and isinstance(value, str):

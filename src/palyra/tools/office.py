@@ -3,6 +3,11 @@ stream.
 
 The rule: nothing is unpacked beyond the limits of archives, no entity is expanded, and what comes
 out is bounded.
+
+What a file says, by its content: pictures are recognised, documents become text, everything else
+is only described.
+
+Web pages, PDF and plain text are read by what `http.fetch` reads them with.
 """
 
 import re
@@ -11,8 +16,14 @@ from posixpath import dirname, join, normpath
 from typing import Literal
 from xml.parsers import expat
 
-from palyra.core.errors import InvalidInput, LimitExceeded
+from msgspec import Struct
+
+from palyra.core import image_formats
+from palyra.core.errors import InvalidInput, LimitExceeded, Unavailable
+from palyra.system import thread_pool
 from palyra.tools import archives
+from palyra.tools.net.http_request import FetchedResponse
+from palyra.tools.net.urls import Url
 
 Form = Literal["docx", "xlsx", "pptx"]
 
@@ -38,8 +49,8 @@ _WIDEST_GAP = 20
 
 
 def text_of(data: bytes) -> tuple[Form, str] | None:
-    """Which of the three it is, and its text; None if it is another archive. Raises InvalidInput
-    for what cannot be read.
+    """Return which of the three it is, and its text; None if it is another archive. Raises
+    InvalidInput for what cannot be read.
     """
     try:
         files = archives.chosen(data, lambda name: _WANTED.fullmatch(name) is not None)
@@ -253,3 +264,66 @@ def _workbook(files: Mapping[str, bytes]) -> str:
         parts.append(f"[sheet {name}]\n" + "\n".join(sheet.rows))
         size += sheet.size
     return "\n\n".join(parts)
+
+
+_ZIP = b"PK\x03\x04"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_NOWHERE = Url("https", "attached.invalid", 443, "/")
+_UNKNOWN = "application/octet-stream"
+_HTML_NAMES = (".html", ".htm", ".xhtml")
+
+
+class Document(Struct, frozen=True):
+    """`text` is None if there is none to be had, and `note` then says why. `plain`: the bytes
+    themselves are that text.
+    """
+
+    media_type: str
+    text: str | None = None
+    note: str = ""
+    plain: bool = False
+
+
+async def read(data: bytes, name: str = "") -> Document:
+    """A file by its content; its name only tells a web page from other text. Raises InvalidInput
+    for a document that is hostile.
+    """
+    shape = image_formats.shape(data)
+    if shape is not None:
+        return Document(shape.media_type)
+    if data.startswith(_ZIP):
+        found = await thread_pool.everyday.run(text_of, data)
+        if found is None:
+            return Document("application/zip", note="an archive; it is not unpacked")
+        form, text = found
+        return Document(MEDIA[form], text, "" if text else "there is no text in it")
+    if data.startswith(_OLD_OFFICE):
+        return Document(
+            _UNKNOWN,
+            note="an office file in the old format; save it in the new one to have its text read",
+        )
+    return await _as_fetched(data, name)
+
+
+async def _as_fetched(data: bytes, name: str) -> Document:
+    # Reading pages needs tables that a daemon which never does should not carry.
+    from palyra.tools.web import body_text
+
+    declared = "text/html" if name.lower().endswith(_HTML_NAMES) else ""
+    pdf = data.startswith(b"%PDF-")
+    if not pdf and not body_text.textual(data):
+        return Document(_UNKNOWN, note="it is not text")
+    try:
+        reading = await body_text.read(
+            FetchedResponse(status=200, headers={"content-type": declared}, body=data), _NOWHERE
+        )
+    except Unavailable as error:
+        return Document("application/pdf", note=error.message)
+    except InvalidInput as error:
+        return Document(
+            "application/pdf" if pdf else _UNKNOWN, note=f"its text cannot be read: {error.message}"
+        )
+    html = "HTML made readable" in reading.notes
+    media_type = "application/pdf" if pdf else "text/html" if html else "text/plain"
+    note = "" if reading.text.strip() or not data else "there is no text in it"
+    return Document(media_type, reading.text, note, plain=not pdf)

@@ -69,8 +69,8 @@ class PathGuard:
         self._forbidden = tuple(os.path.realpath(root) for root in forbidden)
 
     def place(self, given: str, workspace: str, *, writing: bool = False) -> WorkspacePath:
-        """Where `given` leads. To write, it must be named directly: a symlink on the way could
-        change before the write.
+        """Return where `given` leads. To write, it must be named directly: a symlink on the way
+        could change before the write.
         """
         _check_spelling(given)
         root = os.path.realpath(workspace)
@@ -95,7 +95,7 @@ class PathGuard:
         return WorkspacePath(root, relative)
 
     def opens(self, place: WorkspacePath) -> bool:
-        """Whether a place met on a walk lies outside the daemon's own folders."""
+        """Return whether a place met on a walk lies outside the daemon's own folders."""
         return not any(_inside(place.absolute, closed) for closed in self._forbidden)
 
     @staticmethod

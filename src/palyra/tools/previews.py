@@ -8,8 +8,8 @@ must be cut, it says so.
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
 
+from palyra.core.sentences import visible
 from palyra.core.tools import Preview
-from palyra.core.visible_text import visible
 from palyra.tools.files.content import ContentChange
 
 # What goes onto the tape and to every surface; the rest is asked for.

@@ -9,7 +9,7 @@ import re
 from fnmatch import translate
 from functools import cache
 
-from palyra.core.file_names import fold
+from palyra.core.input_checks import fold
 
 TEMPORARY = ".palyra-tmp-"
 
@@ -53,7 +53,7 @@ def pathspecs() -> tuple[str, ...]:
 
 
 def why(relative: str) -> str | None:
-    """Why a path, relative to its workspace, is never touched; None if it may be."""
+    """Return why a path, relative to its workspace, is never touched; None if it may be."""
     above = ""
     for part in relative.split("/"):
         reason = why_name(part, above)

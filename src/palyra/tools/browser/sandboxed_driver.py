@@ -128,7 +128,7 @@ class Inside:
             await self._try(page.close())
 
     async def _try(self, work: Any) -> bool:
-        """Whether it worked; a page that is gone by now is nobody's problem."""
+        """Return whether it worked; a page that is gone by now is nobody's problem."""
         from playwright.async_api import Error
 
         try:

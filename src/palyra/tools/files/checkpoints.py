@@ -3,21 +3,166 @@ sealed piece.
 
 The rule: a checkpoint is made before the call starts, and restoring puts back the exact bytes or,
 if somebody else has changed a file since, nothing at all.
+
+One path as it was or is: what is kept of a file before it is changed, and how it is compared
+with what is there now.
+
+The rule: a symlink is itself, never what it points to, and a path is only ever looked at through
+the fence.
 """
 
+import errno
 import os
+import stat
+import zlib
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from hashlib import sha256
+from typing import Literal, Protocol
+
+import msgspec
+from msgspec import Struct
 
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded
 from palyra.core.events import FileChange
-from palyra.tools import blocking, paths
+from palyra.tools import blocking, paths, protected_names
 from palyra.tools.catalogue import TypedTool
-from palyra.tools.files import content, snapshots
+from palyra.tools.files import content
+from palyra.tools.files import content as files_content
 from palyra.tools.files.changes import MOST_BYTES, MOST_FILES
 from palyra.tools.files.content import ContentChange
-from palyra.tools.files.snapshots import Checkpoint, PathState, SavedPath
-from palyra.tools.paths import WorkspacePath
+from palyra.tools.paths import PathGuard, WorkspacePath
+
+_FENCE = PathGuard()
+
+
+class SavedPath(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """One path as it was. `after` is the digest the call gives it; the same as before if the call
+    leaves it alone.
+    """
+
+    path: str
+    kind: Literal["absent", "file", "link"]
+    mode: int = 0
+    content: bytes = b""
+    target: str = ""
+    after: str = ""
+
+
+class Checkpoint(Struct, frozen=True, array_like=True):
+    version: Literal[1]
+    saved: tuple[SavedPath, ...]
+    # Folders that did not exist, which the call may make; outermost first.
+    folders: tuple[str, ...]
+    # Folders that did exist and may be empty, so that no file brings them back.
+    present: tuple[str, ...] = ()
+
+
+class PathState(Struct, frozen=True):
+    """How a path is now; `other` is what no tool of ours leaves behind."""
+
+    kind: Literal["absent", "file", "link", "other"]
+    digest: str
+    mode: int = 0
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(checkpoint), 1)
+
+
+def decode(blob: bytes) -> Checkpoint:
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(blob), type=Checkpoint)
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise InvalidInput(f"the checkpoint cannot be read: {error}") from None
+
+
+def place_of(path: str, workspace: str) -> WorkspacePath:
+    """Like `Fence.place` for writing, except that the last name may be a symlink: then the link
+    itself is meant.
+    """
+    root = os.path.realpath(workspace)
+    absolute = os.path.normpath(os.path.join(root, path))
+    above = _FENCE.place(os.path.dirname(absolute), root, writing=True)
+    place = WorkspacePath(root, f"{above.relative}/{os.path.basename(absolute)}".lstrip("/"))
+    reason = protected_names.why(place.relative)
+    if reason:
+        raise paths.PathRefused(path, "protected", reason)
+    return place
+
+
+def save(place: WorkspacePath, room: int, after: str | None) -> SavedPath:
+    target = _link_target(place)
+    if target is not None:
+        return SavedPath(
+            place.relative,
+            "link",
+            target=target,
+            after=after if after is not None else digest_of(target.encode()),
+        )
+    content = files_content.read(place, room)
+    if content is None:
+        return SavedPath(place.relative, "absent", after=after or "")
+    digest = digest_of(content.data)
+    return SavedPath(
+        place.relative,
+        "file",
+        content.mode,
+        content.data,
+        after=after if after is not None else digest,
+    )
+
+
+def state(place: WorkspacePath) -> PathState:
+    target = _link_target(place)
+    if target is not None:
+        return PathState("link", digest_of(target.encode()))
+    try:
+        with paths.opened_file(place) as descriptor:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            digest = sha256()
+            while chunk := os.read(descriptor, 1 << 20):
+                digest.update(chunk)
+            return PathState("file", digest.hexdigest(), mode)
+    except FileNotFoundError:
+        return PathState("absent", "")
+    except (IsADirectoryError, NotADirectoryError, paths.PathRefused):
+        return PathState("other", "other")
+
+
+def is_folder(folder: str, workspace: str) -> bool:
+    try:
+        with paths.opened_folder(os.path.realpath(workspace), folder.split("/")):
+            return True
+    except (FileNotFoundError, NotADirectoryError, paths.PathRefused):
+        return False
+
+
+def state_of(saved: SavedPath) -> PathState:
+    match saved.kind:
+        case "absent":
+            return PathState("absent", "")
+        case "link":
+            return PathState("link", digest_of(saved.target.encode()))
+        case "file":
+            return PathState("file", digest_of(saved.content), saved.mode)
+
+
+def _link_target(place: WorkspacePath) -> str | None:
+    try:
+        with paths.opened_folder(place.root, place.folders) as folder:
+            return os.readlink(place.name, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        # EINVAL: it is there and is no symlink.
+        if error.errno in (errno.EINVAL, errno.ENOTDIR):
+            return None
+        raise
+
+
+def digest_of(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
 
 # Each file that is replaced holds two descriptors until its batch is done.
 _AT_ONCE = 128
@@ -70,20 +215,20 @@ def keep(
     saved, folders, total = [], dict[str, None](), 0
     with blocking.family("the checkpoint"):
         for path in given:
-            place = snapshots.place_of(path, workspace)
-            item = snapshots.save(place, most_bytes - total, after.get(place.absolute))
+            place = place_of(path, workspace)
+            item = save(place, most_bytes - total, after.get(place.absolute))
             total += len(item.content)
             saved.append(item)
             folders.update(dict.fromkeys(content.missing_folders(place)))
-        present = tuple(folder for folder in touched if snapshots.is_folder(folder, workspace))
+        present = tuple(folder for folder in touched if is_folder(folder, workspace))
     folders.update(dict.fromkeys(folder for folder in touched if folder not in present))
-    return snapshots.encode(Checkpoint(1, tuple(saved), tuple(folders), present))
+    return encode(Checkpoint(1, tuple(saved), tuple(folders), present))
 
 
 def plan(blob: bytes, workspace: str) -> list[FileChange]:
     """What `restore` would change now."""
     with blocking.family("the files could not be looked at"):
-        return [told(saved) for _, saved, _ in _due(snapshots.decode(blob), workspace)]
+        return [told(saved) for _, saved, _ in _due(decode(blob), workspace)]
 
 
 def restore(
@@ -94,10 +239,10 @@ def restore(
     Raises Conflict, and changes nothing, if a file is neither as it was before the call nor as the
     call left it. Such a file is overwritten with `force`, and passed over with `leave`.
     """
-    checkpoint = snapshots.decode(blob)
+    checkpoint = decode(blob)
     with blocking.family("the files could not be put back"):
         for saved in checkpoint.saved:
-            content.sweep(snapshots.place_of(saved.path, workspace))
+            content.sweep(place_of(saved.path, workspace))
         due = _due(checkpoint, workspace)
         strangers = tuple(saved.path for _, saved, now in due if _strange(saved, now))
         if leave:
@@ -116,16 +261,16 @@ def restore(
 
 
 def _strange(saved: SavedPath, now: PathState) -> bool:
-    return now.digest not in (saved.after, snapshots.state_of(saved).digest)
+    return now.digest not in (saved.after, state_of(saved).digest)
 
 
 def _due(
     checkpoint: Checkpoint, workspace: str
 ) -> list[tuple[WorkspacePath, SavedPath, PathState]]:
     """The files that are not as the checkpoint has them, with how they are now."""
-    places = [(snapshots.place_of(saved.path, workspace), saved) for saved in checkpoint.saved]
-    states = [(place, saved, snapshots.state(place)) for place, saved in places]
-    return [(place, saved, now) for place, saved, now in states if now != snapshots.state_of(saved)]
+    places = [(place_of(saved.path, workspace), saved) for saved in checkpoint.saved]
+    states = [(place, saved, state(place)) for place, saved in places]
+    return [(place, saved, now) for place, saved, now in states if now != state_of(saved)]
 
 
 def told(saved: SavedPath) -> FileChange:

@@ -192,7 +192,7 @@ class _Reader:
         hunks.append(hunk)
 
     def _belongs(self, line: str, *, promised: bool) -> bool:
-        """Whether a line is part of the hunk that is being read."""
+        """Return whether a line is part of the hunk that is being read."""
         if line.startswith(("@@", "diff --git ", "```")) and not (
             promised and line.startswith("```")
         ):

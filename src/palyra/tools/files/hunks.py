@@ -90,7 +90,7 @@ def apply_hunks(text: FileLines, hunks: Sequence[Hunk], name: str) -> list[str]:
 
 
 def _insertion(text: FileLines, hunk: Hunk, shift: int, name: str) -> int:
-    """Where a hunk without old lines goes: after the line its header names."""
+    """Return where a hunk without old lines goes: after the line its header names."""
     at = (
         len(text.lines)
         if hunk.start is None and not text.lines
@@ -229,8 +229,8 @@ def _fitted(actual: list[str], hunk: Hunk) -> list[str]:
 
 
 def _indents(actual: list[str], given: list[str]) -> dict[str, str] | None:
-    """Which indent of the model's text stands for which indent of the file; None if it is not one
-    to one.
+    """Return which indent of the model's text stands for which indent of the file; None if it is
+    not one to one.
     """
     indents: dict[str, str] = {}
     for mine, theirs in zip(actual, given, strict=False):

@@ -8,13 +8,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from palyra.core.argument_roles import uses
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, ToolResult
 from palyra.tools import blocking, paths
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files.content import WriteStopped
 from palyra.tools.files.file_tool import FileTool, from_files
-from palyra.tools.files.walk import FolderEntry, Walk
+from palyra.tools.files.search import FolderEntry, Walk
 from palyra.tools.paths import WorkspacePath
 
 _MOST_BYTES = 127 << 10
@@ -35,6 +36,7 @@ class List(FileTool):
         ListArguments,
         effect="pure",
         capabilities=("fs.read",),
+        use=uses(reads_only=True, high_impact=False, path="path"),
         limits=Limits(time_ms=10_000, input_bytes=8 << 10, output_bytes=128 << 10),
     )
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from palyra.core.argument_roles import uses
 from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PalyraError
 from palyra.core.tools import Limits
 from palyra.tools.catalogue import Arguments, declare
@@ -47,6 +48,7 @@ class Patch(ChangingTool):
         PatchArguments,
         effect="reversible",
         capabilities=("fs.write",),
+        use=uses(high_impact=False, edits="content", diff="content"),
         limits=Limits(time_ms=30_000, input_bytes=1 << 20, output_bytes=16 << 10),
     )
 

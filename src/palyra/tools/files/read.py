@@ -8,6 +8,7 @@ from typing import Annotated, BinaryIO
 
 from msgspec import Meta, Struct
 
+from palyra.core.argument_roles import uses
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, ToolResult
 from palyra.tools import blocking, paths
@@ -37,6 +38,7 @@ class FileRead(FileTool):
         ReadArguments,
         effect="pure",
         capabilities=("fs.read",),
+        use=uses(reads_only=True, high_impact=False, path="path"),
         limits=Limits(time_ms=10_000, input_bytes=8 << 10, output_bytes=MOST_BYTES),
     )
 

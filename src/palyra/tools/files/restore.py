@@ -14,10 +14,10 @@ from palyra.core.errors import LimitExceeded
 from palyra.core.events import FileChange
 from palyra.core.tools import Preview
 from palyra.tools import blocking, previews
-from palyra.tools.files import checkpoints, content, snapshots
+from palyra.tools.files import checkpoints, content
 from palyra.tools.files.changes import MOST_BYTES
+from palyra.tools.files.checkpoints import Checkpoint, PathState, SavedPath
 from palyra.tools.files.content import Content, ContentChange
-from palyra.tools.files.snapshots import Checkpoint, PathState, SavedPath
 
 MOST_FILES = 2_000
 MOST_KEPT = 256 << 20
@@ -64,7 +64,7 @@ class Tracks:
 
     def add(self, blob: bytes) -> tuple[str, ...]:
         """Takes in one change; the paths it touches."""
-        checkpoint = snapshots.decode(blob)
+        checkpoint = checkpoints.decode(blob)
         for folder in checkpoint.folders:
             self._folders.setdefault(folder, False)
         for folder in checkpoint.present:
@@ -74,7 +74,7 @@ class Tracks:
             if known is None:
                 self._keep(saved)
             else:
-                known.meddled |= snapshots.state_of(saved).digest not in _left(known.last)
+                known.meddled |= checkpoints.state_of(saved).digest not in _left(known.last)
                 known.last = saved
         return tuple(saved.path for saved in checkpoint.saved)
 
@@ -94,8 +94,8 @@ class Tracks:
         wanted, clashes = [], []
         with blocking.family("the files could not be looked at"):
             for path, track in self._paths.items():
-                now = snapshots.state(snapshots.place_of(path, workspace))
-                if now == snapshots.state_of(track.first):
+                now = checkpoints.state(checkpoints.place_of(path, workspace))
+                if now == checkpoints.state_of(track.first):
                     continue
                 why = _clash(track, now)
                 if why:
@@ -112,24 +112,24 @@ class Tracks:
                         )
                     )
             idle = not wanted and all(
-                snapshots.is_folder(name, workspace) == there
+                checkpoints.is_folder(name, workspace) == there
                 for name, there in self._folders.items()
             )
         absent = tuple(name for name, there in self._folders.items() if not there)
         present = tuple(name for name, there in self._folders.items() if there)
-        target = snapshots.encode(Checkpoint(1, tuple(wanted), absent, present))
+        target = checkpoints.encode(Checkpoint(1, tuple(wanted), absent, present))
         return Aim(target, tuple(map(checkpoints.told, wanted)), tuple(clashes), idle)
 
 
 def _left(saved: SavedPath) -> tuple[str, str]:
-    """How a change may have left a path: changed, or, if the call did not come to that, as it
-    was.
+    """Return how a change may have left a path: changed, or, if the call did not come to that, as
+    it was.
     """
-    return saved.after, snapshots.state_of(saved).digest
+    return saved.after, checkpoints.state_of(saved).digest
 
 
 def _clash(track: _Track, now: PathState) -> str:
-    first = snapshots.state_of(track.first)
+    first = checkpoints.state_of(track.first)
     if now.digest == first.digest:
         return ""
     if now.digest not in _left(track.last):
@@ -139,9 +139,9 @@ def _clash(track: _Track, now: PathState) -> str:
 
 def reverse(target: bytes, workspace: str) -> bytes:
     """A checkpoint that takes the restoring of `target` back: the same files as they are now."""
-    checkpoint = snapshots.decode(target)
+    checkpoint = checkpoints.decode(target)
     after = {
-        snapshots.place_of(saved.path, workspace).absolute: snapshots.state_of(saved).digest
+        checkpoints.place_of(saved.path, workspace).absolute: checkpoints.state_of(saved).digest
         for saved in checkpoint.saved
     }
     touched = (*checkpoint.folders, *checkpoint.present)
@@ -155,15 +155,15 @@ def preview(target: bytes, workspace: str) -> Preview:
     with blocking.family("the files could not be looked at"):
         changes = [
             change
-            for saved in snapshots.decode(target).saved
+            for saved in checkpoints.decode(target).saved
             if (change := _change(saved, workspace)) is not None
         ]
     return previews.of_changes(changes) if changes else Preview("diff", "no text changes", "")
 
 
 def _change(saved: SavedPath, workspace: str) -> ContentChange | None:
-    place = snapshots.place_of(saved.path, workspace)
-    now = snapshots.state(place)
+    place = checkpoints.place_of(saved.path, workspace)
+    now = checkpoints.state(place)
     if "link" in (saved.kind, now.kind) or now.kind == "other":
         return None
     before: Content | None = content.read(place, MOST_BYTES) if now.kind == "file" else None

@@ -5,12 +5,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from palyra.core.errors import Conflict, LimitExceeded
-from palyra.core.tools import Limits
+from palyra.core.argument_roles import uses
+from palyra.core.errors import Conflict, LimitExceeded, PalyraError
+from palyra.core.tools import Limits, ToolResult
+from palyra.tools import blocking
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.files import changes
 from palyra.tools.files.changes import ChangingTool, Plan
 from palyra.tools.files.content import ContentChange
+from palyra.tools.files.file_tool import from_files
 from palyra.tools.paths import WorkspacePath
 
 _MOST_BYTES = 1 << 20
@@ -32,6 +35,7 @@ class Write(ChangingTool):
         WriteArguments,
         effect="reversible",
         capabilities=("fs.write",),
+        use=uses(high_impact=False, path="path", content="content"),
         limits=Limits(time_ms=30_000, input_bytes=_MOST_BYTES, output_bytes=8 << 10),
     )
 
@@ -60,6 +64,19 @@ class Write(ChangingTool):
                     found=found,
                 )
         return Plan((ContentChange(place, before, after),))
+
+    def unchanged(self, arguments: object, workspace: str) -> ToolResult | None:
+        assert isinstance(arguments, WriteArguments)
+        with blocking.family(self.spec.name):
+            try:
+                (change,) = self.plan(arguments, workspace).changes
+            except (PalyraError, OSError):
+                return None
+        if change.before is None or change.before.data != change.after:
+            return None
+        text = f"unchanged {change.place.shown}: it already has this content"
+        # That the content is the same says what the file holds.
+        return from_files(ToolResult(outcome="ok", text=text), *self.named(arguments))
 
     def named(self, arguments: object) -> tuple[str, ...]:
         assert isinstance(arguments, WriteArguments)

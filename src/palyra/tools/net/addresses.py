@@ -114,7 +114,7 @@ def parse(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def refusal(address: IPv4Address | IPv6Address) -> str | None:
-    """Why an address must not be reached, in a few words; nothing if it may."""
+    """Return why an address must not be reached, in a few words; nothing if it may."""
     if str(address) in METADATA:
         return "a cloud metadata address"
     if isinstance(address, IPv4Address):
@@ -142,7 +142,7 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
 
 
 def last_resort(address: IPv4Address | IPv6Address) -> bool:
-    """Whether not even an operator who names the address may have it: metadata, link-local,
+    """Return whether not even an operator who names the address may have it: metadata, link-local,
     multicast, unspecified.
     """
     if isinstance(address, IPv6Address):
@@ -162,8 +162,8 @@ def metadata_name(name: str) -> bool:
 
 
 def name_refusal(name: str) -> str | None:
-    """Why a host name must not even be looked up; nothing if it may. `name` is lower case and
-    without a dot at its end.
+    """Return why a host name must not even be looked up; nothing if it may. `name` is lower case
+    and without a dot at its end.
     """
     if metadata_name(name):
         return "a cloud metadata host"

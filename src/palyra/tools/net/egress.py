@@ -3,6 +3,13 @@ else.
 
 Names are looked up here, not inside, and every address is judged; a private one is reached only if
 it was listed as an address. A gate lives as long as the command it was opened for.
+
+The hosts a sandboxed process may reach, as somebody listed them. Exactly those: a name never
+covers more than it says.
+
+`example.org` is that host on the ports of the web, `example.org:8443` on that port, `*.example.org`
+every host below it but not itself. An address is listed as it is written in a URL, `192.0.2.1:8080`
+or `[2001:db8::1]`.
 """
 
 import asyncio
@@ -17,14 +24,52 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError
-from palyra.tools.net import connect, hosts, tunnel, urls
-from palyra.tools.net.allowed_hosts import AllowedHosts
-from palyra.tools.net.connect import OpenConnection
-from palyra.tools.net.resolve import Resolver
+from palyra.tools.net import addresses, hosts, resolve, tunnel, urls
+from palyra.tools.net.resolve import OpenConnection, Resolver
 from palyra.tools.net.tunnel import ByteMeter, SandboxClient
 
 if TYPE_CHECKING:
     import h11
+
+_WEB = frozenset(urls.PORTS.values())
+
+
+class AllowedHost(Struct, frozen=True):
+    """`below`: every host below `host`, instead of itself."""
+
+    host: str
+    ports: frozenset[int]
+    below: bool = False
+
+    def covers(self, host: str, port: int) -> bool:
+        return port in self.ports and (
+            host.endswith("." + self.host) if self.below else host == self.host
+        )
+
+
+class AllowedHosts:
+    """A list of hosts that has been read. Raises InvalidInput or Refused for an entry that does not
+    say exactly one thing.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        self.entries = tuple(_entry(text) for text in sorted(entries))
+
+    def covers(self, host: str, port: int) -> bool:
+        return any(entry.covers(host, port) for entry in self.entries)
+
+
+def _entry(text: str) -> AllowedHost:
+    spelt, port = urls.split_port(text.strip(), 0)
+    below = spelt.startswith("*.")
+    host = hosts.parse(spelt.removeprefix("*."))
+    if below and (addresses.parse(host) is not None or "." not in host):
+        raise InvalidInput(
+            f"{hosts.shown(text)} covers too much: a star stands before a domain of at least two"
+            " parts"
+        )
+    return AllowedHost(host, frozenset({port}) if port else _WEB, below)
+
 
 Verdict = Literal["allowed", "refused", "failed", "limited"]
 
@@ -250,12 +295,14 @@ class Gate:
 
     async def _line(self, asked: _Asked, host: str, port: int) -> OpenConnection:
         asked.host, asked.port = host, port
-        line = await connect.dial(host, port, await self._addresses(host, port))
+        line = await resolve.dial(host, port, await self._addresses(host, port))
         asked.passed = True
         return line
 
     async def _addresses(self, host: str, port: int) -> tuple[str, ...]:
-        """Where to connect to. Raises Forbidden for what is not listed or must not be reached."""
+        """Return where to connect to. Raises Forbidden for what is not listed or must not be
+        reached.
+        """
         if not self._listed.covers(host, port):
             raise Forbidden(
                 f"{hosts.written(host)}:{port} is not among the hosts that were allowed for this"

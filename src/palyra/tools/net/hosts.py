@@ -88,7 +88,9 @@ def _ascii(name: str) -> str:
 
 
 def _ends_in_number(name: str) -> bool:
-    """Whether a browser would read the name as an IPv4 address: its last part is a number."""
+    """Return whether a browser would read the name as an IPv4 address: its last part is a
+    number.
+    """
     labels = name.split(".")
     if labels[-1] == "" and len(labels) > 1:
         labels.pop()

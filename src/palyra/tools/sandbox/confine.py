@@ -35,7 +35,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def landlock_abi() -> int:
-    """Which generation of Landlock the kernel has; 0 for none."""
+    """Return which generation of Landlock the kernel has; 0 for none."""
     return max(0, int(libc.syscall(_CREATE_RULESET, None, 0, 1)))
 
 

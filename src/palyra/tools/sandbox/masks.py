@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.core.errors import LimitExceeded
-from palyra.core.file_names import fold
+from palyra.core.input_checks import fold
 from palyra.core.obeyed_files import obeyed
 from palyra.tools import protected_names
 
@@ -154,8 +154,8 @@ class Masks:
         covered += [*folder.below, *folder.covered]
 
     def few(self, workspace: str) -> bool:
-        """Whether it was read before and is small enough to be looked at again without leaving the
-        event loop.
+        """Return whether it was read before and is small enough to be looked at again without
+        leaving the event loop.
         """
         return workspace in self._folders and len(self._folders) <= _FEW
 
@@ -250,8 +250,8 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
 
 
 def _is_ref(folder: str, entry: os.DirEntry[str]) -> bool:
-    """Whether a file is a branch, a tag or its log: those may be called like keys, and git needs
-    them.
+    """Return whether a file is a branch, a tag or its log: those may be called like keys, and git
+    needs them.
     """
     if not {"refs", "logs"} & set(folder.split("/")):
         return False
@@ -268,7 +268,7 @@ def _told(relative: str) -> bool:
 
 
 def _is_repository(names: set[str]) -> bool:
-    """Whether git would take a folder with these names for a repository."""
+    """Return whether git would take a folder with these names for a repository."""
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 

@@ -7,17 +7,17 @@ tree is dead, not only its root.
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from palyra.core.signals import Signal
 from palyra.system import thread_pool
-from palyra.tools.sandbox.cgroups import ControlGroup
+from palyra.tools.sandbox.cgroups import ControlGroup, Use
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
 from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
-from palyra.tools.sandbox.resource_usage import Use
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class Process:
         self._killed: Killed = ""
         self._read = 0
         # Called once when the tree is dead.
-        self.on_exit: list[Callable[[], None]] = []
+        self.on_exit = Signal[[]]("a process's end")
         self.aftermath = aftermath
         self._guard = asyncio.ensure_future(self._watch())
 
@@ -198,8 +198,7 @@ class Process:
                 killed = "memory"
             if not self.group.remove_now():
                 _in_background(asyncio.to_thread(self.group.remove))
-        for call in self.on_exit:
-            call()
+        self.on_exit.send()
         return Exit(
             code=code,
             signal=signal_name(code),
@@ -210,7 +209,7 @@ class Process:
 
 
 async def _within(work: Coroutine[Any, Any, None], seconds: float) -> bool:
-    """Whether it happened in that time."""
+    """Return whether it happened in that time."""
     try:
         async with asyncio.timeout(seconds):
             await work

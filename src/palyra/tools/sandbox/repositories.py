@@ -38,7 +38,7 @@ _Stamp = tuple[int, int, int, int] | None
 
 
 def may_change(name: str) -> bool:
-    """Whether a command may change the file of this name in a repository's own folder."""
+    """Return whether a command may change the file of this name in a repository's own folder."""
     return name in GIT_FILES or _SHARED_INDEX.fullmatch(name) is not None
 
 
@@ -114,8 +114,8 @@ class Stage:
         return found.st_dev, found.st_ino
 
     def moved(self) -> bool:
-        """Whether either side has changed since the two were last brought together. Looks at a few
-        names.
+        """Return whether either side has changed since the two were last brought together. Looks at
+        a few names.
         """
         return any(
             stamps != (_stamp(self._real, name), _stamp(self._own, name))

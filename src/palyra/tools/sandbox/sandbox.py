@@ -22,10 +22,10 @@ from palyra.tools import blocking
 from palyra.tools.sandbox import cgroups
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
-from palyra.tools.sandbox.etc import Etc
 from palyra.tools.sandbox.masks import Look, Mask, Masks
-from palyra.tools.sandbox.parent_death import Mourner
 from palyra.tools.sandbox.process import Process
+from palyra.tools.sandbox.spawn import Mourner
+from palyra.tools.sandbox.system import Etc
 
 # Each of these must hold inside, or the tier is not what it says. Files are opened and not written:
 # a wall that is not there is noticed without harm. (`test -w` would not do, Landlock answers only
@@ -95,8 +95,8 @@ class Sandbox:
         return self._mourner.mark
 
     async def probe(self) -> Probe:
-        """Which tier there is. Tried once, by running a command in it; everybody who asks meanwhile
-        waits for the same answer.
+        """Return which tier there is. Tried once, by running a command in it; everybody who asks
+        meanwhile waits for the same answer.
         """
         if self._probed is None or (self._probed.done() and self._probed.cancelled()):
             self._probed = asyncio.ensure_future(self._find())
@@ -184,7 +184,7 @@ class Sandbox:
         return Probe("A", "no processes", "; ".join(reasons))
 
     async def _try(self, tier: Tier) -> str:
-        """Why a tier does not work here, or nothing."""
+        """Return why a tier does not work here, or nothing."""
         workspace = tempfile.mkdtemp(prefix="palyra-probe-")
         argv = ("/bin/sh", "-c", _CHECK[tier])
         command = Command(

@@ -17,10 +17,10 @@ from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawn
 from palyra.tools.sandbox.changed_files import ChangedFiles
 from palyra.tools.sandbox.command import Caps, Command
 from palyra.tools.sandbox.descriptors import PipeReader, Writer, held
-from palyra.tools.sandbox.etc import EtcFolder
 from palyra.tools.sandbox.masks import Mask
-from palyra.tools.sandbox.parent_death import Mourner
 from palyra.tools.sandbox.process import Pipes, Process
+from palyra.tools.sandbox.spawn import Mourner
+from palyra.tools.sandbox.system import EtcFolder
 
 _LONGEST_START_S = 20.0
 _LONGEST_LAST_WORDS_S = 1.0
@@ -148,7 +148,7 @@ async def _open_gate(
         process.group.enter(first)
     _limit(first, command.caps, grouped=process.group is not None)
     if command.network is not None:
-        process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
+        process.on_exit.connect(await relay.start(tools.python, first, command.network.socket_path))
     # Only now: a word that waited in the pipe would let a sandbox begin whose daemon has died
     # since.
     said = await pipes.stdout.read_all(len(bubblewrap.READY))

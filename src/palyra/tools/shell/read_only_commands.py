@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from palyra.tools.shell import read_only_git
-from palyra.tools.shell.options import ALL, ProgramRule, fits, inside, names
-from palyra.tools.shell.parse import Word, parse
+from palyra.tools.shell.parse import ALL, ProgramRule, Word, fits, inside, names, parse
 
 
 def harmless(command: str) -> bool:
-    """Whether a command only reads, and only inside the folder it runs in."""
+    """Return whether a command only reads, and only inside the folder it runs in."""
     stages = parse(command).pipeline
     return bool(stages) and all(_harmless_stage(stage) for stage in stages)
 

@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from palyra.tools import protected_names
-from palyra.tools.shell.options import ProgramRule, fits, names
-from palyra.tools.shell.parse import Word
+from palyra.tools.shell.parse import ProgramRule, Word, fits, names
 
 # A file of a commit or of the index, by its name: `HEAD:src/a.py`, `:0:a.py`. Not `:/text`, which
 # searches for a commit.
@@ -118,7 +117,7 @@ QUIET: Mapping[str, str] = {
 
 
 def reads(words: Sequence[Word]) -> bool:
-    """Whether a verb only looks, with options that only choose what is shown.
+    """Return whether a verb only looks, with options that only choose what is shown.
 
     Git also does what a repository's configuration says, and that can name programs. `QUIET`
     switches off what has a switch; the rest runs where the command does: without network, and where

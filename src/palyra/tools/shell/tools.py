@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
+from palyra.core.argument_roles import uses
 from palyra.core.errors import InvalidInput
 from palyra.core.labels import join
 from palyra.core.ports import CallContext
@@ -16,10 +17,17 @@ from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
 from palyra.tools.paths import PathGuard, WorkspacePath
 from palyra.tools.sandbox.command import Caps
 from palyra.tools.shell.jobs import Jobs, ShellJob
-from palyra.tools.shell.output import KEPT, OutputBuffer, OutputProgress
 from palyra.tools.shell.parse import parse
 from palyra.tools.shell.read_only_commands import harmless
-from palyra.tools.shell.runner import Runner, ShellCommand, ending, label
+from palyra.tools.shell.runner import (
+    KEPT,
+    OutputBuffer,
+    OutputProgress,
+    Runner,
+    ShellCommand,
+    ending,
+    label,
+)
 
 LONGEST_S = 600
 _LONGEST_JOB_S = 24 * 3600
@@ -63,6 +71,7 @@ class ShellRun:
             RunArguments,
             effect="once",
             capabilities=("process",),
+            use=uses(command="command", hosts="host"),
             limits=Limits(
                 time_ms=LONGEST_S * 1000 + _GRACE_MS,
                 input_bytes=64 << 10,
@@ -291,7 +300,7 @@ def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
     """Spelt as a policy compares them. Raises InvalidInput for what is not a host."""
     if not given:
         return ()
-    from palyra.tools.net.allowed_hosts import AllowedHosts
+    from palyra.tools.net.egress import AllowedHosts
 
     AllowedHosts(given)
     return tuple(sorted({host.strip().lower() for host in given}))

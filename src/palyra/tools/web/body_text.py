@@ -119,7 +119,7 @@ def _sniffed(body: bytes) -> str:
 
 
 def textual(body: bytes) -> bool:
-    """Whether bytes of which nothing is known look like text, in whatever encoding."""
+    """Return whether bytes of which nothing is known look like text, in whatever encoding."""
     return _textual("application/octet-stream", body) or _NOT_TEXT.search(body, 0, 4096) is None
 
 

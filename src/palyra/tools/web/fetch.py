@@ -16,6 +16,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from palyra.core import labels
+from palyra.core.argument_roles import uses
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
@@ -221,6 +222,7 @@ class Fetch(_HttpTool):
         FetchArguments,
         effect="pure",
         capabilities=("network",),
+        use=uses(reads_only=True, high_impact=False, url="url", headers="content", hosts="host"),
         limits=Limits(
             time_ms=int(SECONDS * 1000) + 1000, input_bytes=16 << 10, output_bytes=MOST_BYTES
         ),
@@ -237,6 +239,7 @@ class HttpPost(_HttpTool):
             PostArguments,
             effect="once",
             capabilities=("network",),
+            use=uses(url="url", body="content", headers="content", hosts="host"),
             limits=Limits(
                 time_ms=int(SECONDS * 1000) + 1000,
                 input_bytes=_MOST_BODY + (16 << 10),

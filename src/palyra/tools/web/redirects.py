@@ -101,7 +101,7 @@ class Follower:
 
 
 def _redirect(response: FetchedResponse, url: Url) -> Url | None:
-    """Where the answer sends us. Raises Refused if nobody may go there."""
+    """Return where the answer sends us. Raises Refused if nobody may go there."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
         return None
