@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from palyra.agent import durable_write
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.session_cache import LiveSession
-from palyra.core.conversation import CallProgress, RunProgress
 from palyra.core.events import AnyEvent, ModelFailed, ModelReplied, ModelUsed
 from palyra.core.ids import RunId
+from palyra.core.run_progress import CallProgress, RunProgress
 from palyra.core.run_state import TERMINAL
 from palyra.store import runs, tape
 from palyra.store.database import Appended, Database, Tx

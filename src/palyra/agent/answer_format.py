@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.core.conversation import RunProgress
 from palyra.core.errors import InvalidInput
 from palyra.core.events import Wanted
 from palyra.core.messages import NO_CALL, AnswerSchema
+from palyra.core.run_progress import RunProgress
 from palyra.system import thread_pool
-from palyra.tools import json_schema as schemas
+from palyra.tools import catalogue as schemas
 
 _MOST_COMPLAINTS = 4
 _LONGEST_COMPLAINT = 300
@@ -65,10 +65,10 @@ def schema(run: RunProgress) -> AnswerSchema | None:
 
 
 def choice(run: RunProgress) -> str:
-    """Which tool is to be called now: the wish is about the first turn, and an answer that is asked
-    for again needs none.
+    """Return which tool is to be called now: the wish is about the first turn, and an answer that
+    is asked for again needs none.
     """
-    if run.refused and not run.inputs:
+    if run.refused and run.flaw == "form" and not run.inputs:
         return NO_CALL
     return run.wanted.call if run.wanted is not None and run.turns == run.wanted_at else ""
 

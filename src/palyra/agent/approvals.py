@@ -15,7 +15,20 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palyra.agent.approval_steps import (
+    Answer,
+    already_answered,
+    approval_with_call,
+    check_decision,
+    check_seen,
+    expire,
+    resolve,
+    sends_private,
+    subject_of,
+)
 from palyra.agent.authorize import Authorizer
+from palyra.core import origins
+from palyra.core.call_values import NO_VALUES, CallValues
 from palyra.core.errors import (
     ConfigInvalid,
     Conflict,
@@ -25,24 +38,16 @@ from palyra.core.errors import (
     Unavailable,
 )
 from palyra.core.events import (
-    AnyEvent,
-    ApprovalAbout,
     ApprovalResolved,
-    Decision,
-    GrantScope,
-    RunFailed,
-    RunResumed,
-    ToolFinished,
     ToolProposed,
 )
-from palyra.core.ids import SYSTEM
-from palyra.core.tools import Outcome, Preview, Scope, Subject
-from palyra.core.verdicts import Deny, Grant, SessionRule, Verdict, word
-from palyra.policy.permanent_grants import always_policy, append_always
+from palyra.core.tools import Preview, Scope, Subject
+from palyra.core.verdicts import Deny, SessionRule, Verdict, word
+from palyra.policy.grants import always_policy, append_always
 from palyra.policy.store import PolicyStore
-from palyra.store import approvals, runs, session_rules, sessions, tape
+from palyra.store import approvals, runs
 from palyra.store.approvals import Approval
-from palyra.store.database import Database, Tx
+from palyra.store.database import Database
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -51,33 +56,7 @@ from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 
 log = logging.getLogger("palyra.approvals")
 
-_FOR_TOOLS: frozenset[Decision] = frozenset({"allow", "deny"})
-_FOR_DOUBT: frozenset[Decision] = frozenset({"happened", "again", "skip"})
-_AFTER: dict[ApprovalAbout, Literal["approval", "in_doubt", "budget"]] = {
-    "tool": "approval",
-    "in_doubt": "in_doubt",
-    "budget": "budget",
-}
-_LONGEST_GRANT_MS = 366 * 24 * 3_600_000
 _RETRY_MS = 5_000
-
-
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`decision`: allow or deny; for a call in doubt: happened, again or skip. There is no
-    default.
-    """
-
-    decision: Decision
-    scope: GrantScope = "once"
-    # What a wider scope covers; one of the request's subjects. Without it the narrowest is meant.
-    subject: Subject | None = None
-    # For scope `timed`.
-    for_ms: int = 0
-    # Arguments to use instead of those proposed.
-    arguments: dict[str, Any] | None = None
-    reason: str = ""
-    # The digest of what the person has seen whole, if the request shows only a part of it.
-    seen: str = ""
 
 
 class ApprovalDraft(
@@ -107,6 +86,7 @@ class _Again(NamedTuple):
     normal: dict[str, Any]
     scope: Scope
     verdict: Verdict
+    values: CallValues = NO_VALUES
 
 
 class ApprovalService:
@@ -150,12 +130,12 @@ class ApprovalService:
         self, principal: str, approval_id: str, answer: Answer, surface: str, through: str
     ) -> Approval:
         approval, proposed, session, laid_down = await self._db.read(
-            lambda tx: _asked(tx, approval_id, principal)
+            lambda tx: approval_with_call(tx, approval_id, principal)
         )
         if approval.decision:
-            raise _already(approval)
-        _check_decision(approval, answer)
-        _check_seen(approval, answer)
+            raise already_answered(approval)
+        check_decision(approval, answer)
+        check_seen(approval, answer)
         if through or principal.startswith(approvals.CHANNEL):
             await self._may_answer(through or principal, approval, proposed, session)
         arguments, subjects, shown = answer.arguments, approval.request.subjects, None
@@ -169,11 +149,14 @@ class ApprovalService:
                     f"policy does not permit this call (any more): {why}", policies=policies
                 )
             if arguments is not None:
-                arguments, subjects = again.normal, self._judging.subjects(again.tool, again.scope)
+                arguments, subjects = (
+                    again.normal,
+                    self._judging.subjects(again.tool, again.scope, again.values),
+                )
                 shown = await self._judging.preview(
                     again.tool, again.arguments, session.workspace, again.normal
                 )
-        subject = _subject(subjects, answer)
+        subject = subject_of(subjects, answer)
         resolved = ApprovalResolved(
             approval_id=approval.approval_id,
             call_id=approval.request.call_id,
@@ -229,13 +212,23 @@ class ApprovalService:
             approval.request.tool, proposed.arguments if edited is None else edited
         )
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
+        values = (
+            proposed.asked.values
+            if edited is None and proposed.asked is not None
+            else origins.said(tool.spec.use, normal)
+        )
         question = self._judging.question(
-            session, approval.origin, approval.request.label, tool.spec, scope, laid_down
+            session,
+            approval.origin,
+            approval.request.label,
+            tool.spec,
+            scope,
+            laid_down,
+            values,
         )
         accepted = await self._db.read(lambda tx: runs.accepted(tx, approval.run_id))
-        return _Again(
-            tool, arguments, normal, scope, self._judging.policy_of(accepted).judge(question)
-        )
+        verdict = self._judging.policy_of(accepted).judge(question)
+        return _Again(tool, arguments, normal, scope, verdict, values)
 
     async def preview(
         self, principal: str, approval_id: str, draft: ApprovalDraft
@@ -244,10 +237,10 @@ class ApprovalService:
         stands now.
         """
         approval, proposed, session, laid_down = await self._db.read(
-            lambda tx: _asked(tx, approval_id, principal)
+            lambda tx: approval_with_call(tx, approval_id, principal)
         )
         if approval.decision:
-            raise _already(approval)
+            raise already_answered(approval)
         if proposed is None or approval.request.about != "tool":
             return ApprovalPreview(
                 preview=approval.request.preview, verdict="ask", why=approval.request.why
@@ -256,7 +249,7 @@ class ApprovalService:
         shown = await self._judging.preview(
             again.tool, again.arguments, session.workspace, again.normal, most=previews.WHOLE
         )
-        subjects = self._judging.subjects(again.tool, again.scope)
+        subjects = self._judging.subjects(again.tool, again.scope, again.values)
         why = self._redactor.redact(again.verdict.reason)
         return ApprovalPreview(
             preview=shown, verdict=word(again.verdict), why=why, subjects=subjects
@@ -266,7 +259,7 @@ class ApprovalService:
         """Only now that the answer has won. If it cannot be kept, the person hears that they will
         be asked again.
         """
-        said = _sends_private(approval)
+        said = sends_private(approval)
         text = always_policy(
             subject, approval.owner, approval.approval_id, self._clock.now_ms(), sends_private=said
         )
@@ -325,7 +318,7 @@ class ApprovalService:
         try:
             for approval in await self._db.read(approvals.expired):
                 try:
-                    await self._db.write(partial(_expire, approval=approval))
+                    await self._db.write(partial(expire, approval=approval))
                 except Conflict:
                     continue  # Answered in the same moment.
                 except Exception:
@@ -345,192 +338,3 @@ class ApprovalService:
             self._alarm.cancel()
         if self._sweeping is not None:
             self._sweeping.cancel()
-
-
-def _asked(
-    tx: Tx, approval_id: str, principal: str
-) -> tuple[Approval, ToolProposed | None, Session, tuple[SessionRule, ...]]:
-    """An approval with the call that it is about; a question about a budget is about none."""
-    approval = approvals.get(tx, approval_id, principal)
-    session = sessions.get(tx, approval.session_id, approval.owner)
-    about_call = approval.request.about != "budget"
-    proposed = tape.proposal(tx, approval.run_id, approval.request.call_id) if about_call else None
-    return approval, proposed, session, session_rules.laid_down(tx, session.session_id)
-
-
-def _expire(tx: Tx, approval: Approval) -> None:
-    expired = ApprovalResolved(
-        approval_id=approval.approval_id,
-        call_id=approval.request.call_id,
-        decision="expired",
-        reason="nobody answered in time",
-    )
-    resolve(tx, approval.approval_id, expired, SYSTEM)
-
-
-def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Approval:
-    """One step: the answer and its consequences. The first answer wins; the last of a run's answers
-    sets it to work again.
-    """
-    approval = approvals.find(tx, approval_id)
-    assert approval is not None
-    if approval.decision:
-        raise _already(approval)
-    (entry,) = tape.append(tx, approval.session_id, by, [resolved], approval.run_id)
-    approvals.settle(tx, resolved, entry.position)
-    following = (
-        _no_more(tx, approval, resolved)
-        if approval.request.about == "budget"
-        else _consequences(approval, resolved)
-    )
-    if not any(isinstance(each, RunFailed) for each in following) and not approvals.pending_of_run(
-        tx, approval.run_id
-    ):
-        following.append(RunResumed(after=_AFTER[approval.request.about]))
-    if following:
-        tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
-    grant = grant_of(approval, resolved)
-    if grant is not None:
-        approvals.add_grant(tx, grant)
-    return approvals.get(tx, approval_id, approval.owner)
-
-
-def _no_more(tx: Tx, approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
-    """A run whose budget nobody raises ends, and says what it has done."""
-    if resolved.decision == "allow":
-        return []
-    asked = approval.request.budget
-    turns, calls = runs.work_done(tx, approval.run_id)
-    why = (
-        "nobody answered in time"
-        if resolved.decision == "expired"
-        else resolved.reason or "no more was allowed"
-    )
-    done = f"{turns} model turns and {calls} tool calls were made"
-    name = asked.name if asked is not None else ""
-    return [
-        RunFailed(
-            reason="budget_spent",
-            message=f"the budget {name} is used up, and {why}: raise it, then ask again ({done})",
-        )
-    ]
-
-
-def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
-    outcome: Outcome
-    match resolved.decision:
-        case "deny":
-            outcome, text = "denied", f"denied by the user: {resolved.reason or 'no reason given'}"
-        case "expired":
-            outcome, text = "denied", "denied: nobody answered the approval in time"
-        case "happened":
-            outcome, text = (
-                "ok",
-                "the daemon stopped while this ran; the user confirms that it happened",
-            )
-        case "skip":
-            outcome, text = (
-                "skipped",
-                "the daemon stopped while this ran; the user chose not to run it again",
-            )
-        case _:
-            return []
-    return [
-        ToolFinished(call_id=approval.request.call_id, outcome=outcome, text=text, size=len(text))
-    ]
-
-
-def grant_of(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
-    """What a wider yes permits from now on; nothing if the answer was none."""
-    if (
-        resolved.decision != "allow"
-        or resolved.subject is None
-        or resolved.scope not in ("session", "timed")
-    ):
-        return None
-    label = approval.request.label
-    return Grant(
-        approval_id=approval.approval_id,
-        principal=approval.owner,
-        session_id=approval.session_id if resolved.scope == "session" else None,
-        subject=resolved.subject,
-        until_ms=resolved.until_ms or None,
-        # Private is what the person was told could leave; a prompt that did not say so says nothing
-        # about it.
-        seen=(
-            label
-            if _sends_private(approval)
-            else replace(label, confidentiality="public", private_sources=())
-        ),
-    )
-
-
-def _sends_private(approval: Approval) -> bool:
-    return approval.request.flow is not None and approval.request.flow.sends_private
-
-
-def _already(approval: Approval) -> Conflict:
-    by = f" by {approval.resolved_by}" if approval.resolved_by else ""
-    return Conflict(
-        f"this approval was already answered{by}: {approval.decision}",
-        approval_id=approval.approval_id,
-        decision=approval.decision,
-    )
-
-
-def _check_decision(approval: Approval, answer: Answer) -> None:
-    allowed = _FOR_DOUBT if approval.request.about == "in_doubt" else _FOR_TOOLS
-    if answer.decision not in allowed:
-        raise InvalidInput(
-            f"this approval is answered with {', '.join(sorted(allowed))}, not {answer.decision!r}"
-        )
-    if approval.request.about == "budget" and (
-        answer.arguments is not None or answer.scope != "once"
-    ):
-        raise InvalidInput(
-            "going on beyond a budget is allowed for this run only; raise the budget itself for"
-            " more"
-        )
-    if answer.decision != "allow" and answer.arguments is not None:
-        raise InvalidInput("edited arguments go with `allow`")
-    if answer.decision != "allow" and answer.scope != "once":
-        raise InvalidInput("only `allow` can have a scope wider than once")
-
-
-def _check_seen(approval: Approval, answer: Answer) -> None:
-    """Refuse a yes to something of which only a part was shown. Who edited the arguments has
-    written them.
-    """
-    shown = approval.request.preview
-    if (
-        answer.decision != "allow"
-        or answer.arguments is not None
-        or not shown.length
-        or answer.seen == shown.digest
-    ):
-        return
-    raise Conflict(
-        f"only a part of this call was shown ({len(shown.body):,} of {shown.length:,} characters),"
-        " so it cannot be approved here: look at all of it in the console or with `palyra"
-        f" approvals show {approval.approval_id}`, and answer there",
-        approval_id=approval.approval_id,
-    )
-
-
-def _subject(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:
-    """What the answer covers: one of the subjects that fit the call, the narrowest if none is
-    named.
-    """
-    if answer.scope == "once":
-        if answer.subject is not None:
-            raise InvalidInput("a subject goes with the scopes session, timed and always")
-        return None
-    if not offered:
-        raise InvalidInput("this call can only be allowed once")
-    if answer.scope == "timed" and not 0 < answer.for_ms <= _LONGEST_GRANT_MS:
-        raise InvalidInput("scope `timed` needs for_ms between 1 and a year")
-    if answer.subject is None:
-        return offered[0]
-    if answer.subject not in offered:
-        raise InvalidInput("the subject is not one that fits this call", offered=len(offered))
-    return answer.subject

@@ -11,16 +11,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.agent import session_rules
+from palyra.agent import session_rules, unchanged_calls, value_origins
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
-from palyra.core.conversation import CallProgress
+from palyra.core.call_values import NO_VALUES, CallValues, bound
 from palyra.core.errors import Forbidden, PalyraError
 from palyra.core.events import (
     AnyEvent,
     ApprovalRequested,
-    Circumstances,
     Flow,
     RunAccepted,
     Shadow,
@@ -31,11 +30,12 @@ from palyra.core.events import (
 from palyra.core.ids import ApprovalId
 from palyra.core.labels import CLEAN, Label, merge, private
 from palyra.core.ports import Policy
+from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolSpec, input_digest
 from palyra.core.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
 from palyra.policy import grants, risk
 from palyra.policy.rules import PREFIX
-from palyra.store import approvals, decisions, label_sources
+from palyra.store import approvals, decisions
 from palyra.store.database import Database
 from palyra.store.sessions import Session
 from palyra.system import thread_pool
@@ -85,11 +85,11 @@ class Authorizer:
         clock: Clock,
         settings: Settings,
         *,
-        shadow: Policy | None = None,
+        shadow: Callable[[], Policy | None] = lambda: None,
         others: Callable[[str], Policy] | None = None,
     ) -> None:
-        """`shadow` is asked beside the policy in force; what it would have decided is recorded,
-        never enforced.
+        """`shadow` gives what is asked beside the policy in force, if there is any; what it would
+        have decided is recorded, never enforced.
 
         `others` gives the policies of a folder, for a run that was forked under them.
         """
@@ -159,6 +159,9 @@ class Authorizer:
             tool.spec,
             scope,
             laid_down,
+            await value_origins.values_of(
+                run, tool.spec, normal, [one.events[0] for one in ahead if not one.refused]
+            ),
         )
         # A command may be as long as a file.
         told = (
@@ -167,7 +170,7 @@ class Authorizer:
             else await thread_pool.everyday.run(self._told, scope)
         )
         proposed = msgspec.structs.replace(
-            proposed, scope=told, asked=circumstances(question, exact=told is scope)
+            proposed, scope=told, asked=value_origins.circumstances(question, exact=told is scope)
         )
         if session_rules.counts_matter(laid_down):
             waiting = [one.events[0] for one in ahead if not one.refused]
@@ -206,6 +209,12 @@ class Authorizer:
             case Ask() as ask:
                 grant = None
                 if not by_rule(ask):
+                    same = await unchanged_calls.result(
+                        self._catalogue, policy, tool, arguments, question, run.workspace
+                    )
+                    if same is not None:
+                        ended = unchanged_calls.events(proposed, ask, version, same)
+                        return Judged([proposed, *ended])
                     # A rule that asks means every time; what was allowed before does not answer it.
                     held = await self._db.read(
                         lambda tx: approvals.grants_for(tx, question.principal, question.session_id)
@@ -223,10 +232,12 @@ class Authorizer:
                     return Judged(
                         [proposed, decided], pure=tool.spec.effect == "pure", allowed=True
                     )
+                # It names files, and a file behind a symlink can hold a secret in its name.
+                why = self._redactor.redact(ask.reason)
                 decided = ToolDecided(
                     call_id=proposed.call_id,
                     verdict="ask",
-                    reason=ask.reason,
+                    reason=why,
                     policies=ask.policies,
                     policy_version=version,
                 )
@@ -238,14 +249,15 @@ class Authorizer:
                     about="tool",
                     preview=preview,
                     risk=ask.risk,
-                    why=ask.reason,
-                    subjects=self.subjects(tool, question.scope),
+                    why=why,
+                    subjects=self.subjects(tool, question.scope, question.values),
                     policies=ask.policies,
                     label=question.label,
                     expires_ms=self._expiry(question.origin),
                     cost_microusd=run.progress.cost_microusd,
                     flow=await self._flow(run.live.session, question, ask),
                     asker=subagent_limits.asker(run.progress.accepted.commission),
+                    values=question.values,
                 )
                 return Judged([proposed, decided, request], request)
 
@@ -264,13 +276,13 @@ class Authorizer:
             )
 
     async def _flow(self, session: Session, question: Question, ask: Ask) -> Flow | None:
-        """How what the model has read could get out, if this call lets anything out or cannot be
-        taken back.
+        """Return how what the model has read could get out, if this call lets anything out or
+        cannot be taken back.
         """
         label, scope = question.label, question.scope
         if label == CLEAN or not (risk.reaches_out(question) or ask.sends_private):
             return None
-        sources = await self._db.read(lambda tx: label_sources.brought(tx, session, label))
+        sources = await self._db.read(lambda tx: decisions.brought(tx, session, label))
         return Flow(sources, (*scope.hosts, *scope.recipients), ask.sends_private)
 
     async def _too_many(self, run: ActiveRun, question: Question, ahead: list[ToolProposed]) -> str:
@@ -278,7 +290,7 @@ class Authorizer:
         return session_rules.used_up(question.rules, done, ahead, question.tool, question.scope)
 
     async def forbidden_now(self, run: ActiveRun, call: CallProgress) -> str:
-        """Why a rule forbids a call that was decided in its favour, or nothing.
+        """Return why a rule forbids a call that was decided in its favour, or nothing.
 
         Between a decision and its call lie other calls, answers and days: a rule laid down
         meanwhile holds, and so does a count.
@@ -294,7 +306,9 @@ class Authorizer:
         except PalyraError:
             return ""  # Executing it will say what is wrong with it.
         origin, label = run.progress.accepted.origin, run.live.conversation.label
-        question = self.question(run.live.session, origin, label, tool.spec, scope, laid_down)
+        values = call.proposed.asked.values if call.proposed and call.proposed.asked else NO_VALUES
+        session = run.live.session
+        question = self.question(session, origin, label, tool.spec, scope, laid_down, values)
         if counted and (too_many := await self._too_many(run, question, [])):
             return self._redactor.redact(too_many)
         match self.policy_of(run.progress.accepted).judge(question):
@@ -311,19 +325,20 @@ class Authorizer:
         """The same, with what the shadow policies would have decided; why, only if that is
         something else.
         """
-        if self._shadow is None:
+        policy = self._shadow()
+        if policy is None:
             return judged
-        verdict = self._shadow.judge(question)
+        verdict = policy.judge(question)
         said = word(verdict)
         for place, event in enumerate(judged.events):
             if isinstance(event, ToolDecided):
-                shadow = Shadow(said, "", (), self._shadow.version)
+                shadow = Shadow(said, "", (), policy.version)
                 if said != ("ask" if event.by == "grant" else event.verdict):
                     shadow = Shadow(
                         said,
                         self._redactor.redact(verdict.reason),
                         verdict.policies,
-                        self._shadow.version,
+                        policy.version,
                     )
                 judged.events[place] = msgspec.structs.replace(event, shadow=shadow)
         return judged
@@ -349,13 +364,20 @@ class Authorizer:
             return scope
         return msgspec.structs.replace(scope, paths=paths, command=command, hosts=hosts)
 
-    def subjects(self, tool: TypedTool, scope: Scope) -> tuple[Subject, ...]:
-        """What a wider yes can be about. A subject with a secret in it is not offered: a
-        placeholder would match nothing.
+    def subjects(
+        self, tool: TypedTool, scope: Scope, values: CallValues = NO_VALUES
+    ) -> tuple[Subject, ...]:
+        """What a wider yes can be about, the narrowest first. A subject with a secret in it is not
+        offered: a placeholder would match nothing.
 
         Neither is one that nobody would read to its end.
         """
-        short = (each for each in tool.subjects(scope) if len(each.value) <= _SHORT)
+        offered = tool.subjects(scope)
+        limits = bound(values)
+        if limits and all(each.kind == "tool" for each in offered):
+            # Else the tool itself would be the narrowest.
+            offered = (Subject(tool.spec.name, "arguments", limits), *offered)
+        short = (each for each in offered if len(each.value) <= _SHORT)
         return tuple(each for each in short if self._redactor.redact(each.value) == each.value)
 
     def question(
@@ -366,6 +388,7 @@ class Authorizer:
         spec: ToolSpec,
         scope: Scope,
         laid_down: tuple[SessionRule, ...],
+        values: CallValues = NO_VALUES,
     ) -> Question:
         asked = Question(
             principal=session.owner,
@@ -377,6 +400,7 @@ class Authorizer:
             label=label,
             channel=session.channel,
             rules=laid_down,
+            values=values,
         )
         return complete(asked)
 
@@ -464,19 +488,5 @@ def complete(question: Question) -> Question:
 
 
 def by_rule(verdict: Verdict) -> bool:
-    """Whether a rule of the session had a part in this."""
+    """Return whether a rule of the session had a part in this."""
     return any(each.startswith(PREFIX) for each in verdict.policies)
-
-
-def circumstances(question: Question, *, exact: bool) -> Circumstances:
-    return Circumstances(
-        now_ms=question.now_ms,
-        origin=question.origin,
-        label=question.label,
-        capabilities=question.tool.capabilities,
-        source=question.tool.source,
-        agent=question.agent,
-        channel=question.channel,
-        rules=question.rules,
-        exact=exact,
-    )

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 
 from palyra.core.events import Topic
+from palyra.core.signals import Signal
 from palyra.store.database import Appended
 from palyra.system.clock import Clock
 
@@ -119,6 +120,8 @@ class Broadcast:
         self._telling: asyncio.Task[None] | None = None
         self._by_tape: dict[str, set[Subscription]] = {}
         self._everything: set[Subscription] = set()
+        # Somebody begins to watch: a page or a chat was opened.
+        self.on_watch = Signal[[]]("a watcher")
         # By tape: the run that speaks, and what it has said.
         self._speaking: dict[str, tuple[str, SoFar]] = {}
 
@@ -135,6 +138,7 @@ class Broadcast:
             self._everything.add(subscription)
         else:
             self._by_tape.setdefault(tape, set()).add(subscription)
+        self.on_watch.send()
         return subscription
 
     def unsubscribe(self, tape: str | None, subscription: Subscription) -> None:

@@ -5,8 +5,8 @@ never comes back.
 from collections.abc import Sequence
 
 from palyra.agent.active_run import ActiveRun
-from palyra.core.conversation import CallProgress
 from palyra.core.events import ToolHandedOver
+from palyra.core.run_progress import CallProgress
 from palyra.store import tape, tasks
 from palyra.store.database import Tx
 

@@ -83,7 +83,7 @@ class ByHand:
             case Deny(reason=reason, policies=policies):
                 raise Denied(reason, policies)
             case Ask(reason=reason, policies=policies) if at.origin not in _BY_A_PERSON:
-                raise Denied(f"{reason}; it asks a person, and nobody is there", policies)
+                raise Denied(f"{reason}; it needs approval, and the run is unattended", policies)
             case Allow() | Ask():
                 pass
         context = CallContext(

@@ -7,47 +7,42 @@ reading on from a cursor.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
-from typing import Literal
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from palyra.agent import stop as agent_stop
+from palyra.agent import value_origins
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
-from palyra.agent.message_inputs import NOTHING, Attaching, Enclosed, MessageInputs, labelled
+from palyra.agent.message_inputs import NOTHING, Enclosed, MessageInputs, labelled
+from palyra.agent.provider_wait import ProviderWaits
 from palyra.agent.runs import Runs
-from palyra.agent.session_cache import Prefetch, SessionCache
+from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import Settings
-from palyra.core import ids, run_state
+from palyra.agent.submit import PLAIN, InputOrigin, Submission, SubmitStep, Submitted
+from palyra.core import ids
+from palyra.core.call_options import NOTHING as NO_OPTIONS
+from palyra.core.call_options import CallOptions
+from palyra.core.call_values import CallValues
 from palyra.core.conversation import Conversation
-from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
+from palyra.core.errors import InvalidInput, Unavailable
 from palyra.core.events import (
-    AnyEvent,
     ApprovalRequested,
-    ClientTool,
-    Commission,
-    Given,
-    InputMode,
-    InputReceived,
-    RunAccepted,
-    RunStarted,
     StateChanged,
     Topic,
-    Wanted,
     encode,
 )
 from palyra.core.labels import CLEAN, Label
-from palyra.core.run_state import RunState
+from palyra.core.signals import Signal
+from palyra.core.tools import ToolSpec
 from palyra.core.verdicts import Origin
 from palyra.models.routing import Models
-from palyra.store import artifacts, runs, sessions, tape
+from palyra.store import runs, sessions, tape
 from palyra.store.database import Appended, Database, Tx
-from palyra.store.runs import RunRow, SubmissionRow
+from palyra.store.runs import RunRow
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 
@@ -58,53 +53,6 @@ _LONGEST_REASON = 2_000
 _PAGE = 500
 # Of a run that does not work: nobody is in a hurry to be told that the disk does not answer.
 _LONGEST_READ_S = 5.0
-
-
-class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An input for a session. `run_id` makes it idempotent: the same id with the same payload is
-    the same submission.
-    """
-
-    text: str
-    run_id: str = ""
-    mode: InputMode = "followup"
-    model: str = ""
-    # False: nobody is there to answer a question, and policy may be stricter. The door decides the
-    # origin; a caller cannot name it.
-    attended: bool = True
-    # Files that were stored for the session before.
-    attachments: tuple[Attaching, ...] = ()
-
-
-class Submitted(Struct, frozen=True, kw_only=True):
-    """`run_id` is the run that will answer: a new one, or the one this input joined. Watch from
-    `seq`.
-    """
-
-    run_id: str
-    session_id: str
-    submission_id: str
-    state: RunState
-    outcome: Literal["started", "queued", "joined", "repeated"]
-    seq: int
-
-
-@dataclass(frozen=True)
-class InputOrigin:
-    """What a door knows about an input beside its words: where they come from, who said them, and
-    what commits with them.
-    """
-
-    label: Label = CLEAN
-    sender: str = ""
-    given: Given | None = None
-    # What the program that asks does itself.
-    offered: tuple[ClientTool, ...] = ()
-    wanted: Wanted | None = None
-    also: Callable[[Tx, Submitted], None] = lambda tx, submitted: None
-
-
-PLAIN = InputOrigin()
 
 
 class Stopped(Struct, frozen=True):
@@ -131,8 +79,10 @@ class Gateway:
         clock: Clock,
         settings: Settings,
         enclosures: MessageInputs,
+        waits: ProviderWaits,
     ) -> None:
         self._db = db
+        self.waits = waits
         self._enclosures = enclosures
         self._hub = hub
         self._lives = lives
@@ -143,19 +93,14 @@ class Gateway:
         self._clock = clock
         self._settings = settings
         # Told of everything that was committed, before whoever waits for it.
-        self.listeners: list[Callable[[list[Appended]], None]] = []
-        db.on_commit = self._on_commit
-        db.on_touched = hub.changed
+        self.on_commit = Signal[[list[Appended]]]("a commit")
+        db.on_commit.connect(self._committed)
+        db.on_touched.connect(hub.changed)
 
-    def _on_commit(self, appended: list[Appended]) -> None:
-        for listen in self.listeners:
-            try:
-                listen(appended)
-            except Exception:
-                # Without the rest of this, no run would begin, and those that work would not see
-                # what they did.
-                log.exception("a listener failed on a commit")
+    def _committed(self, appended: list[Appended]) -> None:
+        self.on_commit.send(appended)
         self._lives.on_commit(appended)
+        self.waits.on_commit(appended)
         self._runs.on_commit(appended)
         self._hub.publish(appended)
         for entry in appended:
@@ -167,10 +112,14 @@ class Gateway:
     async def start(self) -> list[RunRow]:
         """Go on where the last process stopped."""
         await self._answers.start()
-        return await self._runs.recover()
+        await self.waits.start()
+        recovered = await self._runs.recover()
+        self.waits.go_on()
+        return recovered
 
     async def close(self) -> None:
         self._answers.close()
+        self.waits.close()
         await self._runs.close()
 
     async def submit(
@@ -182,7 +131,7 @@ class Gateway:
         origin: Origin = "interactive",
         schedule_id: str = "",
         brought: Label = CLEAN,
-        said: "InputOrigin | None" = None,
+        said: InputOrigin | None = None,
     ) -> Submitted:
         """Take an input. When this returns it is durable, and a run answers it whatever becomes of
         the caller.
@@ -201,6 +150,8 @@ class Gateway:
             self._models.find(submission.model)
             if self._redactor.redact(submission.model) != submission.model:
                 raise InvalidInput("the model's name looks like a secret")
+        if submission.options != NO_OPTIONS:
+            self.check_options(submission.model, submission.options)
         submission_id = (
             ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
         )
@@ -214,7 +165,7 @@ class Gateway:
         # memory.
         expected = self._lives.expect(session_id, submission_id)
         try:
-            step = _Submit(
+            step = SubmitStep(
                 principal,
                 session_id,
                 submission_id,
@@ -224,8 +175,10 @@ class Gateway:
                 origin,
                 enclosed,
                 said=said or PLAIN,
+                schedule_id=schedule_id,
+                expected=expected,
+                offers=self._models.offers,
             )
-            step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
         finally:
             if expected is not None:
@@ -233,6 +186,32 @@ class Gateway:
         if submitted.outcome == "joined" and submission.mode == "interrupt":
             self._runs.interrupt(submitted.run_id)
         return submitted
+
+    def check_options(
+        self, model: str, options: CallOptions, names: Mapping[str, str] | None = None
+    ) -> None:
+        """Raise InvalidInput for an option that the model cannot be told. `names`: what the caller
+        calls them.
+        """
+
+        def path(name: str) -> str:
+            return (names or {}).get(name, name) if names is not None else f"options.{name}"
+
+        if refused := self._models.refused(model, options):
+            name, target = refused
+            raise InvalidInput(
+                f"{target.name} cannot be told {path(name)}: leave it out, or ask another model",
+                path=f"$.{path(name)}",
+                model=target.name,
+            )
+        for name, text in (
+            ("service_tier", options.service_tier),
+            *(("stop", each) for each in options.stop),
+        ):
+            if self._redactor.redact(text) != text:
+                raise InvalidInput(
+                    f"{path(name)} looks like a secret: leave it out", path=f"$.{path(name)}"
+                )
 
     async def _enclosed(
         self, principal: str, session_id: str, submission: Submission, origin: Origin
@@ -255,6 +234,19 @@ class Gateway:
         live = await self._lives.hold(session_id)
         try:
             return live.conversation.label
+        finally:
+            self._lives.release(live)
+
+    async def would_ask(
+        self, session_id: str, spec: ToolSpec, arguments: Mapping[str, Any], workspace: str
+    ) -> tuple[Label, CallValues]:
+        """What policy would be told of the session and of the values of such a call, if its model
+        proposed it now.
+        """
+        live = await self._lives.hold(session_id)
+        try:
+            values = await value_origins.values_in(live, spec, arguments, workspace)
+            return live.conversation.label, values
         finally:
             self._lives.release(live)
 
@@ -392,6 +384,10 @@ class Gateway:
             return known
         return await self._runs.stopping.cancel_soon(run, reason)
 
+    async def retry(self, principal: str, run_id: str, model: str = "") -> RunRow:
+        """Ask again now for a run that waits for a provider, with another model if one is named."""
+        return await self.waits.retry(principal, ids.check(run_id, "run_id"), model)
+
     async def stop(self, principal: str, reason: str = "STOP") -> Stopped:
         """Cancel everything a principal has running or waiting. A control command: no model sees
         it.
@@ -401,193 +397,3 @@ class Gateway:
         """
         cancelled, recorded = await self._runs.stopping.stop(principal, reason)
         return Stopped(tuple(cancelled), recorded)
-
-
-def commissioned(
-    principal: str,
-    session_id: str,
-    submission: Submission,
-    settings: Settings,
-    commission: Commission,
-    *,
-    schedule_id: str,
-) -> Callable[[Tx], Submitted]:
-    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted:
-    it comes from the tape.
-
-    What works for a schedule is paid by that schedule.
-    """
-    step = _Submit(
-        principal,
-        session_id,
-        submission.run_id,
-        submission,
-        submission.text,
-        settings,
-        "child",
-        commission=commission,
-    )
-    step.schedule_id = schedule_id
-    return step
-
-
-class _Submit:
-    """The step that takes an input in: decides, under the write lock, whether it starts a run,
-    queues or joins one.
-    """
-
-    # The session's conversation, if it is to be read along.
-    expected: Prefetch | None = None
-    schedule_id = ""
-
-    def __init__(
-        self,
-        principal: str,
-        session_id: str,
-        submission_id: str,
-        submission: Submission,
-        text: str,
-        settings: Settings,
-        origin: Origin,
-        enclosed: Enclosed = NOTHING,
-        commission: Commission | None = None,
-        said: InputOrigin = PLAIN,
-    ) -> None:
-        self.said = said
-        self._principal = principal
-        self._commission = commission
-        self._session_id = session_id
-        self._id = submission_id
-        self._submission = submission
-        self._text = text
-        self._enclosed = enclosed
-        self._origin = origin
-        self._budgets = settings.budgets
-        self._depth = settings.mailbox_depth
-        attached = [f"{each.artifact} {each.name}" for each in submission.attachments]
-        payload = "\0".join(
-            (session_id, submission.mode, submission.model, origin, text, *attached)
-        )
-        if said.given is not None or said.offered:
-            payload += "\0" + msgspec.json.encode((said.given, said.offered)).decode()
-        if said.wanted is not None:
-            payload += "\0" + msgspec.json.encode(said.wanted).decode()
-        self._digest = sha256(payload.encode()).digest()
-
-    def __call__(self, tx: Tx) -> Submitted:
-        session = sessions.get(tx, self._session_id, self._principal)
-        if self._submission.run_id:
-            # Who sent it chose its id: only then can it have been there before.
-            known = runs.find_submission(tx, self._id)
-            if known is not None:
-                return self._repeat(tx, known)
-            if runs.find(tx, self._id) is not None:
-                raise Conflict(f"run {self._id} exists already", run_id=self._id)
-        if session.archived:
-            raise Conflict(
-                "this session is archived: unarchive it to go on", session_id=self._session_id
-            )
-        for each in self._submission.attachments:
-            if artifacts.artifact(tx, self._session_id, each.artifact) is None:
-                raise NotFound(
-                    f"this session has no file {each.artifact} any more: send it again",
-                    artifact_id=each.artifact,
-                )
-        unfinished = runs.unfinished_of_session(tx, self._session_id)
-        active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
-        if self.expected is not None:
-            self.expected.read(tx, session)
-        sessions.touch(tx, session, self._text)
-        mode = self._submission.mode
-        if active is not None and mode in ("steer", "interrupt"):
-            self._check_depth(tx, steering=active.run_id)
-            return self._append(tx, active.run_id, [], "joined", active.state)
-        if active is not None or unfinished:
-            self._check_depth(tx)
-            gathering = runs.collecting(tx, self._session_id) if mode == "collect" else ""
-            if gathering:
-                return self._append(tx, gathering, [], "joined", "accepted")
-            return self._append(tx, self._id, [self._accepted()], "queued", "accepted")
-        return self._append(tx, self._id, [self._accepted()], "started", "in_progress")
-
-    def _accepted(self) -> RunAccepted:
-        commission = self._commission
-        return RunAccepted(
-            origin=self._origin,
-            model=self._submission.model,
-            budgets=self._budgets,
-            parent_run_id=commission.run_id if commission else None,
-            commission=commission,
-            schedule_id=self.schedule_id,
-            offered=self.said.offered,
-            wanted=self.said.wanted,
-        )
-
-    def _append(
-        self,
-        tx: Tx,
-        run_id: str,
-        before: list[AnyEvent],
-        outcome: Literal["started", "queued", "joined"],
-        state: RunState,
-    ) -> Submitted:
-        enclosed = self._enclosed
-        enclosed.store(tx, self._session_id)
-        received = InputReceived(
-            submission_id=self._id,
-            text=self._text,
-            mode=self._submission.mode,
-            attachments=enclosed.attachments,
-            references=enclosed.references,
-            label=self.said.label,
-            sender=self.said.sender,
-            given=self.said.given,
-        )
-        after = [RunStarted()] if outcome == "started" else []
-        entries = tape.append(
-            tx, self._session_id, self._principal, [*before, received, *after], run_id
-        )
-        seq = entries[0].seq
-        row = SubmissionRow(
-            self._id, self._session_id, run_id, self._submission.mode, self._digest, seq
-        )
-        runs.add_submission(tx, row)
-        submitted = Submitted(
-            run_id=run_id,
-            session_id=self._session_id,
-            submission_id=self._id,
-            state=state,
-            outcome=outcome,
-            seq=seq - 1,
-        )
-        self.said.also(tx, submitted)
-        return submitted
-
-    def _repeat(self, tx: Tx, known: SubmissionRow) -> Submitted:
-        if known.digest != self._digest:
-            raise Conflict(
-                f"run id {self._id} was used before with another payload", run_id=self._id
-            )
-        run = runs.find(tx, known.run_id)
-        if run is None:
-            raise NotFound(f"there is no run {known.run_id}")
-        return Submitted(
-            run_id=known.run_id,
-            session_id=known.session_id,
-            submission_id=self._id,
-            state=run.state,
-            outcome="repeated",
-            seq=known.seq - 1,
-        )
-
-    def _check_depth(self, tx: Tx, steering: str = "") -> None:
-        waiting = (
-            runs.unread_inputs(tx, steering)
-            if steering
-            else runs.waiting_inputs(tx, self._session_id)
-        )
-        if waiting >= self._depth:
-            raise LimitExceeded(
-                f"the mailbox is full ({self._depth} inputs wait): wait for the run, or stop it",
-                limit=self._depth,
-            )

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from palyra.core import image_formats
-from palyra.core.conversation import Conversation, ModelTurn, Turn, UserTurn
+from palyra.core.conversation import Conversation
 from palyra.core.events import Attachment
 from palyra.core.messages import Image
+from palyra.core.run_progress import ModelTurn, Turn, UserTurn
 from palyra.store import artifacts
 from palyra.store.database import Database, Tx
 
@@ -97,8 +98,8 @@ def check(data: bytes) -> Picture | str:
 
 
 def damage(data: bytes) -> str:
-    """Why an image cannot be shown although it begins like one, or nothing. A provider would refuse
-    the whole request.
+    """Return why an image cannot be shown although it begins like one, or nothing. A provider would
+    refuse the whole request.
     """
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError

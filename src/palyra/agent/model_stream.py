@@ -11,6 +11,7 @@ from palyra.agent.turn_cost import CallUsage
 from palyra.core.errors import Unavailable
 from palyra.core.events import AnyEvent, ModelDelta, ModelReplied, encode
 from palyra.core.messages import Channel, ModelRequest
+from palyra.core.repetition import RepeatsItself, RepetitionDetector
 from palyra.store.database import Tx
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -46,13 +47,21 @@ class Stream(CallUsage):
         self.started_ms = clock.ticks_ms()
         self.first_ms = 0
         self._shown: list[tuple[str, str]] = []
+        self._watch_text = RepetitionDetector("text")
+        self._watch_reasoning = RepetitionDetector("reasoning")
+        self._repeated: RepeatsItself | None = None
         hub.stream_opened(self._tape, self._run_id, self._so_far)
 
     def emit(self, channel: Channel, piece: str) -> None:
+        if self._repeated is not None:
+            raise self._repeated
         if channel == "text":
             self.text.append(piece)
         elif channel == "reasoning":
             self.reasoning.append(piece)
+        elif channel == "progress":
+            self._read(int(piece))
+            return
         else:
             super().emit(channel, piece)
             self._run.pulse += 1
@@ -63,6 +72,13 @@ class Stream(CallUsage):
             self._flush()
         elif len(self._waiting) == 1:
             self._loop.call_soon(self._flush)
+
+    def _read(self, percent: int) -> None:
+        """The server reads the prompt: a sign of life that is on no tape."""
+        self._run.pulse += 1
+        if self._hub.watched(self._tape):
+            delta = ModelDelta(run_id=self._run_id, turn=self._turn, progress=percent)
+            self._hub.publish_live(self._tape, encode(delta))
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -77,6 +93,14 @@ class Stream(CallUsage):
             self._safe_text.feed(text) if text else "",
             self._safe_reasoning.feed(reasoning) if reasoning else "",
         )
+        try:
+            if text:
+                self._watch_text.feed(text)
+            if reasoning:
+                self._watch_reasoning.feed(reasoning)
+        except RepeatsItself as repeated:
+            # Raised to the provider with the next piece, or by `check`.
+            self._repeated = repeated
 
     def _show(self, text: str, reasoning: str) -> None:
         if not text and not reasoning:
@@ -96,6 +120,16 @@ class Stream(CallUsage):
             )
         )
 
+    def check(self) -> None:
+        """Raise RepeatsItself if what has come repeats itself."""
+        if self._repeated is not None:
+            raise self._repeated
+
+    def cut_back(self, repeated: RepeatsItself) -> None:
+        """Keep of a channel only what came before it began to repeat itself."""
+        kept = self.text if repeated.channel == "text" else self.reasoning
+        kept[:] = ["".join(kept)[: repeated.keep]]
+
     def finish(self) -> None:
         """What was held back as a possible secret is safe to show now that it is complete."""
         self._flush()
@@ -112,6 +146,8 @@ class Prepared:
     events: tuple[AnyEvent, ...]
     # Our own count of what is sent.
     tokens: int
+    # Why it cannot be sent: the model's window is too small for it.
+    too_small: str = ""
     # What goes into the store with the events.
     beside: Callable[[Tx], None] | None = None
     # None: they are told with the answer.

@@ -6,10 +6,10 @@ redacted.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
+from palyra.agent import call_arguments
 from palyra.agent.active_run import ActiveRun, CutOff, Interrupted
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.images import ImageLoader
@@ -20,6 +20,7 @@ from palyra.agent.prompt.assembly import Assembler
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.prompt.sources import StoredSources
 from palyra.agent.turn_cost import Bill, BudgetQuestion, Spending
+from palyra.agent.wait_port import WaitPort
 from palyra.core.events import Call, ModelFailed, ModelReplied, RunFailed, TaskClass
 from palyra.core.ids import CallId
 from palyra.core.messages import (
@@ -28,23 +29,37 @@ from palyra.core.messages import (
     ModelCall,
     ModelFailure,
     ModelReply,
-    ModelRequest,
     Native,
+    StopReason,
 )
-from palyra.models.reliability import NextProvider, NoProviderLeft, RetryAfter, after_failure
+from palyra.core.repetition import RepeatsItself
+from palyra.models.reliability import (
+    TRIES_PER_PROVIDER,
+    NextProvider,
+    NoProviderLeft,
+    RetryAfter,
+    after_failure,
+)
 from palyra.models.routing import ModelRoute, Models, Target
 from palyra.store.database import Tx
 from palyra.store.route_plans import UnderWay
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 
+_FALLBACK = "choose another model, or name one for such times in models.fallbacks"
 _ADVICE = {
     "auth": "check the provider's key with `palyra doctor`",
     "permission": "the key may not use this model: choose another with --model",
     "quota": "the provider's account has no credit left",
     "context_too_long": "start a new session, or reset this one",
+    "model_not_found": "choose another model with --model or /model",
+    "tools_unsupported": "set the provider's tools to text",
+    "not_a_model_server": "correct the address",
+    "overloaded": _FALLBACK,
+    "rate_limited": _FALLBACK,
+    "timeout": _FALLBACK,
     "content_blocked": "the provider refused the content",
-    "network": "check the connection, then send the message again",
+    "network": "check the connection and the provider's address",
     "bad_request": "the provider did not accept the request",
 }
 
@@ -62,9 +77,11 @@ class ModelTurns:
         redactor: Redactor,
         clock: Clock,
         spending: Spending,
+        waits: WaitPort,
     ) -> None:
         self.hub = hub
         self.models = models
+        self._waits = waits
         self._spending = spending
         self._assembler = assembler
         self._notes = notes
@@ -89,13 +106,19 @@ class ModelTurns:
             self.hub.stream_closed(run.session_id, run.run_id)
 
     async def _take(self, run: ActiveRun, *, continuing: bool) -> None:
-        index = attempt = 0
+        attempt = 0
         condensed = False
+        failures: dict[Target, ModelFailure] = {}
         nearby = await self._look_around(run)
         images = await self._gallery.of(run.live.conversation)
         route = await self._spending.route(run, nearby, images=bool(images))
-        await self._compactor.before_turn(run, route.targets[0])
-        prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
+        free = self._waits.first_free(run, route)
+        if free is None:
+            await self._waits.hold(run, route.targets[0])
+            return
+        index = free
+        await self._compactor.before_turn(run, route.targets[index])
+        prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
         try:
             while True:
@@ -104,11 +127,18 @@ class ModelTurns:
                 attempt += 1
                 try:
                     reply = await run.interruptible(
-                        self._ask(target, prepared.request, stream.emit), breakable=True
+                        self._ask(target, prepared, self._waits.listening(run, stream.emit)),
+                        breakable=True,
                     )
                     stream.finish()
+                    stream.check()
                     bill = self._spending.bill(target, reply, prepared.tokens)
                     replied = await self._replied(reply, target, stream, turn, bill, route.task)
+                except RepeatsItself as repeated:
+                    stream.cut_back(repeated)
+                    replied = await self._broken_off(
+                        target, stream, turn, route.task, prepared.tokens, stop="repetition"
+                    )
                 except Interrupted:
                     replied = await self._broken_off(
                         target, stream, turn, route.task, prepared.tokens
@@ -120,9 +150,16 @@ class ModelTurns:
                         )
                     raise
                 except ModelFailure as failure:
+                    if failure.failure == "cut" and "".join(stream.text).strip():
+                        # What was shown is kept, and continued.
+                        replied = await self._broken_off(
+                            target, stream, turn, route.task, prepared.tokens, stop="cut"
+                        )
+                        await prepared.answered(run, replied)
+                        return
                     bill = self._spending.failed(target, stream, failure, prepared.tokens)
                     await prepared.tell(run)
-                    if failure.failure == "context_too_long" and not condensed and not stream.text:
+                    if failure.failure == "context_too_long" and not condensed:
                         condensed = True
                         if await self._compactor.make_room(run, target):
                             await run.append(
@@ -134,8 +171,9 @@ class ModelTurns:
                                 run, route, index, images, nearby, continuing=continuing
                             )
                             continue
+                    failures[target] = failure
                     wait_ms = await self._failed(
-                        run, route, index, attempt, turn, failure, stream, bill
+                        run, route, index, attempt, turn, failures, stream, bill
                     )
                     if wait_ms is None:
                         return
@@ -163,16 +201,12 @@ class ModelTurns:
             return True
         return False
 
-    async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> ModelReply:
+    async def _ask(self, target: Target, prepared: Prepared, emit: Emit) -> ModelReply:
+        if prepared.too_small:
+            raise ModelFailure("context_too_long", prepared.too_small)
         breaker = self.models.breaker(target)
-        now_ms = self.clock.now_ms()
-        if not breaker.allows(now_ms):
-            raise ModelFailure(
-                "overloaded",
-                f"{target.provider} has failed several times in a row and is given a rest",
-            )
         try:
-            reply = await self.models.provider(target).stream(request, emit)
+            reply = await self.models.provider(target).stream(prepared.request, emit)
         except ModelFailure as failure:
             breaker.failed(failure.failure, self.clock.now_ms())
             raise
@@ -184,9 +218,15 @@ class ModelTurns:
         is shown the same.
         """
         if run.around is None:
-            recalled = await self._recall.look(run)
+            before = run_context.shown_before(run.live.conversation, run.run_id)
+            earlier = await self._recall.again(run, before) if before else ()
+            # What stands further up already is not said again.
+            known = {each.memory_id for each in earlier}
+            found = await self._recall.look(run)
+            recalled = tuple(each for each in found.items if each.memory_id not in known)
             memory = run_context.render(recalled) if recalled else ""
-            run.around = RunContext(await self._notes.of(run.workspace), recalled, memory)
+            notes = await self._notes.of(run.workspace)
+            run.around = RunContext(notes, recalled, memory, earlier, found.problem)
         return run.around
 
     async def _prepare(
@@ -229,7 +269,13 @@ class ModelTurns:
             if known and not why
             else (self._spending.planned(route, index, why, assembled.event),)
         )
-        prepared = Prepared(request, (*planned, assembled.event), assembled.event.tokens, beside)
+        prepared = Prepared(
+            request,
+            (*planned, assembled.event),
+            assembled.event.tokens,
+            assembled.too_small,
+            beside,
+        )
         prepared.tell_soon(run)
         return prepared
 
@@ -249,17 +295,23 @@ class ModelTurns:
         index: int,
         attempt: int,
         turn: int,
-        failure: ModelFailure,
+        failures: Mapping[Target, ModelFailure],
         stream: Stream,
         bill: Bill,
     ) -> int | None:
         """Record a failure. Returns how long to wait before the next try, -1 for the next provider,
-        None if the run is over.
+        None if the run is over or waits.
         """
         target = route.targets[index]
+        failure = failures[target]
         more, rand = index + 1 < len(route.targets), self.clock.chance()
         decision = after_failure(
-            failure, attempt=attempt, text_shown=bool(stream.text), has_fallback=more, rand=rand
+            failure,
+            attempt=attempt,
+            text_shown=bool(stream.text),
+            has_fallback=more,
+            rand=rand,
+            tries=1 if run.progress.waited is not None else TRIES_PER_PROVIDER,
         )
         wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0
         retry = not isinstance(decision, NoProviderLeft)
@@ -274,6 +326,11 @@ class ModelTurns:
                 await run.append(failed)
                 return -1
             case NoProviderLeft():
+                waiting = await self._waits.plan(run, failures)
+                if waiting is not None:
+                    failed = msgspec.structs.replace(failed, will_retry=True)
+                    await self._waits.begin(run, failed, waiting)
+                    return None
                 shown = run.progress.partial
                 if shown is not None and not failed.text:
                     # An earlier try of this turn had come further: what people saw of it stays with
@@ -281,22 +338,27 @@ class ModelTurns:
                     failed = msgspec.structs.replace(
                         failed, text=shown.text, reasoning=shown.reasoning
                     )
-                advice = _ADVICE.get(failure.failure, "send the message again in a while")
                 await run.append(
                     failed,
-                    RunFailed(
-                        reason=f"model_{failure.failure}", message=f"{failed.message}; {advice}"
-                    ),
+                    RunFailed(reason=f"model_{failure.failure}", message=_with_advice(failed)),
                 )
                 return None
 
     async def _broken_off(
-        self, target: Target, stream: Stream, turn: int, task: TaskClass, counted: int
+        self,
+        target: Target,
+        stream: Stream,
+        turn: int,
+        task: TaskClass,
+        counted: int,
+        stop: StopReason = "interrupted",
     ) -> ModelReplied:
-        """What a reply that nobody lets finish has said so far, with what it cost."""
+        """What a reply that nobody lets finish, or that ended early, has said so far, with what it
+        cost.
+        """
         stream.finish()
         text, reasoning = "".join(stream.text), "".join(stream.reasoning)
-        reply = ModelReply(text=text, reasoning=reasoning, stop="interrupted", model=target.model)
+        reply = ModelReply(text=text, reasoning=reasoning, stop=stop, model=target.model)
         return await self._replied(
             reply, target, stream, turn, self._spending.cut_short(target, stream, counted), task
         )
@@ -392,7 +454,7 @@ class ModelTurns:
             model=await redacted(reply.model) or target.model,
             text=await redacted(reply.text),
             reasoning=await redacted(reply.reasoning),
-            calls=tuple([await self._call(call) for call in reply.calls]),
+            calls=tuple([await self._call(call, reply.stop) for call in reply.calls]),
             stop=reply.stop,
             usage=bill.usage,
             cost_microusd=bill.microusd,
@@ -404,14 +466,15 @@ class ModelTurns:
             native=await self._native(reply.native),
         )
 
-    async def _call(self, call: ModelCall) -> Call:
-        arguments, malformed = parse_arguments(call.arguments)
+    async def _call(self, call: ModelCall, stop: StopReason) -> Call:
+        arguments, malformed, repaired = call_arguments.read(call, stop)
         return Call(
             id=CallId(self.clock.new_id()),
             tool=self.redactor.redact_head(call.name, 128),
             arguments=await self.redactor.redacted_json(arguments),
             native_id=await self.redactor.redacted(call.id),
             malformed=await self.redactor.redacted(malformed),
+            repaired=repaired,
         )
 
     async def _native(self, native: Native | None) -> Native | None:
@@ -423,13 +486,9 @@ class ModelTurns:
         return None
 
 
-def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    if not text.strip():
-        return {}, ""
-    try:
-        arguments = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return {}, f"the arguments are not valid JSON ({error})"
-    if not isinstance(arguments, dict):
-        return {}, "the arguments must be a JSON object"
-    return arguments, ""
+def _with_advice(failed: ModelFailed) -> str:
+    """What went wrong and what to do. Most messages say both by themselves."""
+    if "; " in failed.message:
+        return failed.message
+    advice = _ADVICE.get(failed.failure, "choose another model with --model")
+    return f"{failed.message}; {advice}"

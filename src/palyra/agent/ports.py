@@ -1,9 +1,10 @@
 """What the loop asks of features. Each port has a stand-in for a daemon that runs without one."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from palyra.agent.active_run import ActiveRun
-from palyra.agent.prompt.run_context import RecalledMemory
+from palyra.agent.prompt.run_context import Recall, RecalledMemory
 from palyra.agent.prompt.sources import EMPTY, NONE, Index, Project
 from palyra.models.routing import Target
 
@@ -11,7 +12,10 @@ from palyra.models.routing import Target
 class MemoryRecall(Protocol):
     """Finds what is remembered and belongs to what the user says."""
 
-    async def look(self, run: ActiveRun) -> tuple[RecalledMemory, ...]: ...
+    async def look(self, run: ActiveRun) -> Recall: ...
+
+    async def again(self, run: ActiveRun, memory_ids: Sequence[str]) -> tuple[RecalledMemory, ...]:
+        """Return these items as far as they are still remembered."""
 
 
 class NotesForAgents(Protocol):
@@ -36,13 +40,24 @@ class SkillIndex(Protocol):
     def index(self) -> Index: ...
 
 
+class JournalCheckpoints(Protocol):
+    """Signs for the journal as it is, before and after something that could go wrong. A journal
+    that cannot be signed for is told of elsewhere, and keeps nobody from a backup.
+    """
+
+    async def try_checkpoint(self) -> bool: ...
+
+
 class NoSkills:
     def index(self) -> Index:
         return EMPTY
 
 
 class NoMemory:
-    async def look(self, run: ActiveRun) -> tuple[RecalledMemory, ...]:
+    async def look(self, run: ActiveRun) -> Recall:
+        return Recall()
+
+    async def again(self, run: ActiveRun, memory_ids: Sequence[str]) -> tuple[RecalledMemory, ...]:
         return ()
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from palyra.core import run_state
-from palyra.core.conversation import RunProgress
 from palyra.core.events import AnyEvent, ApprovalResolved, RunCancelled, RunFailed, ToolFinished
 from palyra.core.ids import ApprovalId, CallId
+from palyra.core.run_progress import RunProgress
 from palyra.core.tools import Outcome
 from palyra.store import approvals, runs, subagents, tape
 from palyra.store.database import Tx

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from palyra.agent import answer_format, run_activity
+from palyra.agent import answer_format, corrections, run_activity
 from palyra.agent.active_run import ActiveRun, RunEnded
 from palyra.agent.answer_format import Invalid, Valid
 from palyra.agent.idle_gate import IdleGate
@@ -21,17 +21,8 @@ from palyra.agent.run_end import end, unfinished_calls
 from palyra.agent.session_cache import SessionCache
 from palyra.agent.stop import RunTask, Stopping
 from palyra.agent.tool_flow import ToolFlow
-from palyra.core import conversation, run_state
-from palyra.core.conversation import (
-    AskModel,
-    Decide,
-    Finish,
-    GiveUp,
-    Perform,
-    RunProgress,
-    Settle,
-    WaitForPerson,
-)
+from palyra.core import run_state
+from palyra.core.degenerate import Correct
 from palyra.core.errors import IllegalTransition, PalyraError, Unavailable
 from palyra.core.events import (
     AnswerRefused,
@@ -44,6 +35,18 @@ from palyra.core.events import (
     RunStarted,
 )
 from palyra.core.ids import RunId
+from palyra.core.next_step import (
+    AskModel,
+    Decide,
+    Finish,
+    GiveUp,
+    Perform,
+    Settle,
+    WaitForPerson,
+    what_next,
+)
+from palyra.core.run_progress import RunProgress
+from palyra.core.signals import Signal
 from palyra.store import route_plans, runs, tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.route_plans import UnderWay
@@ -72,6 +75,7 @@ _BUDGETS = {
         "its active time is used up: raise budgets.active_minutes, or send another message to go on"
     ),
 }
+_ENDINGS = _BUDGETS | corrections.ENDINGS
 _MISFIT = (
     "the model's answer has not the form that was asked for, also when asked again: ask for less,"
     " or ask another model"
@@ -102,7 +106,7 @@ class Runs:
         self._tasks: set[asyncio.Task[Any]] = set()
         self.stopping = Stopping(db, self._jobs, self._spawn)
         # Told of each run that has ended: what was open for its sake can be closed.
-        self.on_end: list[Callable[[str], None]] = []
+        self.on_end = Signal[[str]]("a run's end")
         self._heart: asyncio.Task[None] | None = None
         self._closing = False
         # Sessions whose files are being put back: a run that begins meanwhile waits here before it
@@ -152,9 +156,8 @@ class Runs:
         return task
 
     def _ended(self, entry: Appended) -> bool:
-        """Whether somebody may be next in its mailbox."""
-        for tell in self.on_end:
-            tell(entry.run_id)
+        """Return whether somebody may be next in its mailbox."""
+        self.on_end.send(entry.run_id)
         job = self._jobs.get(entry.run_id)
         if job is not None and entry.kind == "run.cancelled":
             job.cancel("cancelled")
@@ -286,7 +289,7 @@ class Runs:
 
     async def _step(self, working: ActiveRun) -> bool:
         """One step of the loop; False when there is nothing more to do now."""
-        match conversation.what_next(working.progress):
+        match what_next(working.progress):
             case AskModel(continuing=continuing):
                 await self._model_turns.take(working, continuing=continuing)
             case Decide(call_ids=call_ids):
@@ -297,8 +300,11 @@ class Runs:
                 await self._tool_flow.settle(working, call_id)
             case Finish(text=text):
                 await self._finish(working, text)
+            case Correct(flaw=flaw, problem=problem):
+                turn = working.progress.turns
+                await working.append(AnswerRefused(turn=turn, problem=problem, flaw=flaw))
             case GiveUp(reason=reason):
-                await self._fail(working, reason, _BUDGETS[reason])
+                await self._fail(working, reason, _ENDINGS[reason])
             case WaitForPerson():
                 return False
         return working.run_id in working.live.conversation.runs

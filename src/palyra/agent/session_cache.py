@@ -26,6 +26,7 @@ from palyra.core.verdicts import SessionRule
 from palyra.store import session_rules, sessions, tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session
+from palyra.system import thread_pool
 
 log = logging.getLogger("palyra.runtime")
 
@@ -35,6 +36,8 @@ _TAIL_ENTRIES = 32
 _TAIL_BYTES = 32 << 10
 # A tape up to this long is read along by a step that was looking at its session anyway.
 _SHORT_TAPE = 128
+# Characters that are indexed on the event loop; more would hold it up.
+_INDEXED_AT_ONCE = 16 << 10
 
 
 class LiveSession:
@@ -42,7 +45,16 @@ class LiveSession:
     need it to stay.
     """
 
-    __slots__ = ("_tail", "_tail_bytes", "conversation", "rules", "session", "sizes", "users")
+    __slots__ = (
+        "_indexing",
+        "_tail",
+        "_tail_bytes",
+        "conversation",
+        "rules",
+        "session",
+        "sizes",
+        "users",
+    )
 
     def __init__(
         self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()
@@ -56,6 +68,20 @@ class LiveSession:
         self.users = 0
         self._tail: deque[tuple[int, bytes]] = deque()
         self._tail_bytes = 0
+        self._indexing = asyncio.Lock()
+
+    async def index_shown(self) -> None:
+        """Bring the index of what the model was shown up to date; much text, off the loop."""
+        shown = self.conversation.shown
+        if not shown.waiting and not self._indexing.locked():
+            return
+        async with self._indexing:
+            size = shown.waiting_bytes
+            waiting = shown.take()
+            if size <= _INDEXED_AT_ONCE:
+                shown.index.add(waiting)
+            else:
+                await thread_pool.everyday.run(shown.index.add, waiting)
 
     def after(self, seq: int) -> list[tuple[int, bytes]] | None:
         """The entries behind this one as (seq, wire), if all of them are at hand."""
@@ -256,8 +282,8 @@ class Prefetch:
 
 
 def _taken_back(entry: Appended) -> bool:
-    """Whether the conversation cannot go on from what is in memory: what it needs now lies further
-    back on the tape.
+    """Return whether the conversation cannot go on from what is in memory: what it needs now lies
+    further back on the tape.
     """
     match entry.event:
         case SessionRestored(conversation=conversation):

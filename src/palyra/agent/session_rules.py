@@ -153,8 +153,8 @@ def used_up(
     spec: ToolSpec,
     scope: Scope,
 ) -> str:
-    """Why one call more would be too many, or nothing. `ahead` are calls that were judged before it
-    and have not begun.
+    """Return why one call more would be too many, or nothing. `ahead` are calls that were judged
+    before it and have not begun.
     """
     calls = done.calls + len(ahead)
     commands = done.commands + sum(needs(call, "process") for call in ahead)

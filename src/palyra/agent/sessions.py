@@ -224,20 +224,21 @@ class Sessions:
         title: str | None,
         archived: bool | None,
         kept: bool | None = None,
+        model: str | None = None,
     ) -> Session:
         ids.check(session_id, "session_id")
         if title is not None:
             check_line("title", _folded(title))
             title = sessions.title_from(self._redactor.redact_head(title, _LONGEST_NAME))
-        if title is None and archived is None and kept is None:
-            raise InvalidInput("nothing to change: give a title, archived, or kept")
+        if title is None and archived is None and kept is None and model is None:
+            raise InvalidInput("nothing to change: give a title, archived, kept, or model")
 
         def step(tx: Tx) -> Session:
             session = sessions.get(tx, session_id, principal)
             if archived and runs.unfinished_of_session(tx, session_id):
                 raise Conflict("a run is active in this session: stop it before archiving")
             return sessions.change(
-                tx, session, SessionChanged(title=title, archived=archived, kept=kept)
+                tx, session, SessionChanged(title=title, archived=archived, kept=kept, model=model)
             )
 
         return await self._db.write(step)

@@ -2,7 +2,7 @@
 here when it is needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -23,6 +23,21 @@ class ApprovalTimes(Struct, frozen=True):
         return int(getattr(self, origin))
 
 
+class ProviderPatience(Struct, frozen=True):
+    """How long a run waits while no provider can answer, in milliseconds by origin; 0: not at all.
+
+    A subagent's run waits as long as the run that it works for would.
+    """
+
+    interactive: int = 15 * 60_000
+    api: int = 15 * 60_000
+    scheduled: int = 24 * 3_600_000
+    channel: int = 6 * 3_600_000
+
+    def of(self, origin: Origin) -> int:
+        return int(getattr(self, "interactive" if origin == "child" else origin))
+
+
 @dataclass
 class Settings:
     """A new run takes the budgets as they are when it is accepted; an approval its time when it is
@@ -32,6 +47,9 @@ class Settings:
     budgets: Budgets
     approval_times: ApprovalTimes
     mailbox_depth: int
+    patience: ProviderPatience = field(default_factory=ProviderPatience)
+    # Between two tries while runs wait for a provider, unless it asks for more itself.
+    longest_pause_ms: int = 2 * 60_000
 
 
 class ConfigReloaded(Struct, frozen=True):

@@ -225,8 +225,8 @@ async def _for_good(
 async def _told_in_time(
     recording: Sequence["asyncio.Task[object]"], step: EndIdle | None = None
 ) -> bool:
-    """Whether all of it is recorded before the answer must go out; raises what went wrong with one
-    that is done.
+    """Return whether all of it is recorded before the answer must go out; raises what went wrong
+    with one that is done.
     """
     _, late = await asyncio.wait(recording, timeout=_MANY_S)
     if late and (step is None or len(step.found or ()) < _MANY):

@@ -8,16 +8,16 @@ import msgspec
 
 from palyra.agent.active_run import ActiveRun
 from palyra.core import labels
-from palyra.core.conversation import CallProgress
 from palyra.core.events import ApprovalRequested, FileChange, ToolFinished, ToolStarted
 from palyra.core.labels import Label
+from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Outcome, Scope
 from palyra.store import approvals, artifacts, tape
 from palyra.store.database import Appended, Tx
 
 
 def who_stopped(call: CallProgress) -> str:
-    """Why nobody knows what came of a call."""
+    """Return why nobody knows what came of a call."""
     worker = call.call.tool.partition("/")[0]
     return (
         f"the daemon stopped, or lost the {worker.replace(':', ' ')},"

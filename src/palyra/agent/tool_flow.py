@@ -21,10 +21,10 @@ from palyra.agent.authorize import Authorizer, Judged
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
+from palyra.agent.prompt import small_window
 from palyra.agent.remote_tools import PREFIX as WORKERS
 from palyra.agent.remote_tools import RemoteTool
 from palyra.core import labels
-from palyra.core.conversation import AGENTS_AT_ONCE, SPAWN, CallProgress
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.core.events import (
     ApprovalRequested,
@@ -37,7 +37,9 @@ from palyra.core.events import (
 )
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
+from palyra.core.next_step import AGENTS_AT_ONCE, SPAWN
 from palyra.core.ports import CallContext, InDoubt
+from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Outcome, Preview, ToolResult, input_digest
 from palyra.core.verdicts import Origin
 from palyra.store import artifacts, tape
@@ -151,8 +153,8 @@ class ToolFlow:
             await spawning.spawn(run, started, waiting=len(beside) - len(free))
 
     async def _held_back(self, run: ActiveRun, call: CallProgress, outcome: Outcome) -> bool:
-        """Whether a rule of the session forbids the call by now; then its result says so, and it
-        does not run.
+        """Return whether a rule of the session forbids the call by now; then its result says so,
+        and it does not run.
         """
         why = await self._judging.forbidden_now(run, call)
         if why:
@@ -304,7 +306,8 @@ class ToolFlow:
         body = text.encode()
         data = await self._redactor.redacted_json(result.data)
         # Pages of an artifact are never turned into artifacts again.
-        large = len(body) > LARGE_RESULT and tool.spec.name != "artifact.read"
+        most = small_window.result_bytes(run.live.conversation.small_budget, LARGE_RESULT)
+        large = len(body) > most and tool.spec.name != "artifact.read"
         attestation = Attestation(
             executor=tool.spec.source if tool.spec.source.startswith(WORKERS) else "daemon:local",
             tier=tool.spec.tier,
@@ -401,8 +404,8 @@ class ToolFlow:
         return tool if isinstance(tool, RemoteTool) else None
 
     async def _taken_up(self, run: ActiveRun, call: CallProgress) -> bool:
-        """Whether a worker still had the call, or never got it: then it has come to its end, and
-        was not begun twice.
+        """Return whether a worker still had the call, or never got it: then it has come to its end,
+        and was not begun twice.
         """
         run.in_effect = True
         try:

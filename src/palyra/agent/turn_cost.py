@@ -18,11 +18,11 @@ from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
 from palyra.core import labels
 from palyra.core.budgets import Limit, Spender, Terms
-from palyra.core.conversation import RunProgress
 from palyra.core.events import ApprovalRequested, BudgetAsked, InputAssembled, Priced, RoutePlanned
 from palyra.core.ids import ApprovalId, CallId
 from palyra.core.labels import Label
 from palyra.core.messages import Channel, ModelFailure, ModelReply, ModelRequest, Usage
+from palyra.core.run_progress import RunProgress
 from palyra.core.tools import Preview
 from palyra.models import usage_estimate
 from palyra.models.routing import CallNeeds, ModelRoute, Models, Target
@@ -67,7 +67,7 @@ class BudgetPort(Protocol):
         """Return which share of the tightest limit is left."""
 
     def broke(self, spender: Spender) -> bool:
-        """Whether a limit is used up."""
+        """Return whether a limit is used up."""
 
     async def reserve(
         self,
@@ -204,7 +204,7 @@ class Spending:
         serves = accepted.commission.serves if accepted.commission is not None else None
         task = task_of(accepted.origin, images=images, serves=serves)
         need = CallNeeds(
-            now_ms=self._clock.now_ms(), wanted=accepted.model, task=task, images=images
+            now_ms=self._clock.now_ms(), wanted=progress.model, task=task, images=images
         )
         if not self._models.choosy and not self._budgets.limits:
             return self._models.route(need)
@@ -241,12 +241,12 @@ class Spending:
             own=own_limits(progress),
             raised=progress.raised,
             fresh=not progress.turns,
+            most_output=request.max_output_tokens or 0,
         )
-        return (
-            request
-            if held.most_output is None
-            else replace(request, max_output_tokens=held.most_output)
-        )
+        if held.most_output is None:
+            return request
+        most = min(held.most_output, request.max_output_tokens or held.most_output)
+        return replace(request, max_output_tokens=most)
 
     def done(self, run: ActiveRun) -> None:
         """The turn is over, whatever came of it."""
@@ -373,7 +373,7 @@ def label_of(run: ActiveRun, nearby: RunContext) -> Label:
             run.live.conversation.label,
             *fresh,
             nearby.project.label,
-            *([_MEMORY] if nearby.memory else []),
+            *([_MEMORY] if nearby.memory or nearby.earlier else []),
         ]
     )
 

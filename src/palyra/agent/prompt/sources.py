@@ -9,8 +9,9 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
+from palyra.core import call_options
 from palyra.core.ids import SYSTEM_TAPE, ArtifactId
 from palyra.core.labels import CLEAN, Label
 from palyra.core.messages import (
@@ -99,7 +100,7 @@ def digest(request: ModelRequest, prefix: bytes) -> str:
         request.model,
         request.cache_key,
         request.max_output_tokens,
-        request.temperature,
+        request.options.temperature,
         request.json_mode,
         messages,
     )
@@ -110,6 +111,9 @@ def digest(request: ModelRequest, prefix: bytes) -> str:
         if request.json_schema or request.tool_choice
         else b""
     )
+    options = replace(request.options, temperature=None, max_tokens=None)
+    if options != call_options.NOTHING:
+        wishes += _encode(options)
     return sha256(prefix + _encode(rest) + wishes).hexdigest()
 
 

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from palyra.core import caller_context, references
-from palyra.core.conversation import ModelTurn, Summary, Turn, UserTurn
+from palyra.core.run_progress import ModelTurn, Summary, Turn, UserTurn
 from palyra.models import token_count, usage_estimate
 
 _CALL_OVERHEAD = 16
 # Twice as many as any window shows; then those that have slid out of it are forgotten.
 _SPARE = 64
+_MOST_FITTED = 4
 _encode = msgspec.json.encode
 
 
@@ -32,8 +33,18 @@ class Measure:
     until all have their result.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frame: int = 0) -> None:
+        """`frame`: tokens for the marks around each call and each message."""
         self._sizes: dict[int, _Size] = {}
+        self._frame = frame
+        # Of the same turns as they are cut for small windows, by budget.
+        self._fitted: dict[int, Measure] = {}
+
+    def fitted(self, budget: int, frame: int) -> "Measure":
+        """The sizes of the turns as they are cut for a budget."""
+        if budget not in self._fitted and len(self._fitted) >= _MOST_FITTED:
+            self._fitted.clear()
+        return self._fitted.setdefault(budget, Measure(frame))
 
     def tokens(self, turns: Iterable[Turn]) -> int:
         return sum(self.of(turn) for turn in turns)
@@ -53,12 +64,15 @@ class Measure:
         text = text_of(turn)
         size = _Size(
             state,
-            usage_estimate.tokens(text) + _overhead(turn),
-            token_count.at_most(text) + _overhead(turn),
+            usage_estimate.tokens(text) + self._around(turn),
+            token_count.at_most(text) + self._around(turn),
             False,
         )
         self._sizes[turn.seq] = size
         return size
+
+    def _around(self, turn: Turn) -> int:
+        return _overhead(turn) + self._frame * _pieces(turn)
 
     def uncounted(self, turns: Sequence[Turn]) -> list[Turn]:
         if len(self._sizes) > 2 * len(turns) + _SPARE:
@@ -70,6 +84,16 @@ class Measure:
         """(state, tokens) by turn, from `count`."""
         for seq, (state, tokens) in counts.items():
             self._sizes[seq] = _Size(state, tokens, tokens, True)
+
+    def count(self, turns: Sequence[Turn]) -> dict[int, tuple[int, int]]:
+        """Count for `learn`, with the marks around each turn. Call it off the event loop."""
+        counts = count(turns)
+        if not self._frame:
+            return counts
+        return {
+            turn.seq: (counts[turn.seq][0], counts[turn.seq][1] + self._frame * _pieces(turn))
+            for turn in turns
+        }
 
 
 def count(turns: Sequence[Turn]) -> dict[int, tuple[int, int]]:
@@ -125,3 +149,15 @@ def _state(turn: Turn) -> int:
 
 def _overhead(turn: Turn) -> int:
     return _CALL_OVERHEAD * len(turn.calls) if isinstance(turn, ModelTurn) else 0
+
+
+def _pieces(turn: Turn) -> int:
+    """Return how many texts of a turn stand between marks of their own."""
+    match turn:
+        case UserTurn():
+            named = sum(len(event.references) + len(event.attachments) for event in turn.inputs)
+            return len(turn.inputs) + len(turn.notes) + named
+        case ModelTurn():
+            return len(turn.calls)
+        case Summary():
+            return 1
