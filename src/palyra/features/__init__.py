@@ -23,6 +23,8 @@ class Feature(NamedTuple):
 
 FEATURES: tuple[Feature, ...] = (
     Feature("vault", first=True),
+    # Early, so that it closes last: it signs for what the others append when they close.
+    Feature("proof"),
     Feature("notices"),
     Feature("tls"),
     Feature("tasks"),
@@ -36,8 +38,10 @@ FEATURES: tuple[Feature, ...] = (
     Feature("project_notes", needs=("notices",)),
     Feature("setup"),
     Feature("time_travel"),
+    Feature("why"),
     Feature("subagents"),
     Feature("retention", needs=("tasks",)),
+    Feature("backups", needs=("tasks",)),
     Feature("compaction", needs=("budgets",)),
     Feature("learning", needs=("budgets", "memory", "notices", "skills", "tasks")),
     Feature("schedules", needs=("notices", "references", "tasks", "vault")),

@@ -16,7 +16,7 @@ from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import PathGuard
 
 T = TypeVar("T")
-Later = Callable[[], None]
+Later = Callable[[], object]
 Work = Callable[[], Awaitable[object]]
 Reload = Callable[[Services], Awaitable[object]]
 

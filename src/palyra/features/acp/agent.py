@@ -2,12 +2,28 @@
 
 The rule: the daemon decides. A run goes on whatever becomes of the editor, and a session that is
 loaded is told from its tape.
+
+What an editor's prompt is made of: words, files that it only names, and files that it brings.
+
+The rule: what is only named, the daemon reads itself, under its policies; what is brought is
+attached like a file in a chat.
+
+Messages over standard input and output, one a line: bounded, and whatever is no message is
+answered and forgotten.
+
+The library's own reader takes lines without end and stops at a line that is no object.
 """
 
+import asyncio
+import base64
+import contextlib
+import json
 import os
 import sys
+import threading
 from datetime import UTC, datetime
-from typing import Any
+from typing import IO, Any
+from urllib.parse import unquote, urlsplit
 
 from acp import schema
 from acp.exceptions import RequestError
@@ -15,13 +31,155 @@ from acp.exceptions import RequestError
 import palyra
 from palyra.cli import lookup
 from palyra.client import Client
-from palyra.client.types.sessions import Session
+from palyra.client.types.sessions import Attaching, Session
+from palyra.core import json_rpc
+from palyra.core.errors import InvalidInput
 from palyra.core.events import Entry, RunCancelled, RunCompleted, RunFailed
-from palyra.core.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
-from palyra.features.acp.editor import NOT_FOUND, Editor
-from palyra.features.acp.prompt import message
+from palyra.core.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from palyra.features.acp.run_updates import Following
-from palyra.features.acp.updates import End, Updates
+from palyra.features.acp.updates import NOT_FOUND, Editor, End, Updates
+
+MOST_BYTES = 32 << 20
+_MOST_WAITING = 64
+_LAST_ANSWERS_S = 20.0
+
+
+class StdioTransport:
+    """A transport of the library: `receive` gives the next message, None at the end.
+
+    The library forgets what it works on at the end, so the end is told when what was asked before
+    it is answered. Only a prompt is not waited for: its run goes on whatever becomes of the editor,
+    and may last.
+    """
+
+    def __init__(self, lines: IO[bytes], out: IO[bytes]) -> None:
+        self._lines = lines
+        self._out = out
+        self._writing = threading.Lock()
+        self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(_MOST_WAITING)
+        self._loop = asyncio.get_running_loop()
+        # The editor's own numbers, which may be anything.
+        self._unanswered: list[Any] = []
+        self._answered = asyncio.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        message = await self._received.get()
+        if message is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_answered(), _LAST_ANSWERS_S)
+        elif "method" in message and "id" in message and message["method"] != "session/prompt":
+            self._unanswered.append(message["id"])
+        return message
+
+    async def send(self, message: dict[str, Any]) -> None:
+        try:
+            # An editor that does not read must not stop us from hearing that it cancels.
+            await asyncio.to_thread(self._write, message)
+        finally:
+            if "method" not in message and message["id"] in self._unanswered:
+                self._unanswered.remove(message["id"])
+                self._answered.set()
+
+    async def _all_answered(self) -> None:
+        while self._unanswered:
+            self._answered.clear()
+            await self._answered.wait()
+
+    async def close(self) -> None:
+        return
+
+    def _read(self) -> None:
+        for line in json_rpc.lines(self._lines, MOST_BYTES):
+            if line is None:
+                self._refuse(PARSE_ERROR, f"a message may have {MOST_BYTES} bytes")
+                continue
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                self._refuse(PARSE_ERROR, "this line is not JSON")
+                continue
+            if isinstance(message, dict) and isinstance(message.get("method", ""), str):
+                self._put(message)
+            else:
+                self._refuse(
+                    INVALID_REQUEST, "one message a line: an object with a method, or an answer"
+                )
+        self._put(None)
+
+    def _put(self, message: dict[str, Any] | None) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(self._received.put(message), self._loop).result()
+        except RuntimeError:
+            return  # The loop has ended, and nobody is there to hear.
+
+    def _refuse(self, code: int, message: str) -> None:
+        self._write(json_rpc.failure(None, code, message))
+
+    def _write(self, message: dict[str, Any]) -> None:
+        with self._writing:
+            self._out.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._out.flush()
+
+
+_UPLOAD_S = 60.0
+
+
+def message(api: Client, session: Session, blocks: list[Any]) -> tuple[str, list[Attaching]]:
+    """A prompt as text and attached files."""
+    words: list[str] = []
+    files: list[Attaching] = []
+
+    def attach(name: str, data: bytes) -> None:
+        stored = api.within(_UPLOAD_S).store_file(session.session_id, data, name=name[:200])
+        files.append(Attaching(artifact=stored.artifact, name=stored.name))
+
+    for number, block in enumerate(blocks, 1):
+        match block:
+            case schema.TextContentBlock(text=text):
+                words.append(text)
+            case schema.ResourceContentBlock(uri=uri):
+                words.append(_named(uri, session.workspace))
+            case schema.EmbeddedResourceContentBlock(
+                resource=schema.TextResourceContents(uri=uri, text=text)
+            ):
+                words.append(_shown(uri, session.workspace))
+                attach(os.path.basename(urlsplit(uri).path) or f"text-{number}.txt", text.encode())
+            case schema.EmbeddedResourceContentBlock(
+                resource=schema.BlobResourceContents(uri=uri, blob=blob)
+            ):
+                words.append(_shown(uri, session.workspace))
+                attach(os.path.basename(urlsplit(uri).path) or f"file-{number}", _decoded(blob))
+            case schema.ImageContentBlock(data=data, mime_type=media):
+                attach(f"image-{number}.{media.rpartition('/')[2]}", _decoded(data))
+            case _:
+                raise InvalidInput(f"a prompt cannot have {getattr(block, 'type', 'this')} here")
+    return " ".join(each for each in words if each).strip() or "(see what is attached)", files
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise InvalidInput("what is attached is not Base64") from error
+
+
+def _path(uri: str) -> str:
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else ""
+
+
+def _named(uri: str, workspace: str) -> str:
+    path = _path(uri)
+    if path.startswith(workspace + "/") and '"' not in path:
+        return f'@file:"{path[len(workspace) + 1 :]}"'
+    return path or uri
+
+
+def _shown(uri: str, workspace: str) -> str:
+    path = _path(uri)
+    return path[len(workspace) + 1 :] if path.startswith(workspace + "/") else path or uri
+
 
 _MOST_LISTED = 100
 

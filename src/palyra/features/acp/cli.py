@@ -25,9 +25,8 @@ def acp(state: CliState) -> None:
         ) from error
     from palyra.client import Client
     from palyra.client.http import Api
-    from palyra.features.acp.agent import EditorAgent
-    from palyra.features.acp.editor import Editor
-    from palyra.features.acp.stdio import StdioTransport
+    from palyra.features.acp.agent import EditorAgent, StdioTransport
+    from palyra.features.acp.updates import Editor
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="palyra acp: %(message)s")
 

@@ -16,8 +16,7 @@ from acp.exceptions import RequestError
 from palyra.cli import lookup
 from palyra.cli.chat.watcher import Item
 from palyra.client import Client
-from palyra.client.http import LinkState, StopSignal
-from palyra.client.stream import decode
+from palyra.client.http import LinkState, StopSignal, decode
 from palyra.client.types.sessions import Session
 from palyra.core import events
 from palyra.core.errors import Conflict, PalyraError
@@ -33,8 +32,7 @@ from palyra.core.events import (
     RunCompleted,
     RunFailed,
 )
-from palyra.features.acp.editor import Editor, refusal
-from palyra.features.acp.updates import End, Updates, asked_of
+from palyra.features.acp.updates import Editor, End, Updates, asked_of, refusal
 
 # How long a daemon that went away may take to come back.
 _PATIENCE_S = 5.0

@@ -1,11 +1,16 @@
 """A session's entries as an editor wants them: messages, thoughts, tool calls with their diffs.
 Pure: entries in, updates out.
+
+The two ways that the agent of an editor has: to the daemon, call by call, and to the editor.
 """
 
+import asyncio
 import os
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from acp import schema
+from acp.exceptions import RequestError
 from acp.helpers import (
     start_tool_call,
     text_block,
@@ -18,8 +23,9 @@ from acp.helpers import (
 )
 
 from palyra.cli.render.reply import ReplyText
-from palyra.core import events
-from palyra.core.errors import PalyraError
+from palyra.client import Client
+from palyra.core import events, wait_words
+from palyra.core.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unauthenticated
 from palyra.core.events import (
     AgentAsked,
     ApprovalRequested,
@@ -31,10 +37,12 @@ from palyra.core.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    RunWaiting,
     ToolFinished,
     ToolProposed,
     ToolStarted,
 )
+from palyra.core.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 from palyra.core.tools import Preview
 from palyra.tools.files import diffs
 
@@ -120,6 +128,10 @@ class Updates:
                 )
             case ToolFinished() as finished:
                 self._ready.append(self._finished(finished))
+            case RunWaiting(cause=cause, next_try_ms=next_try_ms) if not replay:
+                # Not as a message: it is no part of the answer.
+                said = wait_words.sentence(cause, next_try_ms, entry.time_ms)
+                self._ready.append(update_agent_thought_text(f"\n\n{said} The run waits.\n\n"))
             case RunFailed(message=message) if replay:
                 self._note(message)
             case _:
@@ -241,3 +253,52 @@ def _cut(text: str) -> str:
         if len(text) <= _LONGEST_TEXT
         else f"{text[:_LONGEST_TEXT]}\n[cut: {len(text)} characters]"
     )
+
+
+T = TypeVar("T")
+# The protocol's own codes, for who is not let in and what is not there.
+NO_AUTH, NOT_FOUND = -32000, -32002
+
+
+class Editor:
+    """`api` makes a way to the daemon: one for each call, because they may be many at once."""
+
+    def __init__(self, api: Callable[[], Client]) -> None:
+        self.api = api
+        # The library's connection, once there is one.
+        self.connection: Any = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def call(self, do: Callable[[Client], T]) -> T:
+        """One call of the daemon on a thread; what it refuses is an error that says why."""
+        try:
+            return await asyncio.to_thread(lambda: do(self.api()))
+        except PalyraError as error:
+            raise refusal(error) from error
+
+    async def send(self, session_id: str, updates: Updates) -> None:
+        for update in updates.take():
+            await self.connection.session_update(session_id=session_id, update=update)
+
+    async def note(self, session_id: str, words: str) -> None:
+        await self.connection.session_update(
+            session_id=session_id, update=update_agent_message_text(f"\n\n*{words}*\n\n")
+        )
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def refusal(error: PalyraError) -> RequestError:
+    code = INTERNAL_ERROR
+    match error:
+        case InvalidInput() | Forbidden():
+            code = INVALID_PARAMS
+        case NotFound():
+            code = NOT_FOUND
+        case Unauthenticated():
+            code = NO_AUTH
+    return RequestError(code, error.message, {"code": error.code})

@@ -27,8 +27,9 @@ async def wire(w: Wiring) -> None:
     w.add(Forecasts(w.get(Database), w.get(Clock)))
 
     async def reload(changed: Services) -> None:
-        budgets.configure(changed.get(BudgetSettings).limits)
+        wanted = changed.get(BudgetSettings)
+        budgets.configure(wanted.limits, wanted.most_output)
 
-    w.with_loop(lambda: w.get(Gateway).listeners.append(budgets.on_commit))
+    w.with_loop(lambda: w.get(Gateway).on_commit.connect(budgets.on_commit))
     w.before_runs(budgets.start)
     w.on_reload(reload)

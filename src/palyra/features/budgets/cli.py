@@ -10,7 +10,7 @@ import click
 
 from palyra.cli import formatting, short_ids
 from palyra.cli.commands import group, verb
-from palyra.cli.render.bars import bar
+from palyra.cli.formatting import bar
 from palyra.cli.state import CliState
 from palyra.client.types.usage import UsageRow
 from palyra.core.budgets import Terms, amount
@@ -64,7 +64,7 @@ def show(
         state.out.json(found)
         return
     if not found.usage:
-        state.out.line("no model was asked in this time")
+        state.out.line("No usage in this period.")
         return
     if plot:
         for line in lines(list(reversed(found.usage)), by):
@@ -83,13 +83,17 @@ def show(
 
 def _table(state: CliState, by: str, rows: Sequence[UsageRow]) -> None:
     most = max(row.input_tokens + row.output_tokens for row in rows)
-    columns = [by, "calls", "in", "cached", "out", "cost", "first word", "whole call", "tokens"]
+    # Most providers charge nothing for it and do not report it.
+    writes = any(row.cache_write_tokens for row in rows)
+    columns = [by, "calls", "in", "cached", *(["written"] if writes else []), "out", "cost"]
+    columns += ["first word", "whole call", "tokens"]
     table = [
         [
             _name(row.group, by),
             formatting.count(row.calls),
             formatting.count(row.input_tokens),
             formatting.count(row.cached_tokens),
+            *([formatting.count(row.cache_write_tokens)] if writes else []),
             formatting.count(row.output_tokens),
             cost(row),
             formatting.duration(row.first_delta_ms),

@@ -5,6 +5,7 @@ A forecast is a sum in plain sight: it says what it is made of, and how little t
 """
 
 from collections.abc import Sequence
+from math import sqrt
 
 from msgspec import Struct
 
@@ -21,10 +22,13 @@ DAY_MS = 86_400_000
 WINDOW = 28
 LEAST_DAYS = 4
 _MOST_RUNS = 50
+# So many standard deviations to either side hold 80 % of a normal distribution.
+_EIGHTY_PERCENT = 1.2816
 
 
 class SpendingForecast(Struct, frozen=True, kw_only=True):
     """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked out.
+    In four of five months like this one the sum lies between `low` and `high`.
 
     `unpriced` calls have no known price: then the money is at least this much.
     """
@@ -39,6 +43,10 @@ class SpendingForecast(Struct, frozen=True, kw_only=True):
     a_day_microusd: int
     unpriced: int = 0
     basis: str = ""
+    low_tokens: int = 0
+    high_tokens: int = 0
+    low_microusd: int = 0
+    high_microusd: int = 0
 
 
 class RunForecast(Struct, frozen=True, kw_only=True):
@@ -90,19 +98,26 @@ def month(tx: Tx, principal: str, now_ms: int) -> SpendingForecast:
     days = range(min(by_day), today) if by_day and min(by_day) < today else range(0)
     # Whole days that are still to come, and the rest of this one.
     left = (end - now_ms) / DAY_MS
-    tokens = _daily([_tokens(by_day.get(day)) for day in days], left)
-    microusd = _daily([by_day[day].cost_microusd if day in by_day else 0 for day in days], left)
+    daily_tokens = [_tokens(by_day.get(day)) for day in days]
+    daily_microusd = [by_day[day].cost_microusd if day in by_day else 0 for day in days]
+    tokens, microusd = _daily(daily_tokens, left), _daily(daily_microusd, left)
     if not days:
         share = max(1, now_ms - today * DAY_MS) / DAY_MS
         tokens, microusd = (
             _tokens(by_day.get(today)) / share,
             (by_day[today].cost_microusd if today in by_day else 0) / share,
         )
+    low_tokens, high_tokens = _band(daily_tokens, tokens, left)
+    low_microusd, high_microusd = _band(daily_microusd, microusd, left)
     return SpendingForecast(
         from_ms=begin,
         until_ms=end,
         spent_tokens=_tokens(so_far),
         spent_microusd=so_far.cost_microusd,
+        low_tokens=_tokens(so_far) + low_tokens,
+        high_tokens=_tokens(so_far) + high_tokens,
+        low_microusd=so_far.cost_microusd + low_microusd,
+        high_microusd=so_far.cost_microusd + high_microusd,
         expected_tokens=_tokens(so_far) + round(tokens * left),
         expected_microusd=so_far.cost_microusd + round(microusd * left),
         a_day_tokens=round(tokens),
@@ -139,6 +154,20 @@ def _daily(values: list[int], left: float) -> float:
     )
     # In the middle of what is left. A line that falls does not fall below nothing.
     return max(0.0, mean + slope * (count - 1 + left / 2 - middle))
+
+
+def _band(values: list[int], daily: float, left: float) -> tuple[int, int]:
+    """Within what the rest of the month will lie with 80 %: by how far the days before strayed from
+    their mean. With fewer than two days nobody can say, and it may be anything from nothing to
+    twice as much.
+    """
+    expected = daily * left
+    if len(values) < 2:
+        return 0, round(2 * expected)
+    mean = sum(values) / len(values)
+    spread = sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    reach = _EIGHTY_PERCENT * spread * sqrt(left + left * left / len(values))
+    return max(0, round(expected - reach)), round(expected + reach)
 
 
 def schedule(tx: Tx, schedule_id: str, principal: str, times: int, now_ms: int) -> RunForecast:

@@ -80,7 +80,7 @@ class Ledger:
         return found if found is not None and found.loading is None else None
 
     def keeps(self, key: Key, account: Account) -> bool:
-        """Whether this is the account that others see."""
+        """Return whether this is the account that others see."""
         return self._accounts.get(key) is account
 
     def begin(self, key: Key) -> Account:

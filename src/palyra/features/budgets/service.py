@@ -120,9 +120,9 @@ class BudgetService:
         self._set = tuple(await self._db.read(stored.stored))
         self._combine()
 
-    def configure(self, limits: Sequence[Limit]) -> None:
+    def configure(self, limits: Sequence[Limit], most_output: int) -> None:
         """The configuration was read again."""
-        self._configured = tuple(limits)
+        self._configured, self._most_output = tuple(limits), most_output
         self._combine()
 
     def _combine(self) -> None:
@@ -200,8 +200,8 @@ class BudgetService:
     def _has_room(
         self, limit: Limit, key: Key, account: Account, need: int, raised: Mapping[str, int]
     ) -> bool:
-        """Whether a call may begin. False: not before others have settled. Raises if there is
-        nothing left.
+        """Return whether a call may begin. False: not before others have settled. Raises if there
+        is nothing left.
         """
         ceiling = max(limit.amount, raised.get(_account_name(limit, key), 0))
         spent, held = account.spent(limit.unit), account.held(limit.unit)
@@ -220,7 +220,7 @@ class BudgetService:
                 else "raise it with `palyra usage budgets set`"
             )
             again = (
-                ", or wait until it begins anew"
+                ", or wait until it resets"
                 if limit.terms.every != "ever"
                 else ", or send another message to go on"
             )
@@ -238,7 +238,8 @@ class BudgetService:
             upto=upto,
         )
         raise BudgetQuestion(
-            asked, f"{used}. A yes lets this run go on until {amount(upto, limit.unit)} are spent."
+            asked,
+            f"{used}. Approving lets this run continue until {amount(upto, limit.unit)} are spent.",
         )
 
     async def _something_freed(self) -> None:
@@ -321,7 +322,7 @@ class BudgetService:
         return max(0.0, min(found, default=1.0))
 
     def broke(self, spender: Spender) -> bool:
-        """Whether a limit in money is used up."""
+        """Return whether a limit in money is used up."""
         return any(
             limit.unit == "microusd" and account.microusd >= limit.amount
             for limit, account in self._in_memory(spender)

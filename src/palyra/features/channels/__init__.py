@@ -6,8 +6,8 @@ from palyra.features.wiring import Wiring
 
 async def wire(w: Wiring) -> None:
     from palyra.features.channels.assembly import assembled
+    from palyra.features.channels.contract import ChannelSettings
     from palyra.features.channels.lazy import LateChannels
-    from palyra.features.channels.settings import ChannelSettings
 
     channels = w.add(LateChannels(lambda: assembled(w)))
 

@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from palyra.agent.approvals import Answer, ApprovalService
+from palyra.agent.approval_steps import Answer
+from palyra.agent.approvals import ApprovalService
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.core.events import AdminChanged, ApprovalRequested, ApprovalResolved
 from palyra.core.ids import OWNER, SYSTEM_TAPE, check_principal
-from palyra.core.visible_text import visible
+from palyra.core.sentences import visible
 from palyra.features.channels import texts
-from palyra.features.channels.enqueue import Posting
-from palyra.features.channels.registry import Book
-from palyra.features.channels.routing_input import Who
+from palyra.features.channels.outbox import Posting
+from palyra.features.channels.registry import Book, Who
 from palyra.features.channels.rows import messages, outbox, people
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import AskedApproval
@@ -93,7 +93,7 @@ class ApprovalPrompts:
         name = texts.short(request.approval_id)
         if found.owner.startswith(approvals.CHANNEL):
             told = (
-                f"{pending.sender} on {pending.place.connector} waits for a yes to {request.tool}:"
+                f"{pending.sender} on {pending.place.connector} needs approval to {request.tool}:"
                 f" {request.preview.title}"
             )
             self._notices.telling(
@@ -101,8 +101,8 @@ class ApprovalPrompts:
             )(tx)
             if pending.place not in places:
                 said = (
-                    f"This needs a yes that you cannot give ({name}): the owner was asked. I go on"
-                    " when they have answered."
+                    f"This needs an approval that you cannot give ({name}). I asked the owner and"
+                    " continue when they answer."
                 )
                 self._posting.post(
                     tx,
@@ -114,8 +114,8 @@ class ApprovalPrompts:
                 )
 
     def _places(self, tx: Tx, pending: AwaitedRun, approval: Approval) -> list[ChatPlace]:
-        """Where the question is put: where the channel's settings say, else to the asker if it is
-        theirs, else to the owner.
+        """Return where the question is put: where the channel's settings say, else to the asker if
+        it is theirs, else to the owner.
         """
         channel = self._book.find(pending.place.connector)
         if channel is not None and channel.approvals_to:
@@ -166,7 +166,7 @@ class ApprovalPrompts:
             )
 
     def where_is(self, tx: Tx, principal: str) -> list[ChatPlace]:
-        """Where a person last wrote to us alone."""
+        """Return where a person last wrote to us alone."""
         for person in people.of_principal(tx, principal):
             if person.conversation and self._book.is_on(person.connector):
                 return [ChatPlace(person.connector, person.conversation)]

@@ -8,17 +8,13 @@ import click
 import msgspec
 
 from palyra.cli import daemon_process, formatting, json_shapes
-from palyra.cli.commands import group, verb
+from palyra.cli.commands import verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
-from palyra.client.types.channels import ChannelStatus, Person
+from palyra.client.types.channels import ChannelStatus
 from palyra.core.errors import Conflict, InvalidInput
+from palyra.features.channels.people_cli import channels, checked_name
 
-channels = group(
-    "channels",
-    "Chats: list, add, test, status, pause, resume, trace, preview, rules, pair, people, dead.",
-    default="list",
-)
 _COLORS = {
     "connected": "green",
     "connecting": "yellow",
@@ -62,7 +58,7 @@ def list_(state: CliState) -> None:
 @verb(channels, "status", help="Show one channel: its connection, its rules, what is under way.")
 @click.argument("name")
 def status(state: CliState, name: str) -> None:
-    _show(state, state.api.get_channel(_checked(name)))
+    _show(state, state.api.get_channel(checked_name(name)))
 
 
 def _show(state: CliState, found: ChannelStatus) -> None:
@@ -111,10 +107,10 @@ def _show(state: CliState, found: ChannelStatus) -> None:
     help="A setting of its kind; secrets as NAME=vault:NAME.",
 )
 def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, ...]) -> None:
-    from palyra.features.channels import connectors
+    from palyra.features.channels import registry
 
     if kind is None:
-        found = connectors.everything()
+        found = registry.everything()
         if state.out.as_json:
             state.out.json({"kinds": [each.name for each in found]})
             return
@@ -126,7 +122,7 @@ def add(state: CliState, kind: str | None, name: str | None, given: tuple[str, .
         if not found:
             state.out.line("there is no kind of channel to add yet")
         return
-    chosen = connectors.find(kind)
+    chosen = registry.find(kind)
     if name is None:
         _guide(state, chosen)
         return
@@ -191,7 +187,7 @@ def _guide(state: CliState, kind: Any) -> None:
 @click.option("--text", default="", help="What to send.")
 def test(state: CliState, name: str, conversation: str, text: str) -> None:
     said = {"text": text} if text else {}
-    found = state.api.test_channel(_checked(name), conversation=conversation, **said)
+    found = state.api.test_channel(checked_name(name), conversation=conversation, **said)
     sent = f"; a message to {conversation} is under way" if found.reply_id else ""
     where = f" on {found.me.place}" if found.me.place else ""
     state.out.result(
@@ -222,11 +218,11 @@ def _hold(state: CliState, name: str | None, *, paused: bool) -> None:
         found = state.api.pause_channels(paused=paused).channels
         state.out.result(json_shapes.channels(found), f"all channels are {word}")
         return
-    changed = state.api.change_channel(_checked(name), verb="pause" if paused else "resume")
+    changed = state.api.change_channel(checked_name(name), verb="pause" if paused else "resume")
     if not paused and changed.connection.state == "failed":
         # It was refused and is not tried by itself: a new secret or permission is only seen now.
-        changed = state.api.change_channel(_checked(name), verb="reconnect")
-        word = "being connected anew"
+        changed = state.api.change_channel(checked_name(name), verb="reconnect")
+        word = "reconnecting"
     state.out.result(json_shapes.channel(changed), f"{clean(name)} is {word}")
 
 
@@ -298,7 +294,7 @@ def preview(
     everyone: bool,
 ) -> None:
     found = state.api.preview_channel_message(
-        _checked(name),
+        checked_name(name),
         sender=sender,
         text=text,
         conversation=conversation,
@@ -323,7 +319,7 @@ def preview(
 @verb(
     channels,
     "rules",
-    help="Change rules of a channel while it runs: NAME RULE=VALUE …; RULE= takes a change back.",
+    help="Change rules of a channel while it runs: NAME RULE=VALUE …; RULE= removes a change.",
 )
 @click.argument("name")
 @click.argument("changes", nargs=-1)
@@ -334,7 +330,7 @@ def rules(state: CliState, name: str, changes: tuple[str, ...]) -> None:
         if not equals:
             raise InvalidInput(f"{change}: write RULE=VALUE")
         wanted[key] = _value(key, value)
-    known = _checked(name)
+    known = checked_name(name)
     _show(
         state,
         (
@@ -353,167 +349,3 @@ def _value(key: str, text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.isdecimal() else text
-
-
-@verb(
-    channels,
-    "pair",
-    help=(
-        "Who waits to be admitted; with a code or id, admit them (--deny: do not; --revoke: no"
-        " longer)."
-    ),
-)
-@click.argument("which", required=False)
-@click.option("--deny", is_flag=True, help="Do not admit them.")
-@click.option(
-    "--for",
-    "life",
-    default="",
-    metavar="TIME",
-    help="For so long: 8h, 30d. Without: until it is revoked.",
-)
-@click.option(
-    "--invite",
-    default="",
-    metavar="CHANNEL",
-    help="Make a code that admits whoever writes it there.",
-)
-@click.option("--revoke", default="", metavar="CHANNEL/SENDER", help="Take a pairing back.")
-def pair(
-    state: CliState, which: str | None, deny: bool, life: str, invite: str, revoke: str
-) -> None:
-    for_ms = formatting.parse_duration(life) if life else 0
-    if invite:
-        made = state.api.invite(channel=invite, for_ms=for_ms)
-        state.out.result(
-            made,
-            f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)}"
-            " within ten minutes",
-        )
-    elif revoke:
-        channel, slash, sender = revoke.partition("/")
-        if not slash:
-            raise InvalidInput("write CHANNEL/SENDER")
-        changed = state.api.change_person(channel=channel, sender=sender, verb="revoke")
-        state.out.result(changed, f"{clean(sender)} is not paired any more")
-    elif which is None:
-        _waiting(state)
-    else:
-        done = state.api.settle_pairing(
-            which=which, verb="deny" if deny else "approve", for_ms=for_ms
-        )
-        who = done.person.sender if done.person else done.pairing.sender if done.pairing else ""
-        state.out.result(done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
-
-
-def _waiting(state: CliState) -> None:
-    found = state.api.list_pairings().pairings
-    if state.out.as_json:
-        state.out.json({"pairings": found})
-        return
-    if not found:
-        state.out.note("nobody waits to be admitted")
-        return
-    rows = [
-        [
-            each.pairing_id,
-            each.connector,
-            each.kind,
-            one_line(each.sender),
-            one_line(each.display),
-            formatting.when(each.expires_ms),
-        ]
-        for each in found
-    ]
-    state.out.table(["pairing", "channel", "kind", "sender", "name", "until"], rows)
-
-
-@verb(
-    channels,
-    "people",
-    help="Who has written; with CHANNEL/SENDER and --link, whose identity they are.",
-)
-@click.argument("who", required=False)
-@click.option(
-    "--link", default=None, metavar="PRINCIPAL", help="A user, as user:owner; empty takes it back."
-)
-def people(state: CliState, who: str | None, link: str | None) -> None:
-    if link is not None:
-        channel, slash, sender = (who or "").partition("/")
-        if not slash:
-            raise InvalidInput("write CHANNEL/SENDER")
-        changed = state.api.change_person(
-            channel=channel, sender=sender, verb="link", principal=link
-        )
-        state.out.result(
-            changed,
-            f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}",
-        )
-        return
-    found = state.api.list_people(channel=who or "").people
-    if state.out.as_json:
-        state.out.json({"people": found})
-        return
-    rows = [
-        [
-            each.connector,
-            one_line(each.sender),
-            one_line(each.display),
-            _standing(each),
-            formatting.when(each.seen_ms),
-        ]
-        for each in found
-    ]
-    state.out.table(["channel", "sender", "name", "standing", "seen"], rows)
-
-
-def _standing(person: Person) -> str:
-    if person.principal:
-        return person.principal
-    if person.revoked_ms:
-        return "revoked"
-    until = f" until {formatting.when(person.paired_until_ms)}" if person.paired_until_ms else ""
-    return f"paired{until}" if person.paired_ms else "stranger"
-
-
-@verb(channels, "dead", help="Replies that could not be delivered; with an id, send one again.")
-@click.argument("reply", required=False)
-@click.option("--drop", is_flag=True, help="Give it up for good.")
-def dead(state: CliState, reply: str | None, drop: bool) -> None:
-    if reply is not None:
-        act, done = (
-            (state.api.drop_dead_letter, "is given up")
-            if drop
-            else (state.api.replay_dead_letter, "is sent again")
-        )
-        told = act(_checked(reply))
-        state.out.result({"replies": told.replies}, f"{clean(reply)} {done}")
-        return
-    if drop:
-        raise click.UsageError("say which: `palyra channels dead` lists them")
-    found = state.api.list_dead_letters().replies
-    if state.out.as_json:
-        state.out.json({"replies": found})
-        return
-    if not found:
-        state.out.note("no dead letters")
-        return
-    rows = [
-        [
-            each.reply_id,
-            each.connector,
-            one_line(each.conversation, 24),
-            str(each.attempts),
-            one_line(each.error, 60),
-        ]
-        for each in found
-    ]
-    state.out.table(
-        ["reply", "channel", "conversation", "attempts", "error"], rows, right=["attempts"]
-    )
-
-
-def _checked(name: str) -> str:
-    if not name.replace("-", "").isalnum():
-        raise InvalidInput(f"{name[:64]!r} is no name: letters, digits and dashes")
-    return name

@@ -4,18 +4,19 @@ not plainly one is none.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.agent.approvals import Answer
+from palyra.agent.approval_steps import Answer
 from palyra.agent.authorize import Authorizer
 from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Sessions
 from palyra.core import labels
-from palyra.core.errors import InvalidInput, PalyraError, Unavailable
+from palyra.core.errors import Conflict, InvalidInput, PalyraError, Unavailable
 from palyra.core.events import Decision
 from palyra.core.ids import OWNER
 from palyra.core.labels import CLEAN
@@ -27,7 +28,7 @@ from palyra.features.channels import registry as books
 from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.model import Inbound, unaddressed
 from palyra.features.channels.pairing import PairingDesk
-from palyra.features.channels.routing_input import Who
+from palyra.features.channels.registry import Who
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.run_bridge import Submitting
 from palyra.features.channels.views import ChatPlace
@@ -35,9 +36,10 @@ from palyra.features.memory.model import NewMemory
 from palyra.features.memory.service import Memory, Origin
 from palyra.models.routing import Models
 from palyra.policy.store import PolicyStore
-from palyra.store import runs, usage
+from palyra.store import run_waits, runs, usage
 from palyra.store.database import Database, Tx
 from palyra.store.sessions import Session
+from palyra.system.clock import Clock
 from palyra.tools.catalogue import Catalogue
 
 NAMES = (
@@ -48,6 +50,8 @@ NAMES = (
     "approve",
     "deny",
     "model",
+    "retry",
+    "cancel",
     "usage",
     "remember",
     "pair",
@@ -117,7 +121,7 @@ def understood(choice: str) -> Answer:
         return Answer(decision=_DOUBTS[said])
     if said == "always":
         raise InvalidInput(
-            f"for good is decided in the console or with `palyra approvals allow`; here, {_HOW}"
+            f"`always` is decided in the console or with `palyra approvals allow`; here, {_HOW}"
         )
     raise InvalidInput(
         f"I did not understand {choice.strip()[:40]!r}, and nothing was decided: {_HOW}"
@@ -132,6 +136,7 @@ class Commands:
     def __init__(
         self,
         db: Database,
+        clock: Clock,
         gateway: Gateway,
         sessions: Sessions,
         models: Models,
@@ -144,6 +149,7 @@ class Commands:
         submitting: Submitting,
     ) -> None:
         self._db = db
+        self._clock = clock
         self._gateway = gateway
         self._sessions = sessions
         self._models = models
@@ -193,14 +199,13 @@ class Commands:
         asked = await self._asking.pending(who)
         if not unfinished and not asked:
             return "Nothing of yours is under way."
-        states = {
-            "accepted": "waits its turn",
-            "in_progress": "is being worked on",
-            "waiting": "waits",
-        }
+        shown = unfinished[:20]
+        waits = await self._db.read(
+            partial(run_waits.of_runs, run_ids=[run.run_id for run in shown])
+        )
+        inside, now_ms = who.is_user and message.inbound.is_direct, self._clock.now_ms()
         lines = [
-            f"{run.run_id[-8:]} {states[run.state]}{f' ({run.reason})' if run.reason else ''}"
-            for run in unfinished[:20]
+            texts.run_state(run, waits.get(run.run_id), now_ms, inside=inside) for run in shown
         ]
         lines += [
             f"{texts.short(each.approval_id)} needs approval: {each.request.preview.title}"
@@ -222,7 +227,7 @@ class Commands:
         session = await self._submitting.session(who, message)
         await self._sessions.reset(session.owner, session.session_id)
         return (
-            "This conversation begins anew. What was said before is not forgotten by the journal,"
+            "This conversation starts over. What was said before is not forgotten by the journal,"
             " only by me."
         )
 
@@ -245,16 +250,15 @@ class Commands:
         )
 
     async def _model(self, rest: str, message: StoredMessage, who: Who) -> str:
-        known = ", ".join(target.name for target in self._models.targets)
-        now = await self._db.read(partial(books.chosen, session_key=who.session_key))
-        if not rest:
-            return (
-                f"This conversation uses {now.model or self._models.targets[0].name}. There are:"
-                f" {known}."
-            )
         if not who.is_user:
             return "Only users of the daemon choose the model: what it costs is theirs."
-        target = self._models.find(rest)
+        known = [target.name for target in self._models.targets]
+        if not rest:
+            now = await self._db.read(partial(books.chosen, session_key=who.session_key))
+            return texts.models(now.model or known[0], known)
+        if rest.isdecimal() and not 1 <= int(rest) <= len(known):
+            raise InvalidInput(f"there are {len(known)} models: `model` lists them")
+        target = self._models.find(known[int(rest) - 1] if rest.isdecimal() else rest)
 
         def step(tx: Tx) -> None:
             books.choose(
@@ -262,7 +266,39 @@ class Commands:
             )
 
         await self._db.write(step)
-        return f"From the next message on this conversation uses {target.name}."
+        asked = await self._ask_again(message, who, target.name)
+        since = "From now" if asked else "From the next message"
+        return f"{since} on this conversation uses {target.name}."
+
+    async def _retry(self, rest: str, message: StoredMessage, who: Who) -> str:
+        if not who.is_user:
+            return "Only users of the daemon have a model asked again; it is by itself, too."
+        asked = await self._ask_again(message, who)
+        return "Trying again now." if asked else "Nothing here waits for a model."
+
+    async def _ask_again(self, message: StoredMessage, who: Who, model: str = "") -> bool:
+        """Ask now for what waits for its provider in this conversation; return whether it does."""
+        asked = False
+        for run in await self._under_way(message, who):
+            if run.reason == "provider":
+                # It may have been let through meanwhile: then it is being asked.
+                with suppress(Conflict):
+                    await self._gateway.retry(who.acts_as, run.run_id, model)
+                asked = True
+        return asked
+
+    async def _cancel(self, rest: str, message: StoredMessage, who: Who) -> str:
+        found = await self._under_way(message, who)
+        for run in found:
+            await self._gateway.cancel(who.acts_as, run.run_id, "cancelled in the chat")
+        return "Cancelled." if found else "Nothing is under way here."
+
+    async def _under_way(self, message: StoredMessage, who: Who) -> list[runs.RunRow]:
+        session = await self._submitting.session(who, message)
+        unfinished = await self._db.read(
+            partial(runs.unfinished_of_principal, principal=session.owner)
+        )
+        return [run for run in unfinished if run.session_id == session.session_id]
 
     async def _usage(self, rest: str, message: StoredMessage, who: Who) -> str:
         def query(tx: Tx) -> usage.UsageRow:
@@ -290,7 +326,7 @@ class Commands:
         return (
             "That is remembered."
             if kept.state == "active"
-            else "That is noted, and waits for a look of the owner."
+            else "Noted. The owner reviews it first."
         )
 
     def _may_remember(self, session: Session, who: Who) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from palyra.core.errors import Unavailable
+from palyra.core.signals import Signal
 from palyra.features.channels.contract import ConnectionRefused, Connector, Lost, Me, TakenMessage
 from palyra.features.channels.model import Inbound
 from palyra.features.channels.registry import Book
@@ -66,7 +67,7 @@ class Connections:
         # Set and replaced whenever something changes, for whoever waits to send.
         self._changed = asyncio.Event()
         # Told when a connection is not as it was.
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change = Signal[[]]("changed connections")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ class Connections:
             line.task.cancel()
             await asyncio.wait([line.task], timeout=2.0)
         await line.connector.close()
-        self.on_change()
+        self.on_change.send()
 
     async def close(self) -> None:
         await asyncio.gather(*(self.shut(name) for name in list(self._lines)))
@@ -122,7 +123,7 @@ class Connections:
         """Something that sending depends on is not what it was."""
         before, self._changed = self._changed, asyncio.Event()
         before.set()
-        self.on_change()
+        self.on_change.send()
 
     async def ready(self, name: str) -> Connector:
         """Wait until a channel stands and is not paused."""
@@ -189,7 +190,7 @@ class Connections:
         line.heard_ms = self._clock.now_ms()
         if line.heard_ms - line.shown_ms >= _SIGN_MS:
             line.shown_ms = line.heard_ms
-            self.on_change()
+            self.on_change.send()
 
     async def _taken(self, line: _Line, message: Inbound, cursor: str | None) -> TakenMessage:
         self._alive(line)

@@ -1,12 +1,12 @@
 """What every connector fulfils, and what it may rely on. The suite in
-tests/contract/test_connector.py holds each one to it.
+tests/contract/channels/test_connector.py holds each one to it.
 
 How to write a connector
 ------------------------
 1. A folder `channels/<kind>/` with a class that has the members of `Connector`. It speaks the platform's protocol and nothing
    else: it routes nothing, stores nothing, knows no session, no policy and no model. It imports `palyra.features.channels` and
    `palyra.core` only.
-2. Say in `features/channels/connectors.py` what it is called and what it needs: one `Kind` with its settings, the permissions that it needs
+2. Say in `features/channels/registry.py` what it is called and what it needs: one `Kind` with its settings, the permissions that it needs
    on the platform, in the words of the platform's own pages, and where to click. `palyra channels add` asks for exactly those
    settings. Heavy libraries are imported inside `make` or `serve`: a kind that nobody configured costs nothing.
 3. `serve(door)` is one connection: connect, `await door.connected(...)`, hand over what comes, and return or raise `Lost`
@@ -35,12 +35,26 @@ How to write a connector
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, Inbound
+
+if TYPE_CHECKING:
+    from palyra.features.channels.registry import ConfiguredChannel
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """`notices_to` and `approvals_to` name where notices and approvals of other doors go."""
+
+    channels: "Mapping[str, ConfiguredChannel]"
+    router_on: bool = True
+    notices_to: str = ""
+    approvals_to: str = ""
+
 
 MOST_FILE_BYTES = 16 << 20
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from palyra.core.errors import Unavailable
-from palyra.features.channels import routing_input
+from palyra.features.channels import registry
 from palyra.features.channels.model import LONGEST_WAIT_MS, QUIET_MS, due_ms
-from palyra.features.channels.registry import Book
-from palyra.features.channels.routing_input import Who
+from palyra.features.channels.registry import Book, Who
 from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.run_bridge import Submitting
@@ -174,7 +173,7 @@ class Holding:
         """What was held when the daemon stopped has waited long enough."""
         for message in await self._db.read(partial(messages_rows.open_messages, state="held")):
             identify = partial(
-                routing_input.identify,
+                registry.identify,
                 book=self._book,
                 connector=message.connector,
                 message=message.inbound,

@@ -38,14 +38,14 @@ class ChannelsWatched:
             fix=f"palyra channels test {name}",
             remedies=(
                 Remedy(
-                    "connect the channel anew", partial(self.restart, name, SYSTEM), wait_ms=wait_ms
+                    "reconnect the channel", partial(self.restart, name, SYSTEM), wait_ms=wait_ms
                 ),
             ),
         )
 
     async def restart(self, name: str, by: str) -> str:
         return (
-            "it was connected anew, and is"
+            "it was reconnected, and is"
             f" {(await self._channels.now.reconnect(by, name)).connection.state}"
         )
 

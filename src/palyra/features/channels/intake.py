@@ -4,6 +4,9 @@ then given to the agent.
 Each move is one step of the store. In memory there are only the order of things and the timers;
 after a crash both are made again from the rows, so that a message that was taken is never left
 lying.
+
+How much text each sender may send in a while before anybody looks at it. Counted in memory,
+before any work is done.
 """
 
 import asyncio
@@ -16,12 +19,11 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palyra.core.errors import PalyraError, Unavailable
-from palyra.features.channels import routing_input
+from palyra.features.channels import registry
 from palyra.features.channels.commands import ChatCommand, Commands, parse
 from palyra.features.channels.connections import Connections
 from palyra.features.channels.contract import Mark, TakenMessage
 from palyra.features.channels.debounce import Holding
-from palyra.features.channels.enqueue import Posting, defect
 from palyra.features.channels.model import (
     LARGEST_TEXT,
     Inbound,
@@ -30,17 +32,43 @@ from palyra.features.channels.model import (
     is_stop,
     principal_of,
 )
+from palyra.features.channels.outbox import Posting, defect
 from palyra.features.channels.pairing import PairingDesk
-from palyra.features.channels.registry import Book
-from palyra.features.channels.routing_input import Who
+from palyra.features.channels.registry import Book, Who
 from palyra.features.channels.rows import messages, outbox, people
 from palyra.features.channels.rows.messages import StoredMessage
-from palyra.features.channels.sender_limits import Shares
 from palyra.features.channels.views import ChatPlace
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
+
+_BURST = 64 << 10  # characters
+_PER_SECOND = 1 << 10
+_MOST_SENDERS = 4_096
+
+
+class Shares:
+    """A bucket for each sender that fills with time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._left: dict[str, tuple[int, int]] = {}  # what is left, and when that was
+
+    def allow(self, sender: str, size: int) -> bool:
+        """Take `size` characters from the sender's share. Return False if that is more than is
+        left.
+        """
+        now_ms = self._clock.now_ms()
+        left, since_ms = self._left.pop(sender, (_BURST, now_ms))
+        left = min(_BURST, left + max(0, now_ms - since_ms) * _PER_SECOND // 1_000)
+        # The sender who was quiet longest goes first: by then their bucket is full again, or they
+        # are one of very many.
+        if len(self._left) >= _MOST_SENDERS:
+            del self._left[next(iter(self._left))]
+        self._left[sender] = (max(0, left - size), now_ms)
+        return size <= left
+
 
 log = logging.getLogger("palyra.channels")
 
@@ -127,9 +155,7 @@ class Intake:
         async with self._in_order:
             message = replace(message, text=message.text[: LARGEST_TEXT + 64])
             if not self._shares.allow(f"{connector}:{message.sender.handle}", len(message.text)):
-                look = partial(
-                    routing_input.look, book=self._book, connector=connector, message=message
-                )
+                look = partial(registry.look, book=self._book, connector=connector, message=message)
                 routed = await self._db.read(
                     partial(look, called=self.connections.called(connector))
                 )
@@ -282,7 +308,7 @@ class Intake:
                 inbound, files=tuple(InboundFile("", b"") for _ in range(message.files))
             )
         called = self.connections.called(connector)
-        routed = routing_input.look(tx, self._book, connector, called, inbound, besides=message_id)
+        routed = registry.look(tx, self._book, connector, called, inbound, besides=message_id)
         direct = message.conversation if inbound.is_direct else ""
         people.seen(tx, connector, message.sender, inbound.sender.display, direct)
         decision = routed.decision
@@ -318,7 +344,7 @@ class Intake:
     async def _who(self, message: StoredMessage) -> Who:
         return await self._db.read(
             partial(
-                routing_input.identify,
+                registry.identify,
                 book=self._book,
                 connector=message.connector,
                 message=message.inbound,

@@ -214,7 +214,7 @@ def _last(pattern: re.Pattern[str], line: str, most: int) -> int:
 
 
 def _fitting(line: str, fits: Callable[[str], bool]) -> int:
-    """How many characters of a line fit."""
+    """Return how many characters of a line fit."""
     low, high = 1, len(line)
     while low < high:
         middle = (low + high + 1) // 2

@@ -187,8 +187,8 @@ def decide(message: Inbound, rules: Rules, facts: RoutingInput) -> Decision:
 
 
 def is_heard(message: Inbound, rules: Rules, facts: RoutingInput) -> bool:
-    """Whether a message would be accepted if there were less of it: only such a one is worth a word
-    that there is too much.
+    """Return whether a message would be accepted if there were less of it: only such a one is worth
+    a word that there is too much.
     """
     too_much = ("oversized", "over_limit")
     return not any(
@@ -263,8 +263,8 @@ def _folded(text: str) -> str:
 
 
 def addressed(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
-    """Whether the agent itself is meant: the platform says so, a button of ours was pressed, or its
-    name is in the text.
+    """Return whether the agent itself is meant: the platform says so, a button of ours was pressed,
+    or its name is in the text.
     """
     return (
         message.mentions_agent
@@ -274,8 +274,8 @@ def addressed(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> boo
 
 
 def mentioned(text: str, names: Sequence[str]) -> bool:
-    """Whether one of the names stands in the text as a word of its own: `@palyra`, not `@palyrabot`
-    nor `me@palyra.example`.
+    """Return whether one of the names stands in the text as a word of its own: `@palyra`, not
+    `@palyrabot` nor `me@palyra.example`.
     """
     return any(_pattern(name).search(text) for name in names if name.strip("@ "))
 
@@ -305,7 +305,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def is_stop(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
-    """Whether it is the one word that ends everything; no model sees it."""
+    """Return whether it is the one word that ends everything; no model sees it."""
     return unaddressed(message.text, (*rules.names, *called)).strip(" .!/").casefold() == "stop"
 
 
@@ -315,7 +315,7 @@ _CODE = re.compile(r"[/!]?pair +[0-9a-tv-z]{4}[ -]?[0-9a-tv-z]{4}", re.IGNORECAS
 
 
 def enters_code(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
-    """Whether it is `pair CODE`, and nothing besides."""
+    """Return whether it is `pair CODE`, and nothing besides."""
     if message.files or message.forwarded:
         return False
     return _CODE.fullmatch(unaddressed(message.text, (*rules.names, *called)).strip()) is not None
@@ -328,7 +328,7 @@ _BROADCASTS = re.compile(
 
 
 def calls_everyone(text: str) -> bool:
-    """Whether a text would ping everybody on some platform."""
+    """Return whether a text would ping everybody on some platform."""
     return _BROADCASTS.search(text) is not None
 
 
@@ -364,8 +364,8 @@ def _token(text: str, most: int = 128) -> str:
 def session_key(
     connector: str, conversation: str, thread: str, principal: str, *, shared: bool
 ) -> str:
-    """Which session a message belongs to. A shared one has no sender in its key; all others are one
-    principal's alone.
+    """Return which session a message belongs to. A shared one has no sender in its key; all others
+    are one principal's alone.
     """
     parts = ["channel", connector, _token(conversation), _token(thread) if thread else ""]
     # A colon is escaped in all parts but the last.

@@ -13,7 +13,7 @@ from functools import partial
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
 from palyra.features.channels.approval_prompts import ApprovalPrompts
-from palyra.features.channels.enqueue import Posting
+from palyra.features.channels.outbox import Posting
 from palyra.features.channels.rows import messages
 from palyra.features.channels.views import ChatPlace
 from palyra.features.notices import rows as notice_rows
@@ -104,7 +104,9 @@ class Telling:
 
 
 def _begin(tx: Tx) -> int:
-    """Where it was left. The first time that is now: what was told before was told elsewhere."""
+    """Return where it was left. The first time that is now: what was told before was told
+    elsewhere.
+    """
     left = messages.recall(tx, _CURSOR)
     if left:
         return int(left)

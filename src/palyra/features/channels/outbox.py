@@ -4,31 +4,171 @@ another, at least once.
 An attempt is on disk before it is made. What fails is tried again, five times with growing pauses,
 and then is a dead letter that somebody is told of. Being without a connection and being told to
 wait by the platform are no failed attempts.
+
+How fast a channel may send: so many a second in all, and so far apart in one conversation.
+Waiting is by the given clock.
+
+Measured by ticks: a clock on the wall that is set back must not keep everybody waiting until it is
+as late again.
+
+Putting words into the outbox, inside whatever step causes them: cut to the platform's size,
+unable to ping everybody.
 """
 
 import asyncio
 import logging
+import math
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from palyra.core.errors import NotFound, PalyraError, Unavailable
+from palyra.features.channels import texts
 from palyra.features.channels.contract import (
+    Abilities,
     Connector,
+    ConnectorLimits,
     Lost,
     OutFile,
     OutgoingMessage,
     SendFailed,
     SentReceipt,
 )
-from palyra.features.channels.rate_limit import SendRate
+from palyra.features.channels.message_splitter import split
+from palyra.features.channels.model import Button, defused
+from palyra.features.channels.registry import Book
+from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows import outbox
-from palyra.features.channels.rows.outbox import SIGNAL, Reply
+from palyra.features.channels.rows.messages import StoredMessage
+from palyra.features.channels.rows.outbox import SIGNAL, Body, Reply, ReplyKind, SentFile
+from palyra.features.channels.views import ChatPlace
 from palyra.features.notices.service import Notices
 from palyra.store import artifacts
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
+
+
+class Posting:
+    def __init__(
+        self, book: Book, clock: Clock, connector: Callable[[str], Connector | None]
+    ) -> None:
+        self._book = book
+        self._clock = clock
+        self._connector = connector
+
+    def abilities(self, connector: str) -> Abilities:
+        found = self._connector(connector)
+        return found.abilities if found is not None else Abilities()
+
+    def post(
+        self,
+        tx: Tx,
+        place: ChatPlace,
+        text: str,
+        kind: ReplyKind,
+        *,
+        reply_id: str = "",
+        message_id: str = "",
+        reply_to: str = "",
+        buttons: Sequence[Button] = (),
+        files: Sequence[SentFile] = (),
+        edits: str = "",
+    ) -> str:
+        """Say it there, once for each `reply_id`; gives that id."""
+        reply_id = reply_id or self._clock.new_id()
+        connector = self._connector(place.connector)
+        limits, abilities = (
+            (connector.limits, connector.abilities)
+            if connector is not None
+            else (ConnectorLimits(), Abilities())
+        )
+        pings = kind == "answer" and self._book.rules(place.connector).broadcast == "allow"
+        if files and not abilities.files:
+            text = "\n".join([text, *(f"(file: {file.name})" for file in files)])
+            files = ()
+        pieces = split(text if pings else defused(text), limits.text) or [" "]
+        bodies = [Body(text=piece, ping_everyone=pings) for piece in pieces]
+        bodies[0] = Body(text=pieces[0], reply_to=reply_to, ping_everyone=pings, edits=edits)
+        # Buttons and files stand below the last of it.
+        last = bodies[-1]
+        bodies[-1] = Body(
+            text=last.text,
+            reply_to=last.reply_to,
+            ping_everyone=pings,
+            edits=last.edits,
+            buttons=tuple(buttons) if abilities.buttons else (),
+            files=tuple(files[: limits.files]),
+        )
+        outbox.add(
+            tx,
+            reply_id=reply_id,
+            connector=place.connector,
+            conversation=place.conversation,
+            thread=place.thread,
+            kind=kind,
+            bodies=bodies,
+            message_id=message_id,
+        )
+        return reply_id
+
+    def fail(
+        self, tx: Tx, messages: Sequence[StoredMessage], error: PalyraError, *, inside: bool = False
+    ) -> None:
+        """End messages that cannot become a run, and tell whoever wrote them why. `inside`: only a
+        user of the daemon reads it.
+        """
+        for message in messages:
+            messages_rows.move(
+                tx, message.message_id, "failed", "failed", error.message, error.code
+            )
+            messages_rows.drop_files(tx, message.message_id)
+        first = messages[0]
+        place = ChatPlace(first.connector, first.conversation, first.thread)
+        self.post(
+            tx,
+            place,
+            f"I cannot take that: {texts.problem(error, inside=inside)}",
+            "told",
+            message_id=first.message_id,
+            reply_to=first.inbound.native_id,
+        )
+
+
+def defect(error: Exception) -> PalyraError:
+    """What is told of an error that nobody foresaw; the log says the rest."""
+    return PalyraError(
+        f"something in me failed on it ({type(error).__name__}): my log says more; send it again,"
+        " or tell my owner"
+    )
+
+
+_MOST_REMEMBERED = 10_000
+
+
+class SendRate:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # From when on the next message may go, in all and in each conversation, in milliseconds.
+        self._next_ms = -math.inf
+        self._next_in: dict[str, float] = {}
+
+    async def wait(self, limits: ConnectorLimits, conversation: str) -> None:
+        """Until it is this message's turn. Whoever waits has its turn already, so that nobody
+        overtakes.
+        """
+        now = float(self._clock.ticks_ms())
+        # A second's worth may go at once, after a pause.
+        earliest = max(self._next_ms, now - 1_000)
+        turn = max(now, earliest, self._next_in.get(conversation, 0.0))
+        self._next_ms = earliest + 1_000 / max(limits.per_second, 0.001)
+        if limits.apart_ms:
+            if len(self._next_in) > _MOST_REMEMBERED:
+                self._next_in = {name: at for name, at in self._next_in.items() if at > now}
+            self._next_in[conversation] = turn + limits.apart_ms
+        if turn > now:
+            await self._clock.sleep(int(turn - now) + 1)
+
 
 log = logging.getLogger("palyra.channels")
 
@@ -70,18 +210,16 @@ class Outbox:
         self.idle = asyncio.Event()
 
     def start(self) -> None:
-        before = self._db.on_signal
-
-        def signalled(kinds: tuple[str, ...]) -> None:
-            before(kinds)
-            if SIGNAL in kinds:
-                self.look()
-
-        self._db.on_signal = signalled
+        self._db.on_signal.connect(self._signalled)
         self.look()
         self._loop = asyncio.create_task(self._run())
 
+    def _signalled(self, kinds: tuple[str, ...]) -> None:
+        if SIGNAL in kinds:
+            self.look()
+
     async def close(self) -> None:
+        self._db.on_signal.disconnect(self._signalled)
         self._closing = True
         tasks = [*self._working.values(), *((self._loop,) if self._loop else ())]
         for task in tasks:

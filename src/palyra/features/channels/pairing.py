@@ -15,8 +15,8 @@ from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.core.events import AdminChanged
 from palyra.core.ids import OWNER, SYSTEM_TAPE
 from palyra.features.channels import texts
-from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.model import Sender
+from palyra.features.channels.outbox import Posting
 from palyra.features.channels.registry import Book
 from palyra.features.channels.rows import messages
 from palyra.features.channels.rows import people as people_rows

@@ -15,9 +15,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
+from palyra.agent.gateway import Gateway
 from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
+from palyra.agent.submit import InputOrigin, Submission, Submitted
 from palyra.core import labels, references
 from palyra.core.errors import Conflict, LimitExceeded, PalyraError, Unavailable
 from palyra.core.events import (
@@ -27,21 +28,23 @@ from palyra.core.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    RunResumed,
+    RunWaiting,
 )
 from palyra.core.labels import CLEAN
 from palyra.features.channels import registry as books
 from palyra.features.channels import texts as channels_texts
 from palyra.features.channels.connections import Connections
-from palyra.features.channels.enqueue import Posting, defect
 from palyra.features.channels.model import combined, named
-from palyra.features.channels.registry import Book
-from palyra.features.channels.routing_input import Who
+from palyra.features.channels.outbox import Posting, defect
+from palyra.features.channels.registry import Book, Who
 from palyra.features.channels.rows import messages as messages_rows
 from palyra.features.channels.rows.messages import StoredMessage
 from palyra.features.channels.rows.outbox import ReplyKind
 from palyra.features.channels.views import ChatPlace
+from palyra.features.channels.wait_notes import WaitNotes
 from palyra.features.references.attachments import Attachments
-from palyra.store import approvals, runs
+from palyra.store import approvals, run_waits, runs
 from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
@@ -92,6 +95,7 @@ class Submitting:
         self._gateway = gateway
         self._sessions = sessions
         self._attachments = attachments
+        self._wait_notes = WaitNotes(db, clock, posting)
         self.connections: Connections
         # Told when a conversation has no run any more that works.
         self.freed: Callable[[str, str], None] = lambda connector, key: None
@@ -304,6 +308,11 @@ class Submitting:
                 case ApprovalRequested() as request if pending is not None:
                     self._waits(pending)
                     self.asked(pending, request)
+                case RunWaiting(since_ms=since_ms) if pending is not None:
+                    self._waits(pending)
+                    self._wait_notes.waits(entry.run_id, since_ms)
+                case RunResumed(after="provider") if pending is not None:
+                    self._show_typing(pending)
                 case ApprovalRequested() as request:
                     self.asked_elsewhere(request)
                 case AgentAsked(request=request) if pending is not None:
@@ -314,7 +323,7 @@ class Submitting:
                     pass
 
     def _waits(self, pending: AwaitedRun) -> None:
-        """It waits for a person: nobody types, and its place is free."""
+        """It waits, for a person or a provider: nobody types, and its place is free."""
         typing = self._typing.pop(pending.run_id, None)
         if typing is not None:
             typing.cancel()
@@ -339,6 +348,7 @@ class Submitting:
         if not ended or pending is None:
             return
         del self._pending[run_id]
+        self._wait_notes.over(run_id)
         typing = self._typing.pop(run_id, None)
         if typing is not None:
             typing.cancel()
@@ -395,8 +405,12 @@ class Submitting:
             if message.run_id and message.run_id not in self._pending:
                 self._pending[message.run_id] = _remembered(message)
                 self._aside(self._settle(message.run_id))
+        waiting = await self._db.read(lambda tx: run_waits.of_runs(tx, list(self._pending)))
+        for run_id, wait in waiting.items():
+            self._wait_notes.waits(run_id, wait.since_ms)
 
     async def close(self) -> None:
+        await self._wait_notes.close()
         tasks = [*self._beside, *self._typing.values()]
         for task in tasks:
             task.cancel()

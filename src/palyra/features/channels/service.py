@@ -13,7 +13,8 @@ import msgspec
 from palyra.core.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.features.channels import connectors, routing_input
+from palyra.core.signals import Signal
+from palyra.features.channels import registry
 from palyra.features.channels.approval_prompts import ApprovalPrompts
 from palyra.features.channels.connections import Connections
 from palyra.features.channels.contract import (
@@ -25,11 +26,10 @@ from palyra.features.channels.contract import (
     Lost,
     Me,
 )
-from palyra.features.channels.enqueue import Posting
 from palyra.features.channels.intake import Intake
 from palyra.features.channels.model import Inbound, Rules
 from palyra.features.channels.notice_forwarding import Telling
-from palyra.features.channels.outbox import Outbox
+from palyra.features.channels.outbox import Outbox, Posting
 from palyra.features.channels.pairing import PairingDesk
 from palyra.features.channels.registry import ROUTER, Book, ConfiguredChannel, with_changes
 from palyra.features.channels.rows import messages as messages_rows
@@ -75,7 +75,7 @@ class Channels:
         outbox: Outbox,
         telling: Telling,
         look_up: LookUp,
-        listen: list[Callable[[list[Appended]], None]],
+        committed: Signal[[list[Appended]]],
         offer: Callable[[tuple[str, ...]], None],
     ) -> None:
         self._db = db
@@ -91,7 +91,7 @@ class Channels:
         self.outbox = outbox
         self._telling = telling
         self._look_up = look_up
-        self._listen = listen
+        self._committed = committed
         self._offer = offer
         self._changing = asyncio.Lock()
         self._opened: dict[str, ConfiguredChannel] = {}
@@ -150,7 +150,7 @@ class Channels:
         self.connections.add(connector)
 
     async def _made(self, channel: ConfiguredChannel) -> Connector:
-        kind = connectors.find(channel.kind)
+        kind = registry.find(channel.kind)
         known = {setting.name: setting for setting in kind.settings}
         unknown = sorted(set(channel.settings) - set(known))
         missing = sorted(
@@ -180,7 +180,7 @@ class Channels:
         yet.
         """
         self.outbox.start()
-        self._listen.append(self._submitting.heard)
+        self._committed.connect(self._submitting.heard)
         await self._submitting.recover()
         await self.asking.recover(self._submitting.pending)
         await self.intake.recover()
@@ -234,7 +234,7 @@ class Channels:
         self._book.get(name)
         called = self.connections.called(name)
         look = partial(
-            routing_input.look, book=self._book, connector=name, called=called, message=message
+            registry.look, book=self._book, connector=name, called=called, message=message
         )
         routed = await self._db.read(look)
         who = routed.who
@@ -345,7 +345,7 @@ class Channels:
             raise Conflict(
                 f"the channel {name} is not enabled: palyra config set channels.{name}.enabled true"
             )
-        await self._db.write(partial(_record, by=by, action="connected anew", subject=name))
+        await self._db.write(partial(_record, by=by, action="reconnected", subject=name))
         async with self._changing:
             self._opened.pop(name, None)
             self._failed.pop(name, None)

@@ -1,10 +1,13 @@
 """What the daemon itself says in chats: short, plain, and never more than the reader may know."""
 
+from palyra.core import wait_words
 from palyra.core.errors import PalyraError
 from palyra.core.events import ApprovalRequested, RunCancelled, RunCompleted, RunFailed
+from palyra.core.sentences import visible
 from palyra.core.tools import Preview
-from palyra.core.visible_text import visible
 from palyra.features.channels.model import Button
+from palyra.store.run_waits import RunWait
+from palyra.store.runs import RunRow
 
 # Of one message on the narrowest platform; what is longer comes in several, and nobody reads those
 # as one.
@@ -14,9 +17,63 @@ _PREVIEW = 1_500
 # Failures that a sender can do something about; of the others a guest learns only that there was
 # one.
 _FOR_GUESTS = frozenset({"invalid_input", "limit_exceeded", "not_found", "conflict", "forbidden"})
+_MODELS = 30
 # Ends of runs that are about the guest's own share.
 _GUESTS_OWN = frozenset({"budget_spent"})
 NOT_AVAILABLE = "I am not available at the moment. The owner can see why; please try again later."
+
+
+WAIT_BUTTONS = (
+    Button("Try now", "retry", "good"),
+    Button("Switch model", "model"),
+    Button("Cancel", "cancel", "bad"),
+)
+
+
+def waiting(
+    wait: RunWait, now_ms: int, *, inside: bool, buttons: bool
+) -> tuple[str, tuple[Button, ...]]:
+    """Return what is said while a run waits for its provider, and what can be done about it. A
+    guest learns nothing of the cause.
+    """
+    if not inside:
+        return "I am not available at the moment. I will answer as soon as I can.", ()
+    action = wait_words.action(wait.cause)
+    said = wait_words.sentence(wait.cause, wait.next_try_ms, now_ms)
+    lines = [f"{said} I keep trying, and answer as soon as it works."]
+    if action:
+        lines.append(f"You can {action}.")
+    if not buttons:
+        lines.append("Write `!retry` to try now, `!model` to switch models, or `!cancel`.")
+    return " ".join(lines), WAIT_BUTTONS if buttons else ()
+
+
+_STATES = {"accepted": "waits its turn", "in_progress": "is being worked on", "waiting": "waits"}
+
+
+def run_state(run: RunRow, wait: RunWait | None, now_ms: int, *, inside: bool) -> str:
+    """Return how a run stands that has not ended. A guest learns nothing of providers."""
+    if wait is None:
+        said = _STATES[run.state] + (f" ({run.reason})" if run.reason else "")
+    elif inside:
+        said = f"waits: {wait_words.sentence(wait.cause, wait.next_try_ms, now_ms)}"
+    else:
+        said = _STATES["waiting"]
+    return f"{run.run_id[-8:]} {said}"
+
+
+def models(used: str, known: list[str]) -> str:
+    """Return the list that a model is picked from."""
+    lines = [f"{number}. {name}" for number, name in enumerate(known[:_MODELS], 1)]
+    more = len(known) - _MODELS
+    lines += [f"… and {more} more"] if more > 0 else []
+    return "\n".join(
+        [
+            f"This conversation uses {used}. There are:",
+            *lines,
+            "Write `model NUMBER` or `model NAME` to switch.",
+        ]
+    )
 
 
 def problem(error: PalyraError, *, inside: bool) -> str:
@@ -176,10 +233,12 @@ NO_MORE_CODES = (
 HELP = """\
 status – what is under way
 stop – end everything of yours that runs
-reset – begin this conversation anew
+reset – start this conversation over
 new – begin another conversation; this one stays in the archive
 approve ID [session, 2h], deny ID [why] – answer what the agent asks for
-model [NAME] – which model answers here
+model [NAME or NUMBER] – which model answers here
+/retry – ask a model again that could not answer
+/cancel – end what is under way in this conversation
 usage – what was used today
 remember TEXT – keep something in mind
 pair CODE – admit somebody, or be admitted

@@ -11,6 +11,7 @@ from typing import Annotated, Protocol
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from palyra.core.argument_roles import uses
 from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult
@@ -56,7 +57,7 @@ class MessageOutbox(Protocol):
     """The outbox as the tool needs it. Both raise NotFound for somebody who was not admitted."""
 
     def find(self, to: str) -> Recipient:
-        """Who is meant. Called on a thread."""
+        """Return who is meant. Called on a thread."""
         ...
 
     async def send(
@@ -85,6 +86,7 @@ class MessageSend:
                 SendArguments,
                 effect="idempotent",
                 capabilities=("message",),
+                use=uses(to="recipient", text="content", files="path"),
                 limits=Limits(time_ms=30_000, input_bytes=256 << 10, output_bytes=8 << 10),
             ),
             parameters=_SHOWN,

@@ -1,5 +1,6 @@
 """Compaction: condenses what a model is shown of a long session."""
 
+from palyra.core.services import Services
 from palyra.features.wiring import Wiring
 
 
@@ -34,3 +35,8 @@ async def wire(w: Wiring) -> None:
         keep=notes.keep if notes else None,
     )
     w.add(compacting, Compactor)
+
+    async def reload(changed: Services) -> None:
+        summariser.use(changed.get(CompactionSettings).model)
+
+    w.on_reload(reload)

@@ -81,7 +81,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_SESSION}/compactions/{{seq}}/undo",
-        summary="take back a compaction and those built on it",
+        summary="undo a compaction and those built on it",
         handler=undo,
         scope="operator",
         gives=json_of(Uncompacted),

@@ -8,7 +8,8 @@ what has come since.
 
 from msgspec import Struct
 
-from palyra.core.conversation import Conversation, ModelTurn, Summary, UserTurn
+from palyra.core.conversation import Conversation
+from palyra.core.run_progress import ModelTurn, Summary, UserTurn
 
 STRATEGY = "session_window_v1"
 # Turns at the end that always stay as they were said.
@@ -45,8 +46,8 @@ def threshold(budget: int, share: float) -> int:
 
 
 def most_tokens(budget: int) -> int:
-    """How large a summary may become for a model with this budget, however long the conversation
-    is.
+    """Return how large a summary may become for a model with this budget, however long the
+    conversation is.
     """
     return min(_MOST_SUMMARY, max(_LEAST_SUMMARY, int(budget * _SUMMARY_SHARE)))
 
@@ -76,7 +77,7 @@ def material(conversation: Conversation) -> Material | None:
 
 
 def _boundary(spoken: list[Spoken]) -> int:
-    """How many turns from the beginning on are not in the tail, without splitting a run. An
+    """Return how many turns from the beginning on are not in the tail, without splitting a run. An
     unfinished run is always the last.
     """
     end = max(0, len(spoken) - TAIL)

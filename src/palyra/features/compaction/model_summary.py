@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent.turn_cost import Bill, BudgetQuestion, CallUsage, bill_of, bill_part
-from palyra.core import labels
+from palyra.core import call_options, labels
 from palyra.core.budgets import Spender
-from palyra.core.conversation import ModelTurn, UserTurn
 from palyra.core.labels import Label
 from palyra.core.messages import ModelFailure, ModelReply, ModelRequest, Text, UserMessage
+from palyra.core.run_progress import ModelTurn, UserTurn
 from palyra.core.sentences import cut
 from palyra.features.budgets.service import BudgetService, BudgetSpent
 from palyra.features.compaction import rule_summary
@@ -58,9 +58,13 @@ class Summariser:
         """
         self._models = models
         self._budgets = budgets
-        self._target = models.find(wanted) if wanted else None
         self._redactor = redactor
         self._clock = clock
+        self.use(wanted)
+
+    def use(self, wanted: str) -> None:
+        """Ask this model from the next summary on."""
+        self._target = self._models.find(wanted) if wanted else None
 
     @property
     def configured(self) -> bool:
@@ -84,7 +88,7 @@ class Summariser:
         assert target is not None
         breaker = self._models.breaker(target)
         if not breaker.allows(self._clock.now_ms()):
-            return f"{target.provider} has failed several times in a row and is given a rest"
+            return f"{target.provider} is paused after repeated failures"
         if not target.private and labels.secrecy(label):
             return f"{target.name} may not be sent private data"
         room = max(1, target.context_tokens // 2 - most_tokens) * _CHARS_PER_TOKEN
@@ -96,13 +100,14 @@ class Summariser:
             ),
             messages=(UserMessage((Text(transcript(material, room)),)),),
             max_output_tokens=most_tokens,
+            options=call_options.only(target.options, call_options.FOR_TASKS),
         )
         began_ms = self._clock.ticks_ms()
         counted = usage_estimate.usage(request, text="").input_tokens
         heard = CallUsage()
 
         def in_vain(why: str, *, sent: bool) -> Written | str:
-            """Why there is no summary, with what it cost if the provider may bill it."""
+            """Return why there is no summary, with what it cost if the provider may bill it."""
             if not sent and not heard.anything:
                 return why
             bill = bill_part(self._models, target, heard.usage(counted))

@@ -9,8 +9,8 @@ every exchange is represented once, in words or counted.
 from collections.abc import Iterable, Sequence
 
 from palyra.core import references
-from palyra.core.conversation import CallProgress, ModelTurn, UserTurn
 from palyra.core.events import InputReceived, Point, PointKind
+from palyra.core.run_progress import CallProgress, ModelTurn, UserTurn
 from palyra.core.sentences import (
     CONSTRAINT,
     DECISION,
@@ -21,6 +21,7 @@ from palyra.core.sentences import (
     names_something,
     normal,
     sentences,
+    told_before_asking,
     topic,
 )
 from palyra.features.compaction.model import Spoken
@@ -83,7 +84,7 @@ def constraints(points: Iterable[Point]) -> list[str]:
 
 
 def keeps(text: str, required: Iterable[str]) -> bool:
-    """Whether a summary that somebody else wrote says all of what is required."""
+    """Return whether a summary that somebody else wrote says all of what is required."""
     said = normal(text)
     return all(normal(each) in said for each in required)
 
@@ -157,12 +158,13 @@ def _kind(sentence: str) -> tuple[PointKind | None, int]:
     """What a sentence of the user is, and where in it that shows."""
     if OPEN.search(sentence):
         return "question", 0
-    if not sentence.endswith("?"):
+    told = told_before_asking(sentence)
+    if told:
         for kind, pattern in (("decision", DECISION), ("constraint", CONSTRAINT)):
-            shows = pattern.search(sentence)
+            shows = pattern.search(told)
             if shows:
                 return kind, shows.start()  # type: ignore[return-value]
-        if is_telling(sentence):
+        if is_telling(told):
             return "fact", 0
     return None, 0
 

@@ -18,9 +18,10 @@ from palyra.agent.prompt.token_sizes import text_of
 from palyra.agent.session_cache import LiveSession, SessionCache
 from palyra.core import ids
 from palyra.core.budgets import Spender
-from palyra.core.conversation import Conversation, Summary
+from palyra.core.conversation import Conversation
 from palyra.core.errors import Conflict, NotFound
 from palyra.core.events import ModelUsed, Point, SessionCompacted
+from palyra.core.run_progress import Summary
 from palyra.features.compaction import model, rows, rule_summary
 from palyra.features.compaction.model import Material
 from palyra.features.compaction.model_summary import Summariser, Written
@@ -155,8 +156,8 @@ class Compacting:
             self._summariser.done(_spender(run.live))
 
     def _worth_trying(self, live: LiveSession, budget: int) -> bool:
-        """Whether there is enough to condense, and more than when it was last found not to be worth
-        it.
+        """Return whether there is enough to condense, and more than when it was last found not to
+        be worth it.
         """
         weight = _weight(live)
         refused = self._declined.get(live.session.session_id)
@@ -414,7 +415,7 @@ def _weight(live: LiveSession) -> int:
 
 
 def _exchange(conversation: Conversation, seq: int) -> int:
-    """Where the exchange was accepted that an entry belongs to."""
+    """Return where the exchange was accepted that an entry belongs to."""
     found = [
         turn.accepted_seq
         for turn in conversation.turns

@@ -5,7 +5,7 @@ from palyra.features.wiring import Wiring
 
 
 async def wire(w: Wiring) -> None:
-    from palyra.api.status_ports import OpenIncidents
+    from palyra.api.about import OpenIncidents
     from palyra.features.health.assembly import HealthParts
     from palyra.features.health.incidents import Incidents
     from palyra.features.health.metrics import IncidentMetrics
@@ -22,6 +22,7 @@ async def wire(w: Wiring) -> None:
     def with_loop() -> None:
         health = HealthParts(w)
         watchdog = w.add(health.watchdog)
+        w.add(health.load)
         w.add(health.doctor())
 
         async def start() -> None:

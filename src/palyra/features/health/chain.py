@@ -11,11 +11,11 @@ from palyra.core.errors import NotFound, Unavailable
 from palyra.features.health import rows
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.health.watchdog import HealthFinding, LookTime, Remedy
-from palyra.store import sqlite_files, tape, verify_incremental
+from palyra.store import log_keys, sqlite_files, tape, verify
 from palyra.store.database import Database, Tx
 from palyra.store.verify import Bad
 from palyra.system.thread_pool import everyday
-from palyra.tools.sandbox.resource_usage import free
+from palyra.tools.sandbox.cgroups import free
 
 AT_ONCE = 500
 ROUND_MS = 24 * 3_600_000
@@ -92,7 +92,7 @@ class ChainWatched:
         asked about all of them.
         """
         try:
-            bad = sqlite_files.inspect(self._journal).bad
+            bad = sqlite_files.inspect(self._journal, trust=log_keys.trust(self._journal)).bad
         except Unavailable as error:
             return _damage(error)
         if bad is not None:
@@ -119,9 +119,9 @@ class ChainWatched:
 
     def _suspicious(self, tx: Tx) -> bool:
         """Go a little further; whether something is not as it must be."""
-        passed = verify_incremental.pass_over(tx, self._cursor, AT_ONCE)
+        passed = verify.pass_over(tx, self._cursor, AT_ONCE)
         self._cursor, self._entries = passed.position, tape.last_position(tx)
-        self._tape, wrong = verify_incremental.wrong_heads(tx, self._tape, AT_ONCE)
+        self._tape, wrong = verify.wrong_heads(tx, self._tape, AT_ONCE)
         return wrong or passed.suspect > 0
 
     def check(self) -> DoctorCheck:
@@ -143,7 +143,7 @@ class ChainWatched:
                 fix="palyra journal verify looks at all of it",
             )
         return DoctorCheck(
-            id="journal", title="journal", state="ok", detail=f"{self._entries} entries, whole"
+            id="journal", title="journal", state="ok", detail=f"{self._entries} entries, verified"
         )
 
 

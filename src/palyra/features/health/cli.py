@@ -27,7 +27,7 @@ def list_incidents(state: CliState, only_open: bool, limit: int) -> None:
         state.out.json({"incidents": found})
         return
     if not found:
-        state.out.line("nothing is wrong" if only_open else "nothing was ever wrong")
+        state.out.line("No open incidents." if only_open else "No incidents.")
         return
     rows = [
         [
@@ -81,7 +81,7 @@ def list_notices(state: CliState, unread: bool, limit: int) -> None:
         state.out.json(found)
         return
     if not found.notices:
-        state.out.line("nothing new" if unread else "nothing was told yet")
+        state.out.line("No new notices." if unread else "No notices yet.")
         return
     rows = [
         [

@@ -118,7 +118,7 @@ class Doctor:
         ]
         if check_id and not chosen:
             one = next(each for each in checks if each.id == check_id)
-            why = "is well" if one.state == "ok" else "cannot be mended by the daemon"
+            why = "is well" if one.state == "ok" else "cannot be repaired by the daemon"
             raise Conflict(f"{one.title} {why}: {one.fix or one.detail}")
         repairs = [await self._mend(by, each) for each in chosen]
         after = await self.examine()

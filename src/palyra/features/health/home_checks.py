@@ -12,7 +12,7 @@ from pathlib import Path
 
 import palyra
 from palyra.core.errors import NotFound, Unavailable
-from palyra.features.health import orphan_processes, stale_files
+from palyra.features.health import orphan_processes
 from palyra.features.health.doctor import DoctorCheck, State
 from palyra.store import sqlite_files
 from palyra.tools.sandbox.command import Probe
@@ -41,7 +41,7 @@ def installation() -> Iterator[DoctorCheck]:
         id="packages",
         title="packages",
         state="fail" if missing else "ok",
-        detail=f"missing: {', '.join(missing)}" if missing else "all there",
+        detail=f"missing: {', '.join(missing)}" if missing else "complete",
         fix="install palyra again, with its dependencies" if missing else "",
     )
 
@@ -122,7 +122,7 @@ def home_folder(home: Path) -> Iterator[DoctorCheck]:
             repairable=True,
         )
     else:
-        yield check("ok", f"{home}, yours alone")
+        yield check("ok", f"{home}, private")
 
 
 def close_home(home: Path) -> str:
@@ -173,7 +173,10 @@ def size(count: int) -> str:
 
 
 def left_over(home: Path, now_ms: int) -> Iterator[DoctorCheck]:
-    stale, unfinished = stale_files.stale_pid_files(home), stale_files.unfinished(home, now_ms)
+    stale, unfinished = (
+        orphan_processes.stale_pid_files(home),
+        orphan_processes.unfinished(home, now_ms),
+    )
     if not stale and not unfinished:
         yield DoctorCheck(id="leftovers", title="left over", state="ok", detail="nothing")
         return
@@ -189,17 +192,15 @@ def left_over(home: Path, now_ms: int) -> Iterator[DoctorCheck]:
 
 
 def remove_leftovers(home: Path, now_ms: int) -> str:
-    return stale_files.remove(
-        home, [*stale_files.stale_pid_files(home), *stale_files.unfinished(home, now_ms)]
+    return orphan_processes.remove(
+        home, [*orphan_processes.stale_pid_files(home), *orphan_processes.unfinished(home, now_ms)]
     )
 
 
 def orphaned(home: Path, own: str = "") -> Iterator[DoctorCheck]:
     pids = orphan_processes.carrying(orphan_processes.Marks(home, own).dead())
     if not pids:
-        yield DoctorCheck(
-            id="processes", title="processes", state="ok", detail="none outlived its daemon"
-        )
+        yield DoctorCheck(id="processes", title="processes", state="ok", detail="no orphans")
         return
     yield DoctorCheck(
         id="processes",
@@ -246,7 +247,7 @@ def journal(
             fix=fix,
         )
     else:
-        yield DoctorCheck(id="journal", title="journal", state="ok", detail=f"{entries}, whole")
+        yield DoctorCheck(id="journal", title="journal", state="ok", detail=f"{entries}, verified")
 
 
 def log_size(path: Path) -> int:
@@ -264,7 +265,7 @@ def journal_log(path: Path) -> Iterator[DoctorCheck]:
         id="log",
         title="journal's log",
         state="warn" if large else "ok",
-        detail=f"{size(found)} that are not folded into the journal"
+        detail=f"{size(found)} not merged into the journal yet"
         + (" although it is large" if large else ""),
         fix="palyra doctor --repair folds it" if large else "",
         repairable=large,
@@ -278,7 +279,7 @@ def fold(path: Path) -> str:
 
 
 def sandbox(found: Probe) -> DoctorCheck:
-    """Which tier this machine gives to this user, found out by running a command in it."""
+    """Return which tier this machine gives to this user, found out by running a command in it."""
     if found.tier == "C":
         return DoctorCheck(id="sandbox", title="sandbox", state="ok", detail=f"tier C: {found.how}")
     fix = (

@@ -10,6 +10,7 @@ from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid,
 from palyra.api.routes import Gives, Route
 from palyra.features.health.doctor import Diagnosis, Doctor, Repaired
 from palyra.features.health.incidents import IncidentList, Incidents
+from palyra.features.health.load import LoadHistory, LoadSample
 from palyra.features.health.rows import Incident
 from palyra.features.health.watchdog import Healing, Watchdog
 from palyra.features.notices.service import NoticeList, Notices
@@ -77,6 +78,16 @@ async def watching(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(Watching(watchdog.settings, watchdog.looked_ms))
 
 
+class Load(Struct, frozen=True):
+    """Samples of the last hours, oldest first; the last is of now."""
+
+    samples: list[LoadSample]
+
+
+async def load(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(Load(await call.services.get(LoadHistory).samples()))
+
+
 async def incidents(call: ApiCall[IncidentsQuery, Nothing]) -> HttpResponse:
     query = call.query
     return ok(
@@ -131,6 +142,14 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         summary="how watchful the daemon is, and when it looked last",
         handler=watching,
         gives=(Gives(200, Watching),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/load",
+        summary="processor, memory, disk, queue and journal over the last hours",
+        handler=load,
+        scope="owner",
+        gives=(Gives(200, Load),),
     ),
     Route(
         method="GET",

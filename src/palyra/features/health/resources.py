@@ -1,20 +1,58 @@
 """What the watchdog sees of the machine: room on the disk, the journal's log, leftover files and
 processes of daemons that died.
+
+Room that is kept for the day when the disk is full: a file that holds nothing but its size.
+
+It is given back then, so that what is under way can be written down and the owner can be told; and
+kept anew once there is room.
 """
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from palyra.core.errors import Unavailable
 from palyra.core.events import Domain
-from palyra.features.health import disk_reserve, home_checks, orphan_processes, stale_files
+from palyra.features.health import home_checks, orphan_processes
 from palyra.features.health.watchdog import Healing, HealthFinding, LookTime, Remedy, Watchdog
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 from palyra.system.thread_pool import everyday
-from palyra.tools.sandbox.resource_usage import free
+from palyra.tools.sandbox.cgroups import free
+
+NAME = "reserve"
+BYTES = 8 << 20
+
+
+def kept(home: Path) -> bool:
+    path = home / NAME
+    return path.exists() and path.stat().st_size == BYTES
+
+
+def keep(home: Path) -> None:
+    """Raises OSError where there is no room for it."""
+    path = home / NAME
+    if kept(home):
+        return
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, BYTES)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def give_back(home: Path) -> bool:
+    """Return whether there was one."""
+    path = home / NAME
+    there = path.exists()
+    path.unlink(missing_ok=True)
+    return there
+
 
 log = logging.getLogger("palyra.watchdog")
 
@@ -94,9 +132,9 @@ class ResourcesWatched:
         if left >= settings.free_bytes:
             # What was given back makes room only for a while: the disk is well when that could be
             # set aside again.
-            missing = 0 if disk_reserve.kept(self._home) else disk_reserve.BYTES
+            missing = 0 if kept(self._home) else BYTES
             self._full &= self._db.trouble is not None or left < settings.free_bytes + missing
-            if settings.mode == "auto" and left >= settings.free_bytes + disk_reserve.BYTES:
+            if settings.mode == "auto" and left >= settings.free_bytes + BYTES:
                 self._set_aside()
             return []
         return [
@@ -114,7 +152,7 @@ class ResourcesWatched:
 
     def _set_aside(self) -> None:
         try:
-            disk_reserve.keep(self._home)
+            keep(self._home)
         except OSError as error:
             log.warning("no room could be set aside for a full disk: %s", error)
 
@@ -125,23 +163,16 @@ class ResourcesWatched:
 
         def clear() -> str:
             said = [
-                stale_files.remove(
-                    self._home, stale_files.unfinished(self._home, self._clock.now_ms())
+                orphan_processes.remove(
+                    self._home, orphan_processes.unfinished(self._home, self._clock.now_ms())
                 )
             ]
             try:
                 said.append(home_checks.fold(self._journal))
             except Unavailable as error:
                 said.append(f"the journal's log could not be folded: {error.message}")
-            if (
-                self._full
-                and free(str(self._home)) < disk_reserve.BYTES
-                and disk_reserve.give_back(self._home)
-            ):
-                said.append(
-                    f"gave back the {home_checks.size(disk_reserve.BYTES)} that were set aside for"
-                    " this"
-                )
+            if self._full and free(str(self._home)) < BYTES and give_back(self._home):
+                said.append(f"gave back the {home_checks.size(BYTES)} that were set aside for this")
             return "; ".join(said)
 
         return Remedy("make room", partial(_on_thread, clear))
@@ -167,11 +198,11 @@ class ResourcesWatched:
 
     def _left(self, now_ms: int) -> list[HealthFinding]:
         found = []
-        if stale := stale_files.stale_pid_files(self._home):
+        if stale := orphan_processes.stale_pid_files(self._home):
             found.append(
                 self._files("resource:pid", "resource", "files of a process that is gone", stale)
             )
-        if unfinished := stale_files.unfinished(self._home, now_ms):
+        if unfinished := orphan_processes.unfinished(self._home, now_ms):
             found.append(
                 self._files(
                     "resource:unfinished",
@@ -193,7 +224,7 @@ class ResourcesWatched:
             remedies=(
                 Remedy(
                     "remove the files",
-                    partial(_on_thread, partial(stale_files.remove, self._home, paths)),
+                    partial(_on_thread, partial(orphan_processes.remove, self._home, paths)),
                 ),
             ),
         )

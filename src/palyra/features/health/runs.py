@@ -8,7 +8,7 @@ its own limit.
 from collections.abc import Sequence
 from functools import partial
 
-from palyra.agent import approvals as agent_approvals
+from palyra.agent import approval_steps
 from palyra.agent.run_activity import Vital
 from palyra.agent.runs import Runs
 from palyra.core.errors import NotFound, Unavailable
@@ -137,7 +137,7 @@ class RunsWatched:
             domain="run",
             summary=f"nobody works on run {run.run_id}, though it is in progress",
             severity="error",
-            fix="cancel it, or start the daemon anew",
+            fix="cancel it, or restart the daemon",
             remedies=(Remedy("resume the run", resume),),
         )
 
@@ -153,7 +153,7 @@ class RunsWatched:
             domain="run",
             summary=f"run {run.run_id} was accepted and nobody begins it",
             severity="error",
-            fix="cancel it, or start the daemon anew",
+            fix="cancel it, or restart the daemon",
             remedies=(Remedy("begin the run", begin),),
             certain=run.run_id in self._unbegun,
         )
@@ -227,7 +227,7 @@ class ApprovalsWatched:
         )
 
         def step(tx: Tx) -> None:
-            agent_approvals.resolve(tx, approval.approval_id, expired, SYSTEM)
+            approval_steps.resolve(tx, approval.approval_id, expired, SYSTEM)
             tell(tx)
 
         await self._db.write(step)
@@ -276,13 +276,13 @@ class TasksWatched:
     def _dead_worker(self) -> HealthFinding:
         async def revive() -> str:
             self._tasks.start(alone=False)
-            return "the queue's worker was started anew"
+            return "the queue's worker was restarted"
 
         return HealthFinding(
             key="task:worker",
             domain="worker",
             summary="the worker of the task queue has ended",
             severity="error",
-            fix="start the daemon anew; its log says why",
+            fix="restart the daemon; its log says why",
             remedies=(Remedy("start the worker", revive),),
         )

@@ -185,7 +185,7 @@ class Watchdog:
         self._incidents.forget(key)
 
     async def _examine(self, moment: LookTime, *, treat: bool) -> bool:
-        """Whether anything was treated."""
+        """Return whether anything was treated."""
         seeing, found = set(), dict[str, HealthFinding]()
         for name, source in self.sources.items():
             try:
@@ -338,8 +338,8 @@ class Watchdog:
                 detail="switched off by healing.mode",
                 fix=fix,
             )
-        how = "mends what it can" if mode == "auto" else "only reports"
-        detail = f"looks every {self.settings.every_ms // 1000} s and {how}"
+        how = "repairs what it can" if mode == "auto" else "only reports"
+        detail = f"checks every {self.settings.every_ms // 1000} s and {how}"
         return DoctorCheck(id="watchdog", title="watchdog", state="ok", detail=detail)
 
     @property
@@ -382,7 +382,7 @@ def _later(key: str) -> Iterator[None]:
 
 
 def _over(incident: Incident) -> str:
-    """How an incident ended."""
+    """Return how an incident ended."""
     tried = [each for each in incident.tried if each.remedy != ESCALATED]
     if not tried:
         return "it went away by itself"

@@ -9,10 +9,9 @@ async def wire(w: Wiring) -> None:
     from palyra.core.errors import ConfigInvalid, InvalidInput
     from palyra.features.budgets.service import BudgetService
     from palyra.features.learning.apply import Permits, Procedures
-    from palyra.features.learning.enqueue import Feeder
-    from palyra.features.learning.reflection import Reflecting
+    from palyra.features.learning.model import KIND, LearningSettings
+    from palyra.features.learning.reflection import Feeder, Reflecting
     from palyra.features.learning.service import Learning
-    from palyra.features.learning.settings import KIND, LearningSettings
     from palyra.features.memory.service import Memory
     from palyra.features.notices.service import Notices
     from palyra.features.skills.registry import SkillRegistry
@@ -47,7 +46,7 @@ async def wire(w: Wiring) -> None:
     feeder = w.add(Feeder(db, clock, wanted))
 
     async def feed() -> None:
-        w.get(Runs).on_end.append(feeder.ended)
+        w.get(Runs).on_end.connect(feeder.ended)
         feeder.ended()
 
     async def reload(changed: Services) -> None:

@@ -48,7 +48,7 @@ def list_(state: CliState, wanted: Any, kind: Any, limit: int) -> None:
         state.out.note(
             "palyra learn show ID, then accept ID or reject ID"
             if page.candidates
-            else "nothing waits for you"
+            else "nothing needs review"
         )
 
 
@@ -122,14 +122,14 @@ def reject(state: CliState, candidate_id: str, reason: str) -> None:
 
 
 @verb(
-    learn, "rollback", help="Take back what a candidate did. The next prompt knows nothing of it."
+    learn, "rollback", help="Roll back what a candidate did. The next prompt knows nothing of it."
 )
 @click.argument("candidate_id", metavar="ID")
 def rollback(state: CliState, candidate_id: str) -> None:
     _say(
         state,
         state.api.within(_APPLYING_S).roll_back_candidate(_id(state, candidate_id)),
-        "taken back",
+        "undone",
     )
 
 

@@ -13,10 +13,10 @@ from palyra.features.learning.model import (
     Candidate,
     CandidateKind,
     CandidateState,
+    LearningSettings,
 )
 from palyra.features.learning.reflection import Reflected
 from palyra.features.learning.service import CandidateList, Learning, ShownCandidate
-from palyra.features.learning.settings import LearningSettings
 
 
 class CandidateListQuery(Input, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_ONE}/reject",
-        summary="reject it, for good",
+        summary="reject it permanently",
         handler=reject,
         scope="operator",
         body=Rejecting,
@@ -145,7 +145,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_ONE}/rollback",
-        summary="take back what was applied",
+        summary="roll back what was applied",
         handler=roll_back,
         scope="operator",
         body=Nothing,

@@ -3,6 +3,8 @@ table of its review.
 
 The rule: only what the owner's own words say can be applied by itself, and only above a threshold;
 everything else is a suggestion. Whatever was applied can be taken back.
+
+What is configured about learning, and the name of its tasks.
 """
 
 from typing import Any, Literal
@@ -93,6 +95,8 @@ class LearningFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cedar: str = ""
     # Who found it: `rules`, or the name of a model.
     found_by: str = "rules"
+    # Whether the person told the agent to keep it, as in "remember that I …".
+    addressed: bool = False
 
 
 class Effect(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -179,14 +183,16 @@ def move(state: CandidateState, by: Move, candidate_id: str = "") -> CandidateSt
 def first_move(
     finding: LearningFinding, thresholds: Thresholds
 ) -> Literal["suppress", "hold", "accept"]:
-    """What becomes of a finding by its confidence. Procedures and policies are never applied by
+    """What becomes of a finding by its confidence. Applied at once is only what the owner told the
+    agent to keep. Procedures and policies are never applied by
     themselves, whatever is configured, nor is what has anything untrusted in it or could do harm.
     """
     threshold = thresholds.of(finding.kind)
     if finding.confidence_bps < threshold.review_bps:
         return "suppress"
     harmless = (
-        finding.label.integrity == "trusted"
+        finding.addressed
+        and finding.label.integrity == "trusted"
         and finding.risk == "low"
         and finding.kind in ("fact", "preference")
     )
@@ -201,3 +207,20 @@ def more_evidence(known: tuple[Evidence, ...], found: tuple[Evidence, ...]) -> t
     """Both, each entry once, the oldest first; of many the oldest."""
     seen = {(each.session_id, each.seq): each for each in reversed((*known, *found))}
     return tuple(sorted(seen.values(), key=lambda each: (each.position, each.seq)))[:_MOST_EVIDENCE]
+
+
+KIND = "reflect"
+FEED_MS = 30_000
+
+
+class LearningSettings(Struct, frozen=True, kw_only=True):
+    """`model` empty: rules find what is said. `enabled` false: nothing is read by itself, only on
+    demand.
+    """
+
+    enabled: bool = True
+    thresholds: Thresholds = Thresholds()
+    cooldown_ms: int = COOLDOWN_MS
+    budget_tokens: int = BUDGET_TOKENS
+    most_candidates: int = MOST_CANDIDATES
+    model: str = ""

@@ -3,23 +3,34 @@ in one step.
 
 The rule: it runs behind everything else and can be run again. The step that keeps what was found
 also says how far it was read.
+
+Feeds the queue with sessions to reflect on. A completed run only sets a flag; what follows is
+one step for all of them together.
+
+The rule: a run never waits for learning, and nothing wakes up that has nothing to do.
 """
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from palyra.core.errors import PalyraError
 from palyra.core.events import ModelUsed
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows
-from palyra.features.learning.model import Candidate, LearningFinding
+from palyra.features.learning.model import (
+    FEED_MS,
+    KIND,
+    Candidate,
+    LearningFinding,
+    LearningSettings,
+)
 from palyra.features.learning.procedures import Done
 from palyra.features.learning.rows import UnreadStretch
-from palyra.features.learning.settings import KIND, LearningSettings
 from palyra.features.memory.model import Where
 from palyra.features.memory.service import Memory
 from palyra.features.notices.service import Notices
@@ -35,7 +46,8 @@ from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
 
 if TYPE_CHECKING:
-    from palyra.features.learning.candidates import ComparedFinding
+    from palyra.features.learning.apply import ComparedFinding
+
 
 log = logging.getLogger("palyra.learning")
 
@@ -94,8 +106,8 @@ class Reflecting:
             models.find(settings.model)
 
     def use(self, settings: LearningSettings) -> None:
-        """Other settings from the next reading on. Who reads is found at the start, and stays."""
-        self._settings = replace(settings, model=self._settings.model)
+        """Other settings from the next reading on."""
+        self._settings = settings
 
     async def work(self, task: Task) -> None:
         """The handler of the queue's tasks: one session, not more often than the cooldown lets
@@ -135,7 +147,7 @@ class Reflecting:
         self, session: Session, stretch: UnreadStretch, holder: str, *, demanded: bool
     ) -> _Reading:
         # They bring along what only a reflection needs.
-        from palyra.features.learning import candidates as learning_candidates
+        from palyra.features.learning import apply
         from palyra.features.learning import extract as read
 
         found = _Reading(stretch=stretch, findings=[], compared=[], sequences=[])
@@ -159,9 +171,9 @@ class Reflecting:
             found.findings += await read.permits(
                 self._db, session.owner, self._policy.current, self._clock.now_ms()
             )
-        for each in learning_candidates.best(found.findings):
+        for each in apply.best(found.findings):
             compared = await self._db.read(
-                partial(learning_candidates.compare, where=_where(session), finding=each)
+                partial(apply.compare, where=_where(session), finding=each)
             )
             if compared is not None:
                 found.compared.append(compared)
@@ -170,7 +182,7 @@ class Reflecting:
     async def _ask(self, owner: str, reading: _Reading, holder: str) -> None:
         """Have the model find what was said. What does not fit its budget is read the next time."""
         from palyra.features.learning import extract as read
-        from palyra.features.learning.model_extract import Extractor
+        from palyra.features.learning.extract import Extractor
 
         extractor = Extractor(
             self._models, self._settings.model, self._budgets, self._redactor, self._clock
@@ -188,7 +200,7 @@ class Reflecting:
     def _keep(self, tx: Tx, session: Session, reading: _Reading, run_id: str) -> list[Candidate]:
         from palyra.features.learning import apply
         from palyra.features.learning import extract as read
-        from palyra.features.learning.candidates import CandidateWriter
+        from palyra.features.learning.apply import CandidateWriter
 
         where = _where(session)
         keeper = CandidateWriter(
@@ -248,3 +260,67 @@ def feed(tx: Tx, session_id: str, owner: str, ready_ms: int) -> None:
         principal=owner,
         session_id=session_id,
     )
+
+
+_AT_ONCE = 500
+
+
+class Feeder:
+    def __init__(self, db: Database, clock: Clock, settings: LearningSettings) -> None:
+        self._db = db
+        self._clock = clock
+        self._settings = settings
+        self._task: asyncio.Task[None] | None = None
+        self._due = False
+
+    def ended(self, run_id: str = "") -> None:
+        """A run has ended, or the daemon has started: there may be something to read."""
+        if not self._settings.enabled:
+            return
+        self._due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    def use(self, settings: LearningSettings) -> None:
+        """Other settings from now on. What ended while it was switched off is read when it is
+        switched on.
+        """
+        resumed = settings.enabled and not self._settings.enabled
+        self._settings = settings
+        if resumed:
+            self.ended()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while self._due:
+            await self._clock.sleep(FEED_MS)
+            if not self._settings.enabled:
+                return
+            self._due = False
+            try:
+                self._due = await self._db.write(self._feed) or self._due
+            except PalyraError as error:
+                log.warning("nothing could be queued for learning now: %s", error.message)
+                self._due = True
+            except Exception:
+                log.exception("nothing could be queued for learning")
+                self._due = True
+
+    def _feed(self, tx: Tx) -> bool:
+        """One step: the sessions with new runs, each not before its cooldown is over. Whether there
+        is more.
+        """
+        fed, more = rows.feed(tx, _AT_ONCE)
+        for each in fed:
+            last_ms = rows.reflected_ms(tx, each.session_id)
+            feed(
+                tx,
+                each.session_id,
+                each.owner,
+                last_ms + self._settings.cooldown_ms if last_ms else 0,
+            )
+        return more

@@ -12,21 +12,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from palyra.core import injection_hints
+from palyra.core import labels
 from palyra.core.events import InputReceived, SessionCompacted
 from palyra.core.labels import Label
 from palyra.core.redaction import PLACEHOLDER
-from palyra.core.references import unfenced
-from palyra.core.sentences import cut, names_something, normal, sentences, topic
+from palyra.core.sentences import (
+    cut,
+    names_something,
+    normal,
+    sentences,
+    told_before_asking,
+    topic,
+)
 from palyra.features.learning.model import LONGEST_CONTENT, Evidence, LearningFinding
+from palyra.features.learning.own_words import own_words
 from palyra.features.memory.model import Kind as MemoryKind
 
 _LONGEST = 300
 _FEWEST_WORDS = 3
-# Of a long message the beginning and the end are the person's own words; what lies between was
-# mostly pasted.
-_LONG_MESSAGE = 2_000
-_OWN_PART = 600
 _REPEATED_BPS = 800
 _MOST_BPS = 9_900
 
@@ -77,6 +80,10 @@ _PREFER = _re(
     r"""\bi\s+(?:really\s+|strongly\s+|much\s+|generally\s+|always\s+|usually\s+)*(?:prefer|hate|dislike|can(?:['’]t|not)\s+stand|do(?:n['’]t|\s+not)\s+(?:like|want)
     |like\s+(?:it\s+when|my|your|to\s+(?:have|see|get))|want\s+(?:you\s+to\s+(?:always|never)|all|every|my|your))\b"""
 )
+# A habit: I never fly on Sundays.
+_HABIT = _re(
+    r"^i\s+(?:always|never|only|do\s+not|don['’]t)\s+(?!(?:said|had|heard|seen|knew|know|thought|think|been|got|did|was|saw|mind|care|understand|remember|get|believe|see|feel|mean|have\s+to|need|want|like)\b)[a-z]+\s+\w"
+)
 _WOULD = _re(r"\bi(?:['’]d|\s+would)\s+(?:like|prefer|love|rather)\b")
 _CALL_ME = _re(r"^(?:please\s+)?(?:call|address)\s+me\s+(?:as\s+)?\w")
 _ORDER = _re(
@@ -114,14 +121,21 @@ _RULE = _re(
     (?!(?:i|we|you|he|she|it|they|the|this|that|there|these|those|my|our|your|a|an|mind|again|been|had|happy|heard|seen|knew|thought|said|in)\b)[a-z]+\s+\w"""
 )
 _WE = _re(
-    r"""^(?:(?:in|at|on|for)\s+(?:our|my|the|this)\s+\w+(?:\s+\w+)?,?\s+)?(?:we|our\s+(?:team|company|project|repo(?:sitory)?|product|code(?:base)?|group)|this\s+(?:project|repo(?:sitory)?|codebase))\s+(?:always\s+|all\s+|mostly\s+|only\s+)?
+    r"""^(?:(?:in|at|on|for)\s+(?:our|my|the|this)\s+\w+(?:\s+\w+)?,?\s+)?(?:we|our\s+(?:team|company|project|repo(?:sitory)?|product|code(?:base)?|group)|this\s+(?:project|repo(?:sitory)?|codebase))\s+(?:always\s+|mostly\s+|only\s+)?
     (?:use|uses|run|runs|deploy|deploys|host|hosts|store|stores|ship|ships|release|releases|work|works|target|targets|support|supports|keep|keeps|require|requires|build|builds|meet|meets|write|writes|have|has|follow|follows)\b"""
 )
 _DECIDED = _re(
-    r"\b(?:we|i)(?:['’]ve|\s+have)?\s+(?:decided|agreed|settled|chosen|chose|picked|voted)\b|^(?:it\s+(?:was|is)\s+decided|decision\s*:)"
+    r"\b(?:(?:we|i)(?:['’]ve|\s+have)?\s+(?:decided|agreed|settled)|we(?:['’]ve|\s+have)?\s+(?:chosen|chose|picked|voted))\b|^(?:it\s+(?:was|is)\s+decided|decision\s*:)"
+)
+# "Ann is our lead": of a person; "Dance is my passion" is about nobody.
+_PERSON = (
+    r"(?:[\w-]+\s+){0,3}(?:wife|husband|partner|son|daughter|child|mother|father|brother|sister|aunt|uncle|cousin|friend|neighbou?r|boss|manager|lead|head|colleague|assistant"
+    r"|accountant|lawyer|doctor|dentist|teacher|landlord|contact|client|customer|supplier|vendor|bank|provider|host|hosting|owner|admin\w*|engineer|developer|designer|tester|reviewer"
+    r"|maintainer|director|ceo|cto|cfo|founder|intern|trainer|coach|nanny|cat|dog|company)\b"
 )
 _SOMEBODY = re.compile(
-    r"^[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)?\s+(?:is\s+(?:our|my|the)|works?|lives?|leads?|owns?|handles?|maintains?|prefers?|likes?|stands\s+for|runs|reviews|takes\s+care|belongs|joined|signs|approves|writes|manages|decides|pays|knows)\b"
+    rf"^[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)?\s+(?:is\s+our|is\s+my\s+{_PERSON}|leads|owns|handles|maintains|stands\s+for|reviews|takes\s+care|signs|approves|manages"
+    r"|(is\s+(?:my|the)|works|lives|prefers|likes|runs|belongs|joined|writes|decides|pays|knows))\b"
 )
 _NOT_SOMEBODY = frozenset(
     {
@@ -149,6 +163,16 @@ _NOT_SOMEBODY = frozenset(
 _ASKING_TO_DO = _re(
     r"^(?:please\s+)?(?:can|could|would|will|do|does|did|is|are|what|when|where|why|how|who|which|shall|should)\b.*\?$"
 )
+# What people feel, cheer and say as a saying holds for nobody.
+_FEELING = _re(
+    r"""\b(?:is|are|am|was|were|feels?|['’]m|['’]re|['’]s)\s+(?:so|very|really|too|super|such|quite|totally|just|truly|all\s+about|important)\b
+    |\b(?:excited|happy|proud|glad|grateful|thankful|thrilled|amazing|awesome|wonderful|beautiful|gorgeous|fantastic|incredible|inspiring|passion\w*|dreams?|therapy)\b"""
+)
+# What is said to the agent about nobody: a saying, a thing that was just shown.
+_OF_NOBODY = _re(
+    r"^(?:you|your|yourself|it|this|that|these|those|there|here|he|she|they|life|nobody|nothing|everybody|everyone|everything|people|one|just|to|how|what|why|when|where|who|if)\b"
+)
+_OWN = _re(r"^(?:i|i['’]m|i['’]ve|my|mine|we|we['’]re|we['’]ve|our|ours|me)\b")
 _FOR_ONE = _re(
     r"\b(?:in|for|to|with|on)\s+(?:this|that|the\s+(?:next|last|first|second|new))\s+\w+"
 )
@@ -179,8 +203,7 @@ def of_inputs(inputs: Sequence[SaidInput]) -> list[LearningFinding]:
     findings: list[LearningFinding] = []
     from_message: list[LearningFinding] = []
     for said in inputs:
-        text = _own_words(said.event.text)
-        told = sentences(text)
+        told = sentences(own_words(said.event.text))
         if told and _RETRACT.search(told[0]):
             # It is about what was said before this message.
             gone = {id(each) for each in from_message}
@@ -235,7 +258,7 @@ def of_summary(
 
 def of_sentence(sentence: str, label: Label) -> LearningFinding | None:
     """What one sentence of a person claims to hold from now on, or nothing."""
-    plain = _LEAD.sub("", sentence).strip()
+    plain = _LEAD.sub("", told_before_asking(sentence)).strip()
     if PLACEHOLDER.search(plain) or len(plain) > _LONGEST or plain.endswith(("?", ":")):
         return None
     if (
@@ -247,15 +270,16 @@ def of_sentence(sentence: str, label: Label) -> LearningFinding | None:
         return None
     asked = _REMEMBER.match(plain)
     core = plain[asked.end() :] if asked else plain
-    if len(core.split()) < _FEWEST_WORDS:
+    if len(core.split()) < _FEWEST_WORDS and not _I_AM.search(core):
         return None
     claim = _claim(core)
     if claim is None:
         if not asked:
             return None
-        claim = _Claim("fact", "fact", 8_600)
+        told = _OWN.match(core) or names_something(core) or _named(core)
+        claim = _Claim("fact", "fact", 8_600 if told and not _OF_NOBODY.match(core) else 5_900)
     bps = _weighed(claim, core, asked=asked is not None)
-    risky = injection_hints.commands(core, by_a_person=True)
+    risky = labels.commands(core, by_a_person=True)
     return LearningFinding(
         kind="preference" if claim.kind == "preference" else "fact",
         content=_content(core),
@@ -265,6 +289,28 @@ def of_sentence(sentence: str, label: Label) -> LearningFinding | None:
         label=label,
         memory_kind=claim.memory_kind,
         about=about(core),
+        addressed=_is_addressed(core, asked=asked is not None),
+    )
+
+
+def is_addressed(text: str, quote: str) -> bool:
+    """Return whether the sentence of a message that holds `quote` tells the agent to keep it."""
+    wanted = normal(quote)
+    for sentence in sentences(own_words(text)):
+        plain = _LEAD.sub("", sentence).strip()
+        asked = _REMEMBER.match(plain)
+        if wanted in normal(sentence) or normal(sentence) in wanted:
+            return _is_addressed(plain[asked.end() :] if asked else plain, asked=asked is not None)
+    return False
+
+
+def _is_addressed(core: str, *, asked: bool) -> bool:
+    """Return whether this was said to the agent, to be kept: remember that …, from now on …"""
+    if _OF_NOBODY.match(core) and not _STRONG.search(core):
+        return False
+    return asked or (
+        _STRONG.search(core) is not None
+        and (_ORDER.search(_STRONG.sub("", core).strip(" ,")) or _RULE.search(core)) is not None
     )
 
 
@@ -285,6 +331,8 @@ def _claim(core: str) -> _Claim | None:
         return _Claim("preference", "preference", 9_000 if _STRONG.search(core) else 8_600)
     if order:
         return _Claim("preference", "preference", 6_600)
+    if _HABIT.search(core):
+        return _Claim("preference", "preference", 8_300)
     if _FOR_EACH_TIME.search(core):
         return _Claim("preference", "preference", 8_600)
     if _CALLED.search(core):
@@ -301,8 +349,11 @@ def _claim(core: str) -> _Claim | None:
         return _Claim(
             "fact", "fact", (8_400 if own else 7_800) if strong else (7_600 if own else 6_500)
         )
-    if _SOMEBODY.search(core) and core.split()[0].casefold() not in _NOT_SOMEBODY:
-        return _Claim("fact", "fact", 7_900)
+    somebody = _SOMEBODY.search(core)
+    if somebody and core.split()[0].casefold() not in _NOT_SOMEBODY:
+        # A word that begins a sentence need not be a name: "Hard work pays".
+        sure = not somebody[1] or _named(core) or names_something(core)
+        return _Claim("fact", "fact", 7_900 if sure else 7_000)
     return None
 
 
@@ -315,8 +366,10 @@ def _weighed(claim: _Claim, core: str, *, asked: bool) -> int:
             if claim.bps >= 8_000
             else bps + 1_500
         )
-    if _HEDGED.search(core):
+    if _HEDGED.search(core) or (claim.kind == "fact" and _FEELING.search(core)):
         bps -= 2_500
+    if core.endswith("!") and not (asked and _OWN.match(core)):
+        bps -= 1_500
     if _RECKONED.search(core) or (_PASSING.search(core) and not _CHANGED.search(core)):
         bps -= 2_500
     if claim.kind == "preference" and _FOR_ONE.search(core):
@@ -381,22 +434,10 @@ def about(text: str) -> str:
     return topic(plain, free=True)
 
 
-def _own_words(text: str) -> str:
-    """Without what stands between fences or behind quotation marks of lines: somebody else may have
-    written that.
-    """
-    own = "\n".join(
-        line
-        for line in unfenced(text).splitlines()
-        if not line.lstrip().startswith((">", "|", "+ ", "diff "))
-    )
-    if len(own) > _LONG_MESSAGE:
-        own = f"{own[:_OWN_PART].rpartition(chr(10))[0] or own[:_OWN_PART]}\n{own[-_OWN_PART:].partition(chr(10))[2]}"  # noqa: E501
-    return own
-
-
 def _named(core: str) -> bool:
-    """Whether something in it has a name: a capital letter that does not begin the sentence."""
+    """Return whether something in it has a name: a capital letter that does not begin the
+    sentence.
+    """
     return any(word[:1].isupper() and word not in ("I", "I'm") for word in core.split()[1:])
 
 

@@ -16,9 +16,14 @@ from msgspec import Struct
 from palyra.core.errors import ConfigInvalid, Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.features.learning import apply, model, rows
 from palyra.features.learning.apply import Permits, Procedures
-from palyra.features.learning.model import LONGEST_CONTENT, Candidate, CandidateKind, CandidateState
+from palyra.features.learning.model import (
+    LONGEST_CONTENT,
+    Candidate,
+    CandidateKind,
+    CandidateState,
+    LearningSettings,
+)
 from palyra.features.learning.reflection import Reflected, Reflecting
-from palyra.features.learning.settings import LearningSettings
 from palyra.features.memory.model import Where
 from palyra.features.memory.service import Memory
 from palyra.store import runs, sessions

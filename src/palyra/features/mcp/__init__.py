@@ -9,12 +9,20 @@ async def wire(w: Wiring) -> None:
     from palyra.features.mcp.settings import McpServers
     from palyra.features.vault.service import Vault
     from palyra.store.database import Database
+    from palyra.system.thread_pool import everyday
     from palyra.tools.catalogue import Catalogue
     from palyra.tools.sandbox.sandbox import Sandbox
 
     opener = Opener(
-        w.home / "mcp", w.get(Sandbox), w.resolver, w.get(Vault), w.secret, closed=w.forbidden
+        w.home / "mcp",
+        w.get(Sandbox),
+        w.resolver,
+        w.get(Vault),
+        w.secret,
+        closed=w.forbidden,
+        seals=w.get(Database).seals,
     )
+    await everyday.run(opener.adopt)
     mcp = w.add(Mcp(w.get(Database), w.get(Catalogue), opener))
 
     async def apply(settings: Services) -> None:

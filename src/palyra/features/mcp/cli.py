@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from palyra.cli import daemon_process
 from palyra.cli.commands import group, verb
@@ -15,8 +16,9 @@ from palyra.cli.confirm import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.client.types.mcp import Pending, ServerStatus
+from palyra.core.argument_roles import ROLES, ArgumentUse, ToolUse
 from palyra.core.errors import Conflict, InvalidInput, NotFound
-from palyra.features.mcp import programs
+from palyra.features.mcp import process
 
 mcp = group(
     "mcp",
@@ -91,7 +93,7 @@ def list_(state: CliState) -> None:
 @verb(
     mcp,
     "show",
-    help="Show one server: its tools, what waits for a yes and what it wrote to its log.",
+    help="Show one server: its tools, what needs to be accepted and what it wrote to its log.",
 )
 @click.argument("name")
 def show(state: CliState, name: str) -> None:
@@ -118,6 +120,9 @@ def show(state: CliState, name: str) -> None:
             out.line(f"  {key:<10} {clean(value)}")
     for tool in found.tools:
         out.line(f"  offered    {clean(tool)}")
+        use = found.uses.get(tool.partition("/")[2])
+        if use is not None:
+            out.line(out.style(f"             {clean(described(use))}", "dim"))
     for problem in found.problems:
         out.line(f"  left out   {one_line(problem)}")
     _show_pending(state, found.pending)
@@ -136,6 +141,8 @@ def _show_pending(state: CliState, pending: Sequence[Pending]) -> None:
             f"  {state.out.style('waits', 'yellow')}      {clean(each.tool)}:"
             f" {one_line(each.words)}"
         )
+        if each.use is not None:
+            state.out.line(f"    arguments: {clean(described(each.use))}")
         lines = each.change.splitlines()
         for line in lines[:_SHOWN_OF_CHANGE]:
             color = {"+": "green", "-": "red"}.get(line[:1], "dim")
@@ -167,12 +174,12 @@ def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> Non
     unknown = set(tools) - {each.tool for each in found.pending}
     if unknown:
         raise NotFound(
-            f"{', '.join(sorted(unknown))}: no such tool of {name} waits for a yes; see `palyra mcp"
-            f" show {name}`"
+            f"{', '.join(sorted(unknown))}: no such tool of {name} needs to be accepted; see"
+            f" `palyra mcp show {name}`"
         )
     if not chosen:
         raise Conflict(
-            f"nothing of {name} waits for a yes" + (f": {found.detail}" if found.detail else "")
+            f"nothing of {name} needs approval" + (f": {found.detail}" if found.detail else "")
         )
     if not yes:
         if state.out.as_json or not sys.stdin.isatty():
@@ -194,11 +201,75 @@ def accept(state: CliState, name: str, tools: tuple[str, ...], yes: bool) -> Non
     state.out.result(found, said)
 
 
-@verb(mcp, "restart", help="End a server and begin anew; its secrets are looked up again.")
+def described(use: ToolUse) -> str:
+    """What a tool does with its arguments, in a line."""
+    does = (
+        "only reads"
+        if use.reads_only
+        else "high impact: moves money, deletes, shares, publishes or speaks to others"
+        if use.high_impact
+        else "changes things"
+    )
+    trusted = "; its results are yours and trusted" if use.trusted_results else ""
+    roles = ", ".join(f"{each.name} = {each.role}" for each in use.arguments)
+    return f"{does}{trusted}; {roles or 'no arguments'}"
+
+
+@verb(
+    mcp,
+    "arguments",
+    help="Show or change what a tool's arguments are for: where a call goes, what goes there.",
+)
+@click.argument("name")
+@click.argument("tool")
+@click.argument("roles", nargs=-1, metavar="[ARGUMENT=ROLE]…")
+@click.option("--reads-only/--changes", "reads_only", default=None, help="Whether it only reads.")
+@click.option(
+    "--high-impact/--low-impact",
+    "high_impact",
+    default=None,
+    help="Whether it pays, deletes, shares, publishes or speaks to others.",
+)
+@click.option(
+    "--trusted-results/--untrusted-results",
+    "trusted_results",
+    default=None,
+    help="Whether you wrote what it returns, as in an address book.",
+)
+def arguments(
+    state: CliState, name: str, tool: str, roles: tuple[str, ...], **flags: bool | None
+) -> None:
+    found = _one(state, name)
+    tool = tool.removeprefix(f"mcp:{name}/")
+    use = found.uses.get(tool, ToolUse())
+    if not roles and all(each is None for each in flags.values()):
+        if tool not in found.uses:
+            raise NotFound(
+                f"nothing is known of the arguments of {tool} of {name}; say it with"
+                f" `palyra mcp arguments {name} {tool} ARGUMENT=ROLE`"
+            )
+        state.out.result(use, clean(described(use)))
+        return
+    wanted = {each.name: each.role for each in use.arguments}
+    for each in roles:
+        argument, mark, role = each.partition("=")
+        if not mark or role not in ROLES:
+            raise InvalidInput(f"{each}: give ARGUMENT=ROLE, a role of {', '.join(ROLES)}")
+        wanted[argument] = role
+    changed = {key: value for key, value in flags.items() if value is not None}
+    use = msgspec.structs.replace(
+        use, arguments=tuple(ArgumentUse(key, role) for key, role in wanted.items()), **changed
+    )
+    state.out.result(
+        state.api.set_mcp_arguments(name, tool=tool, use=use), clean(f"{tool}: {described(use)}")
+    )
+
+
+@verb(mcp, "restart", help="Restart a server; its secrets are looked up again.")
 @click.argument("name")
 def restart(state: CliState, name: str) -> None:
     _one(state, name)
-    state.out.result(state.api.restart_mcp_server(name), f"{clean(name)} begins anew")
+    state.out.result(state.api.restart_mcp_server(name), f"{clean(name)} restarts")
 
 
 @verb(
@@ -216,7 +287,7 @@ def restart(state: CliState, name: str) -> None:
 )
 def permit(state: CliState, name: str, tools: tuple[str, ...], unattended: bool) -> None:
     _configured(state, name)
-    path, written = programs.write_permits(
+    path, written = process.write_permits(
         state.home, state.settings, name, tools, unattended=unattended
     )
     said = (
@@ -289,7 +360,7 @@ def add(state: CliState, name: str, command: tuple[str, ...], **given: Any) -> N
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     if given["url"]:
         return {"url": given["url"], **({"headers": given["headers"]} if given["headers"] else {})}
-    program, needs = programs.found(command[0])
+    program, needs = process.found(command[0])
     wanted: dict[str, Any] = {
         "command": program,
         "args": command[1:],

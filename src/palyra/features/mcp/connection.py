@@ -13,17 +13,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.tools import ToolResult
 from palyra.features.mcp import accepted_tools, jsonrpc, results
-from palyra.features.mcp.accepted_tools import AcceptanceStore, AcceptedTool
-from palyra.features.mcp.declaration import Declared, ListedTools, listed
+from palyra.features.mcp.acceptances import AcceptanceStore, AcceptedTool
+from palyra.features.mcp.accepted_tools import Declared, ListedTools, McpTool, listed
 from palyra.features.mcp.http_link import header_value
 from palyra.features.mcp.jsonrpc import ErrorAnswer, MaybeDelivered, NotSent, TookTooLong
-from palyra.features.mcp.model import Pending, ServerStatus, State, together
 from palyra.features.mcp.session import Headers, McpSession, Progress, ServerLink
-from palyra.features.mcp.settings import ServerConfig
-from palyra.features.mcp.tools import McpTool
+from palyra.features.mcp.settings import Pending, ServerConfig, ServerStatus, State, together
 
 _MOST_ROUNDS = 4
 
@@ -184,13 +183,16 @@ class ServerConnection:
         self.pending = tuple(
             accepted_tools.pending(name, tool, before) for tool, before in pairs if tool not in same
         )
-        if [tool.declared for tool in self.tools] != same:
-            self.tools = tuple(McpTool(self._config, tool, self) for tool in same)
+        uses = {tool.name: before.use for tool, before in pairs if before is not None}
+        if [(tool.declared, tool.spec.use) for tool in self.tools] != [
+            (tool, uses[tool.name]) for tool in same
+        ]:
+            self.tools = tuple(McpTool(self._config, tool, self, uses[tool.name]) for tool in same)
             self._changed()
 
-    async def accept(self, tool: str, fingerprint: str) -> None:
+    async def accept(self, tool: str, fingerprint: str, use: ToolUse | None = None) -> None:
         """The operator's yes to what the server says now. With a fingerprint: to exactly that, or
-        Conflict.
+        Conflict. With a use: to what its arguments are for, else to what is proposed.
         """
         declared = next((each for each in self._listed.tools if each.name == tool), None)
         if declared is None:
@@ -199,8 +201,11 @@ class ServerConnection:
             raise Conflict(
                 f"{self._config.source}/{tool} has changed since it was shown; look at it again"
             )
-        entry = AcceptedTool(declared.fingerprint, declared.shown())
         async with self._accepting:
+            if use is None:
+                before = await asyncio.to_thread(self._known.get, self._config.name, tool)
+                use = accepted_tools.proposed_use(self._config.name, declared, before)
+            entry = AcceptedTool(declared.fingerprint, declared.shown(), use)
             await asyncio.to_thread(self._known.put, self._config.name, tool, entry)
         await self._sort_out()
 
@@ -221,6 +226,11 @@ class ServerConnection:
             tier="" if self._config.url else self._config.tier,
             fingerprint=together(self.pending),
             late=self._late,
+            uses={
+                tool.declared.name: tool.spec.use
+                for tool in self.tools
+                if tool.spec.use is not None
+            },
         )
 
     def crashed(self, error: BaseException) -> None:

@@ -6,8 +6,9 @@ from msgspec import Meta, Struct
 
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Route, json_of
-from palyra.features.mcp.model import ServerStatus
+from palyra.core.argument_roles import ToolUse
 from palyra.features.mcp.service import Mcp
+from palyra.features.mcp.settings import ServerStatus
 
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -22,6 +23,13 @@ class Accept(Input, frozen=True, kw_only=True):
     """
 
     fingerprint: Fingerprint
+    # What arguments of these tools are for, instead of what is proposed.
+    uses: dict[str, ToolUse] = {}
+
+
+class SetUse(Input, frozen=True, kw_only=True):
+    tool: str
+    use: ToolUse
 
 
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
@@ -31,7 +39,15 @@ async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 async def accept(call: ApiCall[Nothing, Accept]) -> HttpResponse:
     return ok(
         await call.services.get(Mcp).accept(
-            call.principal, call.path["server"], call.body.fingerprint
+            call.principal, call.path["server"], call.body.fingerprint, call.body.uses
+        )
+    )
+
+
+async def set_use(call: ApiCall[Nothing, SetUse]) -> HttpResponse:
+    return ok(
+        await call.services.get(Mcp).set_use(
+            call.principal, call.path["server"], call.body.tool, call.body.use
         )
     )
 
@@ -44,7 +60,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/mcp",
-        summary="MCP servers: their state, their tools, what waits for a yes",
+        summary="MCP servers: their state, their tools, what needs to be accepted",
         handler=listing,
         gives=json_of(ServerList),
     ),
@@ -60,8 +76,18 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     ),
     Route(
         method="POST",
+        path="/v1/mcp/{server}/arguments",
+        summary="say what the arguments of an accepted tool are for",
+        handler=set_use,
+        scope="owner",
+        body=SetUse,
+        gives=json_of(ServerStatus),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
         path="/v1/mcp/{server}/restart",
-        summary="end a server and begin anew",
+        summary="restart a server",
         handler=restart,
         scope="owner",
         body=Nothing,

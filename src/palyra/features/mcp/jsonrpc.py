@@ -174,7 +174,7 @@ def _one(value: Any) -> Message:
 
 
 def _small(value: Any) -> TypeGuard[int]:
-    """Whether it is a number as ids are. Python has larger ones, and stumbles over printing
+    """Return whether it is a number as ids are. Python has larger ones, and stumbles over printing
     them.
     """
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
@@ -190,8 +190,8 @@ def clean(text: object, most: int) -> str:
 
 
 def deeper_than(value: Any, most: int) -> bool:
-    """Whether a JSON value has more levels than that. Not recursive itself: it guards those that
-    are.
+    """Return whether a JSON value has more levels than that. Not recursive itself: it guards those
+    that are.
     """
     level = [value]
     for _ in range(most):

@@ -1,21 +1,136 @@
 """A server's program as a process of our own: its own group, an environment of its own, dead when
 the daemon is.
 
-This is the one that runs without walls. `palyra.features.mcp.sandboxed_process` gives the same
+This is the one that runs without walls. `palyra.features.mcp.process` gives the same
 inside the sandbox.
+
+What `palyra mcp` finds and writes on this machine: a server's program with what it needs to run,
+and permits for its tools.
+
+A server's program inside the sandbox: a folder to work in, the machine's programs to read, no
+network but the given.
+
+The rule of the sandbox holds: where the machine gives less than the tier that is asked for, the
+server does not start.
 """
 
 import asyncio
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from pathlib import Path
 from typing import Protocol
 
+from palyra.cli.settings_file import SettingsFile
+from palyra.core.errors import ConfigInvalid, Forbidden, InvalidInput, NotFound
+from palyra.core.tools import Tier
 from palyra.features.mcp.jsonrpc import NotSent
+from palyra.features.mcp.settings import ServerConfig
 from palyra.system import cpu_affinity
+from palyra.system.private_files import write_private
+from palyra.tools.sandbox.command import Caps, Command, NetworkAccess
 from palyra.tools.sandbox.descriptors import PipeReader, Writer, readable
+from palyra.tools.sandbox.process import Process
+from palyra.tools.sandbox.sandbox import Sandbox
+
+FILE = "mcp.cedar"
+_HEADING = "// What `palyra mcp permit` wrote. Delete a policy to have its calls denied again.\n"
+# What every sandbox can read anyway.
+_EVERYWHERE = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix/store", "/gnu/store")
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def found(word: str) -> tuple[str, tuple[str, ...]]:
+    """The program's path, and the folders that it must be able to read beyond what a sandbox
+    shows.
+    """
+    path = shutil.which(word)
+    if path is None:
+        raise NotFound(f"there is no program {word!r}: install it, or give its whole path")
+    path = os.path.abspath(path)
+    # Through links, but not out of a virtual environment: its python is a link too.
+    while os.path.islink(path) and _environment(path) is None:
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    inside = _environment(path)
+    needs = [str(inside), *_base(inside)] if inside else [os.path.dirname(path)]
+    return path, tuple(
+        each for each in needs if not any(f"{each}/".startswith(f"{root}/") for root in _EVERYWHERE)
+    )
+
+
+def _environment(path: str) -> Path | None:
+    """The virtual environment that a program is installed in."""
+    folder = Path(path).parent.parent
+    return folder if (folder / "pyvenv.cfg").is_file() else None
+
+
+def _base(environment: Path) -> list[str]:
+    """Return where the python of a virtual environment comes from."""
+    for line in (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() == "home":
+            return [os.path.dirname(os.path.realpath(value.strip()))]
+    return []
+
+
+def write_permits(
+    home: Path, settings: SettingsFile, server: str, tools: tuple[str, ...], *, unattended: bool
+) -> tuple[Path, list[str]]:
+    """Add a policy for each tool, or one for the whole server. Gives the file and the ids that are
+    new in it.
+    """
+    from palyra.policy import store
+
+    named = settings.value("policy.folder")
+    folder = Path(named) if named else home / "policies"
+    path = folder / FILE
+    before = path.read_text(encoding="utf-8") if path.exists() else _HEADING
+    text, written = before, []
+    for tool in tools or ("",):
+        if tool and not _TOOL.fullmatch(tool):
+            raise InvalidInput(
+                f"{tool!r} is not the name of a tool: write it as `palyra mcp show {server}` does,"
+                f" without mcp:{server}/"
+            )
+        name = f"mcp-{server}{f'-{tool}' if tool else ''}{'-unattended' if unattended else ''}"
+        if f'@id("{name}")' not in text:
+            text = f"{text.rstrip()}\n\n{_policy(name, server, tool, unattended=unattended)}"
+            written.append(name)
+    if not written:
+        return path, written
+    write_private(path, text.encode())
+    if problems := store.check(folder, settings.value("policy.preset")):
+        if before == _HEADING:
+            path.unlink()
+        else:
+            write_private(path, before.encode())
+        raise ConfigInvalid(
+            f"the policy folder has problems, so nothing was added: {problems[0]}; see `palyra"
+            " policy check`"
+        )
+    return path, written
+
+
+def _policy(name: str, server: str, tool: str, *, unattended: bool) -> str:
+    action = (
+        'action in [Action::"run", Action::"run_unattended"]'
+        if unattended
+        else 'action == Action::"run"'
+    )
+    resource = f'resource == Tool::"mcp:{server}/{tool}"' if tool else "resource"
+    what = f"mcp:{server}/{tool}" if tool else f"the tools of the MCP server {server}"
+    condition = "" if tool else f' when {{\n  resource.source == "mcp:{server}"\n}}'
+    return (
+        f'@id("{name}")\n@reason("{what} may be'
+        f' called{" without asking" if unattended else ", after an approval"}")\npermit (\n'
+        f'  principal == User::"owner",\n  {action},\n  {resource}\n){condition};\n'
+    )
+
 
 # How long a server may take to leave by itself once its input has ended, and once it was told to.
 FAREWELL_S = 1.0
@@ -156,3 +271,120 @@ async def _ended(handle: int, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+# A server lives for as long as the daemon does, so only what it may hold at one time is limited.
+CAPS = Caps(time_s=None, cpu_s=7 * 86_400, output_bytes=1 << 62)
+
+
+class ServerGate(Protocol):
+    socket_path: str
+
+
+# Opens a way to these hosts and to no others, for as long as the block lasts; see
+# `palyra.tools.net.egress`.
+WayOut = Callable[[frozenset[str]], AbstractAsyncContextManager[ServerGate]]
+
+
+def spawner(sandbox: Sandbox, *, tier: Tier = "C", caps: Caps = CAPS) -> Spawn:
+    """Return how `Servers` starts programs inside `sandbox`, with nothing but their own folders."""
+
+    async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
+        return _Contained(
+            await sandbox.start(_command(argv, env, cwd, tier, caps)), AsyncExitStack()
+        )
+
+    return spawn
+
+
+def spawner_for(
+    config: ServerConfig, sandbox: Sandbox, way_out: WayOut, *, closed: Sequence[str]
+) -> Spawn:
+    """Return how this one server's program is started: with the folders and hosts that the operator
+    gave it.
+
+    `closed` are the daemon's own folders: no setting opens them.
+    """
+
+    async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> ServerProcess:
+        for place in (*([config.folder] if config.folder else []), *config.readable):
+            _check_open(place, closed)
+        async with AsyncExitStack() as stack:
+            network = None
+            if config.hosts:
+                gate = await stack.enter_async_context(way_out(frozenset(config.hosts)))
+                network = NetworkAccess(gate.socket_path)
+            command = _command(argv, env, cwd, config.tier, CAPS, network, config)
+            return _Contained(await sandbox.start(command), stack.pop_all())
+
+    return spawn
+
+
+def _command(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    tier: Tier,
+    caps: Caps,
+    network: NetworkAccess | None = None,
+    config: ServerConfig | None = None,
+) -> Command:
+    return Command(
+        argv=tuple(argv),
+        cwd=cwd,
+        workspace=cwd,
+        env=dict(env),
+        caps=caps,
+        network=network,
+        tier=tier,
+        readable=config.readable if config else (),
+        writable=config.writable if config else True,
+        holds=bool(config and config.folder),
+        stdin="pipe",
+        separate_stderr=True,
+    )
+
+
+def _check_open(place: str, closed: Sequence[str]) -> None:
+    real = os.path.realpath(place)
+    if not os.path.isdir(real):
+        raise Forbidden(f"{place} is not a folder; fix folder or readable in the server's settings")
+    for each in map(os.path.realpath, closed):
+        if f"{each}/".startswith(f"{real.rstrip('/')}/") or real.startswith(f"{each}/"):
+            raise Forbidden(
+                f"{place} holds, or is a part of, the daemon's own folder {each}; give the server"
+                " another one"
+            )
+
+
+class _Contained:
+    def __init__(self, process: Process, way_out: AsyncExitStack) -> None:
+        self._process = process
+        self._way_out = way_out
+        self._output = process.output()
+
+    async def read(self) -> bytes:
+        return await anext(self._output, b"")
+
+    async def read_errors(self) -> bytes:
+        errors = self._process.stderr
+        return await errors.read() if errors is not None else b""
+
+    async def write(self, data: bytes) -> None:
+        await self._process.stdin.write(data)
+
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return await self._process.look(hold=called)
+
+    async def stop(self) -> None:
+        self._process.stdin.close()
+        with suppress(TimeoutError):
+            # Whoever gives up waiting for a tree kills it.
+            async with asyncio.timeout(FAREWELL_S):
+                await self._process.wait()
+
+    async def close(self) -> None:
+        try:
+            await self._process.__aexit__()
+        finally:
+            await self._way_out.aclose()

@@ -10,15 +10,20 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from palyra.core.errors import Conflict, NotFound, Unavailable
+import msgspec
+
+from palyra.core.argument_roles import ToolUse
+from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import OWNER, SYSTEM_TAPE
-from palyra.features.mcp.model import ServerStatus
+from palyra.features.mcp.settings import ServerStatus
 from palyra.features.vault.service import Vault
 from palyra.store import tape
 from palyra.store.database import Database
+from palyra.store.row_seals import RowSeals
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -48,18 +53,28 @@ class Opener:
         look_up: Callable[[str], str],
         *,
         closed: tuple[str, ...],
+        seals: RowSeals | None = None,
     ) -> None:
         self._folder = folder
+        self._seals = seals
         self._sandbox = sandbox
         self._resolver = resolver
         self._vault = vault
         self._look_up = look_up
         self._closed = closed
 
+    def adopt(self) -> None:
+        """Seal what was accepted before there was a key. Blocks on files."""
+        known = self._folder / "known"
+        if self._seals is not None and self._seals.adopts and known.is_dir():
+            from palyra.features.mcp.acceptances import KnownFiles
+
+            KnownFiles(known, self._seals).adopt()
+
     def open(self, config: "ServerConfig", changed: Callable[[], None]) -> "Servers":
         # Whoever has no servers does not pay for what speaks to them.
-        from palyra.features.mcp import sandboxed_process
-        from palyra.features.mcp.accepted_tools import KnownFiles
+        from palyra.features.mcp import process
+        from palyra.features.mcp.acceptances import KnownFiles
         from palyra.features.mcp.servers import Servers
         from palyra.tools.net.egress import Allowance, Egress
 
@@ -70,11 +85,9 @@ class Opener:
         )
         return Servers(
             [config],
-            KnownFiles(self._folder / "known"),
+            KnownFiles(self._folder / "known", self._seals),
             self._folder / "work",
-            spawn=sandboxed_process.spawner_for(
-                config, self._sandbox, egress.gate, closed=self._closed
-            ),
+            spawn=process.spawner_for(config, self._sandbox, egress.gate, closed=self._closed),
             resolve=self._resolved,
             changed=changed,
         )
@@ -162,9 +175,15 @@ class Mcp:
     def one(self, name: str) -> ServerStatus:
         return self._server(name).status()[0]
 
-    async def accept(self, by: str, name: str, fingerprint: str) -> ServerStatus:
+    async def accept(
+        self,
+        by: str,
+        name: str,
+        fingerprint: str,
+        uses: Mapping[str, ToolUse] = MappingProxyType({}),
+    ) -> ServerStatus:
         """A person's yes to what was shown: one pending tool, or everything that is pending, by
-        fingerprint.
+        fingerprint. `uses`: what they say of arguments instead of what is proposed.
         """
         server = self._server(name)
         shown = self.one(name)
@@ -173,7 +192,7 @@ class Mcp:
         ]
         if not chosen:
             why = (
-                "nothing waits for a yes"
+                "nothing needs to be accepted"
                 if not shown.pending
                 else "it has changed since it was shown; look at it again"
             )
@@ -182,7 +201,27 @@ class Mcp:
             by, "accepted", name, tools={each.tool: each.fingerprint for each in chosen}
         )
         for each in chosen:
-            await server.accept(name, each.tool, each.fingerprint)
+            await server.accept(name, each.tool, each.fingerprint, uses.get(each.tool))
+        return self.one(name)
+
+    async def set_use(self, by: str, name: str, tool: str, use: ToolUse) -> ServerStatus:
+        """What the arguments of an accepted tool are for, from now on."""
+        server = self._server(name)
+        offered = {each.declared.name: each for each in server.tools()}
+        if tool not in offered:
+            raise NotFound(
+                f"the MCP server {name} offers no tool {tool[:64]!r}: accept it first (palyra mcp"
+                f" show {name})"
+            )
+        declared = offered[tool].declared
+        known = declared.schema.get("properties")
+        unknown = [each.name for each in use.arguments if each.name not in (known or {})]
+        if unknown:
+            raise InvalidInput(
+                f"{tool} has no argument {unknown[0][:64]!r}; it takes {', '.join(known or {})}"
+            )
+        await self._record(by, "arguments", name, tool=tool, use=msgspec.to_builtins(use))
+        await server.accept(name, tool, declared.fingerprint, use)
         return self.one(name)
 
     async def restart(self, by: str, name: str) -> ServerStatus:

@@ -1,15 +1,77 @@
 """What the operator says about one MCP server. Plain values, so that reading the settings costs
 nothing.
+
+What is shown of a server: its state, its tools and what waits for a yes. Plain values, so that
+naming them costs nothing.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import MappingProxyType
+from typing import Literal
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Struct
+
+from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import ConfigInvalid
 from palyra.core.tools import Tier
+
+State = Literal["disabled", "starting", "ready", "waiting", "failed", "stopped"]
+
+
+class Pending(Struct, frozen=True):
+    """A tool that is not offered yet. `words` says what is different from what was accepted,
+    `change` shows it line by line. `use` is what will be accepted about its arguments.
+    """
+
+    server: str
+    tool: str
+    fingerprint: str
+    new: bool
+    change: str
+    words: str = ""
+    use: ToolUse | None = None
+
+
+class ServerStatus(Struct, frozen=True):
+    """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard
+    error.
+
+    `where` is its program or its host. `fingerprint` stands for everything that is pending,
+    together. `late` counts the calls in a row that it has not answered in time.
+    """
+
+    name: str
+    state: State
+    detail: str = ""
+    transport: Literal["stdio", "http"] = "stdio"
+    server: str = ""
+    protocol: str = ""
+    tools: tuple[str, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    problems: tuple[str, ...] = ()
+    starts: int = 0
+    log: str = ""
+    where: str = ""
+    tier: str = ""
+    fingerprint: str = ""
+    late: int = 0
+    # What was accepted about the arguments of the tools that are offered; not in it: nothing was.
+    uses: dict[str, ToolUse] = {}
+
+
+def together(pending: tuple[Pending, ...]) -> str:
+    """One fingerprint for all that waits; empty if nothing does."""
+    if not pending:
+        return ""
+    return sha256(
+        msgspec.json.encode(sorted((each.tool, each.fingerprint) for each in pending))
+    ).hexdigest()
+
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 # Shorter values (a number, a name of a zone) are everywhere, and hiding them hides the message.

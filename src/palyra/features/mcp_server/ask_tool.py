@@ -2,21 +2,26 @@
 
 A run belongs to the daemon. Whoever stops waiting finds it again by its id; only who takes the
 question back ends it.
+
+What a tool of the MCP server is: its arguments as a type, the endpoint whose right it needs, and
+what it gives.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.gateway import Gateway, Submission
+from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Resolve, Sessions
-from palyra.api.calls import Input, Ulid
-from palyra.core import events
+from palyra.agent.submit import Submission
+from palyra.api.calls import ApiCall, Input, Nothing, Ulid, Upload
+from palyra.api.limits import OpenStreams
+from palyra.core import events, wait_words
 from palyra.core.events import (
     AgentAsked,
     AnyEvent,
@@ -29,14 +34,135 @@ from palyra.core.events import (
     RunCompleted,
     RunFailed,
     RunStarted,
+    RunWaiting,
     ToolFinished,
     ToolProposed,
     ToolStarted,
 )
+from palyra.core.labels import CLEAN, Label
 from palyra.core.run_state import TERMINAL
-from palyra.features.mcp_server.tool import McpToolResult, ServedProgress, ToolInvocation
+from palyra.features.mcp_server.jsonrpc import McpRequest
 from palyra.store import approvals, runs
 from palyra.store.database import Database
+from palyra.system.clock import Clock
+
+# As text and as data together; what is longer says how to ask for less.
+MOST_RESULT = 128 << 10
+
+
+class AwaitedCall(Struct):
+    """A call that takes its time: the run that it waits for, and whether the client has taken it
+    back.
+    """
+
+    run_id: str = ""
+    withdrawn: bool = False
+
+
+class ToolInvocation(Struct, frozen=True):
+    """One call of a tool: who calls, with which token, and the message it came in."""
+
+    call: ApiCall[Nothing, Upload]
+    request: McpRequest
+    running: AwaitedCall
+
+    @property
+    def leaving_cancels(self) -> bool:
+        """Whether a client that goes away means the run to end. A daemon that goes away does
+        not.
+        """
+        return self.request.modern and not self.call.services.get(OpenStreams).closing
+
+    @property
+    def principal(self) -> str:
+        return self.call.principal
+
+
+class ServedProgress(Struct, frozen=True):
+    """`seq`: the entry of the session's tape that it tells of; 0 on nobody's tape. It grows, as the
+    protocol wants it to.
+    """
+
+    message: str
+    seq: int
+
+
+class McpToolResult(Struct, frozen=True, kw_only=True):
+    """`text`: for a model; without it, the data as JSON. `label`: of what it was made from.
+    `blocks`: content that is no text.
+    """
+
+    text: str = ""
+    data: dict[str, Any] | None = None
+    is_error: bool = False
+    label: Label = CLEAN
+    blocks: tuple[dict[str, Any], ...] = ()
+
+    def wire(self) -> dict[str, Any]:
+        text = self.text or (
+            msgspec.json.encode(self.data).decode() if self.data is not None else ""
+        )
+        if len(text) > MOST_RESULT:
+            return McpToolResult(
+                text=(
+                    f"the result has {len(text)} characters, more than {MOST_RESULT}: ask for fewer"
+                ),
+                is_error=True,
+            ).wire()
+        content: list[dict[str, Any]] = (
+            [{"type": "text", "text": text}] if text or not self.blocks else []
+        )
+        value: dict[str, Any] = {"content": [*content, *self.blocks], "isError": self.is_error}
+        if self.data is not None:
+            value["structuredContent"] = self.data
+        if self.label != CLEAN:
+            value["_meta"] = {"palyra/label": msgspec.to_builtins(self.label)}
+        return value
+
+
+Gives = Callable[[ToolInvocation, Any], Awaitable[McpToolResult]]
+Streams = Callable[[ToolInvocation, Any], AsyncGenerator[ServedProgress | McpToolResult, None]]
+
+
+class ServedTool(Struct, frozen=True, kw_only=True):
+    """`like`: the endpoint that does the same; whoever may not call that may not call this. Either
+    `gives` or `streams` does it.
+    """
+
+    name: str
+    title: str
+    description: str
+    takes: type[Struct]
+    like: str
+    gives: Gives | None = None
+    streams: Streams | None = None
+    read_only: bool = True
+    schema: dict[str, Any] | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """As tools/list says it."""
+        hints = {"readOnlyHint": self.read_only, "openWorldHint": False}
+        if not self.read_only:
+            hints |= {"destructiveHint": self.name == "ask", "idempotentHint": False}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.schema if self.schema is not None else _schema(self.takes),
+            "annotations": hints,
+        }
+
+
+def _schema(takes: type[Struct]) -> dict[str, Any]:
+    """The type's JSON Schema, whole: no reference leads out of it."""
+    (root,), parts = msgspec.json.schema_components([takes], ref_template="#/$defs/{name}")
+    schema: dict[str, Any] = dict(parts.pop(str(root["$ref"]).rpartition("/")[2]))
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    if parts:
+        schema["$defs"] = parts
+    return schema
+
 
 _LONGEST_ANSWER = 96 << 10
 _LONGEST_LINE = 500
@@ -61,7 +187,7 @@ class AskArguments(Input, frozen=True, kw_only=True):
         str, Meta(min_length=1, description="what to ask or to have done, in plain words")
     ]
     session_id: Annotated[
-        Ulid, Meta(description="go on with this conversation; without it, a new one")
+        Ulid, Meta(description="continue this conversation; without it, start a new one")
     ] = ""
     session_key: Annotated[
         str,
@@ -113,7 +239,7 @@ async def ask(
     )
     running.run_id = submitted.run_id
     if running.withdrawn:
-        await services.get(Gateway).cancel(asked.principal, submitted.run_id, "taken back over MCP")
+        await services.get(Gateway).cancel(asked.principal, submitted.run_id, "cancelled over MCP")
     words = (
         "taken"
         if submitted.outcome == "started"
@@ -130,7 +256,9 @@ async def ask(
 async def run(
     asked: ToolInvocation, wanted: AwaitRunArguments
 ) -> AsyncGenerator[ServedProgress | McpToolResult, None]:
-    """How a run stands; with time to wait, its answer. Whoever stops waiting here ends nothing."""
+    """Return how a run stands; with time to wait, its answer. Whoever stops waiting here ends
+    nothing.
+    """
     services = asked.call.services
     row = await services.get(Gateway).run(asked.principal, wanted.run_id)
     if row.state in TERMINAL or not wanted.wait_s:
@@ -165,7 +293,7 @@ async def follow(
     except (asyncio.CancelledError, GeneratorExit):
         if asked.leaving_cancels:
             await asked.call.services.get(Gateway).cancel(
-                asked.principal, run_id, "taken back over MCP"
+                asked.principal, run_id, "cancelled over MCP"
             )
         raise
 
@@ -197,14 +325,14 @@ async def _followed(
                 if isinstance(event, RunCompleted | RunFailed | RunCancelled):
                     yield await _ended(asked, session_id, run_id, event)
                     return
-                words = _words(event, names)
+                words = _words(event, names, entry.time_ms)
                 if words:
                     yield ServedProgress(words[:_LONGEST_LINE], seq)
 
 
-def _words(event: AnyEvent, names: dict[str, str]) -> str:
-    """One line on what happened, if it is worth telling; `names` are the tools by call, as they
-    become known.
+def _words(event: AnyEvent, names: dict[str, str], at_ms: int) -> str:
+    """One line on what happened `at_ms`, if it is worth telling; `names` are the tools by call, as
+    they become known.
     """
     match event:
         case RunStarted():
@@ -225,6 +353,8 @@ def _words(event: AnyEvent, names: dict[str, str]) -> str:
             return f"the approval was answered: {decision}"
         case ModelReplied(text=text, calls=calls) if calls and text.strip():
             return text.strip()
+        case RunWaiting(cause=cause, next_try_ms=next_try_ms):
+            return f"{wait_words.sentence(cause, next_try_ms, at_ms)} The run waits."
         case ModelFailed(message=message, will_retry=True):
             return f"the model failed and is asked again: {message}"
         case _:
@@ -286,6 +416,9 @@ async def standing(asked: ToolInvocation, session_id: str, run_id: str) -> McpTo
     )
     if pending:
         words += f". It waits for an approval: {_WHERE_TO_ANSWER}"
+    if row.wait is not None:
+        now_ms = services.get(Clock).now_ms()
+        words += f". {wait_words.sentence(row.wait.cause, row.wait.next_try_ms, now_ms)}"
     told_now = RunStatus(session_id, run_id, row.state, reason=row.reason, pending=pending)
     return McpToolResult(
         text=words,

@@ -140,8 +140,8 @@ async def read(data: bytes) -> McpRequest | ClientNotification | ClientReply:
 
 
 def modern(request: McpRequest, headers: dict[bytes, bytes]) -> bool:
-    """Whether a request is meant to stand for itself. Raises Refusal if it is and something that it
-    needs is missing.
+    """Return whether a request is meant to stand for itself. Raises Refusal if it is and something
+    that it needs is missing.
     """
     version = _header(headers, b"mcp-protocol-version")
     meta = request.meta

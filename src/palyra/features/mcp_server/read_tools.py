@@ -4,6 +4,8 @@ an answer to an approval.
 The rule: every list is short and says how to get the rest; what came from outside keeps its label;
 and what another program says is never the owner's own word. A memory waits for a look, and an
 answer counts only where a policy says so.
+
+Every tool of the MCP server, in one table.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from palyra.agent.approvals import Answer as ApprovalAnswer
+from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.sessions import Sessions
 from palyra.api import journal
@@ -28,11 +30,12 @@ from palyra.core.events import (
     RunFailed,
     ToolFinished,
 )
-from palyra.features.mcp_server.tool import McpToolResult, ToolInvocation
+from palyra.features.mcp_server import ask_tool
+from palyra.features.mcp_server.ask_tool import McpToolResult, ServedTool, ToolInvocation
 from palyra.features.memory.model import Kind, NewMemory
 from palyra.features.memory.model import Text as MemoryText
+from palyra.features.memory.recall import Transcripts
 from palyra.features.memory.service import Memory, Origin
-from palyra.features.memory.transcripts import Transcripts
 from palyra.store import approvals, sessions, tape
 from palyra.store.approvals import Approval
 from palyra.store.database import Database, Tx
@@ -325,3 +328,121 @@ async def journal_verify(asked: ToolInvocation, wanted: Verify) -> McpToolResult
         journal.verified, asked.call.services.get(DaemonInfo).journal_path, lambda count: None
     )
     return McpToolResult(data=msgspec.to_builtins(report))
+
+
+_SESSION = "/v1/sessions/{session_id}"
+
+TOOLS = (
+    ServedTool(
+        name="ask",
+        title="Ask the agent",
+        takes=ask_tool.AskArguments,
+        streams=ask_tool.ask,
+        read_only=False,
+        like=f"POST {_SESSION}/messages",
+        description=(
+            "Give the agent a task or a question and get its answer. It works with its own tools"
+            " under its owner's policies, and may wait until a person approves something; progress"
+            " says so. To go on, name the answer's session_id."
+        ),
+    ),
+    ServedTool(
+        name="run",
+        title="How a run stands",
+        takes=ask_tool.AwaitRunArguments,
+        streams=ask_tool.run,
+        like="GET /v1/runs/{run_id}",
+        description=(
+            "The state of a run, and its answer once it is done. With wait_s, waits for it."
+        ),
+    ),
+    ServedTool(
+        name="run_cancel",
+        title="Cancel a run",
+        takes=ask_tool.CancelRunArguments,
+        gives=ask_tool.cancel,
+        read_only=False,
+        like="POST /v1/runs/{run_id}/cancel",
+        description="End a run, in whatever state it is.",
+    ),
+    ServedTool(
+        name="sessions_list",
+        title="List conversations",
+        takes=SessionsArguments,
+        gives=sessions_list,
+        like="GET /v1/sessions",
+        description="The conversations with the agent, last used first.",
+    ),
+    ServedTool(
+        name="session_read",
+        title="Read a conversation",
+        takes=SessionArguments,
+        gives=session_read,
+        like=f"GET {_SESSION}/entries",
+        description=(
+            "What was said and done in a conversation, in order, a page at a time. What "
+            "comes from outside the daemon has a label that says so."
+        ),
+    ),
+    ServedTool(
+        name="sessions_search",
+        title="Search conversations",
+        takes=SearchSessionsArguments,
+        gives=sessions_search,
+        like="GET /v1/sessions/search",
+        description="What was said in earlier conversations, by words and by meaning.",
+    ),
+    ServedTool(
+        name="approvals_list",
+        title="List approvals",
+        takes=ApprovalsArguments,
+        gives=approvals_list,
+        like="GET /v1/approvals",
+        description="Calls that need approval, or answered ones.",
+    ),
+    ServedTool(
+        name="approval_answer",
+        title="Answer an approval",
+        takes=AnswerApprovalArguments,
+        gives=approval_answer,
+        read_only=False,
+        like="POST /v1/approvals/{approval_id}/answer",
+        description=(
+            "Answer an approval, once. It counts only "
+            "where one of the owner's policies lets this program answer; ask the person otherwise."
+        ),
+    ),
+    ServedTool(
+        name="memory_search",
+        title="Search memory",
+        takes=MemorySearchArguments,
+        gives=memory_search,
+        like="GET /v1/memory/search",
+        description="What the agent remembers, by words and by meaning, best first.",
+    ),
+    ServedTool(
+        name="memory_remember",
+        title="Remember something",
+        takes=Remember,
+        gives=memory_remember,
+        read_only=False,
+        like="POST /v1/memory",
+        description="Suggest something to remember. It is used once the owner has looked at it.",
+    ),
+    ServedTool(
+        name="journal_search",
+        title="Search the journal",
+        takes=JournalSearch,
+        gives=journal_search,
+        like="GET /v1/events",
+        description="Entries of the append-only history of your own conversations, in order.",
+    ),
+    ServedTool(
+        name="journal_verify",
+        title="Verify the journal",
+        takes=Verify,
+        gives=journal_verify,
+        like="GET /v1/journal/verify",
+        description="Check the whole history's hash chain; names the first entry that is wrong.",
+    ),
+)

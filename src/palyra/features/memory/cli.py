@@ -45,7 +45,7 @@ def list_(state: CliState, wanted: Any, limit: int) -> None:
     _table(state, page.items)
     waiting = state.api.memory_status().counts.get("review", 0)
     if waiting and wanted == "active":
-        state.out.note(f"{waiting} wait for a look: palyra memory review")
+        state.out.note(f"{waiting} need review: palyra memory review")
 
 
 @verb(
@@ -136,7 +136,7 @@ def show(state: CliState, memory_id: str) -> None:
     "ttl",
     default="",
     metavar="TIME",
-    help="Keep it for so long: 2h, 1d, 1w.  [default: for ever]",
+    help="Keep it for so long: 2h, 1d, 1w.  [default: forever]",
 )
 def add(
     state: CliState, text: tuple[str, ...], kind: str, scope: str, session: str, pin: bool, ttl: str
@@ -188,7 +188,7 @@ def history(state: CliState, memory_id: str) -> None:
         _table(state, page.items)
 
 
-@verb(memory, "review", help="List what waits for a look, or settle one.")
+@verb(memory, "review", help="List what needs review, or settle one.")
 @click.option("--accept", "accepted", default="", metavar="ID", help="It is true: use it.")
 @click.option("--reject", "rejected", default="", metavar="ID", help="It is not.")
 def review(state: CliState, accepted: str, rejected: str) -> None:
@@ -208,9 +208,7 @@ def review(state: CliState, accepted: str, rejected: str) -> None:
         state.out.line(f"{each.memory_id}  {one_line(each.text, 200)}")
         state.out.line(state.out.style(f"    {one_line(each.why, 200)}", "dim"))
     state.out.note(
-        "palyra memory review --accept ID or --reject ID"
-        if page.items
-        else "nothing waits for a look"
+        "palyra memory review --accept ID or --reject ID" if page.items else "nothing needs review"
     )
 
 
@@ -247,8 +245,7 @@ def import_(state: CliState, file: Path) -> None:
         state.out.json(total)
     else:
         state.out.line(
-            f"{total.taken} taken, {total.merged} of them known already, {total.review} wait for a"
-            " look"
+            f"{total.taken} taken, {total.merged} of them known already, {total.review} need review"
         )
 
 
@@ -275,7 +272,7 @@ def _sent(state: CliState, body: dict[str, list[Any]], total: Imported) -> Impor
 @verb(
     memory,
     "purge",
-    help="Remove items for good, with all their versions. This cannot be taken back.",
+    help="Remove items permanently, with all their versions. This cannot be undone.",
 )
 @click.argument("memory_ids", metavar="ID...", nargs=-1)
 @click.option("--everything", is_flag=True, help="All that is remembered about you.")
@@ -290,12 +287,12 @@ def purge(state: CliState, memory_ids: tuple[str, ...], everything: bool, yes: b
             if everything
             else f"{', '.join(whole)} with all versions"
         )
-        confirm(f"remove {what} for good?")
+        confirm(f"remove {what} permanently?")
     done = state.api.within(_PURGE_S).purge_memory(memory_ids=whole, everything=everything)
     if state.out.as_json:
         state.out.json(done)
     else:
-        state.out.line(f"{done.removed} removed for good; backups made before still have them")
+        state.out.line(f"{done.removed} removed permanently; backups made before still have them")
 
 
 def _id(state: CliState, given: str) -> str:
@@ -327,9 +324,7 @@ def _say(state: CliState, item: Item, done: str) -> None:
     if state.out.as_json:
         state.out.json(item)
     elif item.state == "review":
-        state.out.line(
-            f"{item.memory_id} waits for a look and is not used before: {clean(item.why)}"
-        )
+        state.out.line(f"{item.memory_id} needs review and is not used before: {clean(item.why)}")
     else:
         state.out.line(f"{done}: {item.memory_id}  {one_line(item.text, 200)}")
 

@@ -16,7 +16,7 @@ from palyra.agent.idle_gate import IdleGate
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.ids import SYSTEM
 from palyra.core.ports import Embedder
-from palyra.features.memory import vectors as memory_vectors
+from palyra.features.memory import words as memory_vectors
 from palyra.features.memory.rows import index, items, transcript_index
 from palyra.features.memory.rows.codes import Codes
 from palyra.store.database import Database, Tx
@@ -29,18 +29,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("palyra.memory")
 _AT_ONCE = 16
 _RETRY_S = 60.0
-# How often items are looked for whose time is over.
+# How often items are looked for whose time is over, and whether people are about.
 _SWEEP_S = 300.0
+# For longer than that, so that the model does not end between two looks.
+IDLE_S = _SWEEP_S + 120.0
 # How long nobody must have been at work before what was said is indexed.
 _QUIET_S = 20.0
 # Few at once: the writer is everybody's.
 _ENTRIES_AT_ONCE = 16
 # After so many passages the embedding model rests until it is quiet again.
 _MOST_SAID = 256
-# Who asks in the middle of a run waits no longer for a question's vector. The model, once started,
-# takes a small part of this.
-_PATIENCE_S = 0.12
+# Who asks in the middle of a run waits no longer for a question's vector. The model takes a small
+# part of this once it is started, and people who are about to ask have it started.
+PATIENCE_S = 1.5
 _EVERYTHING = 1 << 53
+# The model is kept for longer than this after it was last used.
+_WARM_S = 120.0
 
 
 class Embedding:
@@ -53,7 +57,10 @@ class Embedding:
         lull: IdleGate | None = None,
         *,
         quiet_s: float = _QUIET_S,
+        attended: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`attended` says whether people are about: then the model is kept."""
+        self._attended = attended
         self._db = db
         self._embedder = embedder
         self._lull = lull or IdleGate()
@@ -61,6 +68,7 @@ class Embedding:
         self._quiet: asyncio.TimerHandle | None = None
         self._said_at = 0.0
         self._due = False
+        self._warm_until = 0.0
         self._asking: set[asyncio.Task[list[bytes]]] = set()
         # Held here because this task is what lets go of them when nobody has searched for a while.
         self.codes = Codes()
@@ -133,8 +141,8 @@ class Embedding:
     async def question(self, text: str, *, patient: bool = True) -> "NDArray[np.float32] | None":
         """A question's vector, or None if only words can be searched; `why_not` then says why.
 
-        Who is not patient does not wait for a model that is starting or busy. It goes on starting;
-        the next question has it.
+        Who is not patient waits PATIENCE_S for a model that is starting or busy. It goes on
+        starting; the next question has it.
         """
         if self._embedder is None:
             return None
@@ -142,7 +150,7 @@ class Embedding:
         self._asking.add(task)
         task.add_done_callback(self._asked)
         try:
-            async with asyncio.timeout(None if patient else _PATIENCE_S):
+            async with asyncio.timeout(None if patient else PATIENCE_S):
                 (raw,) = await asyncio.shield(task)
         except TimeoutError:
             return None
@@ -153,6 +161,22 @@ class Embedding:
         import numpy as np
 
         return np.frombuffer(raw, "<f4")
+
+    def warm(self) -> None:
+        """Start the model, or keep it: somebody may ask soon. Does nothing while it is at work."""
+        loop = asyncio.get_running_loop()
+        if self._embedder is None or self._asking or loop.time() < self._warm_until:
+            return
+        self._warm_until = loop.time() + _WARM_S
+        task = asyncio.create_task(self._warm(self._embedder))
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+
+    async def _warm(self, embedder: Embedder) -> list[bytes]:
+        if not await self._db.read(index.anything):
+            # Nobody has anything remembered that could be found.
+            return []
+        return await embedder.embed(["?"])
 
     def _asked(self, task: "asyncio.Task[list[bytes]]") -> None:
         self._asking.discard(task)
@@ -242,6 +266,8 @@ class Embedding:
 
     async def _sweep(self) -> None:
         """Forget for good what was to be kept for a time only; let go of what is not in use."""
+        if self._attended():
+            self.warm()
         self.codes.release(await self._db.read(lambda tx: tx.now_ms) - int(_SWEEP_S * 1000))
 
         def step(tx: Tx) -> int:

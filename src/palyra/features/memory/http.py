@@ -21,6 +21,7 @@ from palyra.api.calls import (
 )
 from palyra.api.routes import Gives, Route, json_of
 from palyra.features.memory.model import Item, NewMemory, State
+from palyra.features.memory.recall import SaidPage, Transcripts
 from palyra.features.memory.service import (
     ALL_STATES,
     MOST_IMPORTED,
@@ -30,7 +31,6 @@ from palyra.features.memory.service import (
     MemoryStatus,
     Searched,
 )
-from palyra.features.memory.transcripts import SaidPage, Transcripts
 
 _PAGE = 500
 
@@ -252,7 +252,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path="/v1/memory/purge",
-        summary="remove items for good, with all their versions",
+        summary="remove items permanently, with all their versions",
         handler=purge,
         scope="operator",
         body=Purge,
@@ -288,7 +288,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_ONE}/review",
-        summary="accept or reject an item that waits for a look, or was forgotten",
+        summary="accept or reject an item that needs review, or was forgotten",
         handler=review,
         scope="operator",
         body=Review,

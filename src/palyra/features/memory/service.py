@@ -1,4 +1,4 @@
-"""Memory as verbs: remember, search, recall, correct, forget, review, pin, export, import, purge.
+"""Memory as verbs: remember, search, correct, forget, review, pin, export, import, purge.
 
 The rule: what came from outside, looks like an order to the agent or held a secret waits for a
 person. It is never searched or shown to a model before, and nobody sees what belongs to somebody
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from palyra.core import injection_hints, labels
+from palyra.core import labels
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.labels import CLEAN, Label
 from palyra.features.memory import model as shapes
@@ -22,7 +22,6 @@ from palyra.features.memory.model import (
     Item,
     Kind,
     NewMemory,
-    Recalled,
     State,
     Where,
     Written,
@@ -37,8 +36,7 @@ from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 
 T = TypeVar("T")
-_CHARACTERS_PER_TOKEN = 4
-_LINE_TOKENS = 12
+_NOT_READY = "the embedding model was not ready in time"
 MOST_IMPORTED = 500
 ALL_STATES: tuple[State, ...] = ("active", "review", "superseded", "forgotten", "rejected")
 
@@ -270,11 +268,14 @@ class Memory:
             self.embedding.wake()
 
     async def any_for(self, principal: str) -> bool:
-        """Whether anything at all is remembered for somebody."""
+        """Return whether anything at all is remembered for somebody."""
         return await self._db.read(lambda tx: bool(index.everything_of(tx, principal)))
 
     async def get(self, principal: str, memory_id: str) -> Item:
         return await self._db.read(lambda tx: items_rows.get(tx, principal, memory_id))
+
+    async def active(self, principal: str, memory_ids: Sequence[str]) -> list[Item]:
+        return await self._db.read(lambda tx: items_rows.active(tx, principal, memory_ids))
 
     async def history(self, principal: str, memory_id: str) -> list[Item]:
         return await self._db.read(lambda tx: items_rows.history(tx, principal, memory_id))
@@ -305,7 +306,7 @@ class Memory:
         """The best items for a question, of those in sight. `everywhere` is for the person who owns
         them all.
 
-        Who is not patient gets what words alone find while the embedding model is starting or busy.
+        Who is not patient gets what words alone find if the embedding model is not ready in time.
         """
 
         def seen(tx: Tx) -> list[index.Partition]:
@@ -321,51 +322,19 @@ class Memory:
                 tx, seen(tx), text, limit, vector=vector, codes=self._codes
             )
         )
-        return Searched(
-            found, shapes.INJECTION_THRESHOLD, "" if vector is not None else self.embedding.why_not
-        )
+        missing = "" if vector is not None else self.embedding.why_not or _NOT_READY
+        return Searched(found, shapes.INJECTION_THRESHOLD, missing)
 
-    async def recall(
-        self, where: Where, text: str, limit_tokens: int = shapes.INJECTED_TOKENS
-    ) -> list[Recalled]:
-        """What belongs into the prompt for this input: what is pinned, then what answers it, within
-        few items and few tokens.
+    async def standing(self, where: Where) -> list[Item]:
+        """What goes with every prompt without being searched: what is pinned, and preferences that
+        were learned.
         """
 
-        def pinned(tx: Tx) -> list[Item]:
+        def query(tx: Tx) -> list[Item]:
             partitions = [each.partition for each in index.visible(tx, where)]
             return items_rows.pinned(tx, where.principal, partitions) if partitions else []
 
-        searched = await self.search(
-            where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED, patient=False
-        )
-        scores = {each.item.memory_id: each for each in searched.found}
-        held = await self._db.read(pinned)
-        wishes = [item for item in held if item.kind == "preference" and item.origin == "learned"]
-        others = [item for item in held if item not in wishes][: shapes.MOST_PINNED_INJECTED]
-        chosen: list[Recalled] = []
-        for item in (*wishes, *others):
-            found = scores.pop(item.memory_id, None)
-            chosen.append(
-                Recalled(
-                    item,
-                    found.score if found else 0.0,
-                    found.parts if found else None,
-                    _tokens(item),
-                )
-            )
-        # How somebody wants things done has a small budget of its own: it is not crowded out, and
-        # crowds nothing out.
-        preferences = _within(
-            chosen[: len(wishes)], shapes.PREFERENCE_TOKENS, shapes.MOST_PREFERENCES
-        )
-        del chosen[: len(wishes)]
-        # Neighbours help to rank; that there is an answer at all, some item must show by itself.
-        answered = any(each.parts.own >= searched.threshold for each in searched.found)
-        for found in scores.values():
-            if answered and max(found.score, found.parts.own) >= searched.threshold:
-                chosen.append(Recalled(found.item, found.score, found.parts, _tokens(found.item)))
-        return [*preferences, *_within(chosen, limit_tokens, shapes.MOST_INJECTED)]
+        return await self._db.read(query)
 
     def _item(self, where: Where, new: NewMemory, origin: Origin) -> Item:
         value = where.value(new.scope)
@@ -405,7 +374,7 @@ class Memory:
         )
         if not text:
             raise InvalidInput("there is nothing to remember: the text is empty")
-        order = injection_hints.commands(text, by_a_person=item.origin in ("user", "import"))
+        order = labels.commands(text, by_a_person=item.origin in ("user", "import"))
         why = ""
         if item.label.integrity == "untrusted":
             why = "made from untrusted content: " + (
@@ -474,20 +443,3 @@ def _in_sight(tx: Tx, where: Where, memory_id: str) -> Item:
     if where.session and item.scope_value != where.value(item.scope):
         raise NotFound(f"there is no memory {memory_id[:64]}", memory_id=memory_id[:64])
     return item
-
-
-def _tokens(item: Item) -> int:
-    """A rule of thumb that errs on the safe side, with what stands around the text in a prompt."""
-    return -(-len(item.text) // _CHARACTERS_PER_TOKEN) + _LINE_TOKENS
-
-
-def _within(chosen: list[Recalled], limit_tokens: int, most: int) -> list[Recalled]:
-    kept: list[Recalled] = []
-    left = limit_tokens
-    for each in chosen:
-        if len(kept) == most:
-            break
-        if each.tokens <= left:
-            kept.append(each)
-            left -= each.tokens
-    return kept

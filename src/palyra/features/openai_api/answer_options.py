@@ -64,7 +64,7 @@ def _of(
 
 
 def _chosen(choice: Any, tools: Sequence[ClientTool]) -> tuple[tuple[ClientTool, ...], str]:
-    """Which tools are offered, and which one must be called."""
+    """Return which tools are offered, and which one must be called."""
     match choice:
         case None | "auto":
             return tuple(tools), ""

@@ -10,10 +10,13 @@ from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from palyra.core import ids
+from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.errors import InvalidInput, NotFound
-from palyra.core.events import ClientTool, Earlier
-from palyra.features.openai_api import answer_options
+from palyra.core.events import ClientTool, Earlier, Wanted
+from palyra.features.openai_api import answer_options, model_options
 from palyra.features.openai_api.answer_options import refuse
 from palyra.features.openai_api.sessions import CallerRequest, CallName
 from palyra.features.openai_api.wire_types import (
@@ -91,7 +94,13 @@ def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> CallerRequest:
     offered, wanted = answer_options.of_chat(body.response_format, body.tool_choice, tools)
     read = _Read.of_chat(body.messages)
     return _asked(
-        read, headers, model=body.model, user=body.user or "", offered=offered, wanted=wanted
+        read,
+        headers,
+        model=body.model,
+        user=body.user or "",
+        offered=offered,
+        wanted=_with(wanted, model_options.of_chat(body)),
+        names=model_options.CHAT_NAMES,
     )
 
 
@@ -126,8 +135,15 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> CallerReque
         user=body.user or "",
         previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
         offered=offered,
-        wanted=wanted,
+        wanted=_with(wanted, model_options.of_response(body)),
+        names=model_options.RESPONSES_NAMES,
     )
+
+
+def _with(wanted: Wanted | None, options: CallOptions) -> Wanted | None:
+    if options == NOTHING:
+        return wanted
+    return msgspec.structs.replace(wanted or Wanted(), options=options)
 
 
 def _asked(

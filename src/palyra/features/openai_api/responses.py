@@ -10,9 +10,10 @@ from msgspec import Struct, field
 
 from palyra.api.calls import SSE, ApiCall, HttpResponse, Nothing, StreamingResponse, encode, ok
 from palyra.api.watch import HEARTBEAT
+from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.events import ApprovalRequested
 from palyra.core.messages import Usage
-from palyra.features.openai_api import parse_request
+from palyra.features.openai_api import model_options, parse_request
 from palyra.features.openai_api.chat import question, where
 from palyra.features.openai_api.run_stream import Answering, HandedCall, begin, follow, whole
 from palyra.features.openai_api.sessions import Callers
@@ -43,8 +44,11 @@ class Response(Struct, frozen=True, kw_only=True):
     incomplete_details: dict[str, Any] | None = None
     metadata: dict[str, str] = {}
     parallel_tool_calls: bool = True
-    temperature: None = None
-    top_p: None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    service_tier: str | None = None
+    reasoning: dict[str, str | None] | None = None
     tool_choice: Any = "auto"
     tools: list[_Item] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
@@ -75,6 +79,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     tools: list[_Item] = []
     tool_choice: Any = "auto"
     form: _Item = field(default_factory=lambda: {"type": "text"})
+    options: CallOptions = NOTHING
 
 
 def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
@@ -92,6 +97,7 @@ def _response(
         tools=[function_tool(each.name, each.parameters) for each in body.tools or ()],
         tool_choice=body.tool_choice or "auto",
         form=(body.text or {}).get("format") or {"type": "text"},
+        options=model_options.of_response(body),
     )
     return shown(wish, answering, created)
 
@@ -123,6 +129,11 @@ def shown(wish: Wish, answering: Answering, created: int) -> Response:
         tools=wish.tools,
         tool_choice=wish.tool_choice,
         text={"format": wish.form},
+        temperature=wish.options.temperature,
+        top_p=wish.options.top_p,
+        max_output_tokens=wish.options.max_tokens,
+        service_tier=wish.options.service_tier or None,
+        reasoning={"effort": wish.options.effort} if wish.options.effort else None,
         palyra_session=begun.session_id,
     )
 

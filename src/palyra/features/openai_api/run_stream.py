@@ -22,7 +22,7 @@ from palyra.api.decoding import Gone
 from palyra.api.limits import ApiLimits, StreamEnd
 from palyra.api.streams import gone, place
 from palyra.core import events
-from palyra.core.errors import Conflict, PalyraError, Unavailable
+from palyra.core.errors import Conflict, InvalidInput, PalyraError, Unavailable
 from palyra.core.events import (
     AnyEvent,
     ApprovalRequested,
@@ -31,6 +31,8 @@ from palyra.core.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    RunResumed,
+    RunWaiting,
     ToolHandedOver,
     ToolProposed,
 )
@@ -41,10 +43,17 @@ from palyra.features.openai_api.sessions import CallerRequest, CallerRun, Caller
 from palyra.store import approvals
 from palyra.store.database import Database
 from palyra.system import thread_pool
+from palyra.system.clock import Clock
 
 _BETWEEN = "\n\n"
 _LARGE = 256 << 10
 _WAIT = re.compile(rb"\bwait=(\d{1,6})\b")
+# How OpenAI's own programs say how long they wait, in seconds.
+_OWN_TIMEOUTS = (b"x-stainless-timeout", b"x-stainless-read-timeout")
+_SECONDS = re.compile(rb"\d{1,6}(\.\d{1,6})?")
+# The part of a caller's time in which the answer must be on its way.
+_IN_TIME = 0.9
+_SOONEST_MS = 1_000
 _delta = msgspec.json.Decoder(ModelDelta)
 
 
@@ -61,6 +70,8 @@ _TOLD = frozenset(
         "tool.proposed",
         "tool.handed_over",
         "approval.requested",
+        "run.waiting",
+        "run.resumed",
         "run.completed",
         "run.failed",
         "run.cancelled",
@@ -74,6 +85,10 @@ class AnswerFailed(Unavailable):
     """
 
     retryable = False
+
+
+class ProviderAway(Unavailable):
+    """No provider answered in the caller's time; `retry_after_ms` says when one may."""
 
 
 class HandedCall(Struct, frozen=True):
@@ -96,6 +111,9 @@ class Answering:
     usage: Usage = field(default_factory=Usage)
     finish: str = ""
     error: PalyraError | None = None
+    # What the run waits for while no provider can answer, and how long the caller does.
+    waiting: RunWaiting | None = None
+    away_s: float = 30.0
     _stop: str = ""
     _turn: int = 0
     _heard: list[str] = field(default_factory=list)
@@ -134,12 +152,19 @@ class Answering:
                 return self._replied(replied)
             case ToolProposed() as proposed:
                 self._proposed[proposed.call_id] = proposed
+            case RunWaiting() as waiting:
+                self.waiting = waiting
+            case RunResumed():
+                self.waiting = None
             case ToolHandedOver(calls=calls):
                 self.calls = tuple(self._call(each) for each in calls)
                 self.finish = "tool_calls"
             case RunCompleted(text=text):
                 self.finish = self._stop if self._stop in ("length", "content_filter") else "stop"
                 return self._said(text) if self.formed else ""
+            case RunFailed(reason="model_bad_request", message=message):
+                # The model's own refusal of what was asked for: asking the same again is no use.
+                self.error = InvalidInput(message, reason="model_bad_request", **self._where())
             case RunFailed(reason=reason, message=message):
                 self.error = AnswerFailed(message, reason=reason, **self._where())
             case RunCancelled(reason=reason):
@@ -203,12 +228,19 @@ async def follow(
     services: Services, principal: str, answering: Answering
 ) -> AsyncGenerator[str | ApprovalRequested, None]:
     """The words of the answer as they come, and questions to a person; ends when the answer
-    does.
+    does, or when no provider can answer in the caller's time.
     """
     begun = answering.begun
     watching = services.get(Gateway).watch(principal, begun.session_id, begun.seq)
+    until = asyncio.get_running_loop().time() + answering.away_s
     async with aclosing(_closable(watching)) as batches:
-        async for batch in batches:
+        while True:
+            try:
+                async with asyncio.timeout_at(_away_at(services, answering, until)):
+                    batch = await anext(batches)
+            except TimeoutError:
+                answering.error = await _away(services, principal, answering)
+                return
             words: list[str] = []
             for seq, wire in batch:
                 words.append(answering.entry(wire) if seq else answering.live(wire))
@@ -220,6 +252,31 @@ async def follow(
                 yield text
             if answering.over:
                 return
+
+
+def _away_at(services: Services, answering: Answering, until: float) -> float | None:
+    """When the caller is told that nobody can answer: at once, if the next try is too late for
+    it. None: somebody may be answering.
+    """
+    if answering.waiting is None:
+        return None
+    now = asyncio.get_running_loop().time()
+    left_ms = answering.waiting.next_try_ms - services.get(Clock).now_ms()
+    return until if now + left_ms / 1000 < until else now
+
+
+async def _away(services: Services, principal: str, answering: Answering) -> ProviderAway:
+    begun = answering.begun
+    run = await services.get(Gateway).run(principal, begun.run_id)
+    next_ms = run.wait.next_try_ms if run.wait is not None else 0
+    await services.get(Callers).give_up(principal, begun)
+    left_ms = max(_SOONEST_MS, next_ms - services.get(Clock).now_ms())
+    return ProviderAway(
+        "no provider can answer at the moment: try again later",
+        retry_after_ms=left_ms,
+        run_id=begun.run_id,
+        session_id=begun.session_id,
+    )
 
 
 def _closable(
@@ -258,12 +315,9 @@ async def begin(
     held = StreamPlace(call)
     try:
         formed = asked.wanted is not None and asked.wanted.form != "text"
-        return (
-            Answering(
-                await call.services.get(Callers).begin(call.principal, asked, call.token), formed
-            ),
-            held,
-        )
+        begun = await call.services.get(Callers).begin(call.principal, asked, call.token)
+        away_s = _away_s(call.headers, call.services.get(ApiLimits))
+        return Answering(begun, formed, away_s=away_s), held
     except BaseException:
         held.__exit__()
         raise
@@ -298,9 +352,20 @@ async def whole(call: ApiCall[Any, Any], answering: Answering, held: StreamPlace
 
 
 def _patience_s(headers: dict[bytes, bytes], most: float) -> float:
-    """How long the caller waits: as it prefers, and no longer than anybody may."""
+    """Return how long the caller waits: as it prefers, and no longer than anybody may."""
     wanted = _WAIT.search(headers.get(b"prefer", b""))
     return min(int(wanted[1]), most) if wanted else most
+
+
+def _away_s(headers: dict[bytes, bytes], limits: ApiLimits) -> float:
+    """Return how long a caller is kept while no provider can answer: by its own time-out, if
+    said.
+    """
+    said = [headers.get(name, b"") for name in _OWN_TIMEOUTS]
+    if wanted := _WAIT.search(headers.get(b"prefer", b"")):
+        said.append(wanted[1])
+    known = [float(each) for each in said if _SECONDS.fullmatch(each)]
+    return _IN_TIME * min([*known, limits.answer_s]) if known else limits.unavailable_s
 
 
 async def _to_the_end(services: Services, principal: str, answering: Answering) -> None:

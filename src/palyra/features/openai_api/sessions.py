@@ -15,9 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import answer_format, client_tokens
-from palyra.agent.gateway import Gateway, InputOrigin, Submission, Submitted
+from palyra.agent.gateway import Gateway
 from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
+from palyra.agent.submit import InputOrigin, Submission, Submitted
 from palyra.core import ids, labels
 from palyra.core.errors import Conflict, InvalidInput, Unavailable
 from palyra.core.events import ClientTool, Earlier, Given, Wanted
@@ -66,17 +67,20 @@ class CallerRequest(Struct, frozen=True, kw_only=True):
     user: str = ""
     previous: str = ""
     key: str = ""
+    # What the caller calls the options of its wish, where that is another word than ours.
+    names: Mapping[str, str] = {}
 
 
 class CallerRun(Struct, frozen=True):
     """The run that answers: watch its session from `seq`. `named`: somebody can come back to it, so
-    it outlives its caller.
+    it outlives its caller. `keyed`: the same request finds it again.
     """
 
     session_id: str
     run_id: str
     seq: int
     named: bool
+    keyed: bool = False
 
 
 class Callers:
@@ -103,6 +107,7 @@ class Callers:
         for run_id in (*(name.run_id for name in asked.results), asked.previous):
             await client_tokens.check(self._db, token, {"run_id": run_id})
         if asked.wanted is not None:
+            self._gateway.check_options(asked.model, asked.wanted.options, asked.names)
             asked = msgspec.structs.replace(asked, wanted=await self._wish(asked.wanted))
         if asked.results:
             return await self._go_on(principal, asked)
@@ -121,12 +126,23 @@ class Callers:
             wanted=asked.wanted,
         )
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
-        return CallerRun(session_id, submitted.run_id, submitted.seq, _named(asked))
+        return CallerRun(
+            session_id, submitted.run_id, submitted.seq, _named(asked), bool(asked.key)
+        )
 
     async def leave(self, principal: str, begun: CallerRun) -> None:
         """Whoever asked is gone. A run that nobody can find again is ended."""
         if not begun.named:
             await self._gateway.cancel(principal, begun.run_id, "the program that asked went away")
+
+    async def give_up(self, principal: str, begun: CallerRun) -> None:
+        """Whoever asked is told that nobody can answer now. They ask again, so this run must not
+        answer, too; unless asking again finds this one.
+        """
+        if not begun.keyed:
+            await self._gateway.cancel(
+                principal, begun.run_id, "no provider answered in the caller's time"
+            )
 
     async def _session(self, token: Token, asked: CallerRequest, submission_id: str) -> str:
         principal = token.principal
@@ -298,8 +314,8 @@ def _named(asked: CallerRequest) -> bool:
 
 
 def _state(tx: Tx, session_id: str, submission_id: str) -> tuple[bool, RunRow | None]:
-    """Whether nothing was said before this, and which run it joins: one that waits for its caller,
-    or the one it joined before.
+    """Return whether nothing was said before this, and which run it joins: one that waits for its
+    caller, or the one it joined before.
     """
     fresh = runs.first_of_session(tx, session_id) in ("", submission_id)
     known = runs.find_submission(tx, submission_id) if submission_id else None

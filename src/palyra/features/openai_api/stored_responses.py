@@ -77,6 +77,7 @@ async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
         tools=kept.offered,
         tool_choice=_choice(wanted.call),
         form=_form(wanted),
+        options=wanted.options,
     )
     return ok(shown(wish, answering, kept.run.created_ms // 1000))
 
@@ -143,7 +144,7 @@ async def _find(call: ApiCall[Any, Any]) -> _Kept:
     kept = await call.services.get(Database).read(read)
     if kept is None:
         raise NotFound(
-            f"there is no response {call.path['response']} any more, or its session was put away"
+            f"there is no response {call.path['response']} any more, or its session was sealed"
         )
     return kept
 

@@ -72,10 +72,11 @@ class StreamOptions(OpenAIInput, frozen=True, kw_only=True):
     include_usage: bool = False
 
 
+Penalty = Annotated[float, Meta(ge=-2, le=2)] | None
+
+
 class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
-    """Only what changes the answer is listed. `temperature` and its like are ignored: the daemon's
-    settings choose them.
-    """
+    """Only what changes the answer is listed. `temperature` and its like go to the model."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2_000)]
     model: Short = ""
@@ -89,6 +90,17 @@ class ChatRequest(OpenAIInput, frozen=True, kw_only=True):
     modalities: list[str] | None = None
     response_format: dict[str, Any] | None = None
     functions: list[Any] | None = None
+    reasoning_effort: Short | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    service_tier: Short | None = None
+    frequency_penalty: Penalty = None
+    presence_penalty: Penalty = None
+    logit_bias: dict[str, float] | None = None
 
 
 class ResponseItem(OpenAIInput, frozen=True, kw_only=True):
@@ -110,6 +122,10 @@ class ResponseTool(OpenAIInput, frozen=True, kw_only=True):
     parameters: dict[str, Any] | None = None
 
 
+class Reasoning(OpenAIInput, frozen=True, kw_only=True):
+    effort: Short | None = None
+
+
 class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     input: Words | Annotated[list[ResponseItem], Meta(min_length=1, max_length=2_000)]
     model: Short = ""
@@ -122,6 +138,11 @@ class ResponseRequest(OpenAIInput, frozen=True, kw_only=True):
     text: dict[str, Any] | None = None
     background: bool | None = None
     conversation: Any = None
+    reasoning: Reasoning | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    service_tier: Short | None = None
 
 
 class EmbeddingRequest(OpenAIInput, frozen=True, kw_only=True):

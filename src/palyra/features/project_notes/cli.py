@@ -191,7 +191,7 @@ def accept(
     )
 
 
-@verb(notes, "reject", help="Take back that a file was accepted; runs go without it.")
+@verb(notes, "reject", help="Revoke the acceptance of a file; runs go without it.")
 @click.argument("file")
 @_place
 def reject(state: CliState, file: str, workspace: str, session_id: str) -> None:

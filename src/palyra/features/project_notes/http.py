@@ -9,7 +9,7 @@ from palyra.agent.sessions import Sessions
 from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.errors import InvalidInput
-from palyra.features.project_notes.model import Digest, Note
+from palyra.features.project_notes.files import Digest, Note
 from palyra.features.project_notes.service import ProjectNotes
 
 Folder = Annotated[str, Meta(min_length=1, max_length=4096)]

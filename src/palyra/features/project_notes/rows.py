@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.store import tape
+from palyra.store import rights, tape
 from palyra.store.database import Tx
+from palyra.store.rights import NOTES
 
 # Of one file: enough for the branches that somebody switches between.
 MOST = 16
@@ -29,9 +30,11 @@ class AcceptedNote(Struct, frozen=True):
 def digests(tx: Tx, workspace: str) -> frozenset[tuple[str, str]]:
     """Return which contents are accepted in a workspace, as (file, digest)."""
     rows = tx.all(
-        "SELECT file, digest FROM accepted_notes WHERE workspace = :workspace", workspace=workspace
+        f"SELECT {NOTES.columns} FROM accepted_notes WHERE workspace = :workspace",
+        workspace=workspace,
     )
-    return frozenset((file, digest) for file, digest in rows)
+    # The workspace comes first, then the file and its digest.
+    return frozenset((row[1], row[2]) for row in rows if rights.holds(tx, NOTES, row))
 
 
 def last(tx: Tx, workspace: str) -> dict[str, AcceptedNote]:
@@ -72,7 +75,9 @@ def accept(tx: Tx, workspace: str, file: str, digest: str, text: str, by: str) -
     tx.run(
         """INSERT INTO accepted_notes (workspace, file, digest, text, accepted_by, accepted_ms,
         position)
-        VALUES (:workspace, :file, :digest, :text, :by, :now, :position)""",
+        VALUES (:workspace, :file, :digest, :text, :by, :now, :position)
+        ON CONFLICT (workspace, file, digest) DO UPDATE SET text = :text, accepted_by = :by,
+            accepted_ms = :now, position = :position""",
         workspace=workspace,
         file=file,
         digest=digest,
@@ -81,6 +86,7 @@ def accept(tx: Tx, workspace: str, file: str, digest: str, text: str, by: str) -
         now=tx.now_ms,
         position=entry.position,
     )
+    rights.seal(tx, NOTES, workspace=workspace, file=file, digest=digest)
     tx.run(
         """DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file AND position NOT
         IN (SELECT position

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from palyra.core.errors import Conflict, InvalidInput, NotFound
-from palyra.core.visible_text import visible
+from palyra.core.sentences import visible
 from palyra.features.notices.service import Notices
 from palyra.features.project_notes import files as project_notes_files
 from palyra.features.project_notes import rows
-from palyra.features.project_notes.files import NAMES, NoteFile
-from palyra.features.project_notes.model import Note, NoteState
+from palyra.features.project_notes.files import NAMES, Note, NoteFile, NoteState
 from palyra.features.project_notes.rows import AcceptedNote
 from palyra.store.database import Database
 from palyra.system import thread_pool

@@ -30,8 +30,8 @@ from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
 from palyra.system.redactor import Redactor
-from palyra.tools import documents
-from palyra.tools.documents import Document
+from palyra.tools import office
+from palyra.tools.office import Document
 
 MOST = 8
 MOST_BYTES = 16 << 20
@@ -168,7 +168,7 @@ class Attachments:
                 " it there"
             )
         try:
-            document = await documents.read(data, name)
+            document = await office.read(data, name)
         except InvalidInput as error:
             raise InvalidInput(
                 f"{name} cannot be taken: {error.message}", **error.details

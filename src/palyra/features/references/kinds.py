@@ -37,9 +37,9 @@ from palyra.store.database import Database
 from palyra.store.runs import RunRow
 from palyra.system import thread_pool
 from palyra.tools import blocking, protected_names
-from palyra.tools.files.walk import Walk
+from palyra.tools.files.search import Walk
 from palyra.tools.paths import PathGuard, WorkspacePath, printable
-from palyra.tools.shell.output import KEPT
+from palyra.tools.shell.runner import KEPT
 
 _MOST_SEEN = 2_000
 _DEEPEST = 8

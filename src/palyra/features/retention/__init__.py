@@ -4,12 +4,14 @@ from palyra.features.wiring import Wiring
 
 
 async def wire(w: Wiring) -> None:
+    from palyra.agent.ports import JournalCheckpoints
     from palyra.features.retention.service import Retention, RetentionSettings
     from palyra.features.tasks.worker import Tasks
     from palyra.store.database import Database
     from palyra.system.clock import Clock
 
     settings = w.settings.get(RetentionSettings)
-    retention = w.add(Retention(w.get(Database), w.get(Clock), w.journal, settings))
+    checkpoints = w.find(JournalCheckpoints)
+    retention = w.add(Retention(w.get(Database), w.get(Clock), w.journal, settings, checkpoints))
     retention.register(w.get(Tasks))
     w.after_runs(retention.start)

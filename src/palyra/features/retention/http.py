@@ -8,7 +8,13 @@ from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
-from palyra.features.retention.service import Archived, Cleaned, Maintained, Retention
+from palyra.features.retention.service import (
+    Archived,
+    Cleaned,
+    DeletedSession,
+    Maintained,
+    Retention,
+)
 from palyra.store import tape
 from palyra.store.database import Database
 from palyra.store.segments import Segment
@@ -80,11 +86,15 @@ async def restore(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Retention).restore(call.principal, call.path["session_id"]))
 
 
+async def delete(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return ok(await call.services.get(Retention).delete(call.principal, call.path["session_id"]))
+
+
 ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path="/v1/journal/archive",
-        summary="put sessions away that were not used for long, or tell which that would be",
+        summary="seal sessions that were not used for long, or list them",
         handler=archive_old,
         scope="owner",
         body=ArchiveOld,
@@ -102,15 +112,24 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/journal/segments",
-        summary="the sealed files that hold what was put away",
+        summary="the segments that hold sealed sessions",
         handler=listing,
         scope="owner",
         gives=(Gives(200, SegmentList),),
     ),
     Route(
+        method="DELETE",
+        path="/v1/sessions/{session_id}",
+        summary="take a session out of the journal, the lists and search; a sealed copy proves it",
+        handler=delete,
+        scope="operator",
+        gives=(Gives(200, DeletedSession),),
+        errors=(409,),
+    ),
+    Route(
         method="POST",
         path="/v1/sessions/{session_id}/restore",
-        summary="bring a session back that was put away",
+        summary="restore a sealed session",
         handler=restore,
         scope="operator",
         gives=(Gives(200, Session),),

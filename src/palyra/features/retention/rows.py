@@ -12,14 +12,15 @@ from palyra.store.database import Tx
 
 _ARTIFACT = re.compile(rb"[0-9a-f]{64}")
 _PAGE = 500
-_OLD = """FROM sessions s JOIN tapes t ON t.tape = s.session_id
+_WORKS = """EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.session_id
+    AND r.state IN ('accepted', 'in_progress', 'waiting'))"""
+_BRANCHED = """EXISTS (SELECT 1 FROM sessions b WHERE b.parent_id = s.session_id
+    AND b.parent_id <> '' AND b.segment_id = '')"""
+_AWAITED = """EXISTS (SELECT 1 FROM children c WHERE c.session_id = s.session_id
+    AND c.delivered = 0)"""
+_OLD = f"""FROM sessions s JOIN tapes t ON t.tape = s.session_id
     WHERE s.segment_id = '' AND s.kept = 0 AND s.updated_ms < :before
-        AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.session_id
-            AND r.state IN ('accepted', 'in_progress', 'waiting'))
-        AND NOT EXISTS (SELECT 1 FROM sessions b WHERE b.parent_id = s.session_id AND b.parent_id <>
-        '' AND b.segment_id = '')
-        AND NOT EXISTS (SELECT 1 FROM children c WHERE c.session_id = s.session_id AND c.delivered =
-        0)"""
+        AND NOT {_WORKS} AND NOT {_BRANCHED} AND NOT {_AWAITED}"""
 
 
 class Old(Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ def old(tx: Tx, before_ms: int, limit: int, *, but: Collection[str] = ()) -> lis
 
 
 def still_as(tx: Tx, before_ms: int, heads: dict[str, tuple[int, bytes]]) -> bool:
-    """Whether these sessions are still old, and their tapes end where they ended."""
+    """Return whether these sessions are still old, and their tapes end where they ended."""
     for session_id, head in heads.items():
         row = tx.one(
             f"SELECT t.head_seq, t.head_hash {_OLD} AND s.session_id = :id",
@@ -60,6 +61,21 @@ def still_as(tx: Tx, before_ms: int, heads: dict[str, tuple[int, bytes]]) -> boo
         if row is None or (row[0], row[1]) != head:
             return False
     return True
+
+
+def obstacle(tx: Tx, session_id: str) -> str:
+    """Return why a session cannot leave the journal now, and what to do; empty if it can."""
+    row = tx.one(
+        f"SELECT s.kept, {_WORKS} OR {_AWAITED}, {_BRANCHED} FROM sessions s"
+        " WHERE s.session_id = :id",
+        id=session_id,
+    )
+    kept, works, branched = row or (0, 0, 0)
+    if kept:
+        return "it is pinned: unpin it first"
+    if works:
+        return "a run of it is unfinished: stop the run first"
+    return "another session was branched from it: delete the branch first" if branched else ""
 
 
 def bytes_of(tx: Tx, session_id: str) -> int:

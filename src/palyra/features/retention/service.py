@@ -15,8 +15,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from palyra.agent.ports import JournalCheckpoints
 from palyra.core import ids
-from palyra.core.errors import Unavailable
+from palyra.core.errors import Conflict, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.features.channels.rows import messages, outbox, people
@@ -40,6 +41,7 @@ _LEAST_FREE_PAGES = 512
 _LARGE_LOG = 32 << 20
 # How long it can be seen what was refused in chats, and why.
 _REFUSED_DAYS = 30
+_WHATEVER_AGE = 1 << 62
 
 
 class RetentionSettings(Struct, frozen=True):
@@ -64,6 +66,15 @@ class Archived(Struct, frozen=True, kw_only=True):
     sealed_bytes: int = 0
 
 
+class DeletedSession(Struct, frozen=True, kw_only=True):
+    """A session that was deleted: `segment_id` names the sealed file that still proves it."""
+
+    session_id: str
+    segment_id: str
+    entries: int
+    bytes: int
+
+
 class Cleaned(Struct, frozen=True, kw_only=True):
     dry_run: bool
     artifacts: int
@@ -82,8 +93,14 @@ class Maintained(Struct, frozen=True, kw_only=True):
 
 class Retention:
     def __init__(
-        self, db: Database, clock: Clock, journal: Path, settings: RetentionSettings
+        self,
+        db: Database,
+        clock: Clock,
+        journal: Path,
+        settings: RetentionSettings,
+        checkpoints: JournalCheckpoints | None = None,
     ) -> None:
+        self._checkpoints = checkpoints
         self._db = db
         self._clock = clock
         self._journal = journal
@@ -103,7 +120,16 @@ class Retention:
             if dry_run:
                 return await self._would_archive(days, before)
             await self.finish()
-            return await self._archive(days, before)
+            await self._checkpoint()
+            archived = await self._archive(days, before)
+            if archived.segments:
+                await self._checkpoint()
+            return archived
+
+    async def _checkpoint(self) -> None:
+        """Have the journal signed for, where somebody does."""
+        if self._checkpoints is not None:
+            await self._checkpoints.try_checkpoint()
 
     async def _would_archive(self, days: int, before: int) -> Archived:
         found = await self._db.read(lambda tx: retention_rows.old(tx, before, 10_000))
@@ -122,9 +148,8 @@ class Retention:
         while batch := await self._db.read(partial(_batch, before=before, passed=passed)):
             names = [each.session_id for each in batch]
             size_now = await self._db.read(partial(_sizes, names=names))
-            body = await self._db.read(partial(segments.pack, tapes=names))
-            sealed = await everyday.run(segments.seal, body, self._folder)
-            if not await self._db.write(partial(_record, sealed=sealed, before=before)):
+            sealed = await self._seal(names, partial(_record, before=before))
+            if sealed is None:
                 # Somebody came back to one of them just now: nothing refers to the file, and there
                 # is another round.
                 passed.update(names)
@@ -132,8 +157,6 @@ class Retention:
             made.append(sealed)
             done += batch
             size += size_now
-            for name in names:
-                await self._remove(name)
         return Archived(
             dry_run=False,
             days=days,
@@ -142,6 +165,38 @@ class Retention:
             bytes=size,
             segments=[each.segment_id for each in made],
             sealed_bytes=sum(each.size for each in made),
+        )
+
+    async def _seal(self, names: list[str], record: Callable[[Tx, Sealed], bool]) -> Sealed | None:
+        """Move tapes into one segment, unless `record` finds that they changed meanwhile."""
+        body = await self._db.read(partial(segments.pack, tapes=names))
+        sealed = await everyday.run(segments.seal, body, self._folder)
+        if not await self._db.write(lambda tx: record(tx, sealed)):
+            return None
+        for name in names:
+            await self._remove(name)
+        return sealed
+
+    async def delete(self, principal: str, session_id: str) -> DeletedSession:
+        """Take a session out of the journal, the lists and search, whatever its age.
+
+        Its sealed copy stays: without it nobody could prove the entries around it. Raise Conflict
+        if it is pinned, at work or branched from.
+        """
+        ids.check(session_id, "session_id")
+        async with self._one_at_a_time:
+            await self._db.read(lambda tx: _check_deletable(tx, principal, session_id))
+            await self._checkpoint()
+            size = await self._db.read(lambda tx: retention_rows.bytes_of(tx, session_id))
+            sealed = await self._seal([session_id], partial(_record_deleted, by=principal))
+            if sealed is None:
+                raise Conflict("the session was used just now: try again", session_id=session_id)
+            await self._checkpoint()
+        return DeletedSession(
+            session_id=session_id,
+            segment_id=sealed.segment_id,
+            entries=sealed.entries,
+            bytes=size,
         )
 
     async def finish(self) -> None:
@@ -321,6 +376,28 @@ def _batch(tx: Tx, before: int, passed: set[str]) -> list[Old]:
 
 def _sizes(tx: Tx, names: list[str]) -> int:
     return sum(retention_rows.bytes_of(tx, name) for name in names)
+
+
+def _check_deletable(tx: Tx, principal: str, session_id: str) -> None:
+    sessions.get(tx, session_id, principal)
+    obstacle = retention_rows.obstacle(tx, session_id)
+    if obstacle:
+        raise Conflict(f"this session cannot be deleted: {obstacle}", session_id=session_id)
+
+
+def _record_deleted(tx: Tx, sealed: Sealed, by: str) -> bool:
+    """Record one tape's segment if the tape still ends where it was sealed."""
+    (session_id,) = sealed.heads
+    _check_deletable(tx, by, session_id)
+    if not retention_rows.still_as(tx, _WHATEVER_AGE, sealed.heads):
+        return False
+    segments.record(tx, sealed, searchable=False)
+    details = {"segment": sealed.segment_id, "entries": sealed.entries}
+    told = AdminChanged(
+        what="journal", action="deleted a session", subject=session_id, details=details
+    )
+    tape.append(tx, SYSTEM_TAPE, by, [told])
+    return True
 
 
 def _record(tx: Tx, sealed: Sealed, before: int) -> bool:

@@ -13,7 +13,7 @@ async def wire(w: Wiring) -> None:
     from palyra.features.schedules import tools
     from palyra.features.schedules.scheduler import Scheduler
     from palyra.features.schedules.service import Schedules, local_zone
-    from palyra.features.schedules.tool_port import SchedulePlanner
+    from palyra.features.schedules.tools import SchedulePlanner
     from palyra.features.schedules.watched_files import WatchedFiles
     from palyra.features.schedules.webhooks import Hooks
     from palyra.features.tasks.worker import Tasks
@@ -38,7 +38,7 @@ async def wire(w: Wiring) -> None:
     w.add(schedules)
     catalogue.renew("schedules", tools.tools(SchedulePlanner(db, schedules)))
     files = w.add(WatchedFiles(db))
-    schedules.on_change.append(files.renew)
+    schedules.on_change.connect(files.renew)
 
     def with_loop() -> None:
         gateway, runs = w.get(Gateway), w.get(Runs)
@@ -46,8 +46,8 @@ async def wire(w: Wiring) -> None:
             db, w.get(Tasks), gateway, w.get(Sessions), w.get(ApprovalService), w.get(Notices)
         )
         w.add(scheduler)
-        runs.on_end.append(scheduler.run_ended)
-        gateway.listeners.append(scheduler.on_commit)
+        runs.on_end.connect(scheduler.run_ended)
+        gateway.on_commit.connect(scheduler.on_commit)
         w.add(Hooks(db, scheduler, w.get(Attachments), vault, clock))
         w.after_runs(scheduler.start)
         w.after_runs(files.start)

@@ -17,7 +17,7 @@ from palyra.features.schedules.model import Quiet
 schedule = group(
     "schedule", "Schedules: add, list, show, pause, resume, remove, run, next.", default="list"
 )
-_SUBJECTS = ("path_prefix", "program", "command", "host", "recipient")
+_SUBJECTS = ("path_prefix", "program", "command", "host", "recipient", "arguments")
 
 
 @verb(schedule, "list", help="List schedules with their next time.")
@@ -145,8 +145,14 @@ def _scope(text: str) -> dict[str, str]:
     return {
         "tool": tool,
         "kind": kind,
-        "value": os.path.abspath(value) if kind == "path_prefix" else value,
+        "value": _value(kind, value),
     }
+
+
+def _value(kind: str, value: str) -> str:
+    if kind == "path_prefix":
+        return os.path.abspath(value)
+    return value.replace(" & ", "\n") if kind == "arguments" else value
 
 
 def _show(state: CliState, shown: ShownSchedule) -> None:

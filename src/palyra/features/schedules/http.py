@@ -33,6 +33,11 @@ async def show(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Schedules).show(call.principal, call.path["schedule_id"]))
 
 
+async def change(call: ApiCall[Nothing, NewSchedule]) -> HttpResponse:
+    schedules, schedule_id = call.services.get(Schedules), call.path["schedule_id"]
+    return ok(await schedules.change(call.principal, schedule_id, call.body))
+
+
 async def pause(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return ok(await call.services.get(Schedules).pause(call.principal, call.path["schedule_id"]))
 
@@ -95,6 +100,16 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         summary="one schedule, with what became of its last firings",
         handler=show,
         gives=json_of(ShownSchedule),
+    ),
+    Route(
+        method="PUT",
+        path=_ONE,
+        summary="give a schedule other words, times or rules; it keeps its history",
+        handler=change,
+        scope="operator",
+        body=NewSchedule,
+        gives=json_of(ShownSchedule),
+        errors=(404,),
     ),
     Route(
         method="DELETE",

@@ -8,34 +8,45 @@ import msgspec
 
 from palyra.core.errors import Forbidden, NotFound
 from palyra.features.schedules.model import Firing, FiringState, Schedule
+from palyra.store import rights
 from palyra.store.database import Tx
+from palyra.store.rights import SCHEDULES
 
-_COLUMNS = "schedule_id, owner, state, next_ms, body"
 _FIRING = "schedule_id, due_ms, state, run_id, session_id, note, artifact, updated_ms"
 _OPEN = "('due', 'queued', 'started')"
 
 
-def _schedule(row: tuple[Any, ...]) -> Schedule:
-    return msgspec.json.decode(row[4], type=Schedule)
+def _schedules(tx: Tx, rows: list[tuple[Any, ...]]) -> list[Schedule]:
+    """One whose seal does not hold is none: its scopes would become grants."""
+    return [
+        msgspec.json.decode(body, type=Schedule)
+        for *named, body, mac in rows
+        if rights.holds(tx, SCHEDULES, (*named, body, mac))
+    ]
 
 
 def save(tx: Tx, schedule: Schedule) -> None:
     tx.run(
         """INSERT INTO schedules (schedule_id, owner, state, next_ms, body) VALUES (:id, :owner,
         :state, :next_ms, :body)
-        ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, next_ms = excluded.next_ms,
-        body = excluded.body""",
+        ON CONFLICT (schedule_id) DO UPDATE SET owner = excluded.owner, state = excluded.state,
+        next_ms = excluded.next_ms, body = excluded.body""",
         id=schedule.schedule_id,
         owner=schedule.owner,
         state=schedule.state,
         next_ms=schedule.next_ms,
         body=msgspec.json.encode(schedule),
     )
+    rights.seal(tx, SCHEDULES, schedule_id=schedule.schedule_id)
 
 
 def find(tx: Tx, schedule_id: str) -> Schedule | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM schedules WHERE schedule_id = :id", id=schedule_id)
-    return _schedule(row) if row else None
+    """Return a schedule that the daemon has saved."""
+    rows = tx.all(
+        f"SELECT {SCHEDULES.columns} FROM schedules WHERE schedule_id = :id", id=schedule_id
+    )
+    found = _schedules(tx, rows)
+    return found[0] if found else None
 
 
 def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:
@@ -53,12 +64,12 @@ def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:
 def listing(tx: Tx, owner: str = "", limit: int = 10_000) -> list[Schedule]:
     """Oldest first; of everybody if no owner is named."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM schedules WHERE (:owner = '' OR owner = :owner) ORDER BY"
+        f"SELECT {SCHEDULES.columns} FROM schedules WHERE (:owner = '' OR owner = :owner) ORDER BY"
         " schedule_id LIMIT :limit",
         owner=owner,
         limit=limit,
     )
-    return [_schedule(row) for row in rows]
+    return _schedules(tx, rows)
 
 
 def count(tx: Tx, owner: str) -> int:
@@ -85,7 +96,7 @@ def add_firing(
     artifact: str = "",
     session_id: str = "",
 ) -> bool:
-    """Whether it is new. A firing that is known is left as it is, whoever asks again."""
+    """Return whether it is new. A firing that is known is left as it is, whoever asks again."""
     row = tx.one(
         """INSERT INTO firings (schedule_id, due_ms, state, note, artifact, session_id, updated_ms)
         VALUES (:id, :due, :state, :note, :artifact, :session_id, :now)
@@ -200,7 +211,9 @@ def was_called(tx: Tx, schedule_id: str, signature: bytes) -> bool:
 
 
 def note_call(tx: Tx, schedule_id: str, signature: bytes, keep_ms: int) -> bool:
-    """Whether this call is new. Signatures are kept as long as their time stamp would be taken."""
+    """Return whether this call is new. Signatures are kept as long as their time stamp would be
+    taken.
+    """
     tx.run("DELETE FROM hook_calls WHERE called_ms < :before", before=tx.now_ms - keep_ms)
     row = tx.one(
         """INSERT INTO hook_calls (schedule_id, signature, called_ms) VALUES (:id, :signature, :now)

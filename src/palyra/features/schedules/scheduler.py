@@ -12,10 +12,13 @@ from collections.abc import Callable
 from functools import partial
 
 from palyra.agent import durable_write
-from palyra.agent.approvals import Answer, ApprovalService
-from palyra.agent.gateway import Gateway, InputOrigin, Submission
+from palyra.agent.approval_steps import Answer
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.gateway import Gateway
 from palyra.agent.message_inputs import Attaching
 from palyra.agent.sessions import Resolve, Sessions
+from palyra.agent.submit import InputOrigin, Submission
+from palyra.core.call_values import doubtful, value_words
 from palyra.core.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.core.events import ApprovalRequested, RunFailed
 from palyra.core.input_checks import as_line
@@ -33,6 +36,9 @@ log = logging.getLogger("palyra.schedules")
 _AT_ONCE = 16
 # A schedule whose task gives up would never fire again.
 _ALWAYS = 1 << 30
+
+
+_MOST_NAMED = 3
 
 
 class Scheduler:
@@ -59,7 +65,7 @@ class Scheduler:
         queue.register(steps.FIRE, self._fire, limit=_AT_ONCE, max_attempts=_ALWAYS)
         queue.register(steps.ENDED, self._after, limit=_AT_ONCE, max_attempts=20)
         queue.register(steps.DENY, self._deny, limit=_AT_ONCE, max_attempts=20)
-        queue.on_jump.append(self._jumped)
+        queue.on_jump.connect(self._jumped)
 
     async def start(self) -> None:
         """Go on where the last process stopped. Without schedules this is one look."""
@@ -285,10 +291,7 @@ class Scheduler:
         approval = await self._db.read(partial(approvals.find, approval_id=approval_id))
         if approval is None:
             return
-        no = Answer(
-            decision="deny",
-            reason="this schedule may only do what was approved beforehand: go on without it",
-        )
+        no = Answer(decision="deny", reason=_refusal(approval.request))
         try:
             await self._answers.answer(approval.owner, approval_id, no, "schedule")
         except (Conflict, NotFound):
@@ -298,6 +301,22 @@ class Scheduler:
         log.info("the clock was set by %d s", by_ms // 1000)
         if by_ms < 0:
             await self._db.write(steps.set_back)
+
+
+def _refusal(request: ApprovalRequested) -> str:
+    """Why a call is not done, and what would have to be approved beforehand for it."""
+    about = "; ".join(value_words(each) for each in doubtful(request.values)[:_MOST_NAMED])
+    fitting = next((each for each in request.subjects if each.kind != "tool"), None)
+    wanted = fitting or next(iter(request.subjects), None)
+    scope = ""
+    if wanted is not None:
+        value = wanted.value.replace("\n", " & ")
+        limits = f":{wanted.kind}={value}" if value else ""
+        scope = f" (it would need the scope {wanted.tool}{limits})"
+    return (
+        "this schedule may only do what was approved beforehand: go on without it"
+        f"{f'. {about}' if about else ''}{scope}"
+    )
 
 
 def _waiting(tx: Tx, schedule_id: str) -> list[Firing]:

@@ -21,6 +21,7 @@ from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.input_checks import as_line, check_line
 from palyra.core.labels import CLEAN, Label
+from palyra.core.signals import Signal
 from palyra.core.tools import Subject
 from palyra.features.budgets import forecasts
 from palyra.features.budgets.forecasts import RunForecast
@@ -28,6 +29,7 @@ from palyra.features.schedules import model as schedules_model
 from palyra.features.schedules import rows, steps
 from palyra.features.schedules.model import (
     AtTrigger,
+    EveryTrigger,
     FileTrigger,
     Firing,
     HookTrigger,
@@ -38,9 +40,10 @@ from palyra.features.schedules.model import (
 )
 from palyra.features.vault.rules import NewSecret
 from palyra.features.vault.service import Vault
-from palyra.store import approvals, tape, tasks, usage
+from palyra.store import tape, tasks, usage
 from palyra.store.database import Database, Tx
 from palyra.store.usage import RunUse
+from palyra.store.verify_projections import schedule_digest
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
@@ -133,7 +136,7 @@ class Schedules:
         self._zone = zone
         self._forbidden = forbidden
         # Told when a schedule has come, gone or changed its state.
-        self.on_change: list[Callable[[], None]] = []
+        self.on_change = Signal[[]]("changed schedules")
 
     def look_ahead(self, principal: str, new: NewSchedule) -> ShownSchedule:
         """What a schedule would be, saving nothing. What is wrong with it is said."""
@@ -221,25 +224,55 @@ class Schedules:
         schedule = replace(
             self._made(principal, new, schedule_id or self._clock.new_id()), label=label
         )
-        secret = ""
-        if isinstance(schedule.trigger, HookTrigger):
-            secret = secrets.token_urlsafe(32)
-            await self._vault.put(
-                principal,
-                NewSecret(name=hook_secret(schedule.schedule_id), value=secret, tools=(HOOK_TOOL,)),
-            )
+        hook = isinstance(schedule.trigger, HookTrigger)
+        secret = await self._new_secret(schedule) if hook else ""
 
         def step(tx: Tx) -> None:
             if rows.count(tx, principal) >= MOST:
                 raise LimitExceeded(f"there are {MOST} schedules: remove one first", limit=MOST)
             rows.save(tx, schedule)
             steps.plan(tx, schedule)
-            when = schedules_model.in_words(schedule.trigger, schedule.zone)
-            _record(tx, principal, "added", schedule, {"name": schedule.name, "when": when})
+            _record(tx, principal, "added", schedule, _told(schedule))
 
         await self._db.write(step)
         self._changed()
         return replace(await self._estimated(self._shown(schedule)), secret=secret)
+
+    async def change(self, principal: str, schedule_id: str, new: NewSchedule) -> ShownSchedule:
+        """Give a schedule other words, times or rules. It keeps its id, history, session and state;
+        grants follow its scopes, and a webhook keeps its secret.
+
+        The label of its words stays: whoever changes a word did not write the others.
+        """
+        new = replace(new, text=await self._redactor.redacted(new.text))
+        made = self._made(principal, new, schedule_id)
+        before = await self._db.read(lambda tx: rows.get(tx, schedule_id, principal))
+        was_hook = isinstance(before.trigger, HookTrigger)
+        is_hook = isinstance(made.trigger, HookTrigger)
+        # Before the schedule says so: a webhook without a secret cannot be called.
+        secret = await self._new_secret(made) if is_hook and not was_hook else ""
+
+        def step(tx: Tx) -> None:
+            found = rows.get(tx, schedule_id, principal)
+            changed = replace(made, label=found.label, created_ms=found.created_ms)
+            if _rhythm(changed) and _rhythm(found) == _rhythm(changed):
+                # Saved again, a rhythm is counted from the moment that it was counted from.
+                changed = replace(changed, trigger=found.trigger)
+                changed = replace(changed, next_ms=schedules_model.next_firing(changed, tx.now_ms))
+            if found.state == "paused":
+                changed = replace(changed, state="paused", next_ms=0)
+            if found.scopes != changed.scopes:
+                steps.renew_grants(tx, found, changed)
+            tasks.drop(tx, steps.FIRE, schedule_id)
+            rows.save(tx, changed)
+            steps.plan(tx, changed)
+            _record(tx, principal, "changed", changed, _told(changed))
+
+        await self._db.write(step)
+        if was_hook and not is_hook:
+            await self._forget_secret(before)
+        self._changed()
+        return replace(await self.show(principal, schedule_id), secret=secret)
 
     async def pause(self, principal: str, schedule_id: str) -> ShownSchedule:
         """It does not fire until it is resumed. A run of it that is under way goes on."""
@@ -284,20 +317,7 @@ class Schedules:
 
         def step(tx: Tx) -> Schedule:
             found = rows.get(tx, schedule_id, principal)
-            sessions = {
-                each.session_id
-                for each in rows.firings(tx, schedule_id, steps.KEPT_FIRINGS * 2)
-                if each.session_id
-            }
-            held = {
-                each.approval_id
-                for session in sessions
-                for each in approvals.grants_for(tx, principal, session)
-            }
-            for session_id in sessions:
-                for grant_id in steps.grant_ids(found, session_id):
-                    if grant_id in held:
-                        approvals.remove_grant(tx, principal, grant_id)
+            steps.remove_grants(tx, found)
             rows.remove(tx, schedule_id)
             tasks.drop(tx, steps.FIRE, schedule_id)
             _record(tx, principal, "removed", found, {"name": found.name})
@@ -306,9 +326,20 @@ class Schedules:
         removed = await self._db.write(step)
         self._changed()
         if isinstance(removed.trigger, HookTrigger):
-            with suppress(NotFound):
-                await self._vault.remove(principal, "global", hook_secret(schedule_id))
+            await self._forget_secret(removed)
         return removed
+
+    async def _new_secret(self, schedule: Schedule) -> str:
+        secret = secrets.token_urlsafe(32)
+        await self._vault.put(
+            schedule.owner,
+            NewSecret(name=hook_secret(schedule.schedule_id), value=secret, tools=(HOOK_TOOL,)),
+        )
+        return secret
+
+    async def _forget_secret(self, schedule: Schedule) -> None:
+        with suppress(NotFound):
+            await self._vault.remove(schedule.owner, "global", hook_secret(schedule.schedule_id))
 
     async def run(self, principal: str, schedule_id: str) -> Firing:
         """Fire it now, whatever the clock says."""
@@ -323,8 +354,7 @@ class Schedules:
         return await self._db.write(step)
 
     def _changed(self) -> None:
-        for tell in self.on_change:
-            tell()
+        self.on_change.send()
 
     def _made(self, principal: str, new: NewSchedule, schedule_id: str) -> Schedule:
         now_ms = self._clock.now_ms()
@@ -417,7 +447,7 @@ def _forecast(found: RunForecast) -> ScheduleForecast:
 
 
 def _a_month(schedule: Schedule, now_ms: int, most: int) -> int:
-    """How often it fires in the thirty days from now; beyond so many, by their pace."""
+    """Return how often it fires in the thirty days from now; beyond so many, by their pace."""
     if schedule.state != "active":
         return 0
     count, moment = 0, now_ms
@@ -437,6 +467,17 @@ def _record(
         what="schedule", action=action, subject=schedule.schedule_id, details=dict(details or {})
     )
     tape.append(tx, SYSTEM_TAPE, principal, [changed])
+
+
+def _told(schedule: Schedule) -> dict[str, str]:
+    when = schedules_model.in_words(schedule.trigger, schedule.zone)
+    return {"name": schedule.name, "when": when, "digest": schedule_digest(schedule)}
+
+
+def _rhythm(schedule: Schedule) -> int:
+    """How often it fires by real time; 0: by something else."""
+    trigger = schedule.trigger
+    return trigger.every_ms if isinstance(trigger, EveryTrigger) else 0
 
 
 def local_zone() -> str:

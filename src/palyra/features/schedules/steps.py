@@ -6,7 +6,6 @@ second one.
 """
 
 from functools import partial
-from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from palyra.features.schedules.model import GRACE_MS, AtTrigger, Firing, FiringS
 from palyra.store import approvals, runs, tasks
 from palyra.store.database import Tx
 from palyra.store.runs import RunRow
+from palyra.store.verify_projections import schedule_grant
 
 FIRE = "schedule.fire"
 ENDED = "schedule.ended"
@@ -27,13 +27,8 @@ KEPT_FIRINGS = 200
 _OPEN: frozenset[FiringState] = frozenset({"due", "queued", "started"})
 
 
-def derived_id(time_ms: int, *parts: object) -> str:
-    """The same id for the same parts, wherever it is made."""
-    return ids.make(time_ms, sha256("\0".join(map(str, parts)).encode()).digest())
-
-
 def run_id_of(schedule_id: str, due_ms: int) -> str:
-    return derived_id(due_ms, "firing", schedule_id, due_ms)
+    return ids.derive(due_ms, "firing", schedule_id, due_ms)
 
 
 def plan(tx: Tx, schedule: Schedule) -> None:
@@ -208,8 +203,11 @@ def prepare(tx: Tx, schedule: Schedule, firing: Firing, session_id: str) -> None
 
 def _grant(tx: Tx, schedule: Schedule, session_id: str) -> None:
     """Before the session's first run. What was taken back since stays so."""
-    if not schedule.scopes or runs.of_session(tx, session_id, limit=1):
-        return
+    if not runs.of_session(tx, session_id, limit=1):
+        _add_grants(tx, schedule, session_id)
+
+
+def _add_grants(tx: Tx, schedule: Schedule, session_id: str) -> None:
     known = {each.approval_id for each in approvals.grants_for(tx, schedule.owner, session_id)}
     for grant_id, subject in zip(grant_ids(schedule, session_id), schedule.scopes, strict=True):
         if grant_id not in known:
@@ -225,9 +223,28 @@ def _grant(tx: Tx, schedule: Schedule, session_id: str) -> None:
             )
 
 
+def remove_grants(tx: Tx, schedule: Schedule) -> list[str]:
+    """Remove what a schedule gave to its sessions; gives these, newest first."""
+    firings = rows.firings(tx, schedule.schedule_id, KEPT_FIRINGS * 2)
+    sessions = list(dict.fromkeys(each.session_id for each in firings if each.session_id))
+    for session_id in sessions:
+        held = {each.approval_id for each in approvals.grants_for(tx, schedule.owner, session_id)}
+        for grant_id in grant_ids(schedule, session_id):
+            if grant_id in held:
+                approvals.remove_grant(tx, schedule.owner, grant_id)
+    return sessions
+
+
+def renew_grants(tx: Tx, before: Schedule, after: Schedule) -> None:
+    """Its owner has said anew what it may do: also in the session that it goes on in."""
+    sessions = remove_grants(tx, before)
+    if sessions and not after.fresh:
+        _add_grants(tx, after, sessions[0])
+
+
 def grant_ids(schedule: Schedule, session_id: str) -> list[str]:
     """One for each scope, in the place of the approval that a grant otherwise comes from."""
-    made = partial(derived_id, schedule.created_ms, "grant", schedule.schedule_id, session_id)
+    made = partial(schedule_grant, schedule.created_ms, schedule.schedule_id, session_id)
     return [made(number) for number in range(len(schedule.scopes))]
 
 

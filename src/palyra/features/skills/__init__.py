@@ -6,7 +6,7 @@ from palyra.features.wiring import Wiring
 async def wire(w: Wiring) -> None:
     from palyra.agent.ports import SkillIndex
     from palyra.core.ports import CallContext
-    from palyra.features.skills import network
+    from palyra.features.skills import host
     from palyra.features.skills.host import SecretRequest, World
     from palyra.features.skills.registry import SkillRegistry
     from palyra.features.vault.service import Vault
@@ -24,7 +24,7 @@ async def wire(w: Wiring) -> None:
             skill=asked.skill,
         )
 
-    world = World(w.guard, network.http(w.resolver), secret)
+    world = World(w.guard, host.http(w.resolver), secret)
     registry = SkillRegistry(
         w.get(Database), w.get(Catalogue), w.get(Redactor), w.home / "skills", world
     )

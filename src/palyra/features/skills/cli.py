@@ -31,9 +31,7 @@ _OFFERED = {
     "trusted": "offered",
 }
 
-skills = group(
-    "skills", "What the agent was taught: list, show, install, trust, remove.", default="list"
-)
+skills = group("skills", "Skills: list, show, install, trust, remove.", default="list")
 
 
 class _Made(Struct):
@@ -115,7 +113,7 @@ def look(state: CliState, source: Path) -> None:
     "fingerprint",
     default="",
     metavar="FINGERPRINT",
-    help="Say yes to exactly this skill, as shown before.",
+    help="Accept exactly this skill, as shown before.",
 )
 def install(state: CliState, source: Path, fingerprint: str) -> None:
     _install(state, _looked_at(state.api, source), source, fingerprint)
@@ -132,7 +130,7 @@ def install(state: CliState, source: Path, fingerprint: str) -> None:
     "fingerprint",
     default="",
     metavar="FINGERPRINT",
-    help="Say yes to exactly this skill, as shown before.",
+    help="Accept exactly this skill, as shown before.",
 )
 def update(state: CliState, source: Path, fingerprint: str) -> None:
     proposal = _looked_at(state.api, source)
@@ -201,8 +199,8 @@ def _check(fingerprint: str, proposal: Proposal) -> None:
     if len(fingerprint) < _LEAST_FINGERPRINT or not proposal.digest.startswith(fingerprint.lower()):
         raise Conflict(
             f"{fingerprint[:64]} is not the fingerprint of this skill: it is {proposal.digest};"
-            f" look at what it asks for, then say yes with at least the first {_LEAST_FINGERPRINT}"
-            " characters",
+            " look at what it asks for, then accept it with at least the first"
+            f" {_LEAST_FINGERPRINT} characters",
             digest=proposal.digest,
         )
 
@@ -212,7 +210,7 @@ def _ask(state: CliState, proposal: Proposal, source: Path) -> None:
     verb_ = "update" if proposal.updates else "install"
     if state.out.as_json or not sys.stdin.isatty():
         raise Conflict(
-            f"nobody is here to ask. To {verb_} exactly this, run "
+            f"no terminal to confirm on. To {verb_} exactly this, run "
             f"`palyra skills {verb_} {source} --yes {proposal.digest[:_LEAST_FINGERPRINT]}`",
             name=proposal.name,
             digest=proposal.digest,
@@ -345,9 +343,9 @@ def publishers(state: CliState, add: tuple[str, str] | None, removed: str) -> No
 )
 @click.argument("file", type=click.Path(path_type=Path))
 def keygen(state: CliState, file: Path) -> None:
-    from palyra.features.skills import signature
+    from palyra.features.skills import package
 
-    public = signature.make_key(file)
+    public = package.make_key(file)
     if state.out.as_json:
         state.out.json({"file": str(file), "public": public})
     else:
@@ -364,7 +362,7 @@ def keygen(state: CliState, file: Path) -> None:
     "--key", required=True, type=click.Path(path_type=Path), help="The file that keygen made."
 )
 def sign(state: CliState, folder: Path, key: Path) -> None:
-    from palyra.features.skills import signature as skills_signature
+    from palyra.features.skills import package as skills_signature
 
     made = skills_signature.sign(folder, skills_signature.read_key(key))
     _say(

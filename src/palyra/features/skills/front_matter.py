@@ -198,7 +198,7 @@ def _indent(line: str) -> int:
 
 
 def _last(lines: list[str]) -> int:
-    """How many lines there are up to the last that is not empty."""
+    """Return how many lines there are up to the last that is not empty."""
     return max((number for number, line in enumerate(lines, 1) if line), default=0)
 
 

@@ -4,27 +4,35 @@ log.
 The rule: a function checks its own grant at every call, whatever the module was linked with, and
 everything a module hands over is a pointer and a length that are checked before a byte is looked
 at.
+
+`host.http` over the daemon's own fetching: the same judged addresses, and no redirect out of the
+granted hosts.
 """
 
 import asyncio
 import concurrent.futures
+import ssl
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic
 from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from palyra.core import labels
-from palyra.core.errors import NotFound, PalyraError
+from palyra.core.errors import InvalidInput, NotFound, PalyraError
 from palyra.core.labels import CLEAN, Label
 from palyra.core.ports import CallContext
 from palyra.features.skills.manifest import Wants, covers_path
 from palyra.tools import blocking, paths
 from palyra.tools.files import content as files_content
-from palyra.tools.net import urls
+from palyra.tools.net import http_request, urls
+from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import PathGuard, WorkspacePath
+from palyra.tools.web.cache import Cache
+from palyra.tools.web.redirects import Follower
 
 T = TypeVar("T")
 
@@ -339,3 +347,44 @@ def _text(sight: Sight, start: int, size: int, most: int) -> str:
         return sight.read(start, size).decode()
     except UnicodeDecodeError:
         raise Abort("it gave a text that is not UTF-8") from None
+
+
+_OURS = frozenset(
+    {
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "cookie",
+    }
+)
+
+
+def http(resolver: Resolver, *, tls: ssl.SSLContext | None = None) -> Http:
+    follower = Follower(http_request.Http(resolver, tls=tls), Cache(monotonic))
+
+    async def send(request: SkillRequest, hosts: frozenset[str], context: CallContext) -> Incoming:
+        url = urls.parse(request.url)
+        resolver.check(url.host, url.port)
+        for name, value in request.headers.items():
+            if (
+                name.lower() in _OURS
+                or not name.isascii()
+                or not value.isascii()
+                or not (name + value).isprintable()
+            ):
+                raise InvalidInput(f"the header {name[:64]!r} cannot be set like that")
+        headers = tuple((name.lower(), value) for name, value in request.headers.items())
+        body = request.body.encode() if request.method == "POST" else None
+        # A header may hold a credential: with headers of its own a request is not sent on to
+        # another place.
+        permitted = frozenset({url.authority}) if headers else hosts
+        made = http_request.HttpRequest(method=request.method, url=url, headers=headers, body=body)
+        answer = (await follower.fetch(made, permitted)).response
+        return Incoming(answer.status, dict(answer.headers), answer.body.decode("utf-8", "replace"))
+
+    return send

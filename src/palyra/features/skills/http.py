@@ -11,8 +11,9 @@ from palyra.api.calls import ApiCall, HttpResponse, Input, Nothing, Upload, ok
 from palyra.api.routes import Gives, Route, Takes
 from palyra.core.errors import InvalidInput
 from palyra.features.skills.package import MOST_ARCHIVE
+from palyra.features.skills.records import State
 from palyra.features.skills.registry import Publisher, ShownSkill, SkillRegistry
-from palyra.features.skills.store import Listed, Proposal, Source, State
+from palyra.features.skills.store import Listed, Proposal, Source
 
 ZIP = b"application/zip"
 

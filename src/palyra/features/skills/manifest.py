@@ -2,11 +2,14 @@
 
 The rule: nothing is implied. A tool can do what is listed here and was confirmed, and an update
 shows what it adds.
+
+Arguments of a skill's tool, checked by the JSON Schema in its manifest: no network, no slow
+patterns.
 """
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +17,34 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput
 from palyra.core.tools import Capability
+
+Check = Callable[[Mapping[str, Any]], None]
+
+
+def checker(tool: str, schema: dict[str, Any]) -> Check:
+    """Raises InvalidInput for a schema that is wrong; what it returns raises it for arguments that
+    do not fit.
+    """
+    import jsonschema_rs
+
+    try:
+        validator = jsonschema_rs.Draft202012Validator(
+            schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        raise InvalidInput(
+            f"{tool}: the schema of its arguments is not valid: {str(error)[:200]}"
+        ) from None
+
+    def check(arguments: Mapping[str, Any]) -> None:
+        for error in validator.iter_errors(dict(arguments)):
+            where = ".".join(map(str, error.instance_path))
+            raise InvalidInput(
+                f"{tool}: {f'argument {where}: ' if where else ''}{error.message[:300]}", tool=tool
+            )
+
+    return check
+
 
 MOST_TOOLS = 32
 _MOST_SCHEMA = 16 << 10
@@ -89,7 +120,7 @@ class Permission(Struct, frozen=True, order=True):
                 says = {
                     "pure": "changes nothing",
                     "idempotent": "can be repeated",
-                    "once": "cannot be taken back",
+                    "once": "cannot be undone",
                 }
                 return f"{self.tool}: a tool that {says[self.value]} ({self.value})"
             case "host":

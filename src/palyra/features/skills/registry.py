@@ -21,7 +21,8 @@ from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.features.skills import index
 from palyra.features.skills.host import World
 from palyra.features.skills.manifest import Permission, ToolEntry
-from palyra.features.skills.store import Listed, Proposal, Record, Skills, Source, State
+from palyra.features.skills.records import Record, State
+from palyra.features.skills.store import Listed, Proposal, Skills, Source
 from palyra.features.skills.tools import SkillRead, SkillTool, tools_of
 from palyra.store import approvals, tape
 from palyra.store.database import Database, Tx
@@ -68,7 +69,7 @@ class SkillRegistry:
         self._catalogue = catalogue
         self._redactor = redactor
         self._folder = folder
-        self._skills = Skills(folder)
+        self._skills = Skills(folder, seals=db.seals)
         self._world = world
         self._turn = asyncio.Lock()
         # Kept while they stay the same, because they keep what is compiled and loaded.
@@ -86,6 +87,8 @@ class SkillRegistry:
             return
         try:
             await self._off(self._skills.sweep)
+            if self._db.seals is not None and self._db.seals.adopts:
+                await self._off(self._skills.adopt)
             await self._tell_what_nobody_told()
             await self._renew()
         except PalyraError as error:

@@ -15,45 +15,22 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from palyra.features.skills import front_matter, manifest, package, schema, wasm
-from palyra.features.skills import signature as skills_signature
+from palyra.features.skills import front_matter, manifest, package, wasm
 from palyra.features.skills.engine import new_engine
 from palyra.features.skills.front_matter import Head
 from palyra.features.skills.manifest import Manifest, Permission, ToolEntry
 from palyra.features.skills.module_cache import Modules
-from palyra.features.skills.package import Package
-from palyra.features.skills.signature import Publishers
+from palyra.features.skills.package import Package, Publishers
+from palyra.features.skills.records import Record, SkillRecords, State, sync, write_new
+from palyra.store.row_seals import RowSeals
 from palyra.tools import archives
 
-State = Literal["quarantined", "enabled", "trusted"]
 Source = Path | bytes
-
-
-class Record(Struct, frozen=True, kw_only=True):
-    """One installed skill. `vouched` says who lifted the quarantine: a publisher's key, or the
-    operator.
-    """
-
-    name: str
-    description: str
-    version: str = ""
-    digest: str
-    folder: str
-    files: dict[str, str]
-    granted: tuple[Permission, ...] = ()
-    state: State = "quarantined"
-    vouched: Literal["", "publisher", "operator"] = ""
-    signer: str = ""
-    # skill.sig as it came, for whoever gets the skill from here.
-    signature: str = ""
-    generated: bool = False
-    installed_ms: int = 0
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -123,9 +100,11 @@ class Skills:
         *,
         cache: Path | None = None,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        seals: RowSeals | None = None,
     ) -> None:
+        """`seals` makes records that anybody else wrote count for nothing."""
         self._folder = folder
-        self._records = folder / "records"
+        self._records = SkillRecords(folder / "records", seals)
         self._installed = folder / "installed"
         self._now_ms = now_ms
         self.modules = Modules(cache or folder / "compiled")
@@ -158,7 +137,7 @@ class Skills:
     def _checked(self, source: Source) -> _Checked:
         skill = package.of_archive(source) if isinstance(source, bytes) else package.read(source)
         head = front_matter.read(skill.files["SKILL.md"])
-        signer = skills_signature.signer(skill) or ""
+        signer = package.signer(skill) or ""
         told = skill.files.get("skill.toml")
         wanted = manifest.read(told) if told is not None else Manifest()
         if wanted.tools:
@@ -168,12 +147,12 @@ class Skills:
                 raise InvalidInput(
                     f"tool {tool.name!r}: there is no file {tool.module[:120]!r} in the skill"
                 )
-            schema.checker(tool.name, tool.arguments)
+            manifest.checker(tool.name, tool.arguments)
             wasm.check(self.modules.load(new_engine(), skill.files[tool.module]), tool.wants)
         return _Checked(skill, head, wanted, signer)
 
     def _proposal(self, checked: _Checked, *, generated: bool) -> Proposal:
-        before = self._record(checked.head.name)
+        before = self._records.find(checked.head.name)
         asked = manifest.permissions(checked.manifest)
         publisher = "" if generated else self.publishers.name_of(checked.signer)
         digest = checked.package.digest
@@ -202,7 +181,7 @@ class Skills:
         )
 
     def _put(self, checked: _Checked, proposal: Proposal, *, generated: bool) -> Record:
-        before = self._record(proposal.name)
+        before = self._records.find(proposal.name)
         same = before is not None and before.digest == proposal.digest
         record = Record(
             name=proposal.name,
@@ -222,7 +201,7 @@ class Skills:
             installed_ms=self._now_ms(),
         )
         self._unpack(record.folder, checked.package.files)
-        self._write(record)
+        self._records.put(record)
         self._sweep()
         return record
 
@@ -233,9 +212,9 @@ class Skills:
         for path, data in files.items():
             where = temporary.joinpath(*package.check_path(path).split("/"))
             where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write_new(where, data)
+            write_new(where, data)
         temporary.rename(self._installed / name)
-        _sync(self._installed)
+        sync(self._installed)
 
     def sweep(self) -> None:
         """Remove what a crash left behind."""
@@ -245,7 +224,7 @@ class Skills:
 
     def _sweep(self) -> None:
         """Remove what updates, removals and crashes left behind."""
-        kept = {record.folder for record in self._all()}
+        kept = {record.folder for record in self._records.all()}
         left = (
             [folder for folder in self._installed.iterdir() if folder.name not in kept]
             if self._installed.is_dir()
@@ -270,19 +249,18 @@ class Skills:
             changed = msgspec.structs.replace(
                 record, state=state, vouched="" if state == "quarantined" else "operator"
             )
-            self._write(changed)
+            self._records.put(changed)
             return changed
 
     def remove(self, name: str) -> None:
         with self._locked():
             self._existing(name)
-            (self._records / f"{name}.json").unlink()
-            _sync(self._records)
+            self._records.remove(name)
             self._sweep()
 
     def all(self) -> list[Listed]:
         """Every installed skill, by name, with the state it really has now."""
-        return [self._listed(record) for record in self._all()]
+        return [self._listed(record) for record in self._records.all()]
 
     def get(self, name: str) -> Listed:
         return self._listed(self._existing(name))
@@ -304,7 +282,7 @@ class Skills:
         )
 
     def _damage(self, record: Record) -> str:
-        """Why the files are not those that were confirmed, or "" if they are."""
+        """Return why the files are not those that were confirmed, or "" if they are."""
         if package.digest(record.files) != record.digest:
             return "its record was changed: install it again"
         for path in record.files:
@@ -349,7 +327,7 @@ class Skills:
         """Refuse what a record said if the skill was updated, removed or judged anew since. One
         small file, for every call.
         """
-        now = self._record(record.name)
+        now = self._records.find(record.name)
         if now is None or (now.folder, now.state) != (record.folder, record.state):
             raise Conflict(f"the skill {record.name} was changed or removed meanwhile")
 
@@ -369,36 +347,16 @@ class Skills:
             )
         return found.tools
 
+    def adopt(self) -> None:
+        """Seal the records from before there was a key, as they are."""
+        with self._locked():
+            self._records.adopt()
+
     def _existing(self, name: str) -> Record:
-        record = self._record(front_matter.check_name(name))
+        record = self._records.find(front_matter.check_name(name))
         if record is None:
             raise NotFound(f"there is no skill {name!r}", skill=name)
         return record
-
-    def _record(self, name: str) -> Record | None:
-        try:
-            return msgspec.json.decode((self._records / f"{name}.json").read_bytes(), type=Record)
-        except FileNotFoundError:
-            return None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            # Something is there that was never confirmed like this: it can be shown, removed and
-            # installed again, not used.
-            return Record(name=name, description="", digest="", folder="", files={})
-
-    def _all(self) -> list[Record]:
-        names = (
-            sorted(file.stem for file in self._records.glob("*.json"))
-            if self._records.is_dir()
-            else []
-        )
-        return [record for name in names if (record := self._record(name)) is not None]
-
-    def _write(self, record: Record) -> None:
-        self._records.mkdir(mode=0o700, exist_ok=True)
-        temporary = self._records / f".{record.name}.{secrets.token_hex(4)}"
-        _write_new(temporary, msgspec.json.encode(record))
-        temporary.replace(self._records / f"{record.name}.json")
-        _sync(self._records)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -437,24 +395,6 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
         if before.get(path) != digest
     }
     return dict(sorted({**found, **{path: "gone" for path in before if path not in after}}.items()))
-
-
-def _write_new(where: Path, data: bytes) -> None:
-    descriptor = os.open(
-        where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _require_packages() -> None:

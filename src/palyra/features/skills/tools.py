@@ -16,11 +16,10 @@ from palyra.core import labels
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.features.skills import index, schema, wasm
+from palyra.features.skills import index, manifest, wasm
 from palyra.features.skills.host import SkillHost, World
 from palyra.features.skills.index import label_of
-from palyra.features.skills.manifest import ToolEntry
-from palyra.features.skills.schema import Check
+from palyra.features.skills.manifest import Check, ToolEntry
 from palyra.features.skills.store import Listed, Skills
 from palyra.tools import blocking
 from palyra.tools.catalogue import Arguments, TypedTool, declare
@@ -86,7 +85,7 @@ class SkillTool:
     def parse(self, arguments: Mapping[str, Any]) -> tuple[SkillArguments, dict[str, Any]]:
         """Arguments checked by the manifest's schema, as the catalogue wants them."""
         if self._check is None:
-            self._check = schema.checker(self.spec.name, self.spec.parameters)
+            self._check = manifest.checker(self.spec.name, self.spec.parameters)
         self._check(arguments)
         values = dict(arguments)
         return SkillArguments(values=values), values

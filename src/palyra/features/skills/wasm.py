@@ -22,6 +22,7 @@ from palyra.system import cpu_affinity
 if TYPE_CHECKING:
     import wasmtime
 
+
 MOST_AT_ONCE = 4
 # Their own, so that modules that spin cannot keep the daemon's other work from its threads. None is
 # started before a call.

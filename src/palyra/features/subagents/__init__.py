@@ -22,7 +22,7 @@ async def wire(w: Wiring) -> None:
     catalogue.renew("agents", tools.tools())
 
     def with_loop() -> None:
-        w.get(Runs).on_end.append(children.ended)
+        w.get(Runs).on_end.connect(children.ended)
         children.works_on = w.get(Runs).works_on
 
     w.with_loop(with_loop)

@@ -16,12 +16,11 @@ from typing import Any
 import msgspec
 
 from palyra.agent.active_run import ActiveRun
-from palyra.agent.gateway import Submission, commissioned
 from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import Settings
+from palyra.agent.submit import Submission, commissioned
 from palyra.agent.tool_flow import LARGE_RESULT, summary
-from palyra.core import conversation, subagent_limits
-from palyra.core.conversation import CallProgress, RunProgress, WaitForPerson
+from palyra.core import subagent_limits
 from palyra.core.errors import InvalidInput, PalyraError, Unavailable
 from palyra.core.events import (
     AgentSpawned,
@@ -38,6 +37,8 @@ from palyra.core.events import (
 )
 from palyra.core.ids import RunId, SessionId
 from palyra.core.labels import Label
+from palyra.core.next_step import WaitForPerson, what_next
+from palyra.core.run_progress import CallProgress, RunProgress
 from palyra.core.run_state import TERMINAL
 from palyra.core.tools import Outcome, input_digest
 from palyra.features.subagents.tools import SpawnArguments
@@ -83,6 +84,8 @@ class Children:
         self.works_on: Callable[[str], bool] = lambda run_id: False
         # Subagents whose result has not reached the call it belongs to, by their run.
         self._awaited: dict[str, Subagent] = {}
+        # Those of them that the last process left behind, until they are looked at.
+        self._left: dict[str, Subagent] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
@@ -163,7 +166,7 @@ class Children:
         )
         # Who serves a class is for the rules to say, not for the model that the parent was begun
         # with.
-        model = "" if serves is not None else asked.model or run.progress.accepted.model
+        model = "" if serves is not None else asked.model or run.progress.model
         return _Given(child, asked.task, model, budgets, commission)
 
     def _step(
@@ -215,14 +218,16 @@ class Children:
 
     async def remember(self) -> None:
         """Before runs are set to work again: know whose end is waited for."""
-        self._awaited = {
-            child.run_id: child for child in await self._db.read(subagents.undelivered)
-        }
+        self._left = {child.run_id: child for child in await self._db.read(subagents.undelivered)}
+        self._awaited = dict(self._left)
 
     async def go_on(self) -> None:
         """Deliver what ended when nobody was there to deliver it, and wake whom nobody woke."""
+        left, self._left = self._left, {}
         waited_for = {child.run_id: child for child in await self._db.read(subagents.waited_for)}
-        for child in (waited_for | self._awaited).values():
+        # Not those that runs start meanwhile: such a one may not be stored yet, and would be taken
+        # for one that is gone.
+        for child in (waited_for | left).values():
             self._begin(self._go_on(child))
 
     async def _go_on(self, child: Subagent) -> None:
@@ -279,7 +284,7 @@ class Children:
                 idle = (
                     progress is None
                     or self._at_work(progress)
-                    or isinstance(conversation.what_next(progress), WaitForPerson)
+                    or isinstance(what_next(progress), WaitForPerson)
                 )
             finally:
                 self._lives.release(live)

@@ -10,8 +10,8 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
-from palyra.core.conversation import SPAWN
 from palyra.core.events import Budgets
+from palyra.core.next_step import SPAWN
 from palyra.core.ports import CallContext
 from palyra.core.tools import Limits, Preview, ToolResult
 from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare

@@ -6,6 +6,7 @@ from palyra.features.wiring import Wiring
 async def wire(w: Wiring) -> None:
     from palyra.agent.approvals import ApprovalService
     from palyra.agent.idle_gate import IdleGate
+    from palyra.agent.provider_wait import ProviderWaits
     from palyra.features.tasks.metrics import TaskMetrics
     from palyra.features.tasks.service import TaskVerbs
     from palyra.features.tasks.worker import Tasks
@@ -16,7 +17,8 @@ async def wire(w: Wiring) -> None:
     tasks = w.add(Tasks(w.get(Database), w.get(Redactor), w.get(Clock), w.get(IdleGate)))
     w.add(TaskVerbs(w.get(Database), tasks))
     w.metrics.append(TaskMetrics(tasks))
-    w.with_loop(lambda: tasks.on_jump.append(w.get(ApprovalService).clock_was_set))
+    w.with_loop(lambda: tasks.on_jump.connect(w.get(ApprovalService).clock_was_set))
+    w.with_loop(lambda: tasks.on_jump.connect(w.get(ProviderWaits).clock_was_set))
 
     async def start() -> None:
         tasks.start()

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from palyra.agent.idle_gate import IdleGate
 from palyra.core.errors import PalyraError, Unavailable
+from palyra.core.signals import Signal
 from palyra.store import tasks
 from palyra.store.database import Database, Tx
 from palyra.store.tasks import Task
@@ -118,7 +119,7 @@ class Tasks:
         self._closing = False
         # Told, with the milliseconds, when somebody has set the wall clock or the machine has
         # slept.
-        self.on_jump: list[Callable[[int], Awaitable[None]]] = []
+        self.on_jump = Signal[[int]]("a clock that was set")
         self._drift_ms = clock.now_ms() - clock.ticks_ms()
         # Whether what is running in the table can only be what a process left that is dead.
         self._alone = False
@@ -147,7 +148,7 @@ class Tasks:
         left over and begins again now.
         """
         self._alone = alone
-        self._db.on_signal = self.look
+        self._db.on_signal.connect(self.look)
         self.look(self.kinds)
         self._loop = asyncio.create_task(self._run())
 
@@ -211,7 +212,7 @@ class Tasks:
         return f"the task is {now.state}" if now is not None else "the task is gone"
 
     def holds(self, task_id: str) -> bool:
-        """Whether this worker has it in hand."""
+        """Return whether this worker has it in hand."""
         return task_id in self._working
 
     def let_go(self, task_id: str) -> None:
@@ -264,8 +265,7 @@ class Tasks:
     async def _notice_jump(self) -> None:
         jumped = self._clock.now_ms() - self._clock.ticks_ms() - self._drift_ms
         if abs(jumped) > _JUMP_MS:
-            for tell in self.on_jump:
-                await tell(jumped)
+            await self.on_jump.send_and_wait(jumped)
             # Only now: who could not hear of it is told again.
             self._drift_ms += jumped
 

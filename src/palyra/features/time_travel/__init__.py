@@ -12,11 +12,10 @@ async def wire(w: Wiring) -> None:
     from palyra.features.time_travel.replay.service import Replays
     from palyra.features.time_travel.rewind import Rewinding
     from palyra.features.time_travel.session_snapshot import Moments
-    from palyra.features.time_travel.undo import Undoing
-    from palyra.features.time_travel.undo_at_workers import NoWorkers
+    from palyra.features.time_travel.undo import NoWorkers, Undoing
     from palyra.features.workers.service import Workers
     from palyra.models.routing import Models
-    from palyra.policy.run_policies import OtherPolicies
+    from palyra.policy.store import OtherPolicies
     from palyra.store.database import Database
     from palyra.system.clock import Clock
     from palyra.system.redactor import Redactor

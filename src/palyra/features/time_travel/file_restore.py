@@ -86,7 +86,7 @@ class Restoring:
         try:
             if not await self._take_back(session_id):
                 raise Unavailable(
-                    "files of this session were put back in part and wait to be taken back: the"
+                    "files of this session were restored in part and wait to be undone: the"
                     " daemon's log says why"
                 )
             if aim.idle:
@@ -140,8 +140,8 @@ class Restoring:
             await asyncio.wait(self._tasks, timeout=_SHUTDOWN_GRACE_S)
 
     async def _take_back(self, session_id: str) -> bool:
-        """Whether nothing is left half-done. If something is, the session keeps still until that is
-        over.
+        """Return whether nothing is left half-done. If something is, the session keeps still until
+        that is over.
         """
         try:
             for each in await self._db.read(lambda tx: rewinds.pending(tx, session_id)):
@@ -150,7 +150,7 @@ class Restoring:
             return True
         except PalyraError as error:
             log.error(
-                "files of session %s were put back in part, and could not be taken back: %s",
+                "files of session %s were restored in part, and could not be undone: %s",
                 session_id,
                 error.message,
             )

@@ -13,7 +13,7 @@ from palyra.core.errors import InvalidInput
 from palyra.core.events import AnyEvent, ModelReplied, RunAccepted, RunStarted, ToolFinished
 from palyra.core.ids import RunId
 from palyra.models.routing import Models
-from palyra.policy.run_policies import OtherPolicies
+from palyra.policy.store import OtherPolicies
 from palyra.store import runs, sessions, tape
 from palyra.store.database import Database, Tx
 from palyra.store.runs import RunRow

@@ -66,7 +66,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_SESSION}/undo",
-        summary="take effects back",
+        summary="undo effects",
         handler=undo_changes,
         scope="operator",
         body=Undo,

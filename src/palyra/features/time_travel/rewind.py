@@ -98,7 +98,7 @@ class Rewinding:
     async def rewind(self, principal: str, session_id: str, wanted: Rewind) -> Rewound:
         ids.check(session_id, "session_id")
         if not (wanted.files or wanted.conversation):
-            raise InvalidInput("nothing to take back: choose files, conversation or both")
+            raise InvalidInput("nothing to rewind: choose files, conversation or both")
         if wanted.stop and not wanted.preview:
             await self._stop(principal, session_id)
         return await self._restoring.alone(lambda: self._rewind(principal, session_id, wanted))

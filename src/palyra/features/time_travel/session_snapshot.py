@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from palyra.agent import session_cache
 from palyra.core import ids
-from palyra.core.conversation import Conversation, ModelTurn, Summary, Turn, UserTurn
+from palyra.core.conversation import Conversation
 from palyra.core.errors import InvalidInput
 from palyra.core.labels import Label
+from palyra.core.run_progress import ModelTurn, Summary, Turn, UserTurn
 from palyra.core.verdicts import SessionRule
 from palyra.features.time_travel import rows
 from palyra.features.time_travel.rows import ChangedFile, Lasting, RunThen

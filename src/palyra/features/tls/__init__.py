@@ -6,7 +6,8 @@ from palyra.features.wiring import Wiring
 async def wire(w: Wiring) -> None:
     import socket
 
-    from palyra.features.tls.service import Certificates, CertificateSettings
+    from palyra.features.tls.model import CertificateSettings
+    from palyra.features.tls.service import Certificates
     from palyra.store.database import Database
     from palyra.system.clock import Clock
     from palyra.system.private_files import write_private

@@ -3,6 +3,9 @@ are kept is not known here.
 
 Keys are ECDSA P-256, which every TLS library of the last ten years takes. This module loads an
 X.509 library, so it is imported where a certificate is needed and not before.
+
+Showing that one has the key of a certificate, where a connection does not show it: something
+fresh is signed.
 """
 
 import ipaddress
@@ -15,8 +18,28 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from palyra.api.key_pair import CertificateFacts, Pair
+from palyra.api.listen_sockets import CertificateFacts, Pair
 from palyra.core.errors import ConfigInvalid, InvalidInput
+
+_HOW = ec.ECDSA(hashes.SHA256())
+
+
+def sign(key: bytes, message: bytes) -> bytes:
+    private = serialization.load_pem_private_key(key, None)
+    assert isinstance(private, ec.EllipticCurvePrivateKey)
+    return private.sign(message, _HOW)
+
+
+def proves(certificate: str, message: bytes, signature: bytes) -> bool:
+    try:
+        public = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+        if not isinstance(public, ec.EllipticCurvePublicKey):
+            return False
+        public.verify(signature, message, _HOW)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
 
 _AUTHORITY = timedelta(days=3_650)
 _SERVER = timedelta(days=90)
@@ -100,7 +123,7 @@ def signed_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def belongs(pair: Pair) -> bool:
-    """Whether the key is the certificate's."""
+    """Return whether the key is the certificate's."""
     return _private(pair.key).public_key() == _read(pair.certificate).public_key()
 
 
@@ -138,7 +161,7 @@ def _signed(authority: Pair, builder: x509.CertificateBuilder) -> x509.Certifica
 
 def _requested(request: bytes) -> ec.EllipticCurvePublicKey:
     refusal = InvalidInput(
-        "this is no signing request for a P-256 key, as PEM: let the worker make it anew"
+        "this is no signing request for a P-256 key, as PEM: let the worker make it again"
     )
     if len(request) > _LONGEST_REQUEST:
         raise refusal

@@ -9,8 +9,9 @@ from msgspec import Struct
 from palyra.api.calls import ApiCall, DaemonInfo, HttpResponse, Nothing, ok
 from palyra.api.exposure import Exposure, Listener
 from palyra.api.routes import Gives, Route
+from palyra.features.tls.model import Shown
 from palyra.features.tls.rows import Certificate
-from palyra.features.tls.service import Certificates, Shown
+from palyra.features.tls.service import Certificates
 
 _PEM = b"application/x-pem-file"
 

@@ -24,7 +24,7 @@ class Certificate(Struct, frozen=True, omit_defaults=True):
 
 
 def add(tx: Tx, certificate: Certificate) -> bool:
-    """Whether it is new."""
+    """Return whether it is new."""
     if tx.one(
         "SELECT 1 FROM certificates WHERE fingerprint = :fingerprint",
         fingerprint=certificate.fingerprint,

@@ -14,14 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
-from palyra.api.key_pair import CertificateFacts, Pair, fingerprint_of, first, split
+from palyra.api.listen_sockets import CertificateFacts, Pair, fingerprint_of, first, split
 from palyra.core.errors import ConfigInvalid, InvalidInput, PalyraError, Unauthenticated
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE, check_principal
+from palyra.core.signals import Signal
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.tls import rows
+from palyra.features.tls.model import Issued, OwnFiles, Shown
 from palyra.features.tls.rows import Certificate, Purpose
 from palyra.features.workers import rows as workers_rows
 from palyra.store import tape
@@ -35,42 +36,6 @@ _AGAIN_MS = DAY_MS
 _SOON_DAYS = 14
 
 log = logging.getLogger("palyra.tls")
-
-
-class CertificateSettings(Struct, frozen=True):
-    """`own`: files that the operator brings, instead of what the daemon's authority signs."""
-
-    own: "OwnFiles | None" = None
-
-
-class OwnFiles(Struct, frozen=True):
-    """A certificate (with its chain) and key that the operator brings, as paths of PEM files."""
-
-    certificate: str
-    key: str
-
-
-class Issued(Struct, frozen=True):
-    """What a worker gets. `key` is empty if it made its own."""
-
-    info: Certificate
-    certificate: str
-    key: str
-    authority: str
-
-
-class Shown(Struct, frozen=True, kw_only=True):
-    """`own`: signed by the daemon's own authority, which other machines have to be told to
-    trust.
-    """
-
-    fingerprint: str
-    subject: str
-    issuer: str
-    names: tuple[str, ...]
-    begins_ms: int
-    expires_ms: int
-    own: bool
 
 
 class Certificates:
@@ -96,9 +61,9 @@ class Certificates:
         self._one_at_a_time = asyncio.Lock()
         self._renewing: asyncio.Task[None] | None = None
         # Told the new pair, so that listeners use it from the next connection on.
-        self.on_renewed: list[Callable[[Pair], None]] = []
+        self.on_renewed = Signal[[Pair]]("a renewed certificate")
         # Told the certificate that is no longer good, so that what was opened with it is closed.
-        self.on_revoked: list[Callable[[Certificate], None]] = []
+        self.on_revoked = Signal[[Certificate]]("a revoked certificate")
 
     async def open(self) -> None:
         self._workers = {each.fingerprint: each for each in await self._db.read(rows.workers)}
@@ -148,7 +113,7 @@ class Certificates:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         context.load_cert_chain(self._file)
-        self.on_renewed.append(lambda _: context.load_cert_chain(self._file))
+        self.on_renewed.connect(lambda _: context.load_cert_chain(self._file))
         return context
 
     async def shown(self) -> tuple[Shown | None, Shown | None]:
@@ -196,8 +161,7 @@ class Certificates:
             await everyday.run(self._remember, pair)
             first, self._serving = self._serving is None, pair
             if not first:
-                for told in self.on_renewed:
-                    told(pair)
+                self.on_renewed.send(pair)
             return pair
 
     async def _record(self, by: str, purpose: Purpose, found: CertificateFacts) -> None:
@@ -348,7 +312,7 @@ class Certificates:
         if pair is None and path.exists():
             raise ConfigInvalid(
                 f"{path} is damaged: restore it from a backup, or remove it, and every worker"
-                " enrols anew"
+                " enrols again"
             )
         return pair
 
@@ -419,22 +383,22 @@ class Certificates:
         return issued
 
     def worker(self, certificate: bytes) -> Certificate:
-        """Whose certificate this is (PEM or DER), or Unauthenticated. That it was signed by us, TLS
-        has checked before.
+        """Return whose certificate this is (PEM or DER), or Unauthenticated. That it was signed by
+        us, TLS has checked before.
         """
         info = self._workers.get(fingerprint_of(certificate))
         if info is None:
             raise Unauthenticated(
-                "this certificate is no worker's of this daemon: enrol the worker anew"
+                "this certificate is no worker's of this daemon: enrol the worker again"
             )
         if info.revoked_ms:
             raise Unauthenticated(
-                f"the certificate of worker {info.name} was revoked: enrol it anew, if it is still"
+                f"the certificate of worker {info.name} was revoked: enrol it again, if it is still"
                 " yours"
             )
         if info.expires_ms <= self._clock.now_ms():
             raise Unauthenticated(
-                f"the certificate of worker {info.name} has expired: enrol it anew"
+                f"the certificate of worker {info.name} has expired: enrol it again"
             )
         return info
 
@@ -465,8 +429,7 @@ class Certificates:
 
         revoked = await self._db.write(step)
         self.retire(*revoked)
-        for told in self.on_revoked:
-            told(revoked[0])
+        self.on_revoked.send(revoked[0])
         return revoked[0]
 
     def retire(self, *revoked: Certificate) -> None:

@@ -9,8 +9,8 @@ import click
 
 from palyra.cli import formatting
 from palyra.cli.commands import group, verb
+from palyra.cli.confirm import ask, label
 from palyra.cli.safe_text import clean
-from palyra.cli.secret_prompt import ask, label
 from palyra.cli.state import CliState
 from palyra.client.types.vault import Secret
 from palyra.core.errors import InvalidInput
@@ -111,7 +111,7 @@ def remove(state: CliState, name: str, scope: str) -> None:
 @verb(
     vault,
     "rotate-key",
-    help="Seal every secret anew under a new master key. Backups from before keep the old one.",
+    help="Re-encrypt every secret under a new master key. Backups from before keep the old one.",
 )
 def rotate_key(state: CliState) -> None:
     rotated = state.api.within(_ROTATING_S).rotate_vault_key()

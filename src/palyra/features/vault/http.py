@@ -99,7 +99,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path="/v1/vault/rotate-key",
-        summary="seal every secret anew under a new master key",
+        summary="re-encrypt every secret under a new master key",
         handler=rotate_key,
         scope="owner",
         body=Nothing,

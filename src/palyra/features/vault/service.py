@@ -18,6 +18,7 @@ from msgspec import Struct
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.signals import Signal
 from palyra.features.vault import rows as vault_rows
 from palyra.features.vault import rules
 from palyra.features.vault.keys import KeySource, Sealing, Unopened
@@ -73,6 +74,8 @@ class Vault:
         self._stale = False
         self._changing = asyncio.Lock()
         self._working: set[asyncio.Task[Any]] = set()
+        # Told the name of a secret that has another value now.
+        self.on_change = Signal[[str]]("a changed secret")
 
     async def open(self) -> None:
         """Read what is stored and let the redactor know the values. A vault that cannot be opened
@@ -111,8 +114,8 @@ class Vault:
         channel: str = "",
         skill: str = "",
     ) -> bool:
-        """Whether `resolve` would hand the secret out for this host, as far as its own restrictions
-        say.
+        """Return whether `resolve` would hand the secret out for this host, as far as its own
+        restrictions say.
         """
         try:
             held = self._find(vault_rows.parse(reference), rules.reach(principal, channel, skill))
@@ -145,7 +148,7 @@ class Vault:
             self._check_open()
             raise Conflict(
                 f"the secret {held.secret.label} cannot be read, its row was damaged or changed:"
-                " remove it and set it anew"
+                " remove it and set it again"
             )
         self._note_use(held)
         return held.value
@@ -211,7 +214,12 @@ class Vault:
                 tools_then if tools is None else tools,
             )
 
-        return await self._whole(change)
+        stored = await self._whole(change)
+        await self._tell(new.name)
+        return stored
+
+    async def _tell(self, name: str) -> None:
+        await self.on_change.send_and_wait(name)
 
     async def rotate(self, by: str, scope: str, name: str, value: str) -> Secret:
         """Give a secret another value; where it may be used stays as it is."""
@@ -223,7 +231,9 @@ class Vault:
                 raise _missing(place)
             return await self._store(by, "rotated", place, value, before.hosts, before.tools)
 
-        return await self._whole(change)
+        stored = await self._whole(change)
+        await self._tell(name)
+        return stored
 
     async def remove(self, by: str, scope: str, name: str) -> None:
         """Remove a secret. That needs no key, so that a vault whose key is lost can be emptied and
@@ -395,7 +405,7 @@ class Vault:
         except Unopened:
             log.warning(
                 "the secret %s cannot be read, its row was damaged or changed: remove it and set it"
-                " anew",
+                " again",
                 secret.label,
             )
             return None
@@ -413,11 +423,11 @@ class Vault:
         if not candidates:
             raise Unavailable(
                 f"{where} is missing or damaged: put it back from a backup, or remove all secrets"
-                " and set them anew"
+                " and set them again"
             )
         raise Unavailable(
             f"{where} belongs to another vault: put the right one back, or remove all secrets and"
-            " set them anew"
+            " set them again"
         )
 
     def _first_keys(self) -> _Keys:

@@ -25,12 +25,12 @@ async def wire(w: Wiring) -> None:
     )
     w.add(workers)
     w.metrics.append(WorkerMetrics(workers))
-    workers.presence.on_change = partial(w.get(Broadcast).changed, ("workers",))
+    workers.presence.on_change.connect(partial(w.get(Broadcast).changed, ("workers",)))
 
     async def close() -> None:
         workers.close()
 
-    w.with_loop(lambda: w.get(Gateway).listeners.append(workers.crew.on_commit))
+    w.with_loop(lambda: w.get(Gateway).on_commit.connect(workers.crew.on_commit))
     w.before_runs(workers.start)
     w.on_halt(workers.halt)
     w.on_close(close, after_runs=True)

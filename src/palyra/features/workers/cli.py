@@ -26,7 +26,7 @@ def list_(state: CliState) -> None:
         state.out.json({"workers": found.workers, "port": found.port})
         return
     if not found.workers:
-        state.out.line("there is no worker: `palyra workers enrol NAME` makes a code for one")
+        state.out.line("No workers yet. Enrol one with: palyra workers enrol NAME")
     else:
         rows = [
             [

@@ -313,7 +313,7 @@ def _on_the_way_ms(size: int) -> int:
 
 
 def _limit_ms(errand: Errand) -> int:
-    """How long a call is waited for: the time it was given, and its files' way there."""
+    """Return how long a call is waited for: the time it was given, and its files' way there."""
     files = sum(len(parcel.content) for parcel in errand.parcels)
     return errand.time_ms + _GRACE_MS + (_PACK_MS if errand.results else 0) + _on_the_way_ms(files)
 

@@ -3,6 +3,9 @@
 A link that is cut for a moment changes nothing. A worker of which nothing was heard for a lease's
 time is lost: the calls that it held are in doubt from then on, and that is on the tape before
 anybody acts on it.
+
+Recording who was turned away at the workers' door. Anybody can knock: what is said again and
+again is counted, not repeated.
 """
 
 import asyncio
@@ -10,10 +13,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from palyra.core.errors import Conflict, LimitExceeded, PalyraError, Unavailable
-from palyra.core.events import LeftBecause, WorkerJoined, WorkerLeft
-from palyra.core.ids import SYSTEM_TAPE, CallId
+from palyra.core.events import LeftBecause, RefusedWorker, WorkerJoined, WorkerLeft, WorkerRefused
+from palyra.core.ids import SYSTEM, SYSTEM_TAPE, CallId
 from palyra.core.ports import InDoubt
+from palyra.core.signals import Signal
 from palyra.features.workers import rows as workers_rows
 from palyra.features.workers.connection import RemoteCall, Station, WorkerLink
 from palyra.features.workers.protocol import (
@@ -26,11 +32,61 @@ from palyra.features.workers.protocol import (
     Want,
     Welcome,
 )
-from palyra.features.workers.refusal_log import WorkerRefusalLog
 from palyra.features.workers.rows import WorkerRow
 from palyra.store import tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
+
+_QUIET_MS = 60_000
+_MOST_KNOWN = 1_000
+
+
+class _Told(Struct):
+    until_ms: int
+    unsaid: int = 0
+
+
+class WorkerRefusalLog:
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._told: dict[tuple[str, str, str], _Told] = {}
+        self.total = 0
+
+    def note(
+        self,
+        why: RefusedWorker,
+        *,
+        worker: str = "",
+        address: str = "",
+        call_id: str = "",
+        detail: str = "",
+    ) -> None:
+        """Put it on the system tape, unless the same was said within the last minute."""
+        self.total += 1
+        now = self._clock.elapsed_ms()
+        # Who only knocks is told apart by address; a worker is known by its name, wherever it comes
+        # from.
+        about = (why, worker or address, call_id)
+        known = self._told.get(about)
+        if known is not None and known.until_ms > now:
+            known.unsaid += 1
+            return
+        if len(self._told) >= _MOST_KNOWN:
+            self._told = {key: told for key, told in self._told.items() if told.until_ms > now}
+        if len(self._told) >= _MOST_KNOWN:
+            return  # A flood from a thousand addresses in a minute: its beginning is on the tape.
+        self._told[about] = _Told(now + _QUIET_MS)
+        event = WorkerRefused(
+            why=why,
+            worker=worker,
+            address=address,
+            call_id=CallId(call_id) if call_id else None,
+            detail=detail[:500],
+            times=1 + (known.unsaid if known else 0),
+        )
+        self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))
+
 
 log = logging.getLogger("palyra.workers")
 
@@ -49,11 +105,11 @@ class Presence:
         self.lease_ms = lease_ms
         self.stations: dict[str, Station] = {}
         # Told of a worker whose tools may be others now.
-        self.on_offer: Callable[[WorkerRow], None] = lambda row: None
+        self.on_offer = Signal[[WorkerRow]]("a worker's offer")
         # When a worker should ask for its next certificate.
         self.renew_in_ms: Callable[[WorkerRow], int | None] = lambda row: None
         # Told when a link is gone: the rows of workers do not know of links.
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change = Signal[[]]("changed workers")
         self.halting = False
         self.lost = 0
 
@@ -70,7 +126,7 @@ class Presence:
         for row in rows:
             if row.state != "revoked":
                 self.station(row.name).draining = row.state == "draining"
-                self.on_offer(row)
+                self.on_offer.send(row)
         for lease in leases:
             station = self.station(lease.worker)
             held = RemoteCall(
@@ -170,7 +226,7 @@ class Presence:
             )
         )
         station.welcomed = True
-        self.on_offer(now)
+        self.on_offer.send(now)
         await self._compare(station, hello.calls)
         self.watch(station)
         station.tell()
@@ -242,7 +298,7 @@ class Presence:
         if station.link is not link:
             return
         station.link = None
-        self.on_change()
+        self.on_change.send()
         _answers_nothing(station)
         if station.leaving and not station.held and station.present and not self.halting:
             station.present = False
@@ -280,7 +336,7 @@ class Presence:
         if station.link is not None:
             station.link.close()
             station.link = None
-            self.on_change()
+            self.on_change.send()
             _answers_nothing(station)
         await self.lose(station, list(station.held.values()), "lost")
 

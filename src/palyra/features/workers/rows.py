@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from palyra.core.errors import NotFound
 from palyra.core.tools import Tier
+from palyra.store import rights
 from palyra.store.database import Tx
+from palyra.store.rights import CODES, RENEWALS, WORKERS
 
 WorkerState = Literal["enrolled", "draining", "revoked"]
 LeaseState = Literal["held", "done", "lost", "cancelled"]
@@ -83,13 +85,21 @@ def get(tx: Tx, name: str) -> WorkerRow:
 
 
 def by_fingerprint(tx: Tx, fingerprint: str) -> WorkerRow | None:
-    """Whose certificate this is, the one in use or the next one."""
+    """Return whose certificate this is, the one in use or the next one; nobody's if a seal does
+    not hold.
+    """
     row = tx.one(
         f"""SELECT {_COLUMNS} FROM workers WHERE fingerprint = :fingerprint
             OR name = (SELECT name FROM worker_renewals WHERE fingerprint = :fingerprint)""",
         fingerprint=fingerprint,
     )
-    return _row(row) if row else None
+    if row is None:
+        return None
+    worker = _row(row)
+    known = rights.genuine(tx, WORKERS, "name = :name", name=worker.name)
+    if worker.fingerprint != fingerprint:
+        known = rights.genuine(tx, RENEWALS, "name = :name", name=worker.name) and known
+    return worker if known else None
 
 
 def admit(tx: Tx, name: str, fingerprint: str) -> None:
@@ -104,6 +114,7 @@ def admit(tx: Tx, name: str, fingerprint: str) -> None:
         fingerprint=fingerprint,
         now=tx.now_ms,
     )
+    rights.seal(tx, WORKERS, name=name)
     tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
@@ -130,12 +141,16 @@ def seen(tx: Tx, name: str, offer: Offer) -> None:
 
 
 def set_state(tx: Tx, name: str, state: WorkerState) -> None:
+    known = rights.genuine(tx, WORKERS, "name = :name", name=name)
     tx.run(
         "UPDATE workers SET state = :state, revoked_ms = :revoked WHERE name = :name",
         state=state,
         revoked=tx.now_ms if state == "revoked" else 0,
         name=name,
     )
+    # One that nobody has enrolled stays nobody.
+    if known or state == "revoked":
+        rights.seal(tx, WORKERS, name=name)
 
 
 class Renewal(Struct, frozen=True):
@@ -166,6 +181,7 @@ def keep_renewal(tx: Tx, renewal: Renewal) -> None:
         VALUES (:name, :fingerprint, :request, :certificate, :asked_ms)""",
         **msgspec.structs.asdict(renewal),
     )
+    rights.seal(tx, RENEWALS, name=renewal.name)
 
 
 def renewed(tx: Tx, name: str, fingerprint: str) -> None:
@@ -175,6 +191,7 @@ def renewed(tx: Tx, name: str, fingerprint: str) -> None:
         fingerprint=fingerprint,
         name=name,
     )
+    rights.seal(tx, WORKERS, name=name)
     tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
@@ -207,6 +224,7 @@ def add_code(tx: Tx, digest: bytes, name: str, expires_ms: int) -> None:
         name=name,
         expires=expires_ms,
     )
+    rights.seal(tx, CODES, digest=digest)
 
 
 def codes(tx: Tx) -> int:
@@ -219,8 +237,9 @@ def use_code(tx: Tx, digest: bytes) -> str:
     any more.
     """
     row = tx.one("SELECT name, expires_ms FROM worker_codes WHERE digest = :digest", digest=digest)
+    good = rights.genuine(tx, CODES, "digest = :digest", digest=digest)
     tx.run("DELETE FROM worker_codes WHERE digest = :digest", digest=digest)
-    return str(row[0]) if row and row[1] > tx.now_ms else ""
+    return str(row[0]) if row and good and row[1] > tx.now_ms else ""
 
 
 def drop_codes(tx: Tx, name: str) -> None:

@@ -4,6 +4,12 @@ their order.
 The library would run every event as a task of its own and reconnect by itself. Here events are
 handed on as they come, with the number that the gateway gave them, so that what was not stored can
 be asked for again.
+
+Where we are in what Discord tells us: what a gateway session is resumed with, and what is
+fetched if it cannot be.
+
+Ids of messages grow with time over all of Discord, so one of them says up to where everything was
+taken.
 """
 
 import logging
@@ -11,13 +17,49 @@ from collections.abc import Callable
 from typing import Any
 
 import discord
+import msgspec
 from discord.client import Client
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 from discord.state import ConnectionState
+from msgspec import Struct
 from yarl import URL
 
-from palyra.features.channels.discord.cursor import DiscordCursor
+_MOST_DIRECT = 200
+
+
+class DiscordCursor(Struct, frozen=True, omit_defaults=True):
+    """`direct` are the conversations with one person: the gateway does not list them, so we
+    remember them, the latest last.
+    """
+
+    session: str = ""
+    sequence: int = 0
+    gateway: str = ""
+    last: int = 0
+    direct: tuple[int, ...] = ()
+
+    def with_direct(self, channel: int) -> "DiscordCursor":
+        if channel in self.direct[-1:]:
+            return self
+        others = tuple(each for each in self.direct if each != channel)
+        return msgspec.structs.replace(self, direct=(*others, channel)[-_MOST_DIRECT:])
+
+    def without_session(self) -> "DiscordCursor":
+        return msgspec.structs.replace(self, session="", sequence=0, gateway="")
+
+
+def read(text: str) -> DiscordCursor:
+    """What was stored; a beginning if it is not understood."""
+    try:
+        return msgspec.json.decode(text, type=DiscordCursor) if text else DiscordCursor()
+    except msgspec.MsgspecError:
+        return DiscordCursor()
+
+
+def written(cursor: DiscordCursor) -> str:
+    return msgspec.json.encode(cursor).decode()
+
 
 # Its logs quote messages and headers, and what is wrong is said by the channel's status.
 logging.getLogger("discord").setLevel(logging.CRITICAL)

@@ -30,10 +30,9 @@ from palyra.features.channels.contract import (
     SendFailed,
     SentReceipt,
 )
-from palyra.features.channels.discord import cursor as cursors
+from palyra.features.channels.discord import client as cursors
 from palyra.features.channels.discord import messages
-from palyra.features.channels.discord.client import DiscordConnection
-from palyra.features.channels.discord.cursor import DiscordCursor
+from palyra.features.channels.discord.client import DiscordConnection, DiscordCursor
 from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, Inbound, Sender
 
@@ -339,7 +338,7 @@ class _Reader:
 
 
 async def _parent(line: DiscordConnection, channel_id: int) -> int:
-    """Whose thread a channel is; 0 if it is none."""
+    """Return whose thread a channel is; 0 if it is none."""
     with messages.connecting():
         try:
             raw: Any = await line.http.get_channel(channel_id)

@@ -35,7 +35,7 @@ _CLOSED = {
 
 
 def is_spoken(message: discord.Message) -> bool:
-    """Whether somebody said it: joins, pins and the like are nobody's words."""
+    """Return whether somebody said it: joins, pins and the like are nobody's words."""
     return message.type in _SPOKEN
 
 

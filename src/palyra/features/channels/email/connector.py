@@ -28,7 +28,7 @@ from palyra.features.channels.contract import (
     SendFailed,
     SentReceipt,
 )
-from palyra.features.channels.email import compose
+from palyra.features.channels.email import smtp
 from palyra.features.channels.email.mailbox import ImapMailbox
 from palyra.features.channels.email.parse import MailParser, ParsedMail
 from palyra.features.channels.email.servers import server
@@ -52,7 +52,7 @@ class Email:
         self.name = given.name
         self._now_ms = given.now_ms
         self._own = settings["address"].strip().casefold()
-        if not compose.recipients(self._own) or "," in self._own or not self._own.isprintable():
+        if not smtp.recipients(self._own) or "," in self._own or not self._own.isprintable():
             raise InvalidInput(f"channel {given.name}: address must be an e-mail address")
         ca, user = settings.get("ca", ""), settings.get("user") or self._own
         imap, password = server(settings["imap"], 993, ca), settings["password"]
@@ -101,12 +101,12 @@ class Email:
     async def send(self, out: OutgoingMessage) -> SentReceipt:
         if not self._up:
             raise Lost("the mailbox is not connected")
-        people = compose.recipients(out.conversation)
+        people = smtp.recipients(out.conversation)
         if not people:
             raise SendFailed(f"{out.conversation[:60]!r} is no e-mail address", permanent=True)
         subject = await self._subject(out)
         try:
-            mail = compose.compose(out, self.name, self._own, subject, self._now_ms())
+            mail = smtp.compose(out, self.name, self._own, subject, self._now_ms())
         except ValueError as error:
             raise SendFailed(f"the mail cannot be written: {error}", permanent=True) from error
         try:
@@ -120,7 +120,7 @@ class Email:
     async def _subject(self, out: OutgoingMessage) -> str:
         if not out.thread:
             first = next((line.strip("#*_` ") for line in out.text.split("\n") if line.strip()), "")
-            return first[:77] + "…" if len(first) > 78 else first or compose.NAME
+            return first[:77] + "…" if len(first) > 78 else first or smtp.NAME
         known = self._subjects.get(out.thread)
         if known is None:
             box = self._mailbox()
@@ -128,9 +128,9 @@ class Email:
                 try:
                     known = await aside.do(partial(box.subject, out.thread))
                 except (Lost, ConnectionRefused):
-                    return f"Re: {compose.NAME}"
+                    return f"Re: {smtp.NAME}"
             self._remember(out.thread, known)
-        return f"Re: {known or compose.NAME}"
+        return f"Re: {known or smtp.NAME}"
 
     def _remember(self, thread: str, subject: str) -> None:
         if thread:

@@ -176,8 +176,8 @@ class ImapMailbox:
                 raise imaplib.IMAP4.error("the server does not take IDLE")
 
     def _buffered(self) -> bool:
-        """Whether the server has said something together with its yes to IDLE, which no poll would
-        see.
+        """Return whether the server has said something together with its yes to IDLE, which no poll
+        would see.
         """
         client: Any = self._open.client
         before = client.sock.gettimeout()

@@ -3,10 +3,18 @@
 From is what somebody wrote into a mail. Unless the configured server vouches for it, its sender has
 another name here (`unverified/ADDRESS`), so that nobody enters the sessions, memory or permissions
 of the person whose address they wrote.
+
+Whether the server that took a mail in vouches for its sender: what Authentication-Results say,
+by RFC 8601.
+
+Anybody can write such a header. Each server puts its own lines on top, Received included, so what
+stands below the topmost Received came with the mail: it counts for nothing. Above it only the
+configured server's results count, and only if what passed is the domain in From. What a sender can
+write into a value (in quotes or comments) is never read as a result.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from email.header import decode_header
 from email.message import Message
@@ -18,8 +26,101 @@ from imap_tools.message import MailAttachment, MailMessage
 from imap_tools.utils import decode_value
 
 from palyra.features.channels.contract import MOST_FILE_BYTES
-from palyra.features.channels.email import authentication
 from palyra.features.channels.model import Inbound, InboundFile, Sender, calls_everyone
+
+_SPACED = re.compile(r"\s*=\s*")
+_RESULT = re.compile(r"([a-z0-9-]+)(?:/\d+)?=([a-z]+)")
+
+
+def vouched(headers: Sequence[tuple[str, str]], authserv: str, domain: str) -> bool:
+    """`headers` in the order of the mail, topmost first. `domain` is that of the one address in
+    From.
+    """
+    if not authserv or not domain:
+        return False
+    passed = False
+    for value in _own(headers, authserv.casefold()):
+        for method, result, properties in _results(value):
+            if method == "dmarc" and properties.get("header.from", domain) == domain:
+                if result != "pass":
+                    return False
+                passed = True
+            passed = passed or (result == "pass" and _about(method, properties, domain))
+    return passed
+
+
+def _own(headers: Sequence[tuple[str, str]], authserv: str) -> list[str]:
+    """Return the results that this server put on top: one header, or several that stand next to
+    each other.
+    """
+    found: list[str] = []
+    for name, value in headers:
+        if name.casefold() == "received":
+            break
+        if name.casefold() == "authentication-results" and _server(value) == authserv:
+            found.append(value)
+        elif found:
+            break
+    return found
+
+
+def _server(value: str) -> str:
+    parts = _parts(value)
+    words = parts[0].split() if parts else []
+    return words[0].casefold() if words else ""
+
+
+def _results(value: str) -> list[tuple[str, str, dict[str, str]]]:
+    found = []
+    for part in _parts(value)[1:]:
+        first, *more = _SPACED.sub("=", part.strip()).casefold().split() or [""]
+        result = _RESULT.fullmatch(first)
+        if result is not None:
+            properties: dict[str, str] = {}
+            for each in more:
+                name, _, said = each.partition("=")
+                properties.setdefault(name, said)
+            found.append((result[1], result[2], properties))
+    return found
+
+
+def _about(method: str, properties: dict[str, str], domain: str) -> bool:
+    if method == "dkim":
+        signer = properties.get("header.d") or properties.get("header.i", "").rpartition("@")[2]
+        return signer == domain or ("." in signer and domain.endswith(f".{signer}"))
+    if method == "spf":
+        return properties.get("smtp.mailfrom", "").rpartition("@")[2] == domain
+    return False
+
+
+def _parts(value: str) -> list[str]:
+    """What stands between semicolons, without comments; inside quotes nothing has a meaning.
+    Nothing if it is not closed.
+    """
+    parts: list[str] = [""]
+    depth, quoted, escaped = 0, False, False
+    for char in value:
+        if escaped:
+            escaped = False
+            continue
+        if char == "\\" and (quoted or depth):
+            escaped = True
+        elif quoted:
+            quoted = char != '"'
+            parts[-1] += char if char.isalnum() or char in "@._-" else "?" if quoted else ""
+        elif char == "(":
+            depth += 1
+            parts[-1] += " "
+        elif depth:
+            depth -= char == ")"
+        elif char == '"':
+            quoted = True
+        elif char == ";":
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [] if quoted or depth or escaped else parts
+
 
 UNVERIFIED = "unverified/"
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
@@ -128,7 +229,7 @@ class MailParser:
         alone = len(found) == 1 and len(head.get_all("From", [])) == 1
         headers = [(key, _plain(value)) for key, value in head.items()]
         shown = "".join(decode_value(*part) for part in decode_header(name))
-        if alone and authentication.vouched(headers, self.authserv, domain):
+        if alone and vouched(headers, self.authserv, domain):
             return Sender(address, shown)
         return Sender(f"{UNVERIFIED}{address}", shown, verified=False)
 
@@ -207,8 +308,8 @@ class ParsedMail:
 
 
 def automatic(head: Message) -> str:
-    """Why a mail was not written by a person, or would go round in circles; empty if nothing says
-    so.
+    """Return why a mail was not written by a person, or would go round in circles; empty if nothing
+    says so.
     """
     said = _plain(head.get("Auto-Submitted", "no")).partition(";")[0].strip().casefold()
     if said != "no":
@@ -258,7 +359,7 @@ def what_is_new(text: str) -> str:
 
 
 def _conversation(sender: str, others: list[str], listed: str) -> str:
-    """Where an answer goes: the list, all who got the mail, or its sender."""
+    """Return where an answer goes: the list, all who got the mail, or its sender."""
     if listed:
         return listed
     if not others or len(others) > _MOST_PEOPLE:

@@ -31,8 +31,7 @@ from palyra.features.channels.contract import (
     SentReceipt,
 )
 from palyra.features.channels.matrix import contents
-from palyra.features.channels.matrix import events as matrix_events
-from palyra.features.channels.matrix.events import Event, RoomMessage
+from palyra.features.channels.matrix.contents import Event, RoomMessage
 from palyra.features.channels.matrix.homeserver import (
     POLL_MS,
     ask,
@@ -161,18 +160,18 @@ class Matrix:
     ) -> list[tuple[str, RoomMessage]]:
         """What others have said in one room, oldest first."""
         events = [each.source for each in timeline.events]
-        wanted, invited = matrix_events.since_invited(events, self._me)
+        wanted, invited = contents.since_invited(events, self._me)
         if timeline.limited and not invited:
-            wanted, _ = matrix_events.since_invited(
+            wanted, _ = contents.since_invited(
                 await self._between(room_id, timeline.prev_batch, since) + events, self._me
             )
         found = []
         for event in wanted:
             if event.get("sender") == self._me:
                 continue
-            if matrix_events.is_encrypted(event):
+            if contents.is_encrypted(event):
                 await self._decline(room_id)
-            elif (told := matrix_events.told(event)) is not None:
+            elif (told := contents.told(event)) is not None:
                 found.append((room_id, told))
         return found
 
@@ -198,9 +197,7 @@ class Matrix:
                 break
             found = [each.source for each in reversed(page.chunk)] + found
             start = (
-                page.end
-                if page.chunk and not matrix_events.since_invited(found, self._me)[1]
-                else None
+                page.end if page.chunk and not contents.since_invited(found, self._me)[1] else None
             )
         return found
 
@@ -231,7 +228,7 @@ class Matrix:
 
     async def _fetched(self, uri: str) -> bytes | None:
         """A file, if there is one and it is not too large; Lost if it may come later."""
-        path = matrix_events.media_path(uri)
+        path = contents.media_path(uri)
         if not path:
             return None
         tries = self._tries[uri] = self._tries.get(uri, 0) + 1

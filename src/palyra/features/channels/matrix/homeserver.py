@@ -96,7 +96,9 @@ async def deliver(call: Awaitable[Any]) -> Any:
 
 
 def is_unknown_place(error: Lost) -> bool:
-    """Whether the homeserver does not know the place where we stopped: it was set up anew."""
+    """Return whether the homeserver does not know the place where we stopped: it was set up
+    anew.
+    """
     cause = str(error)
     return "M_UNKNOWN " in cause or "M_INVALID_PARAM" in cause
 
@@ -107,7 +109,7 @@ def _status(answer: Any) -> int:
 
 
 def _wait_ms(answer: Any) -> int:
-    """How long we are to wait; the header is the newer way to say it."""
+    """Return how long we are to wait; the header is the newer way to say it."""
     header = (
         answer.transport_response.headers.get("Retry-After", "")
         if answer.transport_response is not None

@@ -234,8 +234,8 @@ def give_to_run(
 
 
 def counts(tx: Tx, connector: str, sender: str, besides: str = "") -> tuple[int, int]:
-    """How many messages of a sender came in the last minute, and how many are under way; `besides`
-    is not counted.
+    """Return how many messages of a sender came in the last minute, and how many are under way;
+    `besides` is not counted.
     """
     recent = tx.one(
         """SELECT count(*) FROM channel_messages WHERE connector = :connector AND sender = :sender

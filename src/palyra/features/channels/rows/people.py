@@ -7,11 +7,14 @@ and can be taken back.
 
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.core.errors import NotFound
 from palyra.features.channels.model import Standing
+from palyra.store import rights
 from palyra.store.database import Tx
+from palyra.store.rights import PAIRINGS, PEOPLE
 
 PairingKind = Literal["request", "invitation"]
 PairingState = Literal["pending", "approved", "denied", "expired", "replaced"]
@@ -82,11 +85,21 @@ def _pairing(row: tuple[Any, ...]) -> Pairing:
 
 def find(tx: Tx, connector: str, sender: str) -> Person | None:
     row = tx.one(
-        f"SELECT {_PERSON} FROM channel_people WHERE connector = :c AND sender = :s",
+        f"SELECT {PEOPLE.columns}, {_PERSON} FROM channel_people WHERE connector = :c AND sender ="
+        " :s",
         c=connector,
         s=sender,
     )
-    return _person(row) if row else None
+    return _known(tx, row) if row else None
+
+
+def _known(tx: Tx, row: tuple[Any, ...]) -> Person:
+    """Return who a row is of. Somebody whose seal does not hold is a stranger."""
+    sealed = len(PEOPLE.fields) + 1
+    person = _person(row[sealed:])
+    if not (person.principal or person.paired_ms) or rights.holds(tx, PEOPLE, row[:sealed]):
+        return person
+    return msgspec.structs.replace(person, principal="", paired_ms=0, paired_until_ms=0)
 
 
 def get(tx: Tx, connector: str, sender: str) -> Person:
@@ -116,26 +129,26 @@ def seen(tx: Tx, connector: str, sender: str, display: str, conversation: str) -
 
 def listing(tx: Tx, connector: str = "", limit: int = 500) -> list[Person]:
     rows = tx.all(
-        f"""SELECT {_PERSON} FROM channel_people WHERE (:c = '' OR connector = :c)
+        f"""SELECT {PEOPLE.columns}, {_PERSON} FROM channel_people WHERE (:c = '' OR connector = :c)
         ORDER BY seen_ms DESC, connector, sender LIMIT :limit""",
         c=connector,
         limit=limit,
     )
-    return [_person(row) for row in rows]
+    return [_known(tx, row) for row in rows]
 
 
 def of_principal(tx: Tx, principal: str) -> list[Person]:
     """The identities of a person, last seen first."""
     rows = tx.all(
-        f"SELECT {_PERSON} FROM channel_people WHERE principal = :p AND principal <> '' ORDER BY"
-        " seen_ms DESC",
+        f"""SELECT {PEOPLE.columns}, {_PERSON} FROM channel_people WHERE principal = :p
+        AND principal <> '' ORDER BY seen_ms DESC""",
         p=principal,
     )
-    return [_person(row) for row in rows]
+    return [person for row in rows if (person := _known(tx, row)).principal]
 
 
 def heard_in(tx: Tx, connector: str, conversation: str) -> list[str]:
-    """Whose messages were taken in a conversation."""
+    """Return whose messages were taken in a conversation."""
     rows = tx.all(
         """SELECT DISTINCT sender FROM channel_messages
         WHERE connector = :connector AND conversation = :conversation AND state <> 'refused'""",
@@ -146,6 +159,17 @@ def heard_in(tx: Tx, connector: str, conversation: str) -> list[str]:
 
 
 def _ensure(tx: Tx, connector: str, sender: str) -> None:
+    """Have a row to change. What a broken seal pretended is taken out first: it must not be sealed
+    along.
+    """
+    before = find(tx, connector, sender)
+    if before is not None and not (before.principal or before.paired_ms):
+        tx.run(
+            """UPDATE channel_people SET principal = '', paired_ms = 0, paired_until_ms = 0
+            WHERE connector = :c AND sender = :s""",
+            c=connector,
+            s=sender,
+        )
     tx.run(
         "INSERT INTO channel_people (connector, sender, display) VALUES (:c, :s, '') ON CONFLICT DO"
         " NOTHING",
@@ -163,6 +187,7 @@ def link(tx: Tx, connector: str, sender: str, principal: str) -> Person:
         s=sender,
         p=principal,
     )
+    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
@@ -178,12 +203,14 @@ def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str) -> Person
         until=until_ms,
         by=by,
     )
+    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
 def revoke(tx: Tx, connector: str, sender: str) -> Person:
     """From now on a sender is a stranger, also one who was somebody's identity."""
     get(tx, connector, sender)
+    _ensure(tx, connector, sender)
     tx.run(
         "UPDATE channel_people SET revoked_ms = :now, principal = '' WHERE connector = :c AND"
         " sender = :s",
@@ -191,6 +218,7 @@ def revoke(tx: Tx, connector: str, sender: str) -> Person:
         s=sender,
         now=tx.now_ms,
     )
+    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
@@ -223,6 +251,7 @@ def add(tx: Tx, pairing: Pairing, code: bytes) -> None:
         code=code,
         **{name: getattr(pairing, name) for name in Pairing.__struct_fields__},
     )
+    rights.seal(tx, PAIRINGS, pairing_id=pairing.pairing_id)
 
 
 def pairing(tx: Tx, pairing_id: str) -> Pairing:
@@ -236,14 +265,16 @@ def pairing(tx: Tx, pairing_id: str) -> Pairing:
 
 
 def by_code(tx: Tx, code: bytes) -> Pairing | None:
-    """What a code stands for while it can be used."""
+    """What a code stands for while it can be used. One that we did not make stands for nothing."""
     row = tx.one(
         f"SELECT {_PAIRING} FROM channel_pairings WHERE code = :code AND state = 'pending' AND"
         " expires_ms > :now",
         code=code,
         now=tx.now_ms,
     )
-    return _pairing(row) if row else None
+    if row is None or not rights.genuine(tx, PAIRINGS, "pairing_id = :id", id=row[0]):
+        return None
+    return _pairing(row)
 
 
 def requests_of(tx: Tx, connector: str, sender: str, since_ms: int) -> list[Pairing]:
@@ -271,8 +302,12 @@ def pending(tx: Tx, connector: str = "") -> list[Pairing]:
 
 
 def settle(tx: Tx, pairing_id: str, state: PairingState, by: str, sender: str = "") -> None:
+    """End a pairing. Its seal goes, so that a code is never used twice, whatever becomes of its
+    row.
+    """
     tx.run(
         """UPDATE channel_pairings SET state = :state, settled_ms = :now, settled_by = :by,
+            mac = x'',
             sender = CASE WHEN :sender = '' THEN sender ELSE :sender END WHERE pairing_id = :id""",
         id=pairing_id,
         state=state,

@@ -27,11 +27,9 @@ from palyra.features.channels.contract import (
     SentReceipt,
 )
 from palyra.features.channels.model import Inbound, InboundFile
-from palyra.features.channels.slack import cursor as cursors
-from palyra.features.channels.slack import history, messages, mrkdwn
-from palyra.features.channels.slack.client import SlackConnection, web_client
-from palyra.features.channels.slack.scopes import SCOPES
-from palyra.features.channels.slack.send import Mouth
+from palyra.features.channels.slack import client as cursors
+from palyra.features.channels.slack import messages
+from palyra.features.channels.slack.client import SCOPES, Mouth, SlackConnection, web_client
 
 log = logging.getLogger("palyra.channels")
 
@@ -47,7 +45,7 @@ class Slack:
         threads=True, edit=True, acknowledge=True, buttons=True, files=True, idempotent=True
     )
     limits = ConnectorLimits(
-        text=mrkdwn.MARKDOWN, files=10, file_bytes=64 << 20, per_second=5.0, apart_ms=1_000
+        text=messages.MARKDOWN, files=10, file_bytes=64 << 20, per_second=5.0, apart_ms=1_000
     )
 
     def __init__(
@@ -235,7 +233,7 @@ class _Reader:
             return
         # Until all of it is there, the cursor stays where it was.
         upto = self._cursor
-        async for event in history.events(self._web, self._cursor):
+        async for event in cursors.events(self._web, self._cursor):
             upto = upto.after(str(event["ts"]))
             await self._message(event, advance=False)
         self._cursor = self._cursor.after(upto.last)

@@ -1,7 +1,12 @@
 """From Slack's events to our messages, and from what goes wrong there to what the core knows.
 Nothing is decided here.
+
+Slack's own way to write: into it for what we say, out of it for what people say.
+
+The rule: what stands in code stays as it is, and nothing that was only quoted becomes a ping.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,8 +15,99 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from palyra.features.channels.contract import ConnectionRefused, Lost, SendFailed
+from palyra.features.channels.message_splitter import LengthLimit, split
 from palyra.features.channels.model import Inbound, InboundFile, Sender
-from palyra.features.channels.slack import mrkdwn
+
+# What Slack takes: in a message's text, and in one section.
+MOST_TEXT = 40_000
+SECTION = LengthLimit(3_000, "utf16")
+# It takes 12,000 in Markdown, and a little more in all blocks together; buttons and what it makes
+# of tables need some of that.
+MARKDOWN = LengthLimit(10_000, "utf16")
+
+_CODE = re.compile(
+    r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[`~]*[ \t]*$|\Z)|`[^`\n]+`)",
+    re.MULTILINE | re.DOTALL,
+)
+_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\[\]\n]*+)\]\((https?://[^\s)]++)\)")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.{1,600}?)(?<=\S)\1")
+_ITALIC = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])")
+_STRUCK = re.compile(r"~~(?=\S)(.{1,600}?)(?<=\S)~~")
+_BULLET = re.compile(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
+_EVERYBODY = re.compile(r"<!(?=everyone|here|channel|subteam)", re.IGNORECASE)
+_NAMED = re.compile(r"(?<![\w@<!])@(everyone|here|channel)(?!\w)")
+_MRKDWN_TOKEN = re.compile(r"<([^<>\n]+)>")
+EVERYONE = re.compile(r"<!(everyone|here|channel)(?:\|[^>]*)?>")
+
+
+def pinging(text: str, *, everyone: bool) -> str:
+    """The text such that it pings everybody, if it says so and may; otherwise such that it
+    cannot.
+    """
+    return _NAMED.sub(r"<!\1>", text) if everyone else _EVERYBODY.sub("<\u200b!", text)
+
+
+def written(markdown: str, *, everyone: bool = False) -> str:
+    """Markdown in Slack's own marks, for places where Slack does not read Markdown."""
+    parts = _CODE.split(markdown)
+    # Each piece of code comes with the marks it was found by: text, code, marks, text, …
+    made = []
+    for at in range(0, len(parts), 3):
+        made.append(_prose(parts[at], everyone=everyone))
+        if at + 1 < len(parts):
+            made.append(_mrkdwn_code(parts[at + 1]))
+    return "".join(made)
+
+
+def _mrkdwn_code(code: str) -> str:
+    escaped = _escaped(code)
+    # A fence has no language there, and only one length.
+    return escaped if code.startswith("`") and "\n" not in code else _FENCE.sub("```", escaped)
+
+
+def _prose(text: str, *, everyone: bool) -> str:
+    text = _escaped(text.replace("\0", ""))
+    text = _LINK.sub(lambda found: f"<{found[2]}|{found[1].replace('|', '/') or found[2]}>", text)
+    # One star is bold there, and was slanted here: bold waits until the slanted is done.
+    text = _HEADING.sub(lambda found: f"\0{found[1].replace('**', '')}\0", text)
+    text = _BULLET.sub(r"\1• ", text)
+    text = _BOLD.sub("\0\\2\0", text)
+    text = _ITALIC.sub(r"_\1_", text).replace("\0", "*")
+    text = _STRUCK.sub(r"~\1~", text)
+    return _NAMED.sub(r"<!\1>", text) if everyone else text
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def sections(markdown: str, *, everyone: bool = False) -> list[str]:
+    """The same as pieces that each fit a section."""
+    return split(written(markdown, everyone=everyone), SECTION)
+
+
+def read(text: str) -> str:
+    """What somebody wrote, as they see it. Mentions of people keep their form, which is the only
+    sure one.
+    """
+    text = _MRKDWN_TOKEN.sub(_meant, text)
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _meant(found: re.Match[str]) -> str:
+    what, _, label = found[1].partition("|")
+    if what.startswith("@"):
+        return f"<{what}>"
+    if what.startswith("#"):
+        return f"#{label or what[1:]}"
+    if what.startswith("!"):
+        return label if label.startswith("@") else f"@{label or what[1:].partition('^')[0]}"
+    if what.startswith("mailto:"):
+        return label or what[7:]
+    return what if not label or label == what or f"//{label}" in what else f"{label} ({what})"
+
 
 Json = dict[str, Any]
 _SPOKEN = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
@@ -54,7 +150,7 @@ _HOPELESS = (
 
 
 def spoken(event: Json) -> bool:
-    """Whether somebody said it: joins, topics and the like are nobody's words."""
+    """Return whether somebody said it: joins, topics and the like are nobody's words."""
     return event.get("subtype", "") in _SPOKEN and bool(event.get("user") or event.get("bot_id"))
 
 
@@ -90,11 +186,11 @@ def inbound(
         sender=Sender(
             str(event.get("user") or event["bot_id"]), display, verified=bool(event.get("user"))
         ),
-        text="\n".join([mrkdwn.read(raw), *notes]) if notes else mrkdwn.read(raw),
+        text="\n".join([read(raw), *notes]) if notes else read(raw),
         files=files,
         is_direct=event.get("channel_type") == "im",
         mentions_agent=f"<@{me}>" in raw or f"<@{me}|" in raw,
-        mentions_everyone=mrkdwn.EVERYONE.search(raw) is not None,
+        mentions_everyone=EVERYONE.search(raw) is not None,
         sent_ms=int(stamp.partition(".")[0] or 0) * 1000
         + int((stamp.partition(".")[2] or "0")[:3]),
     )
@@ -130,7 +226,7 @@ def _code(error: SlackApiError) -> str:
 
 
 def pause_ms(error: SlackApiError) -> int:
-    """How long Slack asks to wait; 0 if it does not."""
+    """Return how long Slack asks to wait; 0 if it does not."""
     if _code(error) != "ratelimited" and getattr(error.response, "status_code", 0) != 429:
         return 0
     told = {

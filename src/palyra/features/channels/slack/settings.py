@@ -4,7 +4,7 @@ configures one.
 
 from palyra.core.errors import InvalidInput, Unavailable
 from palyra.features.channels.contract import Connector, ConnectorKind, ConnectorSettings, Setting
-from palyra.features.channels.slack.scopes import SCOPES
+from palyra.features.channels.slack.client import SCOPES
 
 API = "https://slack.com/api"
 

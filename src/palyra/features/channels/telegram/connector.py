@@ -4,6 +4,9 @@ forum topics.
 An update is confirmed to Telegram only when it is on disk: the number that confirms it is stored in
 the same step. Telegram takes no keys for messages, so one whose answer was lost may arrive twice,
 and is said to.
+
+Errors of Telegram and of its library, as what they mean to us. None of their texts is passed on
+that could hold the token.
 """
 
 import logging
@@ -12,6 +15,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 import msgspec
 from telegram import (
     Bot,
@@ -26,12 +30,22 @@ from telegram import (
     Update,
     User,
 )
-from telegram.error import BadRequest, ChatMigrated, NetworkError, TelegramError
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+)
 from telegram.request import HTTPXRequest
 
 from palyra.core.errors import InvalidInput
 from palyra.features.channels.contract import (
     Abilities,
+    ConnectionRefused,
     ConnectorLimits,
     ConnectorSettings,
     Inbox,
@@ -45,10 +59,73 @@ from palyra.features.channels.contract import (
 )
 from palyra.features.channels.message_splitter import LengthLimit
 from palyra.features.channels.model import Button, InboundFile
-from palyra.features.channels.telegram import errors
 from palyra.features.channels.telegram import messages as telegram_messages
-from palyra.features.channels.telegram.formatting import marked, units
-from palyra.features.channels.telegram.messages import TelegramFile, message_number, native_id
+from palyra.features.channels.telegram.messages import (
+    TelegramFile,
+    marked,
+    message_number,
+    native_id,
+    units,
+)
+
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_OTHER_READER_MS = 30_000
+
+
+def pause_ms(error: RetryAfter) -> int:
+    seconds = error.retry_after
+    return max(1, int(1_000 * (seconds if isinstance(seconds, int) else seconds.total_seconds())))
+
+
+def connecting(error: TelegramError) -> Lost | ConnectionRefused:
+    """What went wrong while we ask who we are, or for news."""
+    if isinstance(error, InvalidToken):
+        return ConnectionRefused(
+            "Telegram does not know this token: get one from @BotFather (/token) and store it in"
+            " the vault"
+        )
+    if isinstance(error, Forbidden):
+        return ConnectionRefused(
+            "Telegram refuses this bot: look at @BotFather whether it still exists"
+        )
+    if isinstance(error, Conflict):
+        if "webhook" in error.message.casefold():
+            return ConnectionRefused(
+                "another program gets this bot's messages by a webhook: use a bot of its own for"
+                " Palyra, or call deleteWebhook"
+            )
+        return Lost(
+            "another program asks for this bot's messages: stop it, or use a bot of its own",
+            retry_after_ms=_OTHER_READER_MS,
+        )
+    if isinstance(error, RetryAfter):
+        return Lost("Telegram asks to wait", retry_after_ms=pause_ms(error))
+    return Lost(f"Telegram cannot be reached: {reason(error)}")
+
+
+def sending(error: TelegramError) -> SendFailed | Lost:
+    if isinstance(error, RetryAfter):
+        return SendFailed("Telegram asks to wait", retry_after_ms=pause_ms(error))
+    if isinstance(error, InvalidToken):
+        return Lost("Telegram does not know this token any more")
+    if isinstance(error, BadRequest | Forbidden):
+        return SendFailed(f"Telegram refuses the message: {error.message}", permanent=True)
+    cause = error.__cause__
+    unknown = (
+        isinstance(error, NetworkError)
+        and isinstance(cause, httpx.HTTPError)
+        and not isinstance(cause, _NOT_SENT)
+    )
+    return SendFailed(f"Telegram did not take the message: {reason(error)}", maybe_sent=unknown)
+
+
+def reason(error: TelegramError) -> str:
+    return (
+        type(error.__cause__).__name__
+        if isinstance(error.__cause__, httpx.HTTPError)
+        else error.message[:200]
+    )
+
 
 T = TypeVar("T")
 
@@ -176,14 +253,14 @@ class Telegram:
         except BadRequest as error:
             return f"[the file {name} cannot be fetched: {error.message}]"
         except TelegramError as error:
-            raise errors.connecting(error) from error
+            raise connecting(error) from error
 
     async def _asked(self, answer: Awaitable[T]) -> T:
         try:
             return await answer
         except TelegramError as error:
             # Not chained where the library writes the token into its text.
-            raise errors.connecting(error) from (error if isinstance(error, NetworkError) else None)
+            raise connecting(error) from (error if isinstance(error, NetworkError) else None)
 
     async def send(self, out: OutgoingMessage) -> SentReceipt:
         if not self._up:
@@ -195,9 +272,9 @@ class Telegram:
             try:
                 return await self._sent(out, moved.new_chat_id)
             except TelegramError as error:
-                raise errors.sending(error) from error
+                raise sending(error) from error
         except TelegramError as error:
-            raise errors.sending(error) from error
+            raise sending(error) from error
 
     async def _sent(self, out: OutgoingMessage, chat: int) -> SentReceipt:
         if not out.files:
@@ -282,9 +359,9 @@ class Telegram:
                 )
         except BadRequest as error:
             if "not modified" not in error.message.casefold():
-                raise errors.sending(error) from error
+                raise sending(error) from error
         except TelegramError as error:
-            raise errors.sending(error) from error
+            raise sending(error) from error
 
     async def typing(self, conversation: str, *, thread: str = "") -> None:
         await _in_vain(

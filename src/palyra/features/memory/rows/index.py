@@ -89,6 +89,12 @@ def everything_of(tx: Tx, owner: str) -> list[Partition]:
     return [Partition(*row) for row in rows]
 
 
+def anything(tx: Tx) -> bool:
+    """Return whether anybody has something remembered."""
+    row = tx.one("SELECT 1 FROM memory_partitions WHERE scope <> 'turns' AND items > 0 LIMIT 1")
+    return row is not None
+
+
 def turns_of(tx: Tx, owner: str) -> list[Partition]:
     """All that was said in a principal's sessions."""
     rows = tx.all(

@@ -17,7 +17,7 @@ from palyra.core.errors import Conflict, NotFound
 from palyra.core.events import AnyEvent, MemoryRemoved, MemoryWritten
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import Label
-from palyra.features.memory import vectors, words
+from palyra.features.memory import words
 from palyra.features.memory.model import Item, State
 from palyra.features.memory.rows import index
 from palyra.features.memory.rows.index import IndexEntry
@@ -50,16 +50,27 @@ class On(Struct, frozen=True):
         )
 
 
-def get(tx: Tx, owner: str, memory_id: str) -> Item:
-    """An item of this owner. Somebody else's is not there, as if it did not exist."""
+def find(tx: Tx, owner: str, memory_id: str) -> Item | None:
     row = tx.one(
         f"SELECT {_COLUMNS} FROM memory_items WHERE memory_id = :id AND owner = :owner",
         id=memory_id,
         owner=owner,
     )
-    if row is None:
+    return None if row is None else _item(row)
+
+
+def active(tx: Tx, owner: str, memory_ids: Sequence[str]) -> list[Item]:
+    """Those of these items that are still remembered, in the same order."""
+    found = [find(tx, owner, each) for each in memory_ids]
+    return [item for item in found if item is not None and item.state == "active"]
+
+
+def get(tx: Tx, owner: str, memory_id: str) -> Item:
+    """An item of this owner. Somebody else's is not there, as if it did not exist."""
+    item = find(tx, owner, memory_id)
+    if item is None:
         raise NotFound(f"there is no memory {memory_id[:64]}", memory_id=memory_id[:64])
-    return _item(row)
+    return item
 
 
 def listing(tx: Tx, owner: str, states: Sequence[State], before: str, limit: int) -> list[Item]:
@@ -329,7 +340,7 @@ def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
         :limit""",
         limit=limit,
     )
-    return [Unembedded(spot, vectors.views(text, before)) for spot, text, before in rows]
+    return [Unembedded(spot, words.views(text, before)) for spot, text, before in rows]
 
 
 def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> int:

@@ -46,6 +46,9 @@ _EXACTLY_OF = 40
 _LEAST_EXACTLY = 1_000
 _MOST_EXACTLY = 6_000
 _MOST_QUESTION_TERMS = 48
+# Characters, about sixty words: what is longer counts less, by the logarithm of its length.
+_LONG = 360
+_DAMPING = 0.5
 
 
 ITEMS = "memory_items"
@@ -81,6 +84,8 @@ class _Seen(Struct):
     confidence: float
     said_ms: int
     embedded: bool
+    # What counts of its words, and of it as a neighbour: less of long texts.
+    damped: float = 1.0
     words: float = 0.0
     meaning: float = 0.0
     base: float = 0.0
@@ -164,7 +169,12 @@ def rank(
     _score(tx, row, seen, words, vector, weights)
     for index, each in seen.items():
         each.neighbour = max(
-            (seen[other].base for other in beside.get(index, ()) if other in seen), default=0.0
+            (
+                seen[other].base * seen[other].damped
+                for other in beside.get(index, ())
+                if other in seen
+            ),
+            default=0.0,
         )
     ranked = sorted(
         ((_total(each, tx.now_ms, weights), each) for each in seen.values()),
@@ -188,7 +198,7 @@ def _score(
 ) -> None:
     cosines = _cosines(tx, row.spots(seen), vector) if vector is not None else [0.0] * len(seen)
     for each, cosine in zip(seen.values(), cosines, strict=True):
-        each.words = min(1.0, float(words[each.index]))
+        each.words = min(1.0, float(words[each.index])) * each.damped
         known = vector is not None and each.embedded
         each.meaning = max(0.0, float(cosine)) if known else 0.0
         likely = each.meaning if known else _GUESSED_MEANING * each.words
@@ -260,7 +270,7 @@ def _joined(row: _Row, chunks: list[tuple[int, int, bytes]]) -> list[tuple[int, 
 
 
 def _top(scores: "Floats", count: int) -> list[int]:
-    """Where the highest scores above nothing are."""
+    """Return where the highest scores above nothing are."""
     import numpy as np
 
     hits = np.flatnonzero(scores)
@@ -270,8 +280,8 @@ def _top(scores: "Floats", count: int) -> list[int]:
 
 
 def _nearest(tx: Tx, row: _Row, vector: "Floats", codes: Codes) -> list[int]:
-    """Where the items nearest in meaning are. Every vector is compared by its signs, those where
-    the question's numbers are large counting more, and the nearest of them exactly.
+    """Return where the items nearest in meaning are. Every vector is compared by its signs, those
+    where the question's numbers are large counting more, and the nearest of them exactly.
     """
     import numpy as np
 
@@ -310,17 +320,31 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
 
 def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
     """Those that are to be considered: not expired, still valid."""
+    length = "length(text)" if row.table == ITEMS else "0"
     rows = tx.all(
-        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM
-        {row.table}
+        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by,
+            {length} FROM {row.table}
         WHERE spot IN ({",".join(map(str, spots))}) AND (expires_ms = 0 OR expires_ms > :now)
             AND (valid_until_ms = 0 OR valid_until_ms > :now)""",
         now=tx.now_ms,
     )
     return [
-        _Seen(row.index(where), source, place, sure / 10_000, said_ms or created_ms, bool(embedded))
-        for where, source, place, sure, said_ms, created_ms, embedded in rows
+        _Seen(
+            row.index(where),
+            source,
+            place,
+            sure / 10_000,
+            said_ms or created_ms,
+            bool(embedded),
+            _damped(size),
+        )
+        for where, source, place, sure, said_ms, created_ms, embedded, size in rows
     ]
+
+
+def _damped(size: int) -> float:
+    """Long texts have many words: they would crowd out the short one that holds the answer."""
+    return 1.0 if size <= _LONG else 1 / (1 + _DAMPING * math.log(size / _LONG))
 
 
 def _neighbours(tx: Tx, row: _Row, seen: Iterable[_Seen]) -> dict[int, list[int]]:

@@ -14,7 +14,6 @@ import msgspec
 from palyra.core import events, labels
 from palyra.core.events import InputAssembled, InputReceived, RunCompleted
 from palyra.core.labels import Label
-from palyra.features.memory import vectors
 from palyra.features.memory import words as memory_words
 from palyra.features.memory.model import Said
 from palyra.features.memory.rows import index as index_rows
@@ -42,7 +41,7 @@ _NEAR_ENOUGH = 0.2
 
 
 def behind(tx: Tx) -> int:
-    """How many entries wait to be indexed."""
+    """Return how many entries wait to be indexed."""
     row = tx.one(
         f"SELECT count(*) FROM entries WHERE {_SAID} AND position > :indexed", indexed=_indexed(tx)
     )
@@ -128,8 +127,8 @@ def _add(
 
 
 def passages(text: str) -> list[tuple[int, int]]:
-    """Where each passage begins and ends; cut at the best break that a passage has in its second
-    half.
+    """Return where each passage begins and ends; cut at the best break that a passage has in its
+    second half.
     """
     found: list[tuple[int, int]] = []
     first = 0
@@ -153,11 +152,12 @@ def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
         turns t
             LEFT JOIN entries e ON e.position = t.position LEFT JOIN archived_said a ON a.position =
             t.position
-        WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
+        WHERE t.embedded_by = '' AND coalesce(e.body, a.body) IS NOT NULL
+        ORDER BY t.number DESC LIMIT :limit""",
         limit=limit,
     )
     return [
-        Unembedded(spot, vectors.views(_text(body)[first:end], _before(tx, session_id, place)))
+        Unembedded(spot, memory_words.views(_text(body)[first:end], _before(tx, session_id, place)))
         for spot, session_id, place, first, end, body in rows
     ]
 
@@ -211,6 +211,8 @@ def search(
     found: dict[tuple[str, int], Said] = {}
     terms = set(memory_words.terms(question))
     for each in told:
+        if each.spot not in by_spot:  # Said in a session that was deleted.
+            continue
         session_id, title, seq, time_ms, kind, body, first, end, label, run_id = by_spot[each.spot]
         if (session_id, seq) in found or (but_run and run_id == but_run):
             continue

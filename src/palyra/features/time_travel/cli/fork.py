@@ -1,7 +1,11 @@
 """`palyra fork`: take a run up again from one of its entries, live, and lay what comes of it beside
 the original.
+
+What came of a run, in a few values that can be laid beside those of another: decisions, calls,
+answer, usage.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,12 +15,95 @@ from palyra.cli import exit_codes, formatting, lookup, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import CliState
-from palyra.client.http import ServerSentEvent, StopSignal
-from palyra.client.stream import decode
+from palyra.client.http import ServerSentEvent, StopSignal, decode
 from palyra.client.types.runs import Forked
-from palyra.core.events import Entry
-from palyra.features.time_travel import outcomes
-from palyra.features.time_travel.outcomes import CallOutcome, Outcome
+from palyra.core import events
+from palyra.core.events import (
+    Entry,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolDecided,
+    ToolFinished,
+)
+
+
+class CallOutcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call: what was asked for, what was decided, what came of it."""
+
+    tool: str
+    arguments: dict[str, object]
+    verdict: str = ""
+    by: str = ""
+    outcome: str = ""
+
+
+class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    state: str = "in_progress"
+    text: str = ""
+    calls: tuple[CallOutcome, ...] = ()
+    models: tuple[str, ...] = ()
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_microusd: int = 0
+
+
+def of(entries: Iterable[Entry], run_id: str, after: int = 0) -> Outcome:
+    """Of the entries of one run behind a position."""
+    replies: list[ModelReplied] = []
+    # Every call that was sent costs, whatever came of it.
+    billed: list[ModelReplied | ModelFailed] = []
+    decided: dict[str, ToolDecided] = {}
+    finished: dict[str, ToolFinished] = {}
+    state, text = "in_progress", ""
+    for entry in entries:
+        if entry.run_id != run_id or entry.seq <= after:
+            continue
+        match events.decode(bytes(entry.event)):
+            case ModelReplied() as reply:
+                replies.append(reply)
+                billed.append(reply)
+            case ModelFailed() as failed:
+                billed.append(failed)
+            case ToolDecided() as event:
+                decided[event.call_id] = event
+            case ToolFinished() as event:
+                finished[event.call_id] = event
+            case RunCompleted() as event:
+                state, text = "done", event.text
+            case RunFailed() as event:
+                state, text = "failed", f"{event.reason}: {event.message}"
+            case RunCancelled() as event:
+                state, text = "cancelled", event.reason
+            case _ if entry.kind in ("approval.requested", "run.waiting"):
+                state = "waiting"
+            case _ if entry.kind == "run.resumed":
+                state = "in_progress"
+    calls = [
+        CallOutcome(
+            tool=call.tool,
+            arguments=call.arguments,
+            verdict=decided[call.id].verdict if call.id in decided else "",
+            by=decided[call.id].by if call.id in decided else "",
+            outcome=finished[call.id].outcome if call.id in finished else "",
+        )
+        for reply in replies
+        for call in reply.calls
+    ]
+    return Outcome(
+        state=state,
+        text=text,
+        calls=tuple(calls),
+        models=tuple(dict.fromkeys(f"{reply.provider}/{reply.model}" for reply in replies)),
+        turns=len(replies),
+        input_tokens=sum(each.usage.input_tokens for each in billed),
+        output_tokens=sum(each.usage.output_tokens for each in billed),
+        cost_microusd=sum(each.cost_microusd for each in billed),
+    )
+
 
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
 _PATIENCE_S = 60.0
@@ -58,15 +145,15 @@ def fork(state: CliState, run: str, at: int, model: str, policy: str) -> int:
     ours = lookup.entries(state.api, forked.session_id, forked.seq, None)
     compared = ComparedRuns(
         fork=forked,
-        original=outcomes.of(original, forked.forked_run_id, forked.at),
-        forked=outcomes.of(ours, forked.run_id),
+        original=of(original, forked.forked_run_id, forked.at),
+        forked=of(ours, forked.run_id),
     )
     if state.out.as_json:
         state.out.json(compared)
     else:
         _tell(state, compared)
         if asked:
-            state.out.line("the fork waits for an answer: see `palyra approvals`")
+            state.out.line("the fork needs approval: see `palyra approvals`")
     return exit_codes.OK
 
 

@@ -36,7 +36,7 @@ _REWINDING_S = 120.0
 @click.option(
     "--skip-conflicts",
     is_flag=True,
-    help="Leave files as they are that somebody else changed, and take back the others.",
+    help="Leave files as they are that somebody else changed, and rewind the others.",
 )
 @click.option("--stop", is_flag=True, help="Stop what runs or waits in the session first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -72,7 +72,7 @@ def rewind(
         if preview:
             return
         _check(planned, stop=stop, skip=skip_conflicts)
-        confirm("take this back?")
+        confirm("rewind this?")
     done = patient.rewind_session(whole, **wanted)
     if state.out.as_json:
         state.out.json(done)
@@ -119,7 +119,7 @@ def _show_plan(state: CliState, planned: Rewound) -> None:
         out.line(f"  in force again: {one_line(rule, 120)}")
     for run_id in planned.running:
         out.line(style(f"  has to be stopped first: run {run_id}", "yellow"))
-    _show_lasting(state, planned.lasting, "cannot be taken back")
+    _show_lasting(state, planned.lasting, "cannot be undone")
 
 
 def _show_lasting(state: CliState, lasting: tuple[Lasting, ...], what: str) -> None:

@@ -23,7 +23,7 @@ _MOST_SESSIONS = 20
 @command(
     "undo",
     help=(
-        "Take back the newest change that was made in this folder, or the one of a session, a call"
+        "Undo the newest change that was made in this folder, or the one of a session, a call"
         " or a run."
     ),
 )
@@ -68,7 +68,7 @@ def undo(
         return
     title = f" ({one_line(place.session.title, 60)})" if place.session.title else ""
     where = f"in session {place.session.session_id}{title}"
-    state.out.line(f"would be taken back, {where}:" if undone.dry_run else f"taken back, {where}:")
+    state.out.line(f"would be undone, {where}:" if undone.dry_run else f"undone, {where}:")
     for line in entries.change_lines(state.out.style, undone.changes):
         state.out.line(line)
     for line in entries.preview_lines(state.out.style, Preview("diff", "", undone.diff)):
@@ -97,7 +97,7 @@ def _place(api: Client, session_id: str, call_id: str, run_id: str) -> _Place:
     found = lookup.sessions_of(api, folder_of(""))[:_MOST_SESSIONS]
     if not found:
         raise NotFound(
-            "this folder has no session: go to the folder, or name a session with --session"
+            "there is no session in this folder: change to the right folder, or use --session"
         )
     return _with_call(api, found, call_id) if call_id else _newest(api, found)
 
@@ -117,7 +117,9 @@ def _with_call(api: Client, sessions: list[Session], call_id: str) -> _Place:
 
 
 def _newest(api: Client, sessions: list[Session]) -> _Place:
-    """Where the newest change was made that can be taken back: ids of calls sort by their time."""
+    """Return where the newest change was made that can be taken back: ids of calls sort by their
+    time.
+    """
     open_ones: list[_Place] = []
     refused: list[Conflict] = []
     away: Unavailable | None = None
@@ -140,7 +142,6 @@ def _newest(api: Client, sessions: list[Session]) -> _Place:
         raise working
     if refused:
         raise NotFound(
-            "nothing is left to take back: all that the agent changed in this folder was undone"
-            " already"
+            "nothing left to undo: all that the agent changed in this folder was undone already"
         )
-    raise NotFound("there is nothing to take back: the agent changed nothing in this folder")
+    raise NotFound("there is nothing to undo: the agent changed nothing in this folder")

@@ -11,15 +11,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
-from palyra.agent import approvals as agent_approvals
+from palyra.agent import approval_steps
 from palyra.agent.run_end import end
 from palyra.core import run_state
 from palyra.core.events import ApprovalResolved, RunAccepted, RunCancelled, ToolStarted
 from palyra.core.run_state import RunState
+from palyra.core.signals import Signal
 from palyra.features.time_travel.replay.compare import Difference, Side, differ
-from palyra.features.time_travel.replay.outside_input import feed
 from palyra.features.time_travel.replay.recording import based_on
-from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript, Unit
+from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript, Unit, feed
 from palyra.store import approvals
 from palyra.store.database import Appended, Database, Tx
 
@@ -92,7 +92,7 @@ class Director:
         self.runtime: Runtime | None = None
         self.renew: Callable[[ReplayDatabase], Runtime] | None = None
         # Called when everything behind the head is forgotten, as in a crash.
-        self.on_restart: list[Callable[[], None]] = []
+        self.on_restart = Signal[[]]("a restart")
         self._door: ReplayDatabase | None = None
         self._steps: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
         # Those of a daemon that starts. They say nothing of how far the run has come that it set to
@@ -107,7 +107,7 @@ class Director:
         # What was set in motion and has not come to its last entry.
         self._doing: tuple[Unit, asyncio.Future[None]] | None = None
         self._last_use = _last_uses(script)
-        db.on_commit = self._committed
+        db.on_commit.connect(self._committed)
 
     @property
     def run_id(self) -> str:
@@ -221,7 +221,7 @@ class Director:
                 self._stands_still()
 
     def _is_over(self) -> bool:
-        """Whether what was set in motion has come to its end."""
+        """Return whether what was set in motion has come to its end."""
         if self._doing is None:
             return False
         unit, done = self._doing
@@ -233,8 +233,8 @@ class Director:
         return unit.how != "restart" or (following is not None and following.how == "restart")
 
     def _is_due(self, unit: Unit) -> bool:
-        """Whether the loop has come as far as it can: it wants to write, it waits for the world, or
-        nobody works.
+        """Return whether the loop has come as far as it can: it wants to write, it waits for the
+        world, or nobody works.
         """
         self._waiting = [each for each in self._waiting if not each[1].done()]
         waits = any(run_id == self.run_id for *_, run_id in self._waiting)
@@ -337,7 +337,7 @@ class Director:
         if approvals.find(tx, resolved.approval_id) is None:
             feed(tx, self._session_id, entry)
             return
-        agent_approvals.resolve(tx, resolved.approval_id, resolved, entry.principal)
+        approval_steps.resolve(tx, resolved.approval_id, resolved, entry.principal)
         if self._last_use.get(resolved.approval_id, 0) <= entry.seq:
             approvals.forget_grant(tx, resolved.approval_id)
 
@@ -389,15 +389,14 @@ class Director:
             task.cancel()
         if others:
             await asyncio.wait(others, timeout=1)
-        for forget in self.on_restart:
-            forget()
+        self.on_restart.send()
         recovering = asyncio.create_task(self._start().recover())
         recovering.add_done_callback(lambda done: self._news.set())
         self._doing = (unit, recovering)
 
 
 def _last_uses(script: RecordedScript) -> dict[str, int]:
-    """Where each wider yes was last the reason for a decision: who took it back later did not do so
-    on this tape.
+    """Return where each wider yes was last the reason for a decision: who took it back later did
+    not do so on this tape.
     """
     return {used: entry.seq for entry in script.entries if (used := based_on(entry.event))}

@@ -6,12 +6,11 @@ that route is not.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from palyra.agent.active_run import ActiveRun
-from palyra.agent.model_turn import parse_arguments
 from palyra.agent.prompt.run_context import RunContext
 from palyra.agent.settings import Settings
 from palyra.agent.turn_cost import NO_BILL, Bill, BudgetQuestion, CallUsage, Spending
@@ -24,6 +23,7 @@ from palyra.core.events import (
     ModelReplied,
     RoutePlanned,
     RunFailed,
+    RunWaiting,
 )
 from palyra.core.messages import Emit, ModelCall, ModelFailure, ModelReply, ModelRequest
 from palyra.core.ports import ModelProvider
@@ -46,7 +46,7 @@ class RecordedClock(Clock):
         self._director = director
         self._given: set[str] = set()
         self.rand = 0.0
-        director.on_restart.append(self._given.clear)
+        director.on_restart.connect(self._given.clear)
 
     def now_ms(self) -> int:
         return self._director.now_ms
@@ -111,11 +111,17 @@ class RecordedModel:
                 if failed.text:
                     emit("text", failed.text)
                 await director.reach(due)
-                raise self._failure(failed, switched=self._switches(outcome))
+                following = script.expect(
+                    outcome.seq, run_id, "run.waiting", "route.planned", *_OUTCOMES
+                )
+                waits = following is not None and following.kind == "run.waiting"
+                raise self._failure(failed, switched=self._switches(outcome), waits=waits)
         raise AssertionError(f"a model call does not end in {outcome.kind}")
 
     def _switches(self, outcome: RecordedEntry) -> bool:
-        """Whether the next provider was asked after this failure: then a new route was told."""
+        """Return whether the next provider was asked after this failure: then a new route was
+        told.
+        """
         following = self._director.script.expect(
             outcome.seq, outcome.run_id, "route.planned", *_OUTCOMES
         )
@@ -125,16 +131,17 @@ class RecordedModel:
             and ": " in following.event.reason
         )
 
-    def _failure(self, failed: ModelFailed, *, switched: bool) -> ModelFailure:
+    def _failure(self, failed: ModelFailed, *, switched: bool, waits: bool) -> ModelFailure:
         """A failure after which the same is decided: what the provider said about waiting, and
         chance, are found from that.
         """
         plain = ModelFailure(failed.failure, failed.message)
+        will_retry = failed.will_retry and not waits
         self._clock.rand = 0.0
         most = after_failure(
             plain, attempt=failed.attempt, text_shown=False, has_fallback=switched, rand=1 - 1e-9
         )
-        if not failed.will_retry or switched:
+        if not will_retry or switched:
             if isinstance(most, RetryAfter) or (switched and not isinstance(most, NextProvider)):
                 return ModelFailure(failed.failure, failed.message, retry_after_ms=_TOO_LONG_MS)
             return plain
@@ -148,7 +155,7 @@ def _reply(reply: ModelReplied) -> ModelReply:
     return ModelReply(
         text=reply.text,
         reasoning=reply.reasoning,
-        calls=tuple(ModelCall(call.native_id, call.tool, _written(call)) for call in reply.calls),
+        calls=tuple(map(_called, reply.calls)),
         stop=reply.stop,
         usage=reply.usage,
         model=reply.model,
@@ -156,48 +163,59 @@ def _reply(reply: ModelReplied) -> ModelReply:
     )
 
 
-_BEGINNINGS = (
-    "",
-    "{",
-    '{"a"',
-    '{"a":',
-    '{"a":1',
-    '{"a":1,',
-    "[",
-    "[1",
-    "[1,",
-    '{"a":{',
-    '{"a":[',
-    '{"a":[1',
-    '"',
-    "1",
-    "nul",
-)
-_STUMBLES = ("", "x", "}", "]", '"', "{", ",", "\\", "\n", "1", "tru", '"\\x', "\x01")
+def _called(call: Call) -> ModelCall:
+    """A call as it was read then: how the model had written it is not on the tape."""
+    return ModelCall(
+        call.native_id,
+        call.tool,
+        msgspec.json.encode(call.arguments).decode(),
+        repaired=call.repaired,
+        malformed=call.malformed,
+    )
 
 
-def _written(call: Call) -> str:
-    """The arguments as the model wrote them. Of those that were no JSON the complaint is known: a
-    text that earns it will do.
-    """
-    if not call.malformed:
-        return msgspec.json.encode(call.arguments).decode()
-    _, _, place = call.malformed.rpartition("(byte ")
-    byte = int(place.rstrip(")")) if place.rstrip(")").isdecimal() else 0
-    for beginning in _BEGINNINGS:
-        for stumble in _STUMBLES:
-            for room in {
-                0,
-                max(0, byte - len(beginning)),
-                max(0, byte - len(beginning) - len(stumble) + 1),
-            }:
-                for text in (
-                    beginning + " " * room + stumble,
-                    '{"' + "a" * max(0, byte - 4) + '":' + stumble,
-                ):
-                    if parse_arguments(text) == (call.arguments, call.malformed):
-                        return text
-    return "["
+class RecordedWaits:
+    """Waits for a provider where the recorded run did."""
+
+    def __init__(self, director: Director) -> None:
+        self._director = director
+
+    def first_free(self, run: ActiveRun, route: ModelRoute) -> int | None:
+        """A run that asked nobody waits with its next word."""
+        director = self._director
+        following = director.script.expect(
+            director.head, run.run_id, "run.waiting", "input.assembled", *_OUTCOMES
+        )
+        waits = following is not None and isinstance(following.event, RunWaiting)
+        return None if waits else 0
+
+    async def hold(self, run: ActiveRun, target: Target) -> None:
+        waiting = self._next(run)
+        assert waiting is not None
+        await run.append(waiting)
+
+    async def plan(
+        self, run: ActiveRun, failures: Mapping[Target, ModelFailure]
+    ) -> RunWaiting | None:
+        return self._next(run)
+
+    async def begin(self, run: ActiveRun, failed: ModelFailed | None, waiting: RunWaiting) -> None:
+        if failed is not None:
+            # The length of a wait follows from the clock, not from the tape.
+            director = self._director
+            recorded = director.script.expect(director.head, run.run_id, "model.failed")
+            if recorded is not None and isinstance(recorded.event, ModelFailed):
+                failed = msgspec.structs.replace(failed, wait_ms=recorded.event.wait_ms)
+        await run.append(*([failed] if failed else []), waiting)
+
+    def listening(self, run: ActiveRun, emit: Emit) -> Emit:
+        return emit
+
+    def _next(self, run: ActiveRun) -> RunWaiting | None:
+        director = self._director
+        following = director.script.expect(director.head, run.run_id, "run.waiting", "run.failed")
+        event = following.event if following is not None else None
+        return event if isinstance(event, RunWaiting) else None
 
 
 class RecordedModels(Models):

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.agent.approvals import grant_of
+from palyra.agent.approval_steps import grant_of
 from palyra.core import chain, events
 from palyra.core.errors import ChainBroken, InvalidInput, NotFound
 from palyra.core.events import (
@@ -169,22 +169,16 @@ def _artifacts(tx: Tx, session_id: str, tapes: Iterable[Tape]) -> Iterator[Recor
 
 def _remembered(tx: Tx, owner: str, driven: Iterable[AnyEvent]) -> Iterator[Item]:
     wanted = dict.fromkeys(
-        each for event in driven if isinstance(event, InputAssembled) for each, _ in recalled(event)
+        each
+        for event in driven
+        if isinstance(event, InputAssembled)
+        for each in (*(memory_id for memory_id, _ in event.recalled), *event.kept_memory)
     )
     for memory_id in wanted:
         try:
             yield items.get(tx, owner, memory_id)
         except NotFound:
             continue  # Purged since: the replay will say that the prompt is another one.
-
-
-def recalled(event: InputAssembled) -> list[tuple[str, float]]:
-    """Which items of memory were shown, with their scores, as the event says."""
-    note = next((part.note for part in event.parts if part.source == "memory"), "")
-    return [
-        (memory_id, float(score))
-        for memory_id, _, score in (each.partition(" ") for each in note.split(", ") if each)
-    ]
 
 
 def based_on(event: AnyEvent) -> str:
@@ -232,7 +226,10 @@ def decode(body: bytes) -> Recording:
 def _check_chain(part: Tape) -> None:
     prev = chain.GENESIS
     for number, entry in enumerate(part.entries, 1):
-        prev = chain.link(
+        if not 1 <= entry.link <= chain.NEWEST:
+            raise InvalidInput(f"a link of version {entry.link} is not known: upgrade palyra")
+        prev = chain.link_of(
+            entry.link,
             prev,
             tape=part.tape,
             seq=number,

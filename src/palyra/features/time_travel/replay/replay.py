@@ -7,7 +7,7 @@ reach the world through is another: the model, the tools, the policy, the clock.
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,21 @@ from palyra.agent.authorize import Authorizer
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.images import ImageLoader
 from palyra.agent.model_turn import ModelTurns
+from palyra.agent.prompt import small_offer
 from palyra.agent.prompt.assembly import Assembler
-from palyra.agent.prompt.run_context import RecalledMemory, RunContext
+from palyra.agent.prompt.run_context import Recall, RecalledMemory, RunContext
+from palyra.agent.prompt.small_offer import OfferedTools
 from palyra.agent.prompt.sources import EMPTY, NONE, Index, Project, Surroundings
 from palyra.agent.prompt.token_sizes import Measure
 from palyra.agent.runs import Runs
 from palyra.agent.session_cache import SessionCache
 from palyra.agent.settings import ApprovalTimes, Settings
 from palyra.agent.tool_flow import ToolFlow
-from palyra.core.conversation import Conversation, RunProgress
+from palyra.core.call_options import CallOptions
+from palyra.core.conversation import Conversation
 from palyra.core.events import Budgets, InputAssembled, RunClockChanged
 from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.run_progress import RunProgress
 from palyra.features.compaction.service import Compacting
 from palyra.features.memory.recall import Recalling, for_prompt
 from palyra.features.project_notes.prompt import ProjectFiles
@@ -42,11 +46,11 @@ from palyra.features.time_travel.replay.models import (
     RecordedModel,
     RecordedModels,
     RecordedSpending,
+    RecordedWaits,
     failure,
 )
-from palyra.features.time_travel.replay.outside_input import feed
 from palyra.features.time_travel.replay.recording import Recording
-from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript
+from palyra.features.time_travel.replay.script import RecordedEntry, RecordedScript, feed
 from palyra.features.time_travel.replay.tools import (
     RecordedCalls,
     RecordedCatalogue,
@@ -213,6 +217,7 @@ class _World:
             redactor,
             clock,
             RecordedSpending(director, door, models, clock, settings),
+            RecordedWaits(director),
         )
         judging = Authorizer(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
         spawning = RecordedSpawning(director)
@@ -288,13 +293,21 @@ class _Recalling(Recalling):
         self._director = director
         self._items = {each.memory_id: each for each in recording.remembered}
 
-    async def look(self, run: ActiveRun) -> tuple[RecalledMemory, ...]:
+    async def look(self, run: ActiveRun) -> Recall:
+        found = self._assembled(run)
+        return Recall(self._of(found.recalled), found.memory_problem) if found else Recall()
+
+    async def again(self, run: ActiveRun, memory_ids: Sequence[str]) -> tuple[RecalledMemory, ...]:
+        found = self._assembled(run)
+        return self._of([(each, 0.0) for each in found.kept_memory]) if found else ()
+
+    def _assembled(self, run: ActiveRun) -> InputAssembled | None:
         found = self._director.script.expect(self._director.head, run.run_id, "input.assembled")
-        if found is None or not isinstance(found.event, InputAssembled):
-            return ()
-        wanted = recordings.recalled(found.event)
+        return found.event if found and isinstance(found.event, InputAssembled) else None
+
+    def _of(self, shown: Sequence[tuple[str, float]]) -> tuple[RecalledMemory, ...]:
         return tuple(
-            for_prompt(self._items[each], score) for each, score in wanted if each in self._items
+            for_prompt(self._items[each], score) for each, score in shown if each in self._items
         )
 
 
@@ -331,6 +344,32 @@ class _Assembler(Assembler):
     def __init__(self, director: Director, catalogue: Catalogue, outside: _Outside) -> None:
         super().__init__(catalogue.specs, outside.skills)
         self._director = director
+        self._told = CallOptions()
+        self._shown: InputAssembled | None = None
+
+    def _options(self, run: RunProgress, target: Target) -> CallOptions:
+        """What the model was told then, whatever the settings say now."""
+        return self._told
+
+    def _fits(self, target: Target) -> bool:
+        return self._shown is not None and self._shown.fitted
+
+    def _offer_within(
+        self, conversation: Conversation, run: RunProgress, target: Target
+    ) -> OfferedTools:
+        """What was offered then, whatever words ask for now."""
+        shown = self._shown
+        names = shown.offered if shown is not None else ()
+        return small_offer.offered_again(self._tools, names, self._said().get("tools", ""))
+
+    def _said(self) -> Mapping[str, str]:
+        parts = self._shown.parts if self._shown is not None else ()
+        return {part.source: part.note for part in parts}
+
+    def _notes(
+        self, target: Target, offer: OfferedTools, skills: Index, missing: int
+    ) -> Mapping[str, str]:
+        return self._said()
 
     async def measure(
         self,
@@ -348,5 +387,8 @@ class _Assembler(Assembler):
         if found is None or not isinstance(found.event, InputAssembled):
             await director.never()
         else:
+            self.by_halves = bool(found.event.left_out)
+            self._told = found.event.options
+            self._shown = found.event
             await director.reach(found.event.upto_seq)
         await super().measure(conversation, run, target, around, sizes)

@@ -4,6 +4,8 @@ answered.
 Everything is looked up by position: what is behind the head of the replayed tape has happened, what
 is before it has not. So a replay that starts in the middle, or again after a crash, needs no memory
 of its own.
+
+What came from outside, put on the replayed tape as it was recorded.
 """
 
 from collections.abc import Iterator
@@ -24,17 +26,28 @@ from palyra.core.events import (
     RunClockChanged,
     RunFailed,
     RunResumed,
+    RunWaiting,
+    SessionBranched,
+    SessionCreated,
+    SessionReset,
+    SessionRestored,
+    SessionRuled,
+    SessionUncompacted,
     ToolDecided,
     ToolFinished,
     ToolUndone,
 )
+from palyra.core.verdicts import SessionRule
 from palyra.features.time_travel.replay.recording import Recording
+from palyra.store import session_rules, sessions, tape
+from palyra.store.database import Tx
 
 # What the loop brings about by itself; everything else is brought to it.
 _OWN_DOING = frozenset(
     {
         "run.started",
         "run.resumed",
+        "run.waiting",
         "run.clock_changed",
         "run.completed",
         "run.failed",
@@ -161,8 +174,11 @@ class RecordedScript:
             case (
                 ToolUndone(why="undo")
                 | ToolFinished(agent=AgentEnd())
-                | RunResumed(after="child" | "client")
+                | RunResumed(after="child" | "client" | "provider")
             ):
+                return Unit("feed", entry, seq)
+            case RunWaiting() if self._waited(entry):
+                # The clock was set, and the wait was planned again.
                 return Unit("feed", entry, seq)
             case ToolFinished(attestation=Attestation(executor="client")):
                 return Unit("feed", entry, seq)
@@ -195,8 +211,19 @@ class RecordedScript:
         if ending.kind == "run.cancelled":
             return Unit("cancel", ending, ending.seq)
         assert isinstance(ending.event, RunFailed)
+        if ending.event.reason == "provider_unavailable" and self._waited(entry):
+            # Its deadline passed while nobody worked on it.
+            return Unit("feed", ending, ending.seq)
         # Only a clock can bring this about where the loop waits for something.
         return Unit("time", ending, ending.seq) if ending.event.reason == "time_budget" else None
+
+    def _waited(self, entry: RecordedEntry) -> bool:
+        """Return whether a run waited for its provider before this entry."""
+        for number in range(entry.seq - 2, -1, -1):
+            before = self.entries[number]
+            if before.run_id == entry.run_id and before.kind != "input.received":
+                return before.kind == "run.waiting"
+        return False
 
     def _answered(self, entry: RecordedEntry) -> int:
         """An answer, the result of a call that was refused, and the end of the wait are one
@@ -232,7 +259,7 @@ class RecordedScript:
         return (made_room or outcome.seq) - 1
 
     def made_room(self, head: int, outcome: RecordedEntry | None) -> int:
-        """Where the conversation was condensed because a provider had found it too long; the
+        """Return where the conversation was condensed because a provider had found it too long; the
         failure is told after that.
         """
         if (
@@ -246,7 +273,7 @@ class RecordedScript:
         return 0
 
     def interrupted(self, head: int, outcome: RecordedEntry) -> bool:
-        """Whether a person ended this model call: there is their input, and nobody counted
+        """Return whether a person ended this model call: there is their input, and nobody counted
         tokens.
         """
         reply = outcome.event
@@ -301,3 +328,30 @@ class RecordedScript:
             if not cut_short and not isinstance(entry.event, RunClockChanged):
                 return None
         return None
+
+
+def feed(tx: Tx, session_id: str, entry: RecordedEntry) -> None:
+    """Put a recorded entry on the tape as it was, with the rows that it implies."""
+    tx.now_ms = entry.time_ms
+    match entry.event:
+        case SessionCreated() as created:
+            sessions.create(tx, session_id, created)
+        case SessionReset():
+            found = sessions.find(tx, session_id=session_id)
+            assert found is not None
+            sessions.reset(tx, found)
+        case SessionRuled(rule_id=rule_id, words=words, removed=removed):
+            if removed:
+                session_rules.remove(tx, session_id, entry.principal, rule_id)
+            else:
+                session_rules.add(tx, session_id, entry.principal, SessionRule(rule_id, words))
+        case SessionBranched(parent=parent, parent_seq=parent_seq, child=child):
+            tape.append(tx, session_id, entry.principal, [entry.event])
+            if child == session_id:
+                sessions.set_parent(tx, child, parent, parent_seq)
+                sessions.fold_anew(tx, child)
+        case SessionRestored(conversation=True) | SessionUncompacted():
+            tape.append(tx, session_id, entry.principal, [entry.event])
+            sessions.fold_anew(tx, session_id)
+        case _:
+            tape.append(tx, session_id, entry.principal, [entry.event], entry.run_id)

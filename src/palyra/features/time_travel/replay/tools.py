@@ -8,14 +8,14 @@ taken from the tape.
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from palyra.agent import unchanged_calls
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.checkpoints import Checkpoints
-from palyra.core.conversation import CallProgress
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, PalyraError
 from palyra.core.events import (
     AgentSpawned,
@@ -35,6 +35,7 @@ from palyra.core.events import (
 from palyra.core.labels import CLEAN
 from palyra.core.messages import ToolSchema
 from palyra.core.ports import CallContext, InDoubt
+from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.features.time_travel.replay.driver import Director
@@ -47,6 +48,8 @@ from palyra.tools.files.checkpoints import Reversible
 _PATIENT = Limits(time_ms=1 << 40)
 _DENIED = "denied: "
 Stored = Callable[[str], bytes | None]
+Proposal = tuple[RecordedEntry, ToolProposed]
+Judgement = tuple[ToolProposed, ToolDecided]
 
 
 class RecordedArguments(Arguments, frozen=True, kw_only=True):
@@ -71,18 +74,18 @@ class RecordedCalls:
         self.stored = stored
         # Which call policy was asked about last, and all of those that are not on the tape yet.
         self.judging = ""
+        # A call that changes nothing: policy is asked next whether its file may be read.
+        self.settling = False
         self._judged: set[str] = set()
-        director.on_restart.append(self._judged.clear)
+        director.on_restart.connect(self._judged.clear)
 
     def reply(self) -> tuple[Call, ...]:
-        found = self.director.script.before(
-            self.director.head, self.director.run_id, "model.replied"
-        )
-        return (
-            found.event.calls if found is not None and isinstance(found.event, ModelReplied) else ()
-        )
+        director = self.director
+        found = director.script.before(director.head, director.run_id, "model.replied")
+        replied = found.event if found is not None else None
+        return replied.calls if isinstance(replied, ModelReplied) else ()
 
-    def proposals(self) -> list[tuple[RecordedEntry, ToolProposed]]:
+    def proposals(self) -> list[Proposal]:
         """Of the last reply, in the model's order."""
         script, wanted = self.director.script, {call.id for call in self.reply()}
         since = script.before(self.director.head, self.director.run_id, "model.replied")
@@ -97,9 +100,7 @@ class RecordedCalls:
     def decided(self, call_id: str) -> ToolDecided | None:
         return self.director.script.decisions.get(call_id)
 
-    def proposed(
-        self, tool: str, plain: Mapping[str, Any]
-    ) -> tuple[RecordedEntry, ToolProposed] | None:
+    def proposed(self, tool: str, plain: Mapping[str, Any]) -> Proposal | None:
         """A proposal of this tool with these arguments; one that is still to come before one that
         was.
         """
@@ -118,9 +119,7 @@ class RecordedCalls:
         edited = [each for each in self.proposals() if each[1].tool == tool]
         return next(iter(fresh or same or edited), None)
 
-    def next_judged(
-        self, question: Question | None = None
-    ) -> tuple[ToolProposed, ToolDecided] | None:
+    def next_judged(self, question: Question | None = None) -> Judgement | None:
         """The next call that policy was asked about, as the tape goes on."""
         for entry, proposed in self.proposals():
             if (
@@ -194,6 +193,15 @@ class StandIn:
     def preview(self, arguments: object, workspace: str) -> Preview:
         request = self._calls.request()
         return request.preview if request else Preview("text", self.spec.name)
+
+    def unchanged(self, arguments: object, workspace: str) -> ToolResult | None:
+        """The result of a call that was settled before it started."""
+        director, decided = self._calls.director, self._calls.decided(self._calls.judging)
+        if decided is None or decided.reason != unchanged_calls.REASON:
+            return None
+        finished = director.script.finished(director.head, director.run_id, decided.call_id)
+        self._calls.settling = True
+        return self._result(cast("ToolFinished", finished.event)) if finished else None
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         director = self._calls.director
@@ -397,6 +405,9 @@ class RecordedPolicy:
         return found[1].policy_version if found else ""
 
     def judge(self, question: Question) -> Verdict:
+        if self._calls.settling:
+            self._calls.settling = False
+            return Allow("recorded")
         found = self._calls.next_judged(question)
         if found is None:
             return self._again(question)

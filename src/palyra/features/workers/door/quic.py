@@ -3,6 +3,9 @@
 From Python no client's certificate can be asked for in QUIC, so a worker proves in the first
 messages that it has the key of its certificate. No session is resumed, so nothing comes as early
 data that could be replayed.
+
+One stream of a QUIC connection as a carrier of the worker protocol, the same on both sides: what
+is read lets more come.
 """
 
 import asyncio
@@ -13,18 +16,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.quic.events import ConnectionTerminated, QuicEvent, StreamDataReceived, StreamReset
 
-from palyra.api.http3.bounded_memory import CONNECTION_WINDOW, STREAM_WINDOW
-from palyra.api.http3.intake import MeteredServer
+from palyra.api.http3.bounded_memory import CONNECTION_WINDOW, STREAM_WINDOW, BoundedConnection
+from palyra.api.http3.connection import MeteredServer
 from palyra.api.intake import Share
 from palyra.api.limits import seat
 from palyra.core.errors import InvalidInput, PalyraError, Unauthenticated
-from palyra.features.tls import key_proof
+from palyra.features.tls import authority
+from palyra.features.workers.door.door import Reception
 from palyra.features.workers.door.link import MessageLink
-from palyra.features.workers.door.quic_carrier import ALPN, StreamCarrier
-from palyra.features.workers.door.reception import Reception
 from palyra.features.workers.protocol import (
     DAEMON_NAME,
     AskChallenge,
@@ -34,6 +38,89 @@ from palyra.features.workers.protocol import (
     challenge,
 )
 from palyra.system.thread_pool import everyday
+
+ALPN = "palyra-worker"
+# The only stream there is: the first that a client opens.
+STREAM = 0
+_CROWDED = 1 << 20
+
+
+class StreamCarrier(QuicConnectionProtocol):
+    def __init__(self, quic: QuicConnection, stream_handler: Any = None) -> None:
+        self.quic = BoundedConnection.bind(quic)
+        super().__init__(self.quic)
+        self._reader = asyncio.StreamReader()
+        self._moved = asyncio.Event()
+        self._over = False
+        self._share = Share()
+
+    async def read(self, most: int) -> bytes:
+        data = await self._reader.read(most)
+        if data:
+            self.quic.held[STREAM] = self.quic.held.get(STREAM, 0) - len(data)
+            self._transmit_soon()
+        return data
+
+    def write(self, data: bytes) -> None:
+        if not self._over:
+            self.quic.send_stream_data(STREAM, data)
+            self._transmit_soon()
+
+    async def drain(self) -> None:
+        while self.unsent > _CROWDED and not self._over:
+            self._moved.clear()
+            await self._moved.wait()
+
+    @property
+    def unsent(self) -> int:
+        return self.quic.unsent(STREAM)
+
+    def close(self, *_: Any, **__: Any) -> None:
+        """What was written last may still leave; then the connection is over."""
+        if not self._over:
+            self._over = True
+            self._loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        self.transmit()
+        super().close()
+        self._reader.feed_eof()
+        self._moved.set()
+
+    def datagram_received(self, data: Any, addr: Any) -> None:
+        if self._share.spent:
+            return
+        try:
+            with self._share.taking():
+                super().datagram_received(data, addr)
+        except Exception:  # noqa: BLE001  whatever a peer sends ends its own connection and nothing else
+            self.close()
+        self._moved.set()
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        if isinstance(event, StreamDataReceived):
+            if event.stream_id != STREAM:
+                self.close()
+                return
+            if event.data:
+                self.quic.held[STREAM] = self.quic.held.get(STREAM, 0) + len(event.data)
+                self._reader.feed_data(event.data)
+            if event.end_stream:
+                self._reader.feed_eof()
+            self.opened()
+        elif isinstance(event, ConnectionTerminated | StreamReset):
+            self._over = True
+            self._reader.feed_eof()
+            self._moved.set()
+            if isinstance(event, ConnectionTerminated):
+                self.ended()
+
+    def opened(self) -> None:
+        """Something came."""
+
+    def ended(self) -> None:
+        """The connection is over."""
+
 
 _IDLE_S = 60.0
 _MOST_FROM_ONE_PLACE = 64
@@ -135,7 +222,7 @@ class QuicDoor(MeteredServer):
         link.post(Challenge(nonce=nonce))
         said = await link.receive()
         good = isinstance(said, Prove) and await everyday.run(
-            key_proof.proves, said.certificate, challenge(nonce), said.signature
+            authority.proves, said.certificate, challenge(nonce), said.signature
         )
         if not good or not isinstance(said, Prove):
             self._reception.workers.refusals.note(

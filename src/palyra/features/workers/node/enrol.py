@@ -5,7 +5,7 @@ certificate from the daemon.
 import os
 import time
 
-from palyra.api.key_pair import Pair
+from palyra.api.listen_sockets import Pair
 from palyra.core import ids
 from palyra.core.errors import InvalidInput
 from palyra.features.workers.node import dial

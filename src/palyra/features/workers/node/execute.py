@@ -2,10 +2,16 @@
 folder.
 
 Nothing of the daemon is here: no journal, no policy, no secrets. What a call needs came with it.
+
+Contents by their digest: what came from the daemon or is to go there. What is here already is
+not sent again.
 """
 
 import asyncio
+import os
+import secrets
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar, cast
 
 import msgspec
@@ -15,17 +21,20 @@ from palyra.core.events import FileChange
 from palyra.core.ports import CallContext
 from palyra.core.tools import Tier, ToolResult
 from palyra.features.workers import file_transfer
-from palyra.features.workers.node.content_store import Contents
+from palyra.features.workers.file_transfer import digest
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.node.records import CallRecord, Records
 from palyra.features.workers.protocol import (
+    MOST_FILE_BYTES,
     MOST_TEXT,
     Assign,
     Finished,
+    Piece,
     Shipped,
     TakeBack,
     TakenBack,
     TookBack,
+    pieces,
 )
 from palyra.features.workers.tools import REHEARSED, REMOTE
 from palyra.system.clock import Clock
@@ -33,10 +42,9 @@ from palyra.system.redactor import Redactor
 from palyra.system.thread_pool import everyday
 from palyra.tools import standard
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
-from palyra.tools.files import checkpoints, restore, snapshots
-from palyra.tools.files.checkpoints import Reversible
+from palyra.tools.files import checkpoints, restore
+from palyra.tools.files.checkpoints import Checkpoint, Reversible
 from palyra.tools.files.restore import Tracks
-from palyra.tools.files.snapshots import Checkpoint
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import PathGuard
@@ -45,11 +53,89 @@ from palyra.tools.shell import tools as shell
 from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.runner import Runner
 
+# Beyond this the ones that were not used for longest go.
+_MOST_BYTES = 1 << 30
+_MOST_ARRIVING = 64
+
+
+class Contents:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._arriving: dict[str, bytearray] = {}
+
+    def has(self, known: str) -> bool:
+        return (self._folder / known).exists()
+
+    def get(self, known: str) -> bytes:
+        path = self._folder / known
+        os.utime(path)
+        return path.read_bytes()
+
+    def put(self, content: bytes) -> None:
+        """Not synced: what a power cut destroys is asked for again, because its digest is looked
+        at.
+        """
+        known = digest(content)
+        # Several calls may make or get the same content at once.
+        part = self._folder / f"{known}.{secrets.token_hex(4)}.part"
+        try:
+            part.write_bytes(content)
+            part.replace(self._folder / known)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+
+    def receive(self, piece: Piece, size: int) -> bool:
+        """Put a part where it belongs; whether the content is whole now. What does not fit into its
+        `size` is passed over.
+        """
+        if piece.offset == 0:
+            if len(self._arriving) >= _MOST_ARRIVING:
+                self._arriving.clear()
+            self._arriving[piece.digest] = bytearray()
+        so_far = self._arriving.get(piece.digest)
+        if (
+            so_far is None
+            or piece.offset != len(so_far)
+            or len(so_far) + len(piece.data) > min(size, MOST_FILE_BYTES)
+        ):
+            return False
+        so_far += piece.data
+        if not piece.last:
+            return False
+        del self._arriving[piece.digest]
+        content = bytes(so_far)
+        if digest(content) != piece.digest:
+            return False
+        self.put(content)
+        return True
+
+    def told(self, known: str) -> list[Piece]:
+        try:
+            content = self.get(known)
+        except FileNotFoundError:
+            return [Piece(digest=known, gone=True)]
+        return (
+            pieces(known, content) if digest(content) == known else [Piece(digest=known, gone=True)]
+        )
+
+    def tidy(self) -> None:
+        found = sorted(
+            ((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.iterdir()),
+            reverse=True,
+        )
+        total = 0
+        for _, size, path in found:
+            total += size
+            if total > _MOST_BYTES or path.suffix == ".part":
+                path.unlink(missing_ok=True)
+
+
 _MOST_DIFF = 256 << 10
 DEFAULT = ("shell.run", "fs.read", "fs.write")
 _MOST_DATA = 1 << 20
 # What takes back a call that changed nothing.
-_NOTHING = snapshots.encode(Checkpoint(1, (), (), ()))
+_NOTHING = checkpoints.encode(Checkpoint(1, (), (), ()))
 T = TypeVar("T")
 
 

@@ -17,7 +17,7 @@ from shutil import rmtree
 import msgspec
 from msgspec import Struct
 
-from palyra.api.key_pair import Pair, split
+from palyra.api.listen_sockets import Pair, split
 from palyra.core.errors import ConfigInvalid, Conflict, NotFound
 
 _UNUSED_S = 30 * 86_400
@@ -77,7 +77,7 @@ class Home:
             ) from None
         except msgspec.DecodeError:
             raise ConfigInvalid(
-                f"{self.state / 'worker.json'} is damaged: enrol this worker anew"
+                f"{self.state / 'worker.json'} is damaged: enrol this worker again"
             ) from None
 
     def keep(self, identity: Identity) -> None:

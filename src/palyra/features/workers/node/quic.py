@@ -9,8 +9,8 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
 from palyra.core.errors import Unauthenticated, Unavailable
-from palyra.features.tls import key_proof
-from palyra.features.workers.door.quic_carrier import ALPN, StreamCarrier
+from palyra.features.tls import authority
+from palyra.features.workers.door.quic import ALPN, StreamCarrier
 from palyra.features.workers.node.dial import CONNECT_S, DaemonConnection
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.protocol import DAEMON_NAME, AskChallenge, Challenge, Prove, challenge
@@ -40,7 +40,7 @@ async def dial(home: Home, host: str, port: int, *, older: bool = False) -> Daem
         line.post(
             Prove(
                 certificate=pair.certificate.decode(),
-                signature=key_proof.sign(pair.key, challenge(said.nonce)),
+                signature=authority.sign(pair.key, challenge(said.nonce)),
             )
         )
     except BaseException:

@@ -23,10 +23,9 @@ from palyra.core.errors import (
     Unauthenticated,
     Unavailable,
 )
-from palyra.features.workers.node import dial, refusals, renewal
-from palyra.features.workers.node.content_store import Contents
+from palyra.features.workers.node import dial, renewal
 from palyra.features.workers.node.dial import DaemonConnection
-from palyra.features.workers.node.execute import Doing
+from palyra.features.workers.node.execute import Contents, Doing
 from palyra.features.workers.node.home import Home
 from palyra.features.workers.node.records import Records
 from palyra.features.workers.protocol import (
@@ -244,7 +243,7 @@ class Worker:
                 raise
             why = (error.reason or "").lower().replace("_", " ")
             raise Unauthenticated(
-                f"the daemon does not take this worker's certificate ({why}): enrol it anew"
+                f"the daemon does not take this worker's certificate ({why}): enrol it again"
             ) from None
         finally:
             self._greeted()
@@ -376,11 +375,11 @@ class Worker:
         others = {
             call_id for call_id, task in self._calls.items() if not task.cancelling()
         } | self._lacking.keys()
-        refused = refusals.why(assign, self._offered, self._slots, len(others - {assign.call_id}))
+        refused = renewal.why(assign, self._offered, self._slots, len(others - {assign.call_id}))
         if refused:
             log.warning("call %s of the daemon was refused: %s", assign.call_id, refused)
             self._lacking.pop(assign.call_id, None)
-            self._post(refusals.not_begun(assign, refused, "denied"))
+            self._post(renewal.not_begun(assign, refused, "denied"))
             return
         missing = tuple(
             dict.fromkeys(
@@ -422,7 +421,7 @@ class Worker:
             log.exception("call %s could not be done", assign.call_id)
             if self._records.find(assign.call_id) is None:
                 self._post(
-                    refusals.not_begun(
+                    renewal.not_begun(
                         assign, f"the worker could not write down that it begins: {error}"
                     )
                 )
@@ -476,7 +475,7 @@ class Worker:
             if any(each.sha256 == digest for each in assign.files):
                 del self._lacking[assign.call_id]
                 self._post(
-                    refusals.not_begun(
+                    renewal.not_begun(
                         assign,
                         "the worker could not keep the files of this call:"
                         f" {error.strerror or error}",
@@ -490,7 +489,7 @@ class Worker:
     async def _roll_back(self, said: RollBack) -> None:
         running = self._calls.get(said.call_id)
         if running is not None:
-            running.cancel("it is taken back")
+            running.cancel("it was cancelled")
             await asyncio.wait([running])
         try:
             changes = await everyday.run(self._doing.roll_back, said.call_id, said.session_id)

@@ -1,0 +1,58 @@
+"""What of memory a run is told: few items, few tokens, nothing where nothing fits."""
+
+from collections.abc import Sequence
+
+from palyra.features.memory import model as shapes
+from palyra.features.memory.model import Found, Item, Recalled
+
+_CHARACTERS_PER_TOKEN = 4
+_LINE_TOKENS = 12
+
+
+def told(
+    standing: Sequence[Item],
+    found: Sequence[Found],
+    threshold: float,
+    limit_tokens: int = shapes.INJECTED_TOKENS,
+) -> list[Recalled]:
+    """Return what goes with every prompt, then what was found and answers the question."""
+    scores = {each.item.memory_id: each for each in found}
+    wishes = [item for item in standing if item.kind == "preference" and item.origin == "learned"]
+    others = [item for item in standing if item not in wishes][: shapes.MOST_PINNED_INJECTED]
+    # How somebody wants things done has a small budget of its own: it is not crowded out, and
+    # crowds nothing out.
+    preferences = _within(
+        [_held(item, scores.pop(item.memory_id, None)) for item in wishes],
+        shapes.PREFERENCE_TOKENS,
+        shapes.MOST_PREFERENCES,
+    )
+    chosen = [_held(item, scores.pop(item.memory_id, None)) for item in others]
+    # Neighbours help to rank; that there is an answer at all, some item must show by itself.
+    answered = any(each.parts.own >= threshold for each in found)
+    for each in scores.values():
+        if answered and max(each.score, each.parts.own) >= threshold:
+            chosen.append(Recalled(each.item, each.score, each.parts, _tokens(each.item)))
+    return [*preferences, *_within(chosen, limit_tokens, shapes.MOST_INJECTED)]
+
+
+def _held(item: Item, found: Found | None) -> Recalled:
+    return Recalled(
+        item, found.score if found else 0.0, found.parts if found else None, _tokens(item)
+    )
+
+
+def _tokens(item: Item) -> int:
+    """A rule of thumb that errs on the safe side, with what stands around the text in a prompt."""
+    return -(-len(item.text) // _CHARACTERS_PER_TOKEN) + _LINE_TOKENS
+
+
+def _within(chosen: list[Recalled], limit_tokens: int, most: int) -> list[Recalled]:
+    kept: list[Recalled] = []
+    left = limit_tokens
+    for each in chosen:
+        if len(kept) == most:
+            break
+        if each.tokens <= left:
+            kept.append(each)
+            left -= each.tokens
+    return kept

@@ -1,0 +1,64 @@
+"""What OpenAI's programs say about how a model is to answer, in our words, and which of their words
+each is.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from palyra.core.call_options import CallOptions
+from palyra.features.openai_api.answer_options import refuse
+from palyra.features.openai_api.wire_types import ChatRequest, ResponseRequest
+
+CHAT_NAMES: Final[Mapping[str, str]] = {"effort": "reasoning_effort"}
+RESPONSES_NAMES: Final[Mapping[str, str]] = {
+    "effort": "reasoning.effort",
+    "max_tokens": "max_output_tokens",
+}
+# Their word for leaving it to the project's settings.
+_AUTO: Final = "auto"
+
+
+def of_chat(body: ChatRequest) -> CallOptions:
+    for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
+        if getattr(body, name):
+            refuse(name, f"models here cannot be told {name}: leave it out")
+    stop = [body.stop] if isinstance(body.stop, str) else body.stop
+    longest = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
+    return _options(
+        CHAT_NAMES,
+        effort=body.reasoning_effort,
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_tokens=longest,
+        stop=stop,
+        seed=body.seed,
+        service_tier=body.service_tier,
+    )
+
+
+def of_response(body: ResponseRequest) -> CallOptions:
+    return _options(
+        RESPONSES_NAMES,
+        effort=body.reasoning.effort if body.reasoning else None,
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_tokens=body.max_output_tokens,
+        service_tier=body.service_tier,
+    )
+
+
+def _options(names: Mapping[str, str], **said: Any) -> CallOptions:
+    if said.get("service_tier") == _AUTO:
+        del said["service_tier"]
+    for name, value in said.items():
+        if value is not None:
+            try:
+                msgspec.convert({name: value}, CallOptions)
+            except msgspec.ValidationError as error:
+                shown = names.get(name, name)
+                refuse(shown, f"{shown} cannot be used: {str(error).partition(' - at ')[0]}")
+    return msgspec.convert(
+        {name: value for name, value in said.items() if value is not None}, CallOptions
+    )
