@@ -2,6 +2,7 @@
 
 export interface Accept {
   fingerprint: string;
+  uses?: { [name: string]: ToolUse };
 }
 
 export interface AcceptNote {
@@ -109,6 +110,12 @@ export interface Allow {
   policies?: (string)[];
 }
 
+export interface AnchorReport {
+  name: string;
+  size: number;
+  problem?: string;
+}
+
 export interface Answer {
   decision: "again" | "allow" | "deny" | "expired" | "happened" | "skip" | "withdrawn";
   scope?: "always" | "once" | "session" | "timed";
@@ -123,6 +130,7 @@ export interface AnswerRefused {
   kind: "answer.refused";
   turn: number;
   problem: string;
+  flaw?: "arguments" | "empty" | "form" | "loop" | "repetition" | "stray_call";
 }
 
 export interface Approval {
@@ -174,6 +182,7 @@ export interface ApprovalRequested {
   flow?: Flow | null;
   asker?: Asker | null;
   budget?: BudgetAsked | null;
+  values?: CallValues;
 }
 
 export interface ApprovalResolved {
@@ -205,6 +214,19 @@ export interface Archived {
   sealed_bytes?: number;
 }
 
+export interface ArgumentOrigin {
+  name: string;
+  role: "account" | "amount" | "command" | "content" | "host" | "other" | "path" | "recipient" | "target" | "url" | "when";
+  origin?: "none" | "trusted" | "unknown" | "untrusted" | "user";
+  values?: (string)[];
+  sources?: (string)[];
+}
+
+export interface ArgumentUse {
+  name: string;
+  role: "account" | "amount" | "command" | "content" | "host" | "other" | "path" | "recipient" | "target" | "url" | "when";
+}
+
 export interface Ask {
   type: "ask";
   reason: string;
@@ -221,6 +243,7 @@ export interface AskedModel {
   message?: string;
   input_tokens?: number;
   cached_tokens?: number;
+  cache_write_tokens?: number;
   output_tokens?: number;
   cost_microusd?: number;
   priced?: string;
@@ -287,6 +310,14 @@ export interface BackupList {
   backups: (KeptBackup)[];
 }
 
+export interface BackupStatus {
+  last?: MadeBackup | null;
+  problem?: string;
+  failed_ms?: number;
+  failures?: number;
+  drill?: CheckedBackup | null;
+}
+
 export interface Bad {
   tape: string;
   seq: number;
@@ -303,6 +334,7 @@ export interface BilledTurn {
   parts: (AssembledPart)[];
   input_tokens?: number;
   cached_tokens?: number;
+  cache_write_tokens?: number;
   output_tokens?: number;
 }
 
@@ -372,6 +404,22 @@ export interface Budgets {
   microusd?: number;
 }
 
+export interface BundledEntry {
+  position: number;
+  tape: string;
+  seq: number;
+  time_ms: number;
+  run_id?: string;
+  principal: string;
+  kind: string;
+  link: number;
+  hash: string;
+  prev: string;
+  proof: (string)[];
+  body?: string | null;
+  body_sha256?: string;
+}
+
 export interface Button {
   label: string;
   value: string;
@@ -388,6 +436,26 @@ export interface Call {
   arguments: { [name: string]: unknown };
   native_id?: string;
   malformed?: string;
+  repaired?: string;
+}
+
+export interface CallOptions {
+  effort?: "" | "high" | "low" | "max" | "medium" | "minimal" | "none" | "xhigh";
+  temperature?: number | null;
+  top_p?: number | null;
+  max_tokens?: number | null;
+  stop?: (string)[];
+  seed?: number | null;
+  service_tier?: string;
+}
+
+export interface CallValues {
+  arguments?: (ArgumentOrigin)[];
+  declared?: boolean;
+  reads_only?: boolean;
+  same_source?: boolean;
+  planned?: number;
+  vouched?: boolean;
 }
 
 export interface Called {
@@ -460,6 +528,22 @@ export interface CandidateSettled {
   reason?: string;
   automatic?: boolean;
   became?: string;
+}
+
+export interface Cause {
+  role: "answer" | "approval" | "attempt" | "call" | "cost" | "decision" | "effect" | "entry" | "fork" | "grant" | "input" | "memory" | "message" | "model" | "notice" | "prompt" | "reply" | "request" | "result" | "route" | "run" | "schedule" | "subagent" | "undo";
+  text: string;
+  by?: string;
+  names?: (string)[];
+  kind?: string;
+  tape?: string;
+  seq?: number;
+  position?: number;
+  time_ms?: number;
+  run_id?: string;
+  cost_microusd?: number;
+  policy_version?: string;
+  causes?: (Cause)[];
 }
 
 export interface Cell {
@@ -560,6 +644,17 @@ export interface ChatRequest {
   modalities?: (string)[] | null;
   response_format?: { [name: string]: unknown } | null;
   functions?: (unknown)[] | null;
+  reasoning_effort?: string | null;
+  temperature?: number | null;
+  top_p?: number | null;
+  max_tokens?: number | null;
+  max_completion_tokens?: number | null;
+  stop?: string | (string)[] | null;
+  seed?: number | null;
+  service_tier?: string | null;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
+  logit_bias?: { [name: string]: number } | null;
 }
 
 export interface ChatTool {
@@ -573,6 +668,31 @@ export interface ChatUsage {
   total_tokens: number;
   prompt_tokens_details: CachedTokens;
   completion_tokens_details: ReasoningTokens;
+}
+
+export interface CheckBackup {
+  name?: string;
+}
+
+export interface CheckedBackup {
+  name: string;
+  ok: boolean;
+  entries?: number;
+  schema?: number;
+  version?: string;
+  files?: number;
+  encrypted?: boolean;
+  keys?: boolean;
+  checked_ms?: number;
+  problem?: string;
+}
+
+export interface CheckpointState {
+  origin: string;
+  keys: (string)[];
+  newest?: StoredCheckpoint | null;
+  problem?: string;
+  anchors?: (AnchorReport)[];
 }
 
 export interface Choice {
@@ -592,6 +712,7 @@ export interface Circumstances {
   channel?: string;
   rules?: (SessionRule)[];
   exact?: boolean;
+  values?: CallValues;
 }
 
 export interface Clash {
@@ -688,6 +809,14 @@ export interface ConnectorKindList {
   kinds: (KindInfo)[];
 }
 
+export interface ConsistencyProof {
+  old: number;
+  size: number;
+  proof: (string)[];
+  old_root: string;
+  root: string;
+}
+
 export interface ContentPart {
   type: string;
   text?: string;
@@ -723,10 +852,21 @@ export interface Decision {
   checks?: (RoutingCheck)[];
 }
 
+export interface DefaultModel {
+  model: string;
+}
+
 export interface Deleted {
   id: string;
   object?: "response";
   deleted?: true;
+}
+
+export interface DeletedSession {
+  session_id: string;
+  segment_id: string;
+  entries: number;
+  bytes: number;
 }
 
 export interface Deny {
@@ -746,6 +886,15 @@ export interface Difference {
   recorded?: Side | null;
   replayed?: Side | null;
   hint?: string;
+}
+
+export interface Disclosure {
+  session_id?: string;
+  run_id?: string;
+  first?: number;
+  last?: number;
+  bodies?: boolean;
+  without?: (number)[];
 }
 
 export interface DoctorCheck {
@@ -820,7 +969,8 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  link?: number;
+  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -951,6 +1101,29 @@ export interface Found {
   parts: ScoreParts;
 }
 
+export interface FoundModel {
+  name: string;
+  context_tokens?: number;
+  tools?: boolean | null;
+  vision?: boolean | null;
+}
+
+export interface FoundProvider {
+  name: string;
+  title: string;
+  kind: "anthropic" | "gemini" | "openai-chat" | "openai-responses";
+  base_url: string;
+  key?: string;
+  models?: (FoundModel)[];
+  local?: boolean;
+  advice?: string;
+  configured?: boolean;
+}
+
+export interface FoundProviders {
+  found: (FoundProvider)[];
+}
+
 export interface Function {
   name: string;
   description?: string | null;
@@ -1001,6 +1174,17 @@ export interface Health {
 export interface Hit {
   id: string;
   calls: number;
+}
+
+export interface HomeBackupList {
+  every: string;
+  keep: number;
+  drill: string;
+  target: string;
+  encrypted: boolean;
+  status: BackupStatus;
+  backups: (StoredBackup)[];
+  problem?: string;
 }
 
 export interface HookTrigger {
@@ -1088,6 +1272,16 @@ export interface IncidentTried {
   severity?: "critical" | "error" | "info" | "warning" | null;
 }
 
+export interface InclusionProof {
+  position: number;
+  size: number;
+  link: number;
+  hash: string;
+  proof: (string)[];
+  root: string;
+  checkpoint?: string;
+}
+
 export interface InputAssembled {
   kind: "input.assembled";
   turn: number;
@@ -1099,6 +1293,11 @@ export interface InputAssembled {
   from_seq?: number | null;
   digest?: string;
   surroundings?: string | null;
+  kept_memory?: (string)[];
+  left_out?: number;
+  options?: CallOptions;
+  fitted?: boolean;
+  offered?: (string)[];
 }
 
 export interface InputReceived {
@@ -1281,6 +1480,14 @@ export interface Listener {
   tls?: boolean;
 }
 
+export interface ListenerChanges {
+  grpc?: boolean | null;
+  workers?: string | null;
+  quic?: boolean | null;
+  tls?: boolean | null;
+  host?: string | null;
+}
+
 export interface Listening {
   exposure: Exposure;
   listeners: (Listener)[];
@@ -1289,8 +1496,37 @@ export interface Listening {
   workers: (Certificate)[];
 }
 
+export interface Load {
+  samples: (LoadSample)[];
+}
+
+export interface LoadSample {
+  time_ms: number;
+  cpu_bps: number;
+  load_bps: number;
+  memory_bytes: number;
+  disk_free_bytes: number;
+  disk_total_bytes: number;
+  runs: number;
+  queued: number;
+  running: number;
+  journal_entries: number;
+  journal_bytes: number;
+}
+
 export interface LoginLink {
   url: string;
+}
+
+export interface MadeBackup {
+  name: string;
+  target: string;
+  bytes: number;
+  entries: number;
+  encrypted: boolean;
+  keys: string;
+  made_ms: number;
+  removed?: (string)[];
 }
 
 export interface MadeToken {
@@ -1306,6 +1542,10 @@ export interface Maintained {
 
 export interface MarkedRead {
   marked: number;
+}
+
+export interface McpServerChange {
+  enabled: boolean;
 }
 
 export interface Me {
@@ -1386,6 +1626,7 @@ export interface ModelDelta {
   reasoning?: string;
   call?: string;
   whole?: boolean;
+  progress?: number | null;
 }
 
 export interface ModelFailed {
@@ -1393,7 +1634,7 @@ export interface ModelFailed {
   turn: number;
   provider: string;
   model: string;
-  failure: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "interrupted" | "malformed" | "network" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout";
+  failure: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "cut" | "interrupted" | "malformed" | "model_not_found" | "network" | "not_a_model_server" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout" | "tools_unsupported";
   message: string;
   will_retry: boolean;
   attempt?: number;
@@ -1416,6 +1657,11 @@ export interface ModelInfo {
   context_tokens: number;
   default: boolean;
   healthy: boolean;
+  vision?: boolean;
+  private?: boolean;
+  input_price?: number | null;
+  output_price?: number | null;
+  tools?: string;
 }
 
 export interface ModelList {
@@ -1432,7 +1678,7 @@ export interface ModelReplied {
   text?: string;
   reasoning?: string;
   calls?: (Call)[];
-  stop?: "content_filter" | "end" | "interrupted" | "length" | "tool_calls";
+  stop?: "content_filter" | "cut" | "end" | "interrupted" | "length" | "repetition" | "stray_call" | "tool_calls";
   usage?: Usage;
   cost_microusd?: number;
   priced?: "" | "free" | "list" | "own" | "unknown";
@@ -1484,6 +1730,17 @@ export interface NewChannel {
   settings?: { [name: string]: string };
 }
 
+export interface NewMcpServer {
+  name: string;
+  command?: (string)[];
+  url?: string;
+  headers?: (string)[];
+  env?: (string)[];
+  folder?: string;
+  writable?: boolean;
+  hosts?: (string)[];
+}
+
 export interface NewMemory {
   text: string;
   kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
@@ -1503,11 +1760,14 @@ export interface NewPreset {
 
 export interface NewProvider {
   name: string;
-  kind: "anthropic" | "openai-chat" | "openai-responses";
+  kind: "anthropic" | "gemini" | "openai-chat" | "openai-responses";
   base_url?: string;
   models?: (string)[];
   key?: string;
+  key_from?: string;
   first?: boolean;
+  windows?: (string)[] | null;
+  vision?: boolean | null;
 }
 
 export interface NewPublisher {
@@ -1540,6 +1800,10 @@ export interface NewSecret {
   scope?: string;
   hosts?: (string)[] | null;
   tools?: (string)[] | null;
+}
+
+export interface NewShadow {
+  named: string;
 }
 
 export interface NewSkillState {
@@ -1587,7 +1851,7 @@ export interface Nothing {}
 
 export interface Notice {
   notice_id: string;
-  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "provider" | "schedule";
   key: string;
   text: string;
   link?: string;
@@ -1637,7 +1901,7 @@ export interface OpenAIProblem {
 export interface OwnerNotified {
   kind: "owner.notified";
   notice_id: string;
-  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "provider" | "schedule";
   key: string;
   text: string;
   link?: string;
@@ -1684,6 +1948,7 @@ export interface Pending {
   new: boolean;
   change: string;
   words?: string;
+  use?: ToolUse | null;
 }
 
 export interface People {
@@ -1761,6 +2026,7 @@ export interface PolicyFiles {
   preset: string;
   presets: (string)[];
   files: (PolicyFile)[];
+  schema?: string;
 }
 
 export interface PolicyInForce {
@@ -1780,6 +2046,16 @@ export interface PolicyProblem {
 export interface PolicyState {
   version: string;
   preset: string;
+}
+
+export interface PolicyText {
+  name: string;
+  text: string;
+}
+
+export interface PolicyTexts {
+  version: string;
+  files: (PolicyText)[];
 }
 
 export interface Preview {
@@ -1828,6 +2104,20 @@ export interface ProcedureStep {
   arguments?: { [name: string]: unknown };
 }
 
+export interface ProofBundle {
+  format?: "palyra-proof-1";
+  about: Disclosure;
+  made_ms: number;
+  checkpoint: string;
+  checkpoint_ms: number;
+  keys: (string)[];
+  rotations: (string)[];
+  entries: (BundledEntry)[];
+  policy_version?: string;
+  policies?: (PolicyTexts)[];
+  redaction?: string;
+}
+
 export interface Proposal {
   name: string;
   description: string;
@@ -1854,6 +2144,7 @@ export interface ProviderInfo {
   default: boolean;
   running: boolean;
   healthy: boolean;
+  windows?: (string)[];
 }
 
 export interface ProviderList {
@@ -1888,6 +2179,10 @@ export interface Quiet {
 export interface Ready {
   status: "ready" | "unavailable";
   reason?: string;
+}
+
+export interface Reasoning {
+  effort?: string | null;
 }
 
 export interface ReasoningTokens {
@@ -2042,8 +2337,11 @@ export interface Response {
   incomplete_details?: { [name: string]: unknown } | null;
   metadata?: { [name: string]: string };
   parallel_tool_calls?: boolean;
-  temperature?: null;
-  top_p?: null;
+  temperature?: number | null;
+  top_p?: number | null;
+  max_output_tokens?: number | null;
+  service_tier?: string | null;
+  reasoning?: { [name: string]: string | null } | null;
   tool_choice?: unknown;
   tools?: ({ [name: string]: unknown })[];
   text?: { [name: string]: unknown };
@@ -2073,6 +2371,11 @@ export interface ResponseRequest {
   text?: { [name: string]: unknown } | null;
   background?: boolean | null;
   conversation?: unknown;
+  reasoning?: Reasoning | null;
+  temperature?: number | null;
+  top_p?: number | null;
+  max_output_tokens?: number | null;
+  service_tier?: string | null;
 }
 
 export interface ResponseTool {
@@ -2092,6 +2395,19 @@ export interface ResponseUsage {
 
 export interface Restart {
   started_ms: number;
+}
+
+export interface Retry {
+  model?: string;
+}
+
+export interface RetryPlanned {
+  kind: "run.retry_planned";
+  run_id: string;
+  cause: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "cut" | "interrupted" | "malformed" | "model_not_found" | "network" | "not_a_model_server" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout" | "tools_unsupported";
+  message: string;
+  next_try_ms: number;
+  attempt?: number;
 }
 
 export interface Review {
@@ -2122,6 +2438,10 @@ export interface Rewound {
   turns_now?: number;
   turns_then?: number;
   diff?: string;
+}
+
+export interface RotatedKey {
+  key: string;
 }
 
 export interface RouteApproval {
@@ -2266,9 +2586,10 @@ export interface RunReplay {
 
 export interface RunResumed {
   kind: "run.resumed";
-  after: "approval" | "budget" | "child" | "client" | "crash" | "in_doubt" | "paused";
+  after: "approval" | "budget" | "child" | "client" | "crash" | "in_doubt" | "paused" | "provider";
   node?: string;
   wanted?: Wanted | null;
+  model?: string;
 }
 
 export interface RunRow {
@@ -2283,6 +2604,7 @@ export interface RunRow {
   ended_ms?: number;
   heartbeat_ms?: number;
   recorded?: boolean;
+  wait?: RunWait | null;
 }
 
 export interface RunStarted {
@@ -2293,6 +2615,30 @@ export interface RunStarted {
 export interface RunThen {
   run_id: string;
   state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+}
+
+export interface RunWait {
+  cause: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "cut" | "interrupted" | "malformed" | "model_not_found" | "network" | "not_a_model_server" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout" | "tools_unsupported";
+  message: string;
+  provider: string;
+  model: string;
+  next_try_ms: number;
+  deadline_ms: number;
+  attempt?: number;
+  since_ms?: number;
+}
+
+export interface RunWaiting {
+  kind: "run.waiting";
+  cause: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "cut" | "interrupted" | "malformed" | "model_not_found" | "network" | "not_a_model_server" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout" | "tools_unsupported";
+  message: string;
+  provider: string;
+  model: string;
+  next_try_ms: number;
+  deadline_ms: number;
+  since_ms?: number;
+  attempt?: number;
+  reason?: "provider";
 }
 
 export interface RunningCall {
@@ -2332,6 +2678,10 @@ export interface SavedFile {
   name: string;
   text: string;
   was?: string;
+}
+
+export interface SavedMcpServer {
+  name: string;
 }
 
 export interface Schedule {
@@ -2456,6 +2806,7 @@ export interface ServerStatus {
   tier?: string;
   fingerprint?: string;
   late?: number;
+  uses?: { [name: string]: ToolUse };
 }
 
 export interface Session {
@@ -2476,6 +2827,7 @@ export interface Session {
   parent_run_id?: string;
   segment_id?: string;
   kept?: boolean;
+  model?: string;
   head_seq?: number;
   active?: string;
 }
@@ -2491,6 +2843,7 @@ export interface SessionChange {
   title?: string | null;
   archived?: boolean | null;
   kept?: boolean | null;
+  model?: string | null;
 }
 
 export interface SessionChanged {
@@ -2498,6 +2851,7 @@ export interface SessionChanged {
   title?: string | null;
   archived?: boolean | null;
   kept?: boolean | null;
+  model?: string | null;
 }
 
 export interface SessionCompacted {
@@ -2578,6 +2932,11 @@ export interface SessionRuled {
 export interface SessionUncompacted {
   kind: "session.uncompacted";
   compactions: (number)[];
+}
+
+export interface SetUse {
+  tool: string;
+  use: ToolUse;
 }
 
 export interface Setting {
@@ -2710,6 +3069,10 @@ export interface SpendingForecast {
   a_day_microusd: number;
   unpriced?: number;
   basis?: string;
+  low_tokens?: number;
+  high_tokens?: number;
+  low_microusd?: number;
+  high_microusd?: number;
 }
 
 export interface StateChanged {
@@ -2738,6 +3101,18 @@ export interface Status {
 export interface Stopped {
   cancelled: (string)[];
   recorded?: boolean;
+}
+
+export interface StoredBackup {
+  name: string;
+  bytes: number;
+  made_ms: number;
+}
+
+export interface StoredCheckpoint {
+  size: number;
+  time_ms: number;
+  note: string;
 }
 
 export interface StoredFile {
@@ -2776,7 +3151,7 @@ export interface StreamOptions {
 
 export interface Subject {
   tool: string;
-  kind: "command" | "host" | "path_prefix" | "program" | "recipient" | "tool";
+  kind: "arguments" | "command" | "host" | "path_prefix" | "program" | "recipient" | "tool";
   value?: string;
 }
 
@@ -2787,6 +3162,7 @@ export interface Submission {
   model?: string;
   attended?: boolean;
   attachments?: (Attaching)[];
+  options?: CallOptions;
 }
 
 export interface Submitted {
@@ -2995,6 +3371,7 @@ export interface ToolSpec {
   tier?: "A" | "B" | "C" | "none";
   source?: string;
   yields?: Label;
+  use?: ToolUse | null;
 }
 
 export interface ToolStarted {
@@ -3012,6 +3389,13 @@ export interface ToolUndone {
   why?: "settled" | "undo";
 }
 
+export interface ToolUse {
+  arguments?: (ArgumentUse)[];
+  reads_only?: boolean;
+  high_impact?: boolean;
+  trusted_results?: boolean;
+}
+
 export interface Trace {
   message: StoredMessage;
   steps: (MessageStep)[];
@@ -3024,6 +3408,8 @@ export interface Trial {
   took_ms: number;
   message: string;
   fix?: string;
+  tools?: boolean | null;
+  context_tokens?: number;
 }
 
 export interface Tried {
@@ -3080,6 +3466,11 @@ export interface UsageRow {
   from_ms?: number;
   until_ms?: number;
   estimated?: number;
+  cache_write_tokens?: number;
+  first_p50_ms?: number;
+  first_p95_ms?: number;
+  duration_p50_ms?: number;
+  duration_p95_ms?: number;
 }
 
 export interface Validated {
@@ -3101,6 +3492,17 @@ export interface Verified {
   bad: Bad | null;
   pages: (string)[];
   guards: (string)[];
+  vouched?: Vouched | null;
+  rows?: (WrongRow)[];
+}
+
+export interface Vouched {
+  size: number;
+  time_ms: number;
+  by: (string)[];
+  newer: number;
+  origin?: string;
+  checkpoints?: number;
 }
 
 export interface Wanted {
@@ -3109,6 +3511,7 @@ export interface Wanted {
   schema?: { [name: string]: unknown };
   strict?: boolean;
   call?: string;
+  options?: CallOptions;
 }
 
 export interface Wants {
@@ -3136,6 +3539,12 @@ export interface WhoCan {
   known: (string)[];
   situations: (Situation)[];
   tools: (ToolRow)[];
+}
+
+export interface WhyAnswer {
+  about: string;
+  found: (Cause)[];
+  more?: boolean;
 }
 
 export interface WorkerDetail {
@@ -3193,6 +3602,12 @@ export interface WorkerShown {
   certificate_expires_ms?: number;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export interface WrongRow {
+  table: string;
+  row: string;
+  problem: string;
+}
 
-export type LiveEvent = ModelDelta | ToolProgress | StateChanged;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+
+export type LiveEvent = ModelDelta | ToolProgress | RetryPlanned | StateChanged;

@@ -10,10 +10,14 @@ export interface Verbs {
   consolePage(): Promise<Blob>;
   /** A file of the console. */
   consoleAsset(asset: string): Promise<Blob>;
+  /** The frame without rights in which the console draws diagrams. */
+  consoleDiagram(): Promise<Blob>;
   /** The console as an app to install. */
   consoleManifest(): Promise<Blob>;
   /** Keeps the console's own files for when the daemon is away. */
   consoleWorker(): Promise<Blob>;
+  /** A page that checks proof bundles in the browser, for anybody. */
+  consoleVerifier(): Promise<Blob>;
   /** Whether the process is alive. */
   health(): Promise<t.Health>;
   /** Whether the daemon can do its work. */
@@ -28,7 +32,7 @@ export interface Verbs {
   getSession(sessionId: string): Promise<t.Session>;
   /** Rename, archive, unarchive. */
   changeSession(sessionId: string, given?: t.SessionChange): Promise<t.Session>;
-  /** Begin the conversation anew; the tape stays. */
+  /** Start the conversation over; the tape stays. */
   resetSession(sessionId: string): Promise<t.Session>;
   /** A new session that continues from an entry of this one. */
   branchSession(sessionId: string, given?: t.Branch): Promise<t.Session>;
@@ -44,15 +48,19 @@ export interface Verbs {
   getArtifact(sessionId: string, artifactId: string, given?: { name?: string; }): Promise<Blob>;
   /** Watch all of the caller's sessions, and that something else has changed: the events as they come. */
   allEvents(given?: { after?: number; }): AsyncGenerator<Message, void, void>;
+  /** Runs of all sessions of the caller, newest first. */
+  recentRuns(given?: { before?: string; limit?: number; }): Promise<t.RunPage>;
   /** One run. */
   getRun(runId: string): Promise<t.RunRow>;
   /** What the prompts of a run were made of. */
   runTokens(runId: string): Promise<t.TokenBill>;
   /** End a run, in whatever state it is. */
   cancel(runId: string, given?: t.Cancel): Promise<t.RunRow>;
+  /** Ask again now for a run that waits for its provider, with another model if named. */
+  retry(runId: string, given?: t.Retry): Promise<t.RunRow>;
   /** STOP: end everything that runs or waits. */
   stop(): Promise<t.Stopped>;
-  /** What waits for an answer, and what was answered. */
+  /** Pending approvals, and answered ones. */
   listApprovals(given?: { pending?: "any" | "false" | "true"; before?: string; limit?: number; }): Promise<t.ApprovalPage>;
   /** One approval. */
   getApproval(approvalId: string): Promise<t.Approval>;
@@ -67,9 +75,9 @@ export interface Verbs {
   /** One entry by its place in the journal. */
   getEntry(position: number): Promise<t.Entry>;
   /** Check every entry; names the first bad one. */
-  verifyJournal(): Promise<t.Verified>;
+  verifyJournal(given?: { deep?: boolean; }): Promise<t.Verified>;
   /** Check every entry; names the first bad one: the events as they come. */
-  verifyJournalEvents(): AsyncGenerator<Message, void, void>;
+  verifyJournalEvents(given?: { deep?: boolean; }): AsyncGenerator<Message, void, void>;
   /** Entries, one a line. */
   exportJournal(given?: { session_id?: string; after?: number; }): Promise<Blob>;
   /** A verified copy in the backups folder, or in another one. */
@@ -128,7 +136,7 @@ export interface Verbs {
   whoCan(given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }): Promise<t.WhoCan>;
   /** The rules of a session. */
   listRules(sessionId: string): Promise<t.RuleList>;
-  /** Lay a rule down, in plain words. */
+  /** Add a rule, in plain words. */
   addRule(sessionId: string, given: t.NewRule): Promise<t.ShownRule>;
   /** Remove a rule. */
   removeRule(sessionId: string, given: { rule_id: string; }): Promise<t.ShownRule>;
@@ -142,8 +150,22 @@ export interface Verbs {
   removeSecret(given: { name: string; scope?: string; }): Promise<void>;
   /** Give a secret another value. */
   rotateSecret(given: t.NewValue): Promise<t.Secret>;
-  /** Seal every secret anew under a new master key. */
+  /** Re-encrypt every secret under a new master key. */
   rotateVaultKey(): Promise<t.KeyRotated>;
+  /** The newest signed checkpoint, and the keys that sign. */
+  getCheckpoint(): Promise<t.CheckpointState>;
+  /** Sign a checkpoint over the journal as it is now. */
+  makeCheckpoint(): Promise<t.StoredCheckpoint>;
+  /** Prove that an entry stands in the journal at its position. */
+  proveEntry(position: number, given?: { size?: number; }): Promise<t.InclusionProof>;
+  /** Prove that the journal has only grown between two sizes. */
+  proveConsistency(given: { old: number; size?: number; }): Promise<t.ConsistencyProof>;
+  /** Entries with their proofs, for somebody without the product. */
+  exportProof(given?: { session_id?: string; run_id?: string; first?: number; last?: number; bodies?: boolean; without?: string; }): Promise<t.ProofBundle>;
+  /** Replace the key that signs checkpoints. */
+  rotateJournalKey(): Promise<t.RotatedKey>;
+  /** Cosign a checkpoint of a journal that this daemon is a witness of (C2SP). */
+  cosignCheckpoint(data: BodyInit): Promise<void>;
   /** Where the daemon listens, and its certificates. */
   tlsStatus(): Promise<t.Listening>;
   /** A new certificate, or your own files read again. */
@@ -214,7 +236,7 @@ export interface Verbs {
   exportMemory(): Promise<Blob>;
   /** Remember many at once. */
   importMemory(given?: t.Import): Promise<t.Imported>;
-  /** Remove items for good, with all their versions. */
+  /** Remove items permanently, with all their versions. */
   purgeMemory(given?: t.Purge): Promise<t.Purged>;
   /** One item. */
   getMemory(memoryId: string): Promise<t.Item>;
@@ -224,15 +246,17 @@ export interface Verbs {
   forgetMemory(memoryId: string): Promise<t.Item>;
   /** All versions of what an item says, newest first. */
   memoryHistory(memoryId: string): Promise<t.ItemPage>;
-  /** Accept or reject an item that waits for a look, or was forgotten. */
+  /** Accept or reject an item that needs review, or was forgotten. */
   reviewMemory(memoryId: string, given: t.Review): Promise<t.Item>;
   /** What was said in sessions, by words and meaning. */
   searchSessions(given: { q: string; semantic?: boolean; limit?: number; }): Promise<t.SaidPage>;
-  /** MCP servers: their state, their tools, what waits for a yes. */
+  /** MCP servers: their state, their tools, what needs to be accepted. */
   listMcpServers(): Promise<t.ServerList>;
   /** Offer what a server says of its tools now. */
   acceptMcpServer(server: string, given: t.Accept): Promise<t.ServerStatus>;
-  /** End a server and begin anew. */
+  /** Say what the arguments of an accepted tool are for. */
+  setMcpArguments(server: string, given: t.SetUse): Promise<t.ServerStatus>;
+  /** Restart a server. */
   restartMcpServer(server: string): Promise<t.ServerStatus>;
   /** Installed skills. */
   listSkills(): Promise<t.SkillList>;
@@ -272,21 +296,37 @@ export interface Verbs {
   rejectNote(given: { workspace: string; file: string; }): Promise<void>;
   /** Model providers: where they are, what they offer, where their keys are. */
   listProviders(): Promise<t.ProviderList>;
-  /** Add or change a provider; a restart brings it. */
+  /** Add or change a provider, at once. */
   saveProvider(given: t.NewProvider): Promise<t.ProviderList>;
-  /** Remove a provider; a restart takes it away. */
+  /** Remove a provider, at once; runs that began with it end with it. */
   removeProvider(given: { name: string; }): Promise<t.ProviderList>;
-  /** One tiny request to a provider, saved or not. */
+  /** One tiny request with a tool to a provider, saved or not. */
   testProvider(given: t.NewProvider): Promise<t.Trial>;
-  /** Change settings of learning or healing, at once and for good. */
+  /** Providers that could be set up: servers on this machine, keys in the environment. */
+  findProviders(): Promise<t.FoundProviders>;
+  /** The models that a provider says it has, saved or not. */
+  listProviderModels(given: t.NewProvider): Promise<t.FoundProvider>;
+  /** Choose the model that is used first, at once. */
+  setDefaultModel(given: t.DefaultModel): Promise<t.ProviderList>;
+  /** Change settings of learning, healing or backups, at once and permanently. */
   changeConfig(given: t.ConfigChanges): Promise<t.ConfigReloaded>;
+  /** Open or close listeners; says what is in force now and what needs a restart. */
+  changeListeners(given?: t.ListenerChanges): Promise<t.ConfigReloaded>;
+  /** Add an MCP server or change its settings, at once. */
+  saveMcpServer(given: t.NewMcpServer): Promise<t.SavedMcpServer>;
+  /** Enable or disable an MCP server, at once. */
+  changeMcpServer(server: string, given: t.McpServerChange): Promise<t.SavedMcpServer>;
+  /** Remove an MCP server, at once; its folder and what was accepted stay. */
+  removeMcpServer(server: string): Promise<t.SavedMcpServer>;
+  /** Try policies beside those in force, at once; their decisions are only recorded. */
+  useShadowPolicy(given: t.NewShadow): Promise<t.PolicyState>;
   /** Go over to another preset, at once. */
   setPreset(given: t.NewPreset): Promise<t.PolicyState>;
   /** A session as it was after an entry, and what came since. */
   sessionAt(sessionId: string, seq: number, given?: { turns?: number; }): Promise<t.Moment>;
   /** Take files and conversation back to an entry, or preview it. */
   rewindSession(sessionId: string, given: t.Rewind): Promise<t.Rewound>;
-  /** Take effects back. */
+  /** Undo effects. */
   undo(sessionId: string, given?: t.Undo): Promise<t.Undone>;
   /** Run the loop again over a recorded run, without any effect. */
   replayRun(runId: string): Promise<t.RunReplay>;
@@ -294,21 +334,31 @@ export interface Verbs {
   getReplay(runId: string, given?: { wait_ms?: number; }): Promise<t.RunReplay>;
   /** Take a run up again from an entry, live, with another model or policies. */
   forkRun(runId: string, given?: t.Fork): Promise<t.Forked>;
+  /** The causes of an entry, a file, a message or a cost, as a tree. */
+  why(given: { about: string; limit?: number; }): Promise<t.WhyAnswer>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
-  /** Put sessions away that were not used for long, or tell which that would be. */
+  /** Seal sessions that were not used for long, or list them. */
   archiveOldSessions(given?: t.ArchiveOld): Promise<t.Archived>;
   /** Remove artifacts that nothing names, and look after the database file. */
   cleanJournal(given?: t.Clean): Promise<t.CleanedUp>;
-  /** The sealed files that hold what was put away. */
+  /** The segments that hold sealed sessions. */
   listSegments(): Promise<t.SegmentList>;
-  /** Bring a session back that was put away. */
+  /** Take a session out of the journal, the lists and search; a sealed copy proves it. */
+  deleteSession(sessionId: string): Promise<t.DeletedSession>;
+  /** Restore a sealed session. */
   restoreSession(sessionId: string): Promise<t.Session>;
+  /** The backups of the home at their target, and how the last ones went. */
+  listHomeBackups(): Promise<t.HomeBackupList>;
+  /** Make a backup of the home now. */
+  makeBackup(): Promise<t.MadeBackup>;
+  /** Restore a backup into a scratch home and verify it. */
+  checkBackup(given?: t.CheckBackup): Promise<t.CheckedBackup>;
   /** Condense the older turns of a session, or say what that would be. */
   compactSession(sessionId: string, given?: t.Compact): Promise<t.Compaction>;
   /** The compactions of a session, oldest first. */
   listCompactions(sessionId: string): Promise<t.CompactionPage>;
-  /** Take back a compaction and those built on it. */
+  /** Undo a compaction and those built on it. */
   undoCompaction(sessionId: string, seq: number): Promise<t.Uncompacted>;
   /** Keep an exchange whole in every compaction, or no longer. */
   pinEntry(sessionId: string, given: t.Pin): Promise<t.Pinned>;
@@ -320,9 +370,9 @@ export interface Verbs {
   getCandidate(candidateId: string): Promise<t.ShownCandidate>;
   /** Accept it, which does it. */
   acceptCandidate(candidateId: string, given?: t.Accepting): Promise<t.Candidate>;
-  /** Reject it, for good. */
+  /** Reject it permanently. */
   rejectCandidate(candidateId: string, given?: t.Rejecting): Promise<t.Candidate>;
-  /** Take back what was applied. */
+  /** Roll back what was applied. */
   rollBackCandidate(candidateId: string): Promise<t.Candidate>;
   /** Look now for what can be learned from a run. */
   reflectOnRun(runId: string): Promise<t.Reflected>;
@@ -334,6 +384,8 @@ export interface Verbs {
   previewSchedule(given: t.NewSchedule): Promise<t.ShownSchedule>;
   /** One schedule, with what became of its last firings. */
   getSchedule(scheduleId: string): Promise<t.ShownSchedule>;
+  /** Give a schedule other words, times or rules; it keeps its history. */
+  changeSchedule(scheduleId: string, given: t.NewSchedule): Promise<t.ShownSchedule>;
   /** Remove a schedule; runs that are under way go on. */
   removeSchedule(scheduleId: string): Promise<t.Schedule>;
   /** Do not fire until it is resumed. */
@@ -360,13 +412,13 @@ export interface Verbs {
   listDeadLetters(given?: { channel?: string; }): Promise<t.DeadLetters>;
   /** Send such a reply again. */
   replayDeadLetter(replyId: string): Promise<t.DeadLetters>;
-  /** Give such a reply up for good. */
+  /** Give such a reply up. */
   dropDeadLetter(replyId: string): Promise<t.DeadLetters>;
   /** Who waits to be admitted. */
   listPairings(): Promise<t.PairingList>;
   /** Admit somebody, or do not. */
   settlePairing(given: t.SettlePairing): Promise<t.Settled>;
-  /** A code that admits whoever writes it. */
+  /** A code that admits the first person who sends it. */
   invite(given: t.Invite): Promise<t.Invitation>;
   /** Who has written, who is paired, whose identity they are. */
   listPeople(given?: { channel?: string; }): Promise<t.People>;
@@ -394,6 +446,8 @@ export interface Verbs {
   repair(given?: t.WhichCheck): Promise<t.Repaired>;
   /** How watchful the daemon is, and when it looked last. */
   watchdogStatus(): Promise<t.Watching>;
+  /** Processor, memory, disk, queue and journal over the last hours. */
+  loadHistory(): Promise<t.Load>;
   /** What went wrong with the daemon, and what was tried. */
   listIncidents(given?: { open?: boolean | null; before?: string; limit?: number; }): Promise<t.IncidentList>;
   /** One incident. */

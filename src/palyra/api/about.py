@@ -1,11 +1,13 @@
 """What the daemon says about itself: health, status, models, tools, metrics, and the page at its
 address.
+
+What the status page counts for features. A daemon without the feature counts nothing.
 """
 
 import asyncio
 from base64 import b64encode
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -14,16 +16,33 @@ from palyra.agent.runs import Runs
 from palyra.agent.sessions import Sessions
 from palyra.api.calls import HTML, METRICS, ApiCall, DaemonInfo, HttpResponse, Nothing, ok
 from palyra.api.metrics import Metrics
-from palyra.api.status_ports import OpenIncidents, UnreadNotices
 from palyra.core.errors import PalyraError
 from palyra.core.services import Services
 from palyra.core.tools import ToolSpec
-from palyra.models.routing import Models
+from palyra.models.routing import Models, Target
+from palyra.models.text_tools.provider import mode_of
 from palyra.policy.store import PolicyStore
 from palyra.store import tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 from palyra.tools.catalogue import Catalogue
+
+
+class OpenIncidents(Protocol):
+    """Incidents that are not over."""
+
+    @property
+    def unrecorded(self) -> int:
+        """How many the journal could not take yet."""
+
+    def open_by_domain(self, tx: Tx) -> dict[str, int]: ...
+
+
+class UnreadNotices(Protocol):
+    """Notices that their reader has not seen."""
+
+    def unread(self, tx: Tx, principal: str) -> int: ...
+
 
 _LONGEST_READ_S = 3.0
 
@@ -39,12 +58,20 @@ class Ready(Struct, frozen=True):
 
 
 class ModelInfo(Struct, frozen=True):
+    """Prices are in dollars for a million tokens; None: no price is known."""
+
     name: str
     provider: str
     model: str
     context_tokens: int
     default: bool
     healthy: bool
+    vision: bool = True
+    private: bool = True
+    input_price: float | None = None
+    output_price: float | None = None
+    # How it gets its tools: native, text, none, or auto as long as nothing was found out.
+    tools: str = "native"
 
 
 class ToolList(Struct, frozen=True):
@@ -131,18 +158,30 @@ async def status(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 def models_of(services: Services) -> list[ModelInfo]:
-    healthy = services.get(Models).health(services.get(Clock).now_ms())
+    models = services.get(Models)
+    now_ms = services.get(Clock).now_ms()
     return [
-        ModelInfo(
-            target.name,
-            target.provider,
-            target.model,
-            target.context_tokens,
-            at == 0,
-            healthy[target.provider],
-        )
-        for at, target in enumerate(services.get(Models).targets)
+        _about(target, models, default=at == 0, healthy=models.healthy(target, now_ms))
+        for at, target in enumerate(models.targets)
     ]
+
+
+def _about(target: Target, models: Models, *, default: bool, healthy: bool) -> ModelInfo:
+    price = models.prices.of(target.provider, target.model).price
+    return ModelInfo(
+        target.name,
+        target.provider,
+        target.model,
+        target.context_tokens,
+        default,
+        healthy,
+        target.vision,
+        target.private,
+        # Prices are kept in billionths of a dollar for a token.
+        price.input / 1_000 if price is not None else None,
+        price.output / 1_000 if price is not None else None,
+        mode_of(models.provider(target), target.model),
+    )
 
 
 async def tools(call: ApiCall[Nothing, Nothing]) -> HttpResponse:

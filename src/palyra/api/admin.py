@@ -1,5 +1,10 @@
 """Tokens, browser sessions and policy over HTTP: what changes who may do what. Every change is on
 the system tape.
+
+Restarting the daemon over HTTP, the hard way: it ends at once, as in a power cut, and starts
+again in the same place.
+
+What was under way goes on from the journal. That it was asked for is recorded before.
 """
 
 import asyncio
@@ -13,18 +18,57 @@ from palyra.agent.sessions import Sessions
 from palyra.api.auth import BROWSER_MS, Access
 from palyra.api.calls import ApiCall, Count, DaemonInfo, HttpResponse, Input, Nothing, Ulid, ok
 from palyra.api.guard import COOKIE, split
-from palyra.core.errors import InvalidInput, Unauthenticated
+from palyra.api.routes import Gives, Route
+from palyra.core.call_values import NO_VALUES
+from palyra.core.errors import Conflict, InvalidInput, Unauthenticated
+from palyra.core.events import AdminChanged
+from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import CLEAN
 from palyra.core.verdicts import Origin, Question, SessionRule
-from palyra.policy import change_log
-from palyra.policy.shadow import ShadowPolicy
+from palyra.policy import store as change_log
 from palyra.policy.sources import PolicyProblem
-from palyra.policy.store import PolicyStore
-from palyra.store import session_rules
+from palyra.policy.store import PolicyStore, ShadowSlot
+from palyra.store import session_rules, tape
 from palyra.store.database import Database
 from palyra.store.tokens import Token, TokenScope
 from palyra.system.clock import Clock
 from palyra.tools.catalogue import Catalogue
+
+
+class Restart(Input, frozen=True, kw_only=True):
+    """`started_ms`: when the daemon that shall end was started, as its status says. Asking twice
+    then restarts it once.
+    """
+
+    started_ms: Count
+
+
+async def restart(call: ApiCall[Nothing, Restart]) -> HttpResponse:
+    if call.body.started_ms != call.services.get(DaemonInfo).started_ms:
+        raise Conflict(
+            "this is not the daemon that was to be restarted: look at its status again",
+            started_ms=call.services.get(DaemonInfo).started_ms,
+        )
+    asked = AdminChanged(what="config", action="restarted", details={"hard": True})
+    await call.services.get(Database).write(
+        lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [asked])
+    )
+    call.services.get(DaemonInfo).restart()
+    return HttpResponse(202, b"{}")
+
+
+RESTARTING: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="POST",
+        path="/v1/restart",
+        summary="end at once, as in a power cut, and start again; what runs goes on",
+        handler=restart,
+        scope="owner",
+        body=Restart,
+        gives=(Gives(202, Nothing),),
+        errors=(409,),
+    ),
+)
 
 
 class NewToken(Input, frozen=True, kw_only=True):
@@ -151,8 +195,8 @@ def _cookie(call: ApiCall[Any, Any], value: str, seconds: int) -> bytes:
 
 
 def _base(call: ApiCall[Any, Any]) -> str:
-    """Where the caller reaches us. With TLS of our own they may be elsewhere: then by the name that
-    they used, on HTTP's port.
+    """Return where the caller reaches us. With TLS of our own they may be elsewhere: then by the
+    name that they used, on HTTP's port.
     """
     if not _has_tls(call):
         return call.services.get(DaemonInfo).url
@@ -180,8 +224,8 @@ async def policy(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
     services, body = call.services, call.body
-    tool, arguments, _ = services.get(Catalogue).parse(body.tool, body.arguments)
-    label = CLEAN
+    tool, arguments, normal = services.get(Catalogue).parse(body.tool, body.arguments)
+    label, values = CLEAN, NO_VALUES
     workspace, channel, laid_down = (
         services.get(Sessions).default_workspace,
         "",
@@ -193,7 +237,9 @@ async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
         laid_down = await services.get(Database).read(
             lambda tx: session_rules.laid_down(tx, session.session_id)
         )
-        label = await services.get(Gateway).label(session.session_id)
+        label, values = await services.get(Gateway).would_ask(
+            session.session_id, tool.spec, normal, workspace
+        )
     if not workspace:
         raise InvalidInput("there is no workspace to judge this in: name a session that has one")
     scope = await asyncio.to_thread(tool.scope, arguments, workspace)
@@ -207,6 +253,7 @@ async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
         label=label,
         channel=channel,
         rules=laid_down,
+        values=values,
     )
     return ok(services.get(PolicyStore).explain(complete(question)))
 
@@ -214,10 +261,11 @@ async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
 async def reload(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     services = call.services
     reloaded = await asyncio.to_thread(services.get(PolicyStore).reload)
-    await change_log.record(services.get(Database), call.principal, reloaded)
-    if (shadow := services.find(ShadowPolicy)) is not None:
+    texts = services.get(PolicyStore).current.texts
+    await change_log.record(services.get(Database), call.principal, reloaded, texts)
+    if (shadow := services.get(ShadowSlot).current) is not None:
         tried = await asyncio.to_thread(shadow.reload)
-        await change_log.record(services.get(Database), call.principal, tried, shadow=True)
+        await change_log.record(services.get(Database), call.principal, tried)
     return ok(reloaded)
 
 

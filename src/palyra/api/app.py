@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from palyra.agent import client_tokens
-from palyra.api import decoding, openapi
+from palyra.api import decoding
+from palyra.api import routes as openapi
 from palyra.api.calls import (
     ApiCall,
     DaemonInfo,
@@ -297,7 +298,9 @@ def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> HttpRe
     if status == 405:
         headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
     if "retry_after_ms" in error.details:
-        headers.append((b"retry-after", b"%d" % (error.details["retry_after_ms"] // 1000 + 1)))
+        headers.append(
+            (b"retry-after", b"%d" % max(1, -(-error.details["retry_after_ms"] // 1000)))
+        )
     refuse = route.refuse if route is not None else body_of
     if refuse is not body_of:
         # Programs that know OpenAI's try again by themselves, and would start another run.

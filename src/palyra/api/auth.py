@@ -3,6 +3,12 @@ as its digest.
 
 Every valid token is known in memory, so that checking one costs no query and revoking one takes
 effect at once.
+
+Wrong credentials, for the tape: by address, at most one entry a minute for each, and never the
+credential.
+
+Anybody can send wrong ones, so what they leave behind is bounded: many addresses in one minute are
+one entry.
 """
 
 import asyncio
@@ -13,17 +19,65 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.agent.approvals import Answer as ApprovalAnswer
-from palyra.api.auth_failure_log import AuthFailureLog
+from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.api.limits import Failures
 from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.core.events import AccessRefused, AccessWidened, AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.core.input_checks import check_line
+from palyra.core.signals import Signal
 from palyra.store import tape, tokens
 from palyra.store.database import Database, Tx
 from palyra.store.tokens import Token, TokenScope
 from palyra.system.clock import Clock
+
+_AUTH_FAILURE_LOG_MOST_ADDRESSES = 32
+
+
+class AuthFailureLog:
+    def __init__(
+        self, record: Callable[[list[AccessRefused]], object], *, every_s: float = 60.0
+    ) -> None:
+        self._record = record
+        self._every_s = every_s
+        # Attempts by address since its last entry. Who is here had one less than a minute ago.
+        self._since: dict[str, int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def note(self, address: str) -> None:
+        if address in self._since:
+            self._since[address] += 1
+        elif len(self._since) < _AUTH_FAILURE_LOG_MOST_ADDRESSES:
+            self._since[address] = 0
+            self._record([AccessRefused(address=address, attempts=1)])
+        else:
+            self._since[""] = self._since.get("", 0) + 1
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._every_s, self._look)
+
+    def close(self) -> None:
+        """Tell what was counted."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._tell()
+
+    def _look(self) -> None:
+        self._timer = None
+        # Who came again is counted for another minute; who did not is forgotten.
+        self._since = dict.fromkeys(self._tell(), 0)
+        if self._since:
+            self._timer = asyncio.get_running_loop().call_later(self._every_s, self._look)
+
+    def _tell(self) -> list[str]:
+        again = [(address, attempts) for address, attempts in self._since.items() if attempts]
+        if again:
+            self._record(
+                [AccessRefused(address=address, attempts=attempts) for address, attempts in again]
+            )
+        self._since = {}
+        return [address for address, _ in again]
+
 
 PREFIX = "plr_"
 LOGIN_MS = 10 * 60_000
@@ -56,8 +110,8 @@ def check_standing(token: Token, answer: ApprovalAnswer) -> None:
     """Raise Forbidden for an answer that holds for good, unless an owner gives it."""
     if answer.scope == "always" and token.scope != "owner":
         raise Forbidden(
-            "only an owner's token may allow something for good: answer once, for the session, or"
-            " for a time"
+            "only an owner's token may allow something permanently: answer once, for the session,"
+            " or for a time"
         )
 
 
@@ -76,6 +130,8 @@ class Access:
         self._clock = clock
         self._redact = redact
         self._tokens: dict[bytes, Token] = {}
+        # The id of the token that the command line on this machine has by itself.
+        self.local = ""
         self._codes: dict[bytes, _Code] = {}
         self._used_ms: dict[str, int] = {}
         self._failures = Failures()
@@ -85,7 +141,7 @@ class Access:
         self._seen: dict[str, set[str]] = {}
         # Told the token's id when it stops being good, so that what was opened with it can be
         # closed.
-        self.on_revoked: Callable[[str], None] = lambda token_id: None
+        self.on_revoked = Signal[[str]]("a revoked token")
 
     async def open(self) -> None:
         self._tokens = dict(await self._db.read(tokens.valid))
@@ -98,14 +154,17 @@ class Access:
         if self._recording is not None:
             await asyncio.wait([self._recording])
 
-    def has_others(self, local: str) -> bool:
-        """Whether somebody made a token, beside the command line's here and what browsers have."""
+    def has_others(self) -> bool:
+        """Return whether somebody made a token, beside the command line's here and what browsers
+        have.
+        """
         return any(
-            token.token_id != local and token.name != _BROWSER for token in self._tokens.values()
+            token.token_id != self.local and token.name != _BROWSER
+            for token in self._tokens.values()
         )
 
     def knows(self, secret: str) -> bool:
-        """Whether there is such a token, without anything that follows from asking."""
+        """Return whether there is such a token, without anything that follows from asking."""
         return digest_of(secret) in self._tokens
 
     def identify(self, secret: str, address: str) -> Token:
@@ -123,7 +182,7 @@ class Access:
         now = self._clock.now_ms()
         if 0 < token.expires_ms <= now:
             del self._tokens[digest]
-            self.on_revoked(token.token_id)
+            self.on_revoked.send(token.token_id)
             self._refuse(address, digest)
             raise Unauthenticated(
                 "this token has expired: log in again, or see `palyra token create`"
@@ -185,7 +244,9 @@ class Access:
         token = Token(
             self._clock.new_id(), name, principal, scope, now, expires_ms, workspace=workspace
         )
-        details = {"name": name, "scope": scope, **({"workspace": workspace} if workspace else {})}
+        details: dict[str, Any] = {"name": name, "scope": scope, "principal": principal}
+        details |= {"workspace": workspace} if workspace else {}
+        details |= {"expires_ms": expires_ms} if expires_ms else {}
         event = AdminChanged(
             what="token", action="created", subject=token.token_id, details=details
         )
@@ -219,7 +280,7 @@ class Access:
             self._tokens = {**kept, **self._tokens}
             raise
         self._used_ms.pop(token_id, None)
-        self.on_revoked(token_id)
+        self.on_revoked.send(token_id)
         return revoked
 
     async def listing(self) -> list[Token]:

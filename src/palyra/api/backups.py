@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from palyra.agent.ports import JournalCheckpoints
 from palyra.api.calls import (
     ApiCall,
     DaemonInfo,
@@ -82,6 +83,9 @@ async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
                 " another one"
             ) from None
 
+    checkpoints = services.find(JournalCheckpoints)
+    if checkpoints is not None:
+        await checkpoints.try_checkpoint()
     report = await asyncio.to_thread(copy)
     made = AdminChanged(
         what="journal", action="backed up", subject=name, details={"entries": report.entries}
@@ -89,6 +93,8 @@ async def backup(call: ApiCall[Nothing, Backup]) -> HttpResponse:
     await services.get(Database).write(
         lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made])
     )
+    if checkpoints is not None:
+        await checkpoints.try_checkpoint()
     return ok(BackedUp(str(target), report.entries))
 
 

@@ -40,7 +40,7 @@ Ulid = Annotated[str, Meta(pattern=ULID_PATTERN)]
 ANYBODY = Token("", "anybody", "", "worker", 0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class DaemonInfo:
     """The process that answers: where it is, how it is reached, and what its owner may do to it."""
 

@@ -19,17 +19,51 @@ from palyra.system.thread_pool import everyday
 FOLDER = Path(palyra.__file__).parent / "console"
 CSP = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;"
-    b" connect-src 'self'; manifest-src 'self'; frame-ancestors 'none'; base-uri 'none';"
-    b" form-action 'none'"
+    b" connect-src 'self'; manifest-src 'self'; frame-src 'self';"
+    b" frame-ancestors 'none'; base-uri 'none'; form-action 'none';"
+    b" require-trusted-types-for 'script'; trusted-types palyra"
+)
+# The page that checks bundles asks nobody, so nothing that is dropped on it can leave.
+VERIFIER_CSP = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none';"
+    b" frame-ancestors 'none'; base-uri 'none'; form-action 'none';"
+    b" require-trusted-types-for 'script'; trusted-types 'none'"
+)
+# The page uses none of these, so no script in it can.
+_PERMISSIONS = (
+    b"accelerometer=(), autoplay=(), camera=(), display-capture=(), encrypted-media=(),"
+    b" fullscreen=(self), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(),"
+    b" payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(),"
+    b" serial=(), usb=(), web-share=(), xr-spatial-tracking=()"
 )
 # What works in the background only fetches: it has no page to draw.
 _WORKER: Headers = (
     (b"content-security-policy", b"default-src 'none'; connect-src 'self'"),
     (b"cache-control", b"no-cache"),
 )
-_PAGE: Headers = ((b"content-security-policy", CSP),)
-# A file's name changes with its content.
-_FOR_GOOD: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
+_PAGE: Headers = ((b"content-security-policy", CSP), (b"permissions-policy", _PERMISSIONS))
+_VERIFIER: Headers = (
+    (b"content-security-policy", VERIFIER_CSP),
+    (b"permissions-policy", _PERMISSIONS),
+    (b"cache-control", b"no-cache"),
+)
+# Diagrams are drawn by a program that writes styles into its pictures. It runs in a frame without
+# origin, storage or network, to which the page gives a text and from which it takes a size.
+_DIAGRAM: Headers = (
+    (
+        b"content-security-policy",
+        b"sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline';"
+        b" frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
+    ),
+    (b"x-frame-options", b"SAMEORIGIN"),
+    (b"permissions-policy", _PERMISSIONS),
+)
+# A file's name changes with its content. They are the same for everybody, and the frame of a
+# diagram, which has no origin, loads its program like anybody else's page.
+_FOR_GOOD: Headers = (
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    (b"access-control-allow-origin", b"*"),
+)
 _MEDIA = {
     ".js": b"text/javascript; charset=utf-8",
     ".css": b"text/css; charset=utf-8",
@@ -74,12 +108,16 @@ async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return _answer(found, call.headers, HTML, _PAGE)
 
 
+async def diagram(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return _answer(await _built("diagram.html"), call.headers, HTML, _DIAGRAM)
+
+
 async def asset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     name = call.path["asset"]
     found = await everyday.run(_files.get, f"assets/{name}")
     if found is None:
         raise NotFound(
-            f"the console has no file {name}: load the page again, it was built anew", asset=name
+            f"the console has no file {name}: load the page again, it was rebuilt", asset=name
         )
     return _answer(found, call.headers, _MEDIA[Path(name).suffix], _FOR_GOOD)
 
@@ -92,6 +130,10 @@ async def manifest(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 async def worker(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     return _answer(await _built("worker.js"), call.headers, _MEDIA[".js"], _WORKER)
+
+
+async def verifier(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    return _answer(await _built("verify.html"), call.headers, HTML, _VERIFIER)
 
 
 async def _built(name: str) -> tuple[bytes, bytes]:
@@ -132,6 +174,15 @@ CONSOLE: tuple[Route[Any, Any], ...] = (
     ),
     Route(
         method="GET",
+        path="/diagram.html",
+        summary="the frame without rights in which the console draws diagrams",
+        handler=diagram,
+        scope=None,
+        gives=(Gives(200, media=HTML),),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
         path="/manifest.webmanifest",
         summary="the console as an app to install",
         handler=manifest,
@@ -146,6 +197,15 @@ CONSOLE: tuple[Route[Any, Any], ...] = (
         handler=worker,
         scope=None,
         gives=(Gives(200, media=b"text/javascript"),),
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/verify",
+        summary="a page that checks proof bundles in the browser, for anybody",
+        handler=verifier,
+        scope=None,
+        gives=(Gives(200, media=HTML),),
         errors=(404,),
     ),
 )

@@ -11,8 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.approvals import Answer, ApprovalService
-from palyra.agent.gateway import Gateway, Submission, Submitted
+from palyra.agent.approval_steps import Answer
+from palyra.agent.approvals import ApprovalService
+from palyra.agent.gateway import Gateway
+from palyra.agent.submit import Submission, Submitted
 from palyra.api.auth import allows, check_standing
 from palyra.api.decoding import check_json
 from palyra.api.errors import Problem, internal, problem_of

@@ -48,6 +48,15 @@ class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return not is_loopback(self.host)
 
 
+class ListenerSettings(Struct, frozen=True, kw_only=True):
+    """Listeners that open and close while the daemon runs. `workers`: address and port, or none."""
+
+    grpc: bool = False
+    grpc_port: int = 0
+    workers: str = ""
+    workers_quic: bool = False
+
+
 class Listener(Struct, frozen=True):
     """One door: what it speaks, and where programs on this machine find it."""
 

@@ -144,8 +144,8 @@ class Guard:
         return self._access.identify(secret, address), by_cookie
 
     def knows(self, authorization: bytes) -> bool:
-        """Whether it is worth waiting for the rest of a request; who it is and what they may is
-        seen when it has come.
+        """Return whether it is worth waiting for the rest of a request; who it is and what they may
+        is seen when it has come.
         """
         return self._access.knows(_bearer(authorization))
 

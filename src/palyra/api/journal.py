@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from palyra.agent.sessions import Sessions
-from palyra.api import long_work
+from palyra.api import streams
 from palyra.api.calls import (
     NDJSON,
     ApiCall,
@@ -24,17 +24,20 @@ from palyra.api.calls import (
 )
 from palyra.core.errors import Unavailable
 from palyra.core.services import Services
-from palyra.store import sqlite_files, tape
+from palyra.store import log_keys, sqlite_files, tape
 from palyra.store.database import Database, Tx
 from palyra.store.tape import StoredEntry
 from palyra.store.verify import Bad
+from palyra.store.verify_rows import WrongRow
+from palyra.store.verify_tree import Vouched
 
 _PAGE = 1_000
 
 
 class Verified(Struct, frozen=True, kw_only=True):
     """`bad` is the first bad entry; `pages` is what the database says of its file; `guards` are
-    append-only rules that are gone.
+    append-only rules that are gone; `vouched` says how far signed checkpoints prove the entries;
+    `rows` are those that the entries do not imply, if that was asked for.
     """
 
     ok: bool
@@ -43,6 +46,14 @@ class Verified(Struct, frozen=True, kw_only=True):
     bad: Bad | None
     pages: list[str]
     guards: list[str]
+    vouched: Vouched | None = None
+    rows: list[WrongRow] = []
+
+
+class WantedVerify(Input, frozen=True, kw_only=True):
+    """`deep`: fold everything anew, and compare the tables with it."""
+
+    deep: bool = False
 
 
 class JournalProgress(Struct, frozen=True):
@@ -64,29 +75,32 @@ async def entry(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     )
 
 
-async def verify(call: ApiCall[Nothing, Nothing]) -> HttpResponse | StreamingResponse:
-    return await long_work.told(
-        call.headers, partial(verified, call.services.get(DaemonInfo).journal_path), JournalProgress
-    )
+async def verify(call: ApiCall[WantedVerify, Nothing]) -> HttpResponse | StreamingResponse:
+    journal = call.services.get(DaemonInfo).journal_path
+    work = partial(verified, journal, deep=call.query.deep)
+    return await streams.told(call.headers, work, JournalProgress)
 
 
-def verified(path: Path, progress: Callable[[int], None]) -> Verified:
+def verified(path: Path, progress: Callable[[int], None], *, deep: bool = False) -> Verified:
     pages = sqlite_files.page_problems(path)
     try:
-        report = sqlite_files.inspect(path, progress)
+        report = sqlite_files.inspect(path, progress, trust=log_keys.trust(path))
         guards = sqlite_files.missing_guards(path)
+        rows = sqlite_files.inspect_rows(path, progress) if deep and report.ok else []
     except Unavailable as error:
         # A file that cannot be read to its end is an answer, not a failure to give one.
         return Verified(
             ok=False, entries=0, tapes=0, bad=None, pages=[*pages, error.message], guards=[]
         )
     return Verified(
-        ok=report.ok and not pages and not guards,
+        ok=report.ok and not pages and not guards and not rows,
         entries=report.entries,
         tapes=report.tapes,
         bad=report.bad,
         pages=pages,
         guards=guards,
+        vouched=report.vouched,
+        rows=rows,
     )
 
 

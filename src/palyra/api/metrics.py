@@ -108,13 +108,14 @@ class Metrics:
         for kind, state in _ENDS.items():
             self._ended[state] += kinds.get(kind, 0)
         for use in used:
-            sums = self._models.setdefault((use.provider, use.model), [0, 0, 0, 0, 0])
+            sums = self._models.setdefault((use.provider, use.model), [0, 0, 0, 0, 0, 0])
             numbers = (
                 use.calls,
                 use.input_tokens,
                 use.output_tokens,
                 use.cached_tokens,
                 use.cost_microusd,
+                use.cache_write_tokens,
             )
             self._models[use.provider, use.model] = [
                 a + b for a, b in zip(sums, numbers, strict=True)
@@ -145,7 +146,10 @@ class Metrics:
             "palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps
         )
         yield from single(
-            "palyra_journal_bytes", "gauge", "size of the journal's files", _size(self._journal)
+            "palyra_journal_bytes",
+            "gauge",
+            "size of the journal's files",
+            journal_bytes(self._journal),
         )
 
     def _of_models(self) -> Iterable[str]:
@@ -155,6 +159,10 @@ class Metrics:
             ("palyra_model_output_tokens_total", "tokens received from models"),
             ("palyra_model_cached_tokens_total", "tokens sent that the provider had cached"),
             ("palyra_model_cost_microusd_total", "cost of model calls in millionths of a dollar"),
+            (
+                "palyra_model_cache_write_tokens_total",
+                "tokens sent that the provider wrote to its cache",
+            ),
         )
         for at, (name, about) in enumerate(names):
             yield from family(name, "counter", about)
@@ -185,7 +193,9 @@ class Metrics:
             "user and system time",
             f"{time.process_time():.3f}",
         )
-        yield from single("process_resident_memory_bytes", "gauge", "resident memory", _resident())
+        yield from single(
+            "process_resident_memory_bytes", "gauge", "resident memory", resident_bytes()
+        )
 
 
 def family(name: str, kind: str, about: str) -> tuple[str, str]:
@@ -205,7 +215,8 @@ def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _resident() -> int:
+def resident_bytes() -> int:
+    """The daemon's resident memory."""
     try:
         with open("/proc/self/statm", "rb") as handle:
             return int(handle.read().split()[1]) * _PAGE
@@ -214,7 +225,8 @@ def _resident() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _size(journal: Path) -> int:
+def journal_bytes(journal: Path) -> int:
+    """The size of the journal's files."""
     total = 0
     for suffix in ("", "-wal"):
         try:

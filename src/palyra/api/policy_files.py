@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from palyra.agent.authorize import complete
 from palyra.agent.sessions import Sessions
-from palyra.api import long_work
+from palyra.api import streams
 from palyra.api.admin import Rule
 from palyra.api.auth import Access
 from palyra.api.calls import (
@@ -36,10 +36,11 @@ from palyra.core.labels import Label
 from palyra.core.services import Services
 from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Origin, Question
-from palyra.policy import access_matrix, backtest, change_log, files, policy_set, sources
-from palyra.policy.access_matrix import SITUATIONS, Situation, ToolRow
-from palyra.policy.files import PolicyFile
-from palyra.policy.reports import Report
+from palyra.policy import backtest, policy_set, reports, sources
+from palyra.policy import folder as files
+from palyra.policy import store as change_log
+from palyra.policy.folder import PolicyFile
+from palyra.policy.reports import SITUATIONS, Report, Situation, ToolRow
 from palyra.policy.sources import PolicyProblem
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.store import tape
@@ -54,12 +55,15 @@ PresetName = Literal["locked", "default", "coding", "research"]
 
 
 class PolicyFiles(Struct, frozen=True):
-    """`presets` are all there are; `shipped` files cannot be changed."""
+    """`presets` are all there are; `shipped` files cannot be changed. `schema` is what a policy can
+    talk about, in Cedar's own form.
+    """
 
     folder: str
     preset: str
     presets: tuple[str, ...]
     files: list[PolicyFile]
+    schema: str = ""
 
 
 class PolicyDraft(Input, frozen=True, kw_only=True):
@@ -124,7 +128,8 @@ class WhoCan(Struct, frozen=True):
 async def listing(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
     store = call.services.get(PolicyStore)
     found = await asyncio.to_thread(files.listing, store.folder, store.preset)
-    return ok(PolicyFiles(str(store.folder or ""), store.preset, policy_set.PRESETS, found))
+    schema = await asyncio.to_thread(policy_set.schema_text)
+    return ok(PolicyFiles(str(store.folder or ""), store.preset, policy_set.PRESETS, found, schema))
 
 
 async def validate(call: ApiCall[Nothing, PolicyDraft]) -> HttpResponse:
@@ -154,7 +159,7 @@ async def test(call: ApiCall[Nothing, DraftTest]) -> HttpResponse | StreamingRes
             call.services.get(Database).read_from_thread, found, body.since_ms, progress
         )
 
-    return await long_work.told(call.headers, work, DecidedCall)
+    return await streams.told(call.headers, work, DecidedCall)
 
 
 async def save(call: ApiCall[Nothing, SavedFile]) -> HttpResponse:
@@ -194,7 +199,8 @@ async def _record(
 ) -> None:
     event = AdminChanged(what="policy", action=action, subject=name, details={"digest": digest})
     await services.get(Database).write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
-    await change_log.record(services.get(Database), by, reloaded)
+    texts = services.get(PolicyStore).current.texts
+    await change_log.record(services.get(Database), by, reloaded, texts)
 
 
 async def who_can(call: ApiCall[WhoQuery, Nothing]) -> HttpResponse:
@@ -217,7 +223,7 @@ async def who_can(call: ApiCall[WhoQuery, Nothing]) -> HttpResponse:
         )
 
     rows = await asyncio.to_thread(
-        access_matrix.table,
+        reports.table,
         services.get(PolicyStore).judge,
         list(services.get(Catalogue).specs()),
         workspace,

@@ -11,7 +11,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from palyra.agent.session_rules import SessionRules, ShownRule
-from palyra.api import long_work
+from palyra.api import streams
 from palyra.api.calls import (
     ApiCall,
     Count,
@@ -26,11 +26,9 @@ from palyra.core.errors import Forbidden, InvalidInput
 from palyra.core.events import ToolDecided
 from palyra.core.services import Services
 from palyra.policy import backtest, store, suggest
-from palyra.policy.explain import Explanation
 from palyra.policy.policy_set import PolicySet
-from palyra.policy.reports import Report
-from palyra.policy.shadow import ShadowPolicy
-from palyra.policy.store import PolicyStore
+from palyra.policy.reports import Explanation, Report
+from palyra.policy.store import PolicyStore, ShadowSlot
 from palyra.store import decisions
 from palyra.store.database import Database
 
@@ -116,7 +114,7 @@ async def test(call: ApiCall[Against, Nothing]) -> HttpResponse | StreamingRespo
             call.services.get(Database).read_from_thread, policies, call.query.since_ms, progress
         )
 
-    return await long_work.told(call.headers, work, DecidedCall)
+    return await streams.told(call.headers, work, DecidedCall)
 
 
 def _other(services: Services, wanted: Against) -> PolicySet:
@@ -150,7 +148,7 @@ async def shadowed(call: ApiCall[Since, Nothing]) -> HttpResponse:
             backtest.shadowed,
             services.get(Database).read_from_thread,
             call.query.since_ms,
-            services.find(ShadowPolicy),
+            services.get(ShadowSlot).current,
         )
     )
 

@@ -4,15 +4,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.agent.approvals import Answer as ApprovalAnswer
+from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft, ApprovalService
 from palyra.agent.gateway import Gateway
 from palyra.api.auth import check_standing
 from palyra.api.calls import ApiCall, HttpResponse, Input, Limit, Nothing, Ulid, ok
+from palyra.api.sessions import RunPage, RunsQuery
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.verdicts import Grant
-from palyra.store import approvals, prompt_breakdown, tape
+from palyra.store import approvals, prompt_breakdown, runs, tape
 from palyra.store.approvals import Approval
 from palyra.store.database import Database, Tx
 from palyra.store.prompt_breakdown import BilledTurn
@@ -45,6 +46,14 @@ class GrantList(Struct, frozen=True):
 
 class TokenBill(Struct, frozen=True):
     turns: list[BilledTurn]
+
+
+async def recent(call: ApiCall[RunsQuery, Nothing]) -> HttpResponse:
+    query, principal = call.query, call.principal
+    found = await call.services.get(Database).read(
+        lambda tx: runs.of_principal(tx, principal, before=query.before, limit=query.limit)
+    )
+    return ok(RunPage(found, found[-1].run_id if len(found) == query.limit else None))
 
 
 async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:

@@ -8,11 +8,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from palyra.agent import client_tokens
-from palyra.agent.gateway import Gateway, Submission
+from palyra.agent.gateway import Gateway
 from palyra.agent.sessions import Resolve, Sessions
+from palyra.agent.submit import Submission
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Limit, Nothing, Ulid, ok
 from palyra.core.errors import NotFound
 from palyra.core.events import Entry
+from palyra.models.routing import Models
 from palyra.store import artifacts, runs, sessions, tape
 from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
@@ -35,11 +37,14 @@ class SessionPage(Struct, frozen=True):
 
 
 class SessionChange(Input, frozen=True, kw_only=True):
-    """`kept`: it stays in the journal however old it gets."""
+    """`kept`: it stays in the journal however old it gets. `model`: which one its runs ask, as
+    `provider/model` or by a unique name; empty: the default one.
+    """
 
     title: str | None = None
     archived: bool | None = None
     kept: bool | None = None
+    model: Annotated[str, Meta(max_length=200)] | None = None
 
 
 class Branch(Input, frozen=True, kw_only=True):
@@ -112,7 +117,8 @@ async def get(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 async def change(call: ApiCall[Nothing, SessionChange]) -> HttpResponse:
     body = call.body
     change = partial(call.services.get(Sessions).change, call.principal, call.path["session_id"])
-    return ok(await change(title=body.title, archived=body.archived, kept=body.kept))
+    model = call.services.get(Models).find(body.model).name if body.model else body.model
+    return ok(await change(title=body.title, archived=body.archived, kept=body.kept, model=model))
 
 
 async def reset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:

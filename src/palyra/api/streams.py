@@ -1,15 +1,143 @@
 """Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon
 does.
+
+Text that came in small pieces, put together: a message costs more than its bytes, on both sides
+of a connection.
+
+The first piece of a model's turn leaves at once; what comes in the moment after it goes out as one.
+
+Long work on a thread, told over server-sent events: `progress` now and then, `report` at the
+end. It stops when nobody waits.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import groupby
+from typing import Any
 
-from palyra.api.calls import Headers, HttpResponse, Receive, Send, StreamingResponse
+import msgspec
+
+from palyra.api.calls import (
+    SSE,
+    Headers,
+    HttpResponse,
+    Receive,
+    Send,
+    StreamingResponse,
+    encode,
+    ok,
+)
 from palyra.api.limits import OpenStreams, StreamEnd
+from palyra.api.watch import HEARTBEAT
+from palyra.core.events import LiveEvent, ModelDelta
 from palyra.core.services import Services
 from palyra.store.tokens import Token
 from palyra.system.clock import Clock
+
+# Work that says from time to time how far it is.
+Work = Callable[[Callable[[int], None]], Any]
+
+
+class _Abandoned(Exception):
+    """Nobody waits for this any more."""
+
+
+async def told(
+    headers: Mapping[bytes, bytes], work: Work, progress: Callable[[int], Any]
+) -> HttpResponse | StreamingResponse:
+    """The result as JSON, or as a stream if the caller asks for one; `progress` makes an event of
+    how far the work is.
+    """
+    if SSE in headers.get(b"accept", b""):
+        return StreamingResponse(SSE, _events(work, progress), HEARTBEAT)
+    return ok(await asyncio.to_thread(work, lambda count: None))
+
+
+async def _events(work: Work, progress: Callable[[int], Any]) -> AsyncGenerator[bytes, None]:
+    loop = asyncio.get_running_loop()
+    seen: asyncio.Queue[int] = asyncio.Queue()
+    abandoned = False
+
+    def so_far(count: int) -> None:
+        if abandoned:
+            raise _Abandoned
+        loop.call_soon_threadsafe(seen.put_nowait, count)
+
+    task = asyncio.create_task(asyncio.to_thread(work, so_far))
+    try:
+        while not task.done():
+            waiting = asyncio.create_task(seen.get())
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if waiting.done() and not waiting.cancelled():
+                yield b"event: progress\ndata: %b\n\n" % encode(progress(waiting.result()))
+        yield b"event: report\ndata: %b\n\n" % encode(task.result())
+    finally:
+        abandoned = True
+        task.cancel()
+
+
+# How long after live events nothing is sent.
+GATHER_S = 0.02
+
+decode_live = msgspec.json.Decoder(LiveEvent).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def wires(batch: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """A batch of (number, wire) with fewer live events, which have the number 0."""
+    for number, group in groupby(batch, key=lambda item: item[0]):
+        items = list(group)
+        if number or len(items) == 1:
+            yield from items
+        else:
+            yield from (
+                (0, _encode(event)) for event in joined([decode_live(wire) for _, wire in items])
+            )
+
+
+def joined(values: list[Any]) -> Iterator[Any]:
+    """The same with the deltas that follow each other as one."""
+    texts: list[str] = []
+    first: ModelDelta | None = None
+    for value in values:
+        if first is not None and isinstance(value, ModelDelta) and _continues(first, value):
+            texts.append(value.text or value.reasoning)
+            continue
+        if first is not None:
+            yield _with(first, texts)
+            first = None
+        if isinstance(value, ModelDelta) and not value.call:
+            first, texts = value, []
+        else:
+            yield value
+    if first is not None:
+        yield _with(first, texts)
+
+
+def _continues(first: ModelDelta, value: ModelDelta) -> bool:
+    same = (
+        first.run_id == value.run_id
+        and first.turn == value.turn
+        and not value.whole
+        and not value.call
+    )
+    return same and bool(first.text) != bool(first.reasoning) and _said(first) == _said(value)
+
+
+def _said(delta: ModelDelta) -> tuple[bool, bool]:
+    return bool(delta.text), bool(delta.reasoning)
+
+
+def _with(first: ModelDelta, texts: list[str]) -> ModelDelta:
+    if not texts:
+        return first
+    more = "".join(texts)
+    if first.text:
+        return msgspec.structs.replace(first, text=first.text + more)
+    return msgspec.structs.replace(first, reasoning=first.reasoning + more)
+
 
 _SECURITY: Headers = (
     (b"x-content-type-options", b"nosniff"),
@@ -24,12 +152,12 @@ _CSP = (
     b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 )
 _ALL = [*_SECURITY, _CSP]
-_REPLACEABLE = {b"content-security-policy", b"cache-control"}
+_REPLACEABLE = {b"content-security-policy", b"cache-control", b"x-frame-options"}
 
 
 def headers_of(headers: Headers) -> list[tuple[bytes, bytes]]:
     """The security headers of every answer, and the answer's own, which may replace the content
-    policy and how long it is kept.
+    policy, how long it is kept and who may frame it.
     """
     if not headers:
         return [*_ALL]

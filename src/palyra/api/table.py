@@ -2,22 +2,23 @@
 
 from typing import Any
 
-from palyra.agent.approvals import Answer as ApprovalAnswer
+from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft, ApprovalPreview
-from palyra.agent.gateway import Stopped, Submission, Submitted
+from palyra.agent.gateway import Stopped
 from palyra.agent.session_rules import ShownRule
 from palyra.agent.sessions import Resolve
 from palyra.agent.settings import ConfigReloaded
+from palyra.agent.submit import Submission, Submitted
 from palyra.api import about, admin, journal, policy_tools, runs, sessions, watch, websocket
+from palyra.api.admin import RESTARTING
 from palyra.api.backups import BACKUPS
 from palyra.api.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.api.console import CONSOLE
 from palyra.api.policy_files import POLICY_FILES
-from palyra.api.restart import RESTARTING
 from palyra.api.routes import Gives, Route, json_of
+from palyra.api.run_control import RUN_CONTROL
 from palyra.core.events import Entry
-from palyra.policy.explain import Explanation
-from palyra.policy.reports import Report, Shadowed, Suggestion
+from palyra.policy.reports import Explanation, Report, Shadowed, Suggestion
 from palyra.policy.store import Reloaded
 from palyra.store.approvals import Approval
 from palyra.store.runs import RunRow
@@ -106,7 +107,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_SESSION}/reset",
-        summary="begin the conversation anew; the tape stays",
+        summary="start the conversation over; the tape stays",
         handler=sessions.reset,
         client=True,
         scope="operator",
@@ -195,6 +196,14 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
 _RUNS: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
+        path="/v1/runs",
+        summary="runs of all sessions of the caller, newest first",
+        handler=runs.recent,
+        query=sessions.RunsQuery,
+        gives=json_of(sessions.RunPage),
+    ),
+    Route(
+        method="GET",
         path="/v1/runs/{run_id}",
         summary="one run",
         handler=runs.get,
@@ -209,17 +218,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         client=True,
         gives=json_of(runs.TokenBill),
     ),
-    Route(
-        method="POST",
-        path="/v1/runs/{run_id}/cancel",
-        summary="end a run, in whatever state it is",
-        handler=runs.cancel,
-        client=True,
-        scope="operator",
-        body=runs.Cancel,
-        gives=json_of(RunRow),
-        errors=(409,),
-    ),
+    *RUN_CONTROL,
     Route(
         method="POST",
         path="/v1/stop",
@@ -233,7 +232,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/approvals",
-        summary="what waits for an answer, and what was answered",
+        summary="pending approvals, and answered ones",
         handler=runs.listing,
         query=runs.ApprovalsQuery,
         gives=json_of(runs.ApprovalPage),
@@ -296,6 +295,7 @@ _JOURNAL: tuple[Route[Any, Any], ...] = (
         path="/v1/journal/verify",
         summary="check every entry; names the first bad one",
         handler=journal.verify,
+        query=journal.WantedVerify,
         gives=(Gives(200, journal.Verified), Gives(200, media=SSE)),
         headers=(
             ("Accept", "`text/event-stream` for events `progress` and, at the end, `report`"),
@@ -467,7 +467,7 @@ _RULES: tuple[Route[Any, Any], ...] = (
     Route(
         method="POST",
         path=f"{_SESSION}/rules",
-        summary="lay a rule down, in plain words",
+        summary="add a rule, in plain words",
         handler=policy_tools.add_rule,
         scope="operator",
         body=policy_tools.NewRule,

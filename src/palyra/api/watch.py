@@ -173,7 +173,9 @@ async def _packed(
 
 
 def _end(batch: Batch, run_id: bytes, last: int | None) -> int:
-    """How much of a batch belongs to a stream that ends with a run; 0: it does not end here."""
+    """Return how much of a batch belongs to a stream that ends with a run; 0: it does not end
+    here.
+    """
     for place, (number, wire) in enumerate(batch, 1):
         if number and (number == last or ends(wire, number, run_id)):
             return place
@@ -199,7 +201,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 def ends(wire: bytes, number: int, run_id: bytes) -> bool:
-    """Whether this entry is the end of the run."""
+    """Return whether this entry is the end of the run."""
     # Looking for bytes is far cheaper than decoding, and nearly every entry is none.
     if not number or b'"run.' not in wire or run_id not in wire:
         return False

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from palyra.agent.gateway import Gateway
-from palyra.api import delta_batching
+from palyra.api import streams
 from palyra.api.calls import ApiCall, Nothing, Receive, Send, StreamingResponse
 from palyra.api.calls import HttpResponse as HttpAnswer
 from palyra.api.duplex import Conversing, from_json
@@ -87,13 +87,13 @@ class WebSocketSession:
         batches = self._services.get(Gateway).watch(self._token.principal, self._session_id, after)
         async with aclosing(cast("Any", batches)) as source:
             async for batch in source:
-                for number, wire in delta_batching.wires(batch):
+                for number, wire in streams.wires(batch):
                     await self._send({"type": "websocket.send", "text": _framed(number, wire)})
                 live = bool(batch) and not batch[-1][0]
                 # Nothing that was sent is held while nothing happens.
                 batch, wire = (), b""
                 if live:
-                    await asyncio.sleep(delta_batching.GATHER_S)
+                    await asyncio.sleep(streams.GATHER_S)
 
     async def _listen(self) -> None:
         while True:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from palyra.client.aio import AsyncClient
     from palyra.client.discovery import Unreachable
-    from palyra.client.stream import RunBroke, event_of
+    from palyra.client.http import RunBroke, event_of
     from palyra.client.sync import Answered, Client
 
 __all__ = ["Answered", "AsyncClient", "Client", "RunBroke", "Unreachable", "event_of"]
 _PLACES = {
     "AsyncClient": "aio",
     "Unreachable": "discovery",
-    "RunBroke": "stream",
-    "event_of": "stream",
+    "RunBroke": "http",
+    "event_of": "http",
 }
 
 

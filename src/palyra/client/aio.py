@@ -16,13 +16,15 @@ from palyra.client.discovery import DaemonAddress
 from palyra.client.http import (
     HttpReply,
     ServerSentEvent,
+    answer_of,
     check,
+    decode,
+    ends,
     headers_for,
     trust,
     unreachable,
     with_query,
 )
-from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
 from palyra.core.errors import LimitExceeded, Unavailable
 from palyra.core.events import Entry, LiveEvent

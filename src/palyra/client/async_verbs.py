@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from palyra.client.http import ServerSentEvent
     from palyra.client.types.admin import (
         ConfigReloaded,
+        FoundProvider,
+        FoundProviders,
         LoginLink,
         MadeToken,
         Nothing,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         GrantList,
         Subject,
     )
+    from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
     from palyra.client.types.channels import (
         ChannelList,
         ChannelsKindList,
@@ -59,12 +62,20 @@ if TYPE_CHECKING:
         Archived,
         BackedUp,
         BackupList,
+        CheckpointState,
         CleanedUp,
+        ConsistencyProof,
+        InclusionProof,
+        ProofBundle,
+        RotatedKey,
         SegmentList,
+        StoredCheckpoint,
         Verified,
+        WhyAnswer,
     )
     from palyra.client.types.learning import CandidateList, LearningSettings, ShownCandidate
-    from palyra.client.types.mcp import RpcAnswer, ServerList, ServerStatus
+    from palyra.client.types.load import Load
+    from palyra.client.types.mcp import RpcAnswer, SavedMcpServer, ServerList, ServerStatus, ToolUse
     from palyra.client.types.memory import (
         Imported,
         Item,
@@ -84,6 +95,7 @@ if TYPE_CHECKING:
         ItemList,
         ModelList,
         OpenAIModel,
+        Reasoning,
         Response,
         ResponseItem,
         ResponseTool,
@@ -122,8 +134,10 @@ if TYPE_CHECKING:
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
+        CallOptions,
         Compaction,
         CompactionPage,
+        DeletedSession,
         Entry,
         EntryPage,
         Moment,
@@ -161,6 +175,10 @@ class AsyncVerbs(AsyncCalling):
         """A file of the console."""
         return await self.fetch("GET", f"/assets/{part(asset)}", None)
 
+    async def console_diagram(self) -> bytes:
+        """The frame without rights in which the console draws diagrams."""
+        return await self.fetch("GET", "/diagram.html", None)
+
     async def console_manifest(self) -> bytes:
         """The console as an app to install."""
         return await self.fetch("GET", "/manifest.webmanifest", None)
@@ -168,6 +186,10 @@ class AsyncVerbs(AsyncCalling):
     async def console_worker(self) -> bytes:
         """Keeps the console's own files for when the daemon is away."""
         return await self.fetch("GET", "/worker.js", None)
+
+    async def console_verifier(self) -> bytes:
+        """A page that checks proof bundles in the browser, for anybody."""
+        return await self.fetch("GET", "/verify", None)
 
     async def health(self) -> Health:
         """Whether the process is alive."""
@@ -247,20 +269,21 @@ class AsyncVerbs(AsyncCalling):
         title: str | None = None,
         archived: bool | None = None,
         kept: bool | None = None,
+        model: str | None = None,
     ) -> Session:
         """Rename, archive, unarchive."""
         return await self.call(
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
             sent(
-                {"title": title, "archived": archived, "kept": kept},
-                {"title": None, "archived": None, "kept": None},
+                {"title": title, "archived": archived, "kept": kept, "model": model},
+                {"title": None, "archived": None, "kept": None, "model": None},
             ),
             "sessions:Session",
         )
 
     async def reset_session(self, session_id: str) -> Session:
-        """Begin the conversation anew; the tape stays."""
+        """Start the conversation over; the tape stays."""
         return await self.call(
             "POST", f"/v1/sessions/{part(session_id)}/reset", {}, "sessions:Session"
         )
@@ -305,6 +328,7 @@ class AsyncVerbs(AsyncCalling):
         model: str = "",
         attended: bool = True,
         attachments: Sequence[Attaching] = (),
+        options: CallOptions | None = None,
     ) -> Submitted:
         """Submit an input; a run answers it."""
         return await self.call(
@@ -318,6 +342,7 @@ class AsyncVerbs(AsyncCalling):
                     "model": model,
                     "attended": attended,
                     "attachments": attachments,
+                    "options": options,
                 },
                 {
                     "run_id": "",
@@ -325,6 +350,7 @@ class AsyncVerbs(AsyncCalling):
                     "model": "",
                     "attended": True,
                     "attachments": (),
+                    "options": None,
                 },
             ),
             "sessions:Submitted",
@@ -351,6 +377,15 @@ class AsyncVerbs(AsyncCalling):
         """Watch all of the caller's sessions, and that something else has changed: the events as they come."""
         return self.events("GET", "/v1/events", sent({"after": after}, {"after": 0}))
 
+    async def recent_runs(self, *, before: str = "", limit: int = 50) -> RunPage:
+        """Runs of all sessions of the caller, newest first."""
+        return await self.call(
+            "GET",
+            "/v1/runs",
+            sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
+            "sessions:RunPage",
+        )
+
     async def get_run(self, run_id: str) -> RunRow:
         """One run."""
         return await self.call("GET", f"/v1/runs/{part(run_id)}", None, "sessions:RunRow")
@@ -368,6 +403,15 @@ class AsyncVerbs(AsyncCalling):
             "sessions:RunRow",
         )
 
+    async def retry(self, run_id: str, *, model: str = "") -> RunRow:
+        """Ask again now for a run that waits for its provider, with another model if named."""
+        return await self.call(
+            "POST",
+            f"/v1/runs/{part(run_id)}/retry",
+            sent({"model": model}, {"model": ""}),
+            "sessions:RunRow",
+        )
+
     async def stop(self) -> Stopped:
         """STOP: end everything that runs or waits."""
         return await self.call("POST", "/v1/stop", {}, "runs:Stopped")
@@ -379,7 +423,7 @@ class AsyncVerbs(AsyncCalling):
         before: str = "",
         limit: int = 100,
     ) -> ApprovalPage:
-        """What waits for an answer, and what was answered."""
+        """Pending approvals, and answered ones."""
         return await self.call(
             "GET",
             "/v1/approvals",
@@ -459,13 +503,15 @@ class AsyncVerbs(AsyncCalling):
             "GET", f"/v1/journal/entries/{part(position)}", None, "sessions:Entry"
         )
 
-    async def verify_journal(self) -> Verified:
+    async def verify_journal(self, *, deep: bool = False) -> Verified:
         """Check every entry; names the first bad one."""
-        return await self.call("GET", "/v1/journal/verify", None, "journal:Verified")
+        return await self.call(
+            "GET", "/v1/journal/verify", sent({"deep": deep}, {"deep": False}), "journal:Verified"
+        )
 
-    def verify_journal_events(self) -> AsyncIterator[ServerSentEvent]:
+    def verify_journal_events(self, *, deep: bool = False) -> AsyncIterator[ServerSentEvent]:
         """Check every entry; names the first bad one: the events as they come."""
-        return self.events("GET", "/v1/journal/verify", None)
+        return self.events("GET", "/v1/journal/verify", sent({"deep": deep}, {"deep": False}))
 
     def export_journal(self, *, session_id: str = "", after: int = 0) -> AsyncIterator[bytes]:
         """Entries, one a line."""
@@ -714,7 +760,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def add_rule(self, session_id: str, *, words: str) -> ShownRule:
-        """Lay a rule down, in plain words."""
+        """Add a rule, in plain words."""
         return await self.call(
             "POST", f"/v1/sessions/{part(session_id)}/rules", {"words": words}, "sessions:ShownRule"
         )
@@ -772,8 +818,77 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def rotate_vault_key(self) -> KeyRotated:
-        """Seal every secret anew under a new master key."""
+        """Re-encrypt every secret under a new master key."""
         return await self.call("POST", "/v1/vault/rotate-key", {}, "vault:KeyRotated")
+
+    async def get_checkpoint(self) -> CheckpointState:
+        """The newest signed checkpoint, and the keys that sign."""
+        return await self.call("GET", "/v1/journal/checkpoint", None, "journal:CheckpointState")
+
+    async def make_checkpoint(self) -> StoredCheckpoint:
+        """Sign a checkpoint over the journal as it is now."""
+        return await self.call("POST", "/v1/journal/checkpoint", None, "journal:StoredCheckpoint")
+
+    async def prove_entry(self, position: int, *, size: int = 0) -> InclusionProof:
+        """Prove that an entry stands in the journal at its position."""
+        return await self.call(
+            "GET",
+            f"/v1/journal/proof/{part(position)}",
+            sent({"size": size}, {"size": 0}),
+            "journal:InclusionProof",
+        )
+
+    async def prove_consistency(self, *, old: int, size: int = 0) -> ConsistencyProof:
+        """Prove that the journal has only grown between two sizes."""
+        return await self.call(
+            "GET",
+            "/v1/journal/consistency",
+            sent({"old": old, "size": size}, {"size": 0}),
+            "journal:ConsistencyProof",
+        )
+
+    async def export_proof(
+        self,
+        *,
+        session_id: str = "",
+        run_id: str = "",
+        first: int = 0,
+        last: int = 0,
+        bodies: bool = True,
+        without: str = "",
+    ) -> ProofBundle:
+        """Entries with their proofs, for somebody without the product."""
+        return await self.call(
+            "GET",
+            "/v1/journal/bundle",
+            sent(
+                {
+                    "session_id": session_id,
+                    "run_id": run_id,
+                    "first": first,
+                    "last": last,
+                    "bodies": bodies,
+                    "without": without,
+                },
+                {
+                    "session_id": "",
+                    "run_id": "",
+                    "first": 0,
+                    "last": 0,
+                    "bodies": True,
+                    "without": "",
+                },
+            ),
+            "journal:ProofBundle",
+        )
+
+    async def rotate_journal_key(self) -> RotatedKey:
+        """Replace the key that signs checkpoints."""
+        return await self.call("POST", "/v1/journal/key/rotate", None, "journal:RotatedKey")
+
+    async def cosign_checkpoint(self, data: bytes, media: str = "application/json") -> None:
+        """Cosign a checkpoint of a journal that this daemon is a witness of (C2SP)."""
+        await self.upload("POST", "/v1/witness/add-checkpoint", None, data, media, "")
 
     async def tls_status(self) -> Listening:
         """Where the daemon listens, and its certificates."""
@@ -989,6 +1104,17 @@ class AsyncVerbs(AsyncCalling):
         modalities: Sequence[str] | None = None,
         response_format: dict[str, Any] | None = None,
         functions: Sequence[Any] | None = None,
+        reasoning_effort: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        max_completion_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        service_tier: str | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
         return await self.call(
@@ -1008,6 +1134,17 @@ class AsyncVerbs(AsyncCalling):
                     "modalities": modalities,
                     "response_format": response_format,
                     "functions": functions,
+                    "reasoning_effort": reasoning_effort,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_tokens": max_tokens,
+                    "max_completion_tokens": max_completion_tokens,
+                    "stop": stop,
+                    "seed": seed,
+                    "service_tier": service_tier,
+                    "frequency_penalty": frequency_penalty,
+                    "presence_penalty": presence_penalty,
+                    "logit_bias": logit_bias,
                 },
                 {
                     "model": "",
@@ -1021,6 +1158,17 @@ class AsyncVerbs(AsyncCalling):
                     "modalities": None,
                     "response_format": None,
                     "functions": None,
+                    "reasoning_effort": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_tokens": None,
+                    "max_completion_tokens": None,
+                    "stop": None,
+                    "seed": None,
+                    "service_tier": None,
+                    "frequency_penalty": None,
+                    "presence_penalty": None,
+                    "logit_bias": None,
                 },
             ),
             "openai:ChatCompletion",
@@ -1041,6 +1189,17 @@ class AsyncVerbs(AsyncCalling):
         modalities: Sequence[str] | None = None,
         response_format: dict[str, Any] | None = None,
         functions: Sequence[Any] | None = None,
+        reasoning_effort: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        max_completion_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        service_tier: str | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: dict[str, float] | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
         return self.events(
@@ -1060,6 +1219,17 @@ class AsyncVerbs(AsyncCalling):
                     "modalities": modalities,
                     "response_format": response_format,
                     "functions": functions,
+                    "reasoning_effort": reasoning_effort,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_tokens": max_tokens,
+                    "max_completion_tokens": max_completion_tokens,
+                    "stop": stop,
+                    "seed": seed,
+                    "service_tier": service_tier,
+                    "frequency_penalty": frequency_penalty,
+                    "presence_penalty": presence_penalty,
+                    "logit_bias": logit_bias,
                 },
                 {
                     "model": "",
@@ -1073,6 +1243,17 @@ class AsyncVerbs(AsyncCalling):
                     "modalities": None,
                     "response_format": None,
                     "functions": None,
+                    "reasoning_effort": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_tokens": None,
+                    "max_completion_tokens": None,
+                    "stop": None,
+                    "seed": None,
+                    "service_tier": None,
+                    "frequency_penalty": None,
+                    "presence_penalty": None,
+                    "logit_bias": None,
                 },
             ),
         )
@@ -1091,6 +1272,11 @@ class AsyncVerbs(AsyncCalling):
         text: dict[str, Any] | None = None,
         background: bool | None = None,
         conversation: Any = None,
+        reasoning: Reasoning | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_output_tokens: int | None = None,
+        service_tier: str | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return await self.call(
@@ -1109,6 +1295,11 @@ class AsyncVerbs(AsyncCalling):
                     "text": text,
                     "background": background,
                     "conversation": conversation,
+                    "reasoning": reasoning,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_output_tokens": max_output_tokens,
+                    "service_tier": service_tier,
                 },
                 {
                     "model": "",
@@ -1121,6 +1312,11 @@ class AsyncVerbs(AsyncCalling):
                     "text": None,
                     "background": None,
                     "conversation": None,
+                    "reasoning": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_output_tokens": None,
+                    "service_tier": None,
                 },
             ),
             "openai:Response",
@@ -1140,6 +1336,11 @@ class AsyncVerbs(AsyncCalling):
         text: dict[str, Any] | None = None,
         background: bool | None = None,
         conversation: Any = None,
+        reasoning: Reasoning | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_output_tokens: int | None = None,
+        service_tier: str | None = None,
     ) -> AsyncIterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1158,6 +1359,11 @@ class AsyncVerbs(AsyncCalling):
                     "text": text,
                     "background": background,
                     "conversation": conversation,
+                    "reasoning": reasoning,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_output_tokens": max_output_tokens,
+                    "service_tier": service_tier,
                 },
                 {
                     "model": "",
@@ -1170,6 +1376,11 @@ class AsyncVerbs(AsyncCalling):
                     "text": None,
                     "background": None,
                     "conversation": None,
+                    "reasoning": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_output_tokens": None,
+                    "service_tier": None,
                 },
             ),
         )
@@ -1337,7 +1548,7 @@ class AsyncVerbs(AsyncCalling):
     async def purge_memory(
         self, *, memory_ids: Sequence[str] = (), everything: bool = False
     ) -> Purged:
-        """Remove items for good, with all their versions."""
+        """Remove items permanently, with all their versions."""
         return await self.call(
             "POST",
             "/v1/memory/purge",
@@ -1396,7 +1607,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def review_memory(self, memory_id: str, *, decision: Literal["accept", "reject"]) -> Item:
-        """Accept or reject an item that waits for a look, or was forgotten."""
+        """Accept or reject an item that needs review, or was forgotten."""
         return await self.call(
             "POST", f"/v1/memory/{part(memory_id)}/review", {"decision": decision}, "memory:Item"
         )
@@ -1411,20 +1622,31 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def list_mcp_servers(self) -> ServerList:
-        """MCP servers: their state, their tools, what waits for a yes."""
+        """MCP servers: their state, their tools, what needs to be accepted."""
         return await self.call("GET", "/v1/mcp", None, "mcp:ServerList")
 
-    async def accept_mcp_server(self, server: str, *, fingerprint: str) -> ServerStatus:
+    async def accept_mcp_server(
+        self, server: str, *, fingerprint: str, uses: dict[str, ToolUse] | None = None
+    ) -> ServerStatus:
         """Offer what a server says of its tools now."""
         return await self.call(
             "POST",
             f"/v1/mcp/{part(server)}/accept",
-            {"fingerprint": fingerprint},
+            sent({"fingerprint": fingerprint, "uses": uses}, {"uses": None}),
+            "mcp:ServerStatus",
+        )
+
+    async def set_mcp_arguments(self, server: str, *, tool: str, use: ToolUse) -> ServerStatus:
+        """Say what the arguments of an accepted tool are for."""
+        return await self.call(
+            "POST",
+            f"/v1/mcp/{part(server)}/arguments",
+            {"tool": tool, "use": use},
             "mcp:ServerStatus",
         )
 
     async def restart_mcp_server(self, server: str) -> ServerStatus:
-        """End a server and begin anew."""
+        """Restart a server."""
         return await self.call("POST", f"/v1/mcp/{part(server)}/restart", {}, "mcp:ServerStatus")
 
     async def list_skills(self) -> SkillList:
@@ -1547,13 +1769,16 @@ class AsyncVerbs(AsyncCalling):
         self,
         *,
         name: str,
-        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
         base_url: str = "",
         models: Sequence[str] = (),
         key: str = "",
+        key_from: str = "",
         first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
     ) -> ProviderList:
-        """Add or change a provider; a restart brings it."""
+        """Add or change a provider, at once."""
         return await self.call(
             "POST",
             "/v1/providers",
@@ -1564,28 +1789,42 @@ class AsyncVerbs(AsyncCalling):
                     "base_url": base_url,
                     "models": models,
                     "key": key,
+                    "key_from": key_from,
                     "first": first,
+                    "windows": windows,
+                    "vision": vision,
                 },
-                {"base_url": "", "models": (), "key": "", "first": False},
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
             ),
             "admin:ProviderList",
         )
 
     async def remove_provider(self, *, name: str) -> ProviderList:
-        """Remove a provider; a restart takes it away."""
+        """Remove a provider, at once; runs that began with it end with it."""
         return await self.call("DELETE", "/v1/providers", {"name": name}, "admin:ProviderList")
 
     async def test_provider(
         self,
         *,
         name: str,
-        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
         base_url: str = "",
         models: Sequence[str] = (),
         key: str = "",
+        key_from: str = "",
         first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
     ) -> Trial:
-        """One tiny request to a provider, saved or not."""
+        """One tiny request with a tool to a provider, saved or not."""
         return await self.call(
             "POST",
             "/v1/providers/test",
@@ -1596,16 +1835,153 @@ class AsyncVerbs(AsyncCalling):
                     "base_url": base_url,
                     "models": models,
                     "key": key,
+                    "key_from": key_from,
                     "first": first,
+                    "windows": windows,
+                    "vision": vision,
                 },
-                {"base_url": "", "models": (), "key": "", "first": False},
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
             ),
             "admin:Trial",
         )
 
+    async def find_providers(self) -> FoundProviders:
+        """Providers that could be set up: servers on this machine, keys in the environment."""
+        return await self.call("GET", "/v1/providers/found", None, "admin:FoundProviders")
+
+    async def list_provider_models(
+        self,
+        *,
+        name: str,
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
+        base_url: str = "",
+        models: Sequence[str] = (),
+        key: str = "",
+        key_from: str = "",
+        first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
+    ) -> FoundProvider:
+        """The models that a provider says it has, saved or not."""
+        return await self.call(
+            "POST",
+            "/v1/providers/models",
+            sent(
+                {
+                    "name": name,
+                    "kind": kind,
+                    "base_url": base_url,
+                    "models": models,
+                    "key": key,
+                    "key_from": key_from,
+                    "first": first,
+                    "windows": windows,
+                    "vision": vision,
+                },
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
+            ),
+            "admin:FoundProvider",
+        )
+
+    async def set_default_model(self, *, model: str) -> ProviderList:
+        """Choose the model that is used first, at once."""
+        return await self.call(
+            "POST", "/v1/providers/default", {"model": model}, "admin:ProviderList"
+        )
+
     async def change_config(self, *, changes: dict[str, bool | int | str]) -> ConfigReloaded:
-        """Change settings of learning or healing, at once and for good."""
+        """Change settings of learning, healing or backups, at once and permanently."""
         return await self.call("PATCH", "/v1/config", {"changes": changes}, "admin:ConfigReloaded")
+
+    async def change_listeners(
+        self,
+        *,
+        grpc: bool | None = None,
+        workers: str | None = None,
+        quic: bool | None = None,
+        tls: bool | None = None,
+        host: str | None = None,
+    ) -> ConfigReloaded:
+        """Open or close listeners; says what is in force now and what needs a restart."""
+        return await self.call(
+            "PATCH",
+            "/v1/listeners",
+            sent(
+                {"grpc": grpc, "workers": workers, "quic": quic, "tls": tls, "host": host},
+                {"grpc": None, "workers": None, "quic": None, "tls": None, "host": None},
+            ),
+            "admin:ConfigReloaded",
+        )
+
+    async def save_mcp_server(
+        self,
+        *,
+        name: str,
+        command: Sequence[str] = (),
+        url: str = "",
+        headers: Sequence[str] = (),
+        env: Sequence[str] = (),
+        folder: str = "",
+        writable: bool = True,
+        hosts: Sequence[str] = (),
+    ) -> SavedMcpServer:
+        """Add an MCP server or change its settings, at once."""
+        return await self.call(
+            "POST",
+            "/v1/mcp",
+            sent(
+                {
+                    "name": name,
+                    "command": command,
+                    "url": url,
+                    "headers": headers,
+                    "env": env,
+                    "folder": folder,
+                    "writable": writable,
+                    "hosts": hosts,
+                },
+                {
+                    "command": (),
+                    "url": "",
+                    "headers": (),
+                    "env": (),
+                    "folder": "",
+                    "writable": True,
+                    "hosts": (),
+                },
+            ),
+            "mcp:SavedMcpServer",
+        )
+
+    async def change_mcp_server(self, server: str, *, enabled: bool) -> SavedMcpServer:
+        """Enable or disable an MCP server, at once."""
+        return await self.call(
+            "PATCH", f"/v1/mcp/{part(server)}", {"enabled": enabled}, "mcp:SavedMcpServer"
+        )
+
+    async def remove_mcp_server(self, server: str) -> SavedMcpServer:
+        """Remove an MCP server, at once; its folder and what was accepted stay."""
+        return await self.call("DELETE", f"/v1/mcp/{part(server)}", None, "mcp:SavedMcpServer")
+
+    async def use_shadow_policy(self, *, named: str) -> PolicyState:
+        """Try policies beside those in force, at once; their decisions are only recorded."""
+        return await self.call("POST", "/v1/policy/shadow", {"named": named}, "status:PolicyState")
 
     async def set_preset(
         self, *, preset: Literal["coding", "default", "locked", "research"]
@@ -1668,7 +2044,7 @@ class AsyncVerbs(AsyncCalling):
         dry_run: bool = False,
         force: bool = False,
     ) -> Undone:
-        """Take effects back."""
+        """Undo effects."""
         return await self.call(
             "POST",
             f"/v1/sessions/{part(session_id)}/undo",
@@ -1705,6 +2081,15 @@ class AsyncVerbs(AsyncCalling):
             "runs:Forked",
         )
 
+    async def why(self, *, about: str, limit: int = 1) -> WhyAnswer:
+        """The causes of an entry, a file, a message or a cost, as a tree."""
+        return await self.call(
+            "GET",
+            "/v1/journal/why",
+            sent({"about": about, "limit": limit}, {"limit": 1}),
+            "journal:WhyAnswer",
+        )
+
     async def list_agents(self, session_id: str) -> Agents:
         """The subagents that work or worked for a session, as a tree."""
         return await self.call(
@@ -1714,7 +2099,7 @@ class AsyncVerbs(AsyncCalling):
     async def archive_old_sessions(
         self, *, days: int | None = None, dry_run: bool = False
     ) -> Archived:
-        """Put sessions away that were not used for long, or tell which that would be."""
+        """Seal sessions that were not used for long, or list them."""
         return await self.call(
             "POST",
             "/v1/journal/archive",
@@ -1732,13 +2117,33 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def list_segments(self) -> SegmentList:
-        """The sealed files that hold what was put away."""
+        """The segments that hold sealed sessions."""
         return await self.call("GET", "/v1/journal/segments", None, "journal:SegmentList")
 
+    async def delete_session(self, session_id: str) -> DeletedSession:
+        """Take a session out of the journal, the lists and search; a sealed copy proves it."""
+        return await self.call(
+            "DELETE", f"/v1/sessions/{part(session_id)}", None, "sessions:DeletedSession"
+        )
+
     async def restore_session(self, session_id: str) -> Session:
-        """Bring a session back that was put away."""
+        """Restore a sealed session."""
         return await self.call(
             "POST", f"/v1/sessions/{part(session_id)}/restore", None, "sessions:Session"
+        )
+
+    async def list_home_backups(self) -> HomeBackupList:
+        """The backups of the home at their target, and how the last ones went."""
+        return await self.call("GET", "/v1/backups", None, "backups:HomeBackupList")
+
+    async def make_backup(self) -> MadeBackup:
+        """Make a backup of the home now."""
+        return await self.call("POST", "/v1/backups", {}, "backups:MadeBackup")
+
+    async def check_backup(self, *, name: str = "") -> CheckedBackup:
+        """Restore a backup into a scratch home and verify it."""
+        return await self.call(
+            "POST", "/v1/backups/check", sent({"name": name}, {"name": ""}), "backups:CheckedBackup"
         )
 
     async def compact_session(self, session_id: str, *, preview: bool = False) -> Compaction:
@@ -1757,7 +2162,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def undo_compaction(self, session_id: str, seq: int) -> Uncompacted:
-        """Take back a compaction and those built on it."""
+        """Undo a compaction and those built on it."""
         return await self.call(
             "POST",
             f"/v1/sessions/{part(session_id)}/compactions/{part(seq)}/undo",
@@ -1823,7 +2228,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def reject_candidate(self, candidate_id: str, *, reason: str = "") -> Candidate:
-        """Reject it, for good."""
+        """Reject it permanently."""
         return await self.call(
             "POST",
             f"/v1/candidates/{part(candidate_id)}/reject",
@@ -1832,7 +2237,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def roll_back_candidate(self, candidate_id: str) -> Candidate:
-        """Take back what was applied."""
+        """Roll back what was applied."""
         return await self.call(
             "POST", f"/v1/candidates/{part(candidate_id)}/rollback", {}, "runs:Candidate"
         )
@@ -1953,6 +2358,44 @@ class AsyncVerbs(AsyncCalling):
             "GET", f"/v1/schedules/{part(schedule_id)}", None, "schedules:ShownSchedule"
         )
 
+    async def change_schedule(
+        self,
+        schedule_id: str,
+        *,
+        text: str,
+        when: str,
+        name: str = "",
+        zone: str = "",
+        overlap: Literal["queue", "replace", "skip"] = "skip",
+        missed: Literal["catch_up", "skip"] | None = None,
+        quiet: Quiet | None = None,
+        scopes: Sequence[Subject] = (),
+        ask: Literal["deny", "wait"] = "wait",
+        model: str = "",
+        workspace: str = "",
+        fresh: bool = False,
+    ) -> ShownSchedule:
+        """Give a schedule other words, times or rules; it keeps its history."""
+        return await self.call(
+            "PUT",
+            f"/v1/schedules/{part(schedule_id)}",
+            {
+                "text": text,
+                "when": when,
+                "name": name,
+                "zone": zone,
+                "overlap": overlap,
+                "missed": missed,
+                "quiet": quiet,
+                "scopes": scopes,
+                "ask": ask,
+                "model": model,
+                "workspace": workspace,
+                "fresh": fresh,
+            },
+            "schedules:ShownSchedule",
+        )
+
     async def remove_schedule(self, schedule_id: str) -> Schedule:
         """Remove a schedule; runs that are under way go on."""
         return await self.call(
@@ -2049,7 +2492,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def drop_dead_letter(self, reply_id: str) -> DeadLetters:
-        """Give such a reply up for good."""
+        """Give such a reply up."""
         return await self.call(
             "POST", f"/v1/channels/dead/{part(reply_id)}/drop", {}, "channels:DeadLetters"
         )
@@ -2070,7 +2513,7 @@ class AsyncVerbs(AsyncCalling):
         )
 
     async def invite(self, *, channel: str, for_ms: int = 0) -> Invitation:
-        """A code that admits whoever writes it."""
+        """A code that admits the first person who sends it."""
         return await self.call(
             "POST",
             "/v1/channels/invitations",
@@ -2220,6 +2663,10 @@ class AsyncVerbs(AsyncCalling):
     async def watchdog_status(self) -> Watching:
         """How watchful the daemon is, and when it looked last."""
         return await self.call("GET", "/v1/healing", None, "health:Watching")
+
+    async def load_history(self) -> Load:
+        """Processor, memory, disk, queue and journal over the last hours."""
+        return await self.call("GET", "/v1/load", None, "load:Load")
 
     async def list_incidents(
         self, *, open: bool | None = None, before: str = "", limit: int = 100

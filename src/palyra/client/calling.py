@@ -63,7 +63,7 @@ def sent(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any
 
 
 def address(method: str, path: str, given: Any) -> tuple[str, Any]:
-    """Where a request goes and what it carries: what has no effects says everything in its
+    """Return where a request goes and what it carries: what has no effects says everything in its
     address.
     """
     return (with_query(path, given or {}), None) if method in ("GET", "DELETE") else (path, given)

@@ -3,6 +3,8 @@ cursor when a connection breaks.
 
 Small on purpose: the standard client starts in milliseconds where a full one takes longer than the
 whole command.
+
+What the messages of a session's stream say.
 """
 
 import http.client
@@ -19,8 +21,9 @@ import msgspec
 from msgspec import Struct
 
 from palyra.client.discovery import DaemonAddress, Unreachable
-from palyra.core import errors
-from palyra.core.errors import PalyraError
+from palyra.core import errors, events
+from palyra.core.errors import Conflict, PalyraError, Unavailable
+from palyra.core.events import AnyEvent, Entry, LiveEvent, RunCancelled, RunCompleted, RunFailed
 from palyra.core.sse import EventReader, ServerEvent
 
 T = TypeVar("T")
@@ -351,3 +354,56 @@ def with_query(path: str, query: Mapping[str, Any]) -> str:
         if value not in (None, "")
     }
     return f"{path}?{urlencode(given)}" if given else path
+
+
+_entry = msgspec.json.Decoder(Entry)
+_live: msgspec.json.Decoder[LiveEvent] = msgspec.json.Decoder(LiveEvent)
+_ENDS = ("run.completed", "run.failed", "run.cancelled")
+
+
+class RunBroke(Unavailable):
+    """The run failed; `details` says why, and where to look."""
+
+    retryable = False
+
+
+def decode(message: ServerSentEvent | LinkState) -> Entry | LiveEvent | LinkState | None:
+    """What a message of a session's stream says; None for what a newer daemon sends and we do not
+    know.
+    """
+    if isinstance(message, LinkState):
+        return message
+    try:
+        match message.event:
+            case "entry":
+                return _entry.decode(message.data)
+            case "live":
+                return _live.decode(message.data)
+            case _:
+                return None
+    except msgspec.ValidationError:
+        return None
+
+
+def event_of(entry: Entry) -> AnyEvent:
+    """What happened, as one of the kinds of events."""
+    return events.decode(entry.event)
+
+
+def ends(item: Entry | LiveEvent, run_id: str) -> bool:
+    return isinstance(item, Entry) and item.run_id == run_id and item.kind in _ENDS
+
+
+def answer_of(entry: Entry) -> str:
+    """The answer that a run's last entry holds, or why there is none."""
+    match event_of(entry):
+        case RunCompleted(text=text):
+            return text
+        case RunFailed(reason=reason, message=message):
+            raise RunBroke(message, reason=reason, run_id=entry.run_id, session_id=entry.tape)
+        case RunCancelled(reason=reason):
+            raise Conflict(
+                f"the run was cancelled: {reason}", run_id=entry.run_id, session_id=entry.tape
+            )
+        case _:
+            raise ValueError(f"{entry.kind} is not the end of a run")

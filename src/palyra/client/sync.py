@@ -29,7 +29,7 @@ class Answered(Struct, frozen=True):
 
 
 def finder(url: str, token: str, home: str | Path, authority: str) -> Callable[[], DaemonAddress]:
-    """How the daemon is found, each time anew: it may have another port by then."""
+    """Return how the daemon is found, each time anew: it may have another port by then."""
     if url:
         given = DaemonAddress(url.rstrip("/"), token, "check the address", authority=authority)
         return lambda: given
@@ -116,7 +116,7 @@ class Client(Verbs):
         `until`: ends with this run. `patience_s`: how long to try while nobody answers; None is for
         ever.
         """
-        from palyra.client.stream import decode, ends
+        from palyra.client.http import decode, ends
         from palyra.core.events import Entry, LiveEvent
 
         path = f"/v1/sessions/{session_id}/events"
@@ -141,7 +141,7 @@ class Client(Verbs):
         """Say something and wait for the answer. `on` is told of everything that happens; `more`
         goes with the message.
         """
-        from palyra.client.stream import answer_of, ends
+        from palyra.client.http import answer_of, ends
         from palyra.core.events import Entry
 
         session_id = session_id or self.resolve_session().session_id

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from palyra.client.http import ServerSentEvent
     from palyra.client.types.admin import (
         ConfigReloaded,
+        FoundProvider,
+        FoundProviders,
         LoginLink,
         MadeToken,
         Nothing,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         GrantList,
         Subject,
     )
+    from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
     from palyra.client.types.channels import (
         ChannelList,
         ChannelsKindList,
@@ -59,12 +62,20 @@ if TYPE_CHECKING:
         Archived,
         BackedUp,
         BackupList,
+        CheckpointState,
         CleanedUp,
+        ConsistencyProof,
+        InclusionProof,
+        ProofBundle,
+        RotatedKey,
         SegmentList,
+        StoredCheckpoint,
         Verified,
+        WhyAnswer,
     )
     from palyra.client.types.learning import CandidateList, LearningSettings, ShownCandidate
-    from palyra.client.types.mcp import RpcAnswer, ServerList, ServerStatus
+    from palyra.client.types.load import Load
+    from palyra.client.types.mcp import RpcAnswer, SavedMcpServer, ServerList, ServerStatus, ToolUse
     from palyra.client.types.memory import (
         Imported,
         Item,
@@ -84,6 +95,7 @@ if TYPE_CHECKING:
         ItemList,
         ModelList,
         OpenAIModel,
+        Reasoning,
         Response,
         ResponseItem,
         ResponseTool,
@@ -122,8 +134,10 @@ if TYPE_CHECKING:
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
+        CallOptions,
         Compaction,
         CompactionPage,
+        DeletedSession,
         Entry,
         EntryPage,
         Moment,
@@ -161,6 +175,10 @@ class Verbs(Calling):
         """A file of the console."""
         return self.fetch("GET", f"/assets/{part(asset)}", None)
 
+    def console_diagram(self) -> bytes:
+        """The frame without rights in which the console draws diagrams."""
+        return self.fetch("GET", "/diagram.html", None)
+
     def console_manifest(self) -> bytes:
         """The console as an app to install."""
         return self.fetch("GET", "/manifest.webmanifest", None)
@@ -168,6 +186,10 @@ class Verbs(Calling):
     def console_worker(self) -> bytes:
         """Keeps the console's own files for when the daemon is away."""
         return self.fetch("GET", "/worker.js", None)
+
+    def console_verifier(self) -> bytes:
+        """A page that checks proof bundles in the browser, for anybody."""
+        return self.fetch("GET", "/verify", None)
 
     def health(self) -> Health:
         """Whether the process is alive."""
@@ -247,20 +269,21 @@ class Verbs(Calling):
         title: str | None = None,
         archived: bool | None = None,
         kept: bool | None = None,
+        model: str | None = None,
     ) -> Session:
         """Rename, archive, unarchive."""
         return self.call(
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
             sent(
-                {"title": title, "archived": archived, "kept": kept},
-                {"title": None, "archived": None, "kept": None},
+                {"title": title, "archived": archived, "kept": kept, "model": model},
+                {"title": None, "archived": None, "kept": None, "model": None},
             ),
             "sessions:Session",
         )
 
     def reset_session(self, session_id: str) -> Session:
-        """Begin the conversation anew; the tape stays."""
+        """Start the conversation over; the tape stays."""
         return self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "sessions:Session")
 
     def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
@@ -301,6 +324,7 @@ class Verbs(Calling):
         model: str = "",
         attended: bool = True,
         attachments: Sequence[Attaching] = (),
+        options: CallOptions | None = None,
     ) -> Submitted:
         """Submit an input; a run answers it."""
         return self.call(
@@ -314,6 +338,7 @@ class Verbs(Calling):
                     "model": model,
                     "attended": attended,
                     "attachments": attachments,
+                    "options": options,
                 },
                 {
                     "run_id": "",
@@ -321,6 +346,7 @@ class Verbs(Calling):
                     "model": "",
                     "attended": True,
                     "attachments": (),
+                    "options": None,
                 },
             ),
             "sessions:Submitted",
@@ -347,6 +373,15 @@ class Verbs(Calling):
         """Watch all of the caller's sessions, and that something else has changed: the events as they come."""
         return self.events("GET", "/v1/events", sent({"after": after}, {"after": 0}))
 
+    def recent_runs(self, *, before: str = "", limit: int = 50) -> RunPage:
+        """Runs of all sessions of the caller, newest first."""
+        return self.call(
+            "GET",
+            "/v1/runs",
+            sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
+            "sessions:RunPage",
+        )
+
     def get_run(self, run_id: str) -> RunRow:
         """One run."""
         return self.call("GET", f"/v1/runs/{part(run_id)}", None, "sessions:RunRow")
@@ -364,6 +399,15 @@ class Verbs(Calling):
             "sessions:RunRow",
         )
 
+    def retry(self, run_id: str, *, model: str = "") -> RunRow:
+        """Ask again now for a run that waits for its provider, with another model if named."""
+        return self.call(
+            "POST",
+            f"/v1/runs/{part(run_id)}/retry",
+            sent({"model": model}, {"model": ""}),
+            "sessions:RunRow",
+        )
+
     def stop(self) -> Stopped:
         """STOP: end everything that runs or waits."""
         return self.call("POST", "/v1/stop", {}, "runs:Stopped")
@@ -375,7 +419,7 @@ class Verbs(Calling):
         before: str = "",
         limit: int = 100,
     ) -> ApprovalPage:
-        """What waits for an answer, and what was answered."""
+        """Pending approvals, and answered ones."""
         return self.call(
             "GET",
             "/v1/approvals",
@@ -451,13 +495,15 @@ class Verbs(Calling):
         """One entry by its place in the journal."""
         return self.call("GET", f"/v1/journal/entries/{part(position)}", None, "sessions:Entry")
 
-    def verify_journal(self) -> Verified:
+    def verify_journal(self, *, deep: bool = False) -> Verified:
         """Check every entry; names the first bad one."""
-        return self.call("GET", "/v1/journal/verify", None, "journal:Verified")
+        return self.call(
+            "GET", "/v1/journal/verify", sent({"deep": deep}, {"deep": False}), "journal:Verified"
+        )
 
-    def verify_journal_events(self) -> Iterator[ServerSentEvent]:
+    def verify_journal_events(self, *, deep: bool = False) -> Iterator[ServerSentEvent]:
         """Check every entry; names the first bad one: the events as they come."""
-        return self.events("GET", "/v1/journal/verify", None)
+        return self.events("GET", "/v1/journal/verify", sent({"deep": deep}, {"deep": False}))
 
     def export_journal(self, *, session_id: str = "", after: int = 0) -> Iterator[bytes]:
         """Entries, one a line."""
@@ -700,7 +746,7 @@ class Verbs(Calling):
         return self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "sessions:RuleList")
 
     def add_rule(self, session_id: str, *, words: str) -> ShownRule:
-        """Lay a rule down, in plain words."""
+        """Add a rule, in plain words."""
         return self.call(
             "POST", f"/v1/sessions/{part(session_id)}/rules", {"words": words}, "sessions:ShownRule"
         )
@@ -758,8 +804,77 @@ class Verbs(Calling):
         )
 
     def rotate_vault_key(self) -> KeyRotated:
-        """Seal every secret anew under a new master key."""
+        """Re-encrypt every secret under a new master key."""
         return self.call("POST", "/v1/vault/rotate-key", {}, "vault:KeyRotated")
+
+    def get_checkpoint(self) -> CheckpointState:
+        """The newest signed checkpoint, and the keys that sign."""
+        return self.call("GET", "/v1/journal/checkpoint", None, "journal:CheckpointState")
+
+    def make_checkpoint(self) -> StoredCheckpoint:
+        """Sign a checkpoint over the journal as it is now."""
+        return self.call("POST", "/v1/journal/checkpoint", None, "journal:StoredCheckpoint")
+
+    def prove_entry(self, position: int, *, size: int = 0) -> InclusionProof:
+        """Prove that an entry stands in the journal at its position."""
+        return self.call(
+            "GET",
+            f"/v1/journal/proof/{part(position)}",
+            sent({"size": size}, {"size": 0}),
+            "journal:InclusionProof",
+        )
+
+    def prove_consistency(self, *, old: int, size: int = 0) -> ConsistencyProof:
+        """Prove that the journal has only grown between two sizes."""
+        return self.call(
+            "GET",
+            "/v1/journal/consistency",
+            sent({"old": old, "size": size}, {"size": 0}),
+            "journal:ConsistencyProof",
+        )
+
+    def export_proof(
+        self,
+        *,
+        session_id: str = "",
+        run_id: str = "",
+        first: int = 0,
+        last: int = 0,
+        bodies: bool = True,
+        without: str = "",
+    ) -> ProofBundle:
+        """Entries with their proofs, for somebody without the product."""
+        return self.call(
+            "GET",
+            "/v1/journal/bundle",
+            sent(
+                {
+                    "session_id": session_id,
+                    "run_id": run_id,
+                    "first": first,
+                    "last": last,
+                    "bodies": bodies,
+                    "without": without,
+                },
+                {
+                    "session_id": "",
+                    "run_id": "",
+                    "first": 0,
+                    "last": 0,
+                    "bodies": True,
+                    "without": "",
+                },
+            ),
+            "journal:ProofBundle",
+        )
+
+    def rotate_journal_key(self) -> RotatedKey:
+        """Replace the key that signs checkpoints."""
+        return self.call("POST", "/v1/journal/key/rotate", None, "journal:RotatedKey")
+
+    def cosign_checkpoint(self, data: bytes, media: str = "application/json") -> None:
+        """Cosign a checkpoint of a journal that this daemon is a witness of (C2SP)."""
+        self.upload("POST", "/v1/witness/add-checkpoint", None, data, media, "")
 
     def tls_status(self) -> Listening:
         """Where the daemon listens, and its certificates."""
@@ -973,6 +1088,17 @@ class Verbs(Calling):
         modalities: Sequence[str] | None = None,
         response_format: dict[str, Any] | None = None,
         functions: Sequence[Any] | None = None,
+        reasoning_effort: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        max_completion_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        service_tier: str | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: dict[str, float] | None = None,
     ) -> ChatCompletion:
         """The agent answers a chat, for programs that know OpenAI's."""
         return self.call(
@@ -992,6 +1118,17 @@ class Verbs(Calling):
                     "modalities": modalities,
                     "response_format": response_format,
                     "functions": functions,
+                    "reasoning_effort": reasoning_effort,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_tokens": max_tokens,
+                    "max_completion_tokens": max_completion_tokens,
+                    "stop": stop,
+                    "seed": seed,
+                    "service_tier": service_tier,
+                    "frequency_penalty": frequency_penalty,
+                    "presence_penalty": presence_penalty,
+                    "logit_bias": logit_bias,
                 },
                 {
                     "model": "",
@@ -1005,6 +1142,17 @@ class Verbs(Calling):
                     "modalities": None,
                     "response_format": None,
                     "functions": None,
+                    "reasoning_effort": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_tokens": None,
+                    "max_completion_tokens": None,
+                    "stop": None,
+                    "seed": None,
+                    "service_tier": None,
+                    "frequency_penalty": None,
+                    "presence_penalty": None,
+                    "logit_bias": None,
                 },
             ),
             "openai:ChatCompletion",
@@ -1025,6 +1173,17 @@ class Verbs(Calling):
         modalities: Sequence[str] | None = None,
         response_format: dict[str, Any] | None = None,
         functions: Sequence[Any] | None = None,
+        reasoning_effort: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        max_completion_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        service_tier: str | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        logit_bias: dict[str, float] | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The agent answers a chat, for programs that know OpenAI's: the events as they come."""
         return self.events(
@@ -1044,6 +1203,17 @@ class Verbs(Calling):
                     "modalities": modalities,
                     "response_format": response_format,
                     "functions": functions,
+                    "reasoning_effort": reasoning_effort,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_tokens": max_tokens,
+                    "max_completion_tokens": max_completion_tokens,
+                    "stop": stop,
+                    "seed": seed,
+                    "service_tier": service_tier,
+                    "frequency_penalty": frequency_penalty,
+                    "presence_penalty": presence_penalty,
+                    "logit_bias": logit_bias,
                 },
                 {
                     "model": "",
@@ -1057,6 +1227,17 @@ class Verbs(Calling):
                     "modalities": None,
                     "response_format": None,
                     "functions": None,
+                    "reasoning_effort": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_tokens": None,
+                    "max_completion_tokens": None,
+                    "stop": None,
+                    "seed": None,
+                    "service_tier": None,
+                    "frequency_penalty": None,
+                    "presence_penalty": None,
+                    "logit_bias": None,
                 },
             ),
         )
@@ -1075,6 +1256,11 @@ class Verbs(Calling):
         text: dict[str, Any] | None = None,
         background: bool | None = None,
         conversation: Any = None,
+        reasoning: Reasoning | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_output_tokens: int | None = None,
+        service_tier: str | None = None,
     ) -> Response:
         """The same as a response that the next one can name."""
         return self.call(
@@ -1093,6 +1279,11 @@ class Verbs(Calling):
                     "text": text,
                     "background": background,
                     "conversation": conversation,
+                    "reasoning": reasoning,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_output_tokens": max_output_tokens,
+                    "service_tier": service_tier,
                 },
                 {
                     "model": "",
@@ -1105,6 +1296,11 @@ class Verbs(Calling):
                     "text": None,
                     "background": None,
                     "conversation": None,
+                    "reasoning": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_output_tokens": None,
+                    "service_tier": None,
                 },
             ),
             "openai:Response",
@@ -1124,6 +1320,11 @@ class Verbs(Calling):
         text: dict[str, Any] | None = None,
         background: bool | None = None,
         conversation: Any = None,
+        reasoning: Reasoning | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_output_tokens: int | None = None,
+        service_tier: str | None = None,
     ) -> Iterator[ServerSentEvent]:
         """The same as a response that the next one can name: the events as they come."""
         return self.events(
@@ -1142,6 +1343,11 @@ class Verbs(Calling):
                     "text": text,
                     "background": background,
                     "conversation": conversation,
+                    "reasoning": reasoning,
+                    "temperature": temperature,
+                    "top_p": top_p,
+                    "max_output_tokens": max_output_tokens,
+                    "service_tier": service_tier,
                 },
                 {
                     "model": "",
@@ -1154,6 +1360,11 @@ class Verbs(Calling):
                     "text": None,
                     "background": None,
                     "conversation": None,
+                    "reasoning": None,
+                    "temperature": None,
+                    "top_p": None,
+                    "max_output_tokens": None,
+                    "service_tier": None,
                 },
             ),
         )
@@ -1319,7 +1530,7 @@ class Verbs(Calling):
         )
 
     def purge_memory(self, *, memory_ids: Sequence[str] = (), everything: bool = False) -> Purged:
-        """Remove items for good, with all their versions."""
+        """Remove items permanently, with all their versions."""
         return self.call(
             "POST",
             "/v1/memory/purge",
@@ -1376,7 +1587,7 @@ class Verbs(Calling):
         return self.call("GET", f"/v1/memory/{part(memory_id)}/history", None, "memory:ItemPage")
 
     def review_memory(self, memory_id: str, *, decision: Literal["accept", "reject"]) -> Item:
-        """Accept or reject an item that waits for a look, or was forgotten."""
+        """Accept or reject an item that needs review, or was forgotten."""
         return self.call(
             "POST", f"/v1/memory/{part(memory_id)}/review", {"decision": decision}, "memory:Item"
         )
@@ -1391,20 +1602,31 @@ class Verbs(Calling):
         )
 
     def list_mcp_servers(self) -> ServerList:
-        """MCP servers: their state, their tools, what waits for a yes."""
+        """MCP servers: their state, their tools, what needs to be accepted."""
         return self.call("GET", "/v1/mcp", None, "mcp:ServerList")
 
-    def accept_mcp_server(self, server: str, *, fingerprint: str) -> ServerStatus:
+    def accept_mcp_server(
+        self, server: str, *, fingerprint: str, uses: dict[str, ToolUse] | None = None
+    ) -> ServerStatus:
         """Offer what a server says of its tools now."""
         return self.call(
             "POST",
             f"/v1/mcp/{part(server)}/accept",
-            {"fingerprint": fingerprint},
+            sent({"fingerprint": fingerprint, "uses": uses}, {"uses": None}),
+            "mcp:ServerStatus",
+        )
+
+    def set_mcp_arguments(self, server: str, *, tool: str, use: ToolUse) -> ServerStatus:
+        """Say what the arguments of an accepted tool are for."""
+        return self.call(
+            "POST",
+            f"/v1/mcp/{part(server)}/arguments",
+            {"tool": tool, "use": use},
             "mcp:ServerStatus",
         )
 
     def restart_mcp_server(self, server: str) -> ServerStatus:
-        """End a server and begin anew."""
+        """Restart a server."""
         return self.call("POST", f"/v1/mcp/{part(server)}/restart", {}, "mcp:ServerStatus")
 
     def list_skills(self) -> SkillList:
@@ -1523,13 +1745,16 @@ class Verbs(Calling):
         self,
         *,
         name: str,
-        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
         base_url: str = "",
         models: Sequence[str] = (),
         key: str = "",
+        key_from: str = "",
         first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
     ) -> ProviderList:
-        """Add or change a provider; a restart brings it."""
+        """Add or change a provider, at once."""
         return self.call(
             "POST",
             "/v1/providers",
@@ -1540,28 +1765,42 @@ class Verbs(Calling):
                     "base_url": base_url,
                     "models": models,
                     "key": key,
+                    "key_from": key_from,
                     "first": first,
+                    "windows": windows,
+                    "vision": vision,
                 },
-                {"base_url": "", "models": (), "key": "", "first": False},
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
             ),
             "admin:ProviderList",
         )
 
     def remove_provider(self, *, name: str) -> ProviderList:
-        """Remove a provider; a restart takes it away."""
+        """Remove a provider, at once; runs that began with it end with it."""
         return self.call("DELETE", "/v1/providers", {"name": name}, "admin:ProviderList")
 
     def test_provider(
         self,
         *,
         name: str,
-        kind: Literal["anthropic", "openai-chat", "openai-responses"],
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
         base_url: str = "",
         models: Sequence[str] = (),
         key: str = "",
+        key_from: str = "",
         first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
     ) -> Trial:
-        """One tiny request to a provider, saved or not."""
+        """One tiny request with a tool to a provider, saved or not."""
         return self.call(
             "POST",
             "/v1/providers/test",
@@ -1572,16 +1811,151 @@ class Verbs(Calling):
                     "base_url": base_url,
                     "models": models,
                     "key": key,
+                    "key_from": key_from,
                     "first": first,
+                    "windows": windows,
+                    "vision": vision,
                 },
-                {"base_url": "", "models": (), "key": "", "first": False},
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
             ),
             "admin:Trial",
         )
 
+    def find_providers(self) -> FoundProviders:
+        """Providers that could be set up: servers on this machine, keys in the environment."""
+        return self.call("GET", "/v1/providers/found", None, "admin:FoundProviders")
+
+    def list_provider_models(
+        self,
+        *,
+        name: str,
+        kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"],
+        base_url: str = "",
+        models: Sequence[str] = (),
+        key: str = "",
+        key_from: str = "",
+        first: bool = False,
+        windows: Sequence[str] | None = None,
+        vision: bool | None = None,
+    ) -> FoundProvider:
+        """The models that a provider says it has, saved or not."""
+        return self.call(
+            "POST",
+            "/v1/providers/models",
+            sent(
+                {
+                    "name": name,
+                    "kind": kind,
+                    "base_url": base_url,
+                    "models": models,
+                    "key": key,
+                    "key_from": key_from,
+                    "first": first,
+                    "windows": windows,
+                    "vision": vision,
+                },
+                {
+                    "base_url": "",
+                    "models": (),
+                    "key": "",
+                    "key_from": "",
+                    "first": False,
+                    "windows": None,
+                    "vision": None,
+                },
+            ),
+            "admin:FoundProvider",
+        )
+
+    def set_default_model(self, *, model: str) -> ProviderList:
+        """Choose the model that is used first, at once."""
+        return self.call("POST", "/v1/providers/default", {"model": model}, "admin:ProviderList")
+
     def change_config(self, *, changes: dict[str, bool | int | str]) -> ConfigReloaded:
-        """Change settings of learning or healing, at once and for good."""
+        """Change settings of learning, healing or backups, at once and permanently."""
         return self.call("PATCH", "/v1/config", {"changes": changes}, "admin:ConfigReloaded")
+
+    def change_listeners(
+        self,
+        *,
+        grpc: bool | None = None,
+        workers: str | None = None,
+        quic: bool | None = None,
+        tls: bool | None = None,
+        host: str | None = None,
+    ) -> ConfigReloaded:
+        """Open or close listeners; says what is in force now and what needs a restart."""
+        return self.call(
+            "PATCH",
+            "/v1/listeners",
+            sent(
+                {"grpc": grpc, "workers": workers, "quic": quic, "tls": tls, "host": host},
+                {"grpc": None, "workers": None, "quic": None, "tls": None, "host": None},
+            ),
+            "admin:ConfigReloaded",
+        )
+
+    def save_mcp_server(
+        self,
+        *,
+        name: str,
+        command: Sequence[str] = (),
+        url: str = "",
+        headers: Sequence[str] = (),
+        env: Sequence[str] = (),
+        folder: str = "",
+        writable: bool = True,
+        hosts: Sequence[str] = (),
+    ) -> SavedMcpServer:
+        """Add an MCP server or change its settings, at once."""
+        return self.call(
+            "POST",
+            "/v1/mcp",
+            sent(
+                {
+                    "name": name,
+                    "command": command,
+                    "url": url,
+                    "headers": headers,
+                    "env": env,
+                    "folder": folder,
+                    "writable": writable,
+                    "hosts": hosts,
+                },
+                {
+                    "command": (),
+                    "url": "",
+                    "headers": (),
+                    "env": (),
+                    "folder": "",
+                    "writable": True,
+                    "hosts": (),
+                },
+            ),
+            "mcp:SavedMcpServer",
+        )
+
+    def change_mcp_server(self, server: str, *, enabled: bool) -> SavedMcpServer:
+        """Enable or disable an MCP server, at once."""
+        return self.call(
+            "PATCH", f"/v1/mcp/{part(server)}", {"enabled": enabled}, "mcp:SavedMcpServer"
+        )
+
+    def remove_mcp_server(self, server: str) -> SavedMcpServer:
+        """Remove an MCP server, at once; its folder and what was accepted stay."""
+        return self.call("DELETE", f"/v1/mcp/{part(server)}", None, "mcp:SavedMcpServer")
+
+    def use_shadow_policy(self, *, named: str) -> PolicyState:
+        """Try policies beside those in force, at once; their decisions are only recorded."""
+        return self.call("POST", "/v1/policy/shadow", {"named": named}, "status:PolicyState")
 
     def set_preset(
         self, *, preset: Literal["coding", "default", "locked", "research"]
@@ -1642,7 +2016,7 @@ class Verbs(Calling):
         dry_run: bool = False,
         force: bool = False,
     ) -> Undone:
-        """Take effects back."""
+        """Undo effects."""
         return self.call(
             "POST",
             f"/v1/sessions/{part(session_id)}/undo",
@@ -1677,12 +2051,21 @@ class Verbs(Calling):
             "runs:Forked",
         )
 
+    def why(self, *, about: str, limit: int = 1) -> WhyAnswer:
+        """The causes of an entry, a file, a message or a cost, as a tree."""
+        return self.call(
+            "GET",
+            "/v1/journal/why",
+            sent({"about": about, "limit": limit}, {"limit": 1}),
+            "journal:WhyAnswer",
+        )
+
     def list_agents(self, session_id: str) -> Agents:
         """The subagents that work or worked for a session, as a tree."""
         return self.call("GET", f"/v1/sessions/{part(session_id)}/agents", None, "sessions:Agents")
 
     def archive_old_sessions(self, *, days: int | None = None, dry_run: bool = False) -> Archived:
-        """Put sessions away that were not used for long, or tell which that would be."""
+        """Seal sessions that were not used for long, or list them."""
         return self.call(
             "POST",
             "/v1/journal/archive",
@@ -1700,13 +2083,33 @@ class Verbs(Calling):
         )
 
     def list_segments(self) -> SegmentList:
-        """The sealed files that hold what was put away."""
+        """The segments that hold sealed sessions."""
         return self.call("GET", "/v1/journal/segments", None, "journal:SegmentList")
 
+    def delete_session(self, session_id: str) -> DeletedSession:
+        """Take a session out of the journal, the lists and search; a sealed copy proves it."""
+        return self.call(
+            "DELETE", f"/v1/sessions/{part(session_id)}", None, "sessions:DeletedSession"
+        )
+
     def restore_session(self, session_id: str) -> Session:
-        """Bring a session back that was put away."""
+        """Restore a sealed session."""
         return self.call(
             "POST", f"/v1/sessions/{part(session_id)}/restore", None, "sessions:Session"
+        )
+
+    def list_home_backups(self) -> HomeBackupList:
+        """The backups of the home at their target, and how the last ones went."""
+        return self.call("GET", "/v1/backups", None, "backups:HomeBackupList")
+
+    def make_backup(self) -> MadeBackup:
+        """Make a backup of the home now."""
+        return self.call("POST", "/v1/backups", {}, "backups:MadeBackup")
+
+    def check_backup(self, *, name: str = "") -> CheckedBackup:
+        """Restore a backup into a scratch home and verify it."""
+        return self.call(
+            "POST", "/v1/backups/check", sent({"name": name}, {"name": ""}), "backups:CheckedBackup"
         )
 
     def compact_session(self, session_id: str, *, preview: bool = False) -> Compaction:
@@ -1725,7 +2128,7 @@ class Verbs(Calling):
         )
 
     def undo_compaction(self, session_id: str, seq: int) -> Uncompacted:
-        """Take back a compaction and those built on it."""
+        """Undo a compaction and those built on it."""
         return self.call(
             "POST",
             f"/v1/sessions/{part(session_id)}/compactions/{part(seq)}/undo",
@@ -1791,7 +2194,7 @@ class Verbs(Calling):
         )
 
     def reject_candidate(self, candidate_id: str, *, reason: str = "") -> Candidate:
-        """Reject it, for good."""
+        """Reject it permanently."""
         return self.call(
             "POST",
             f"/v1/candidates/{part(candidate_id)}/reject",
@@ -1800,7 +2203,7 @@ class Verbs(Calling):
         )
 
     def roll_back_candidate(self, candidate_id: str) -> Candidate:
-        """Take back what was applied."""
+        """Roll back what was applied."""
         return self.call(
             "POST", f"/v1/candidates/{part(candidate_id)}/rollback", {}, "runs:Candidate"
         )
@@ -1921,6 +2324,44 @@ class Verbs(Calling):
             "GET", f"/v1/schedules/{part(schedule_id)}", None, "schedules:ShownSchedule"
         )
 
+    def change_schedule(
+        self,
+        schedule_id: str,
+        *,
+        text: str,
+        when: str,
+        name: str = "",
+        zone: str = "",
+        overlap: Literal["queue", "replace", "skip"] = "skip",
+        missed: Literal["catch_up", "skip"] | None = None,
+        quiet: Quiet | None = None,
+        scopes: Sequence[Subject] = (),
+        ask: Literal["deny", "wait"] = "wait",
+        model: str = "",
+        workspace: str = "",
+        fresh: bool = False,
+    ) -> ShownSchedule:
+        """Give a schedule other words, times or rules; it keeps its history."""
+        return self.call(
+            "PUT",
+            f"/v1/schedules/{part(schedule_id)}",
+            {
+                "text": text,
+                "when": when,
+                "name": name,
+                "zone": zone,
+                "overlap": overlap,
+                "missed": missed,
+                "quiet": quiet,
+                "scopes": scopes,
+                "ask": ask,
+                "model": model,
+                "workspace": workspace,
+                "fresh": fresh,
+            },
+            "schedules:ShownSchedule",
+        )
+
     def remove_schedule(self, schedule_id: str) -> Schedule:
         """Remove a schedule; runs that are under way go on."""
         return self.call("DELETE", f"/v1/schedules/{part(schedule_id)}", None, "schedules:Schedule")
@@ -2011,7 +2452,7 @@ class Verbs(Calling):
         )
 
     def drop_dead_letter(self, reply_id: str) -> DeadLetters:
-        """Give such a reply up for good."""
+        """Give such a reply up."""
         return self.call(
             "POST", f"/v1/channels/dead/{part(reply_id)}/drop", {}, "channels:DeadLetters"
         )
@@ -2032,7 +2473,7 @@ class Verbs(Calling):
         )
 
     def invite(self, *, channel: str, for_ms: int = 0) -> Invitation:
-        """A code that admits whoever writes it."""
+        """A code that admits the first person who sends it."""
         return self.call(
             "POST",
             "/v1/channels/invitations",
@@ -2176,6 +2617,10 @@ class Verbs(Calling):
     def watchdog_status(self) -> Watching:
         """How watchful the daemon is, and when it looked last."""
         return self.call("GET", "/v1/healing", None, "health:Watching")
+
+    def load_history(self) -> Load:
+        """Processor, memory, disk, queue and journal over the last hours."""
+        return self.call("GET", "/v1/load", None, "load:Load")
 
     def list_incidents(
         self, *, open: bool | None = None, before: str = "", limit: int = 100

@@ -4,6 +4,9 @@ by hand.
 For each type a filler and a reader are made once. A filler leaves out what is empty: absent means
 empty, and null where a field may be null. A reader gives what is there as plain values, for msgspec
 to check like the JSON of a request.
+
+Errors become gRPC statuses here. The one shape of every error goes along in the trailers, as
+`palyra-error-bin`.
 """
 
 from collections.abc import Callable
@@ -11,9 +14,11 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+import grpc
 import msgspec
 
-from palyra.api.grpc.shapes import (
+from palyra.api.errors import BodyTooSlow, Problem, problem_of
+from palyra.api.grpc.verbs import (
     Field,
     Json,
     Many,
@@ -24,8 +29,22 @@ from palyra.api.grpc.shapes import (
     Single,
     fields_of,
 )
+from palyra.core.errors import (
+    ChainBroken,
+    ConfigInvalid,
+    Conflict,
+    Forbidden,
+    IllegalTransition,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    PalyraError,
+    Unauthenticated,
+    Unavailable,
+)
 from palyra.core.events import decode as decode_event
 from palyra.core.input_checks import check_json
+from palyra.v1 import events_pb2
 
 # A protobuf message; its class is made by protobuf at run time.
 Proto = Any
@@ -212,3 +231,41 @@ def _from_json(text: str) -> Any:
     raw = text.encode()
     check_json(raw)
     return msgspec.json.decode(raw)
+
+
+ERROR_KEY = "palyra-error-bin"
+_LONGEST_MESSAGE = 1_000
+_LONGEST_DETAILS = 4_000
+
+STATUS: dict[type[PalyraError], grpc.StatusCode] = {
+    InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
+    ConfigInvalid: grpc.StatusCode.INVALID_ARGUMENT,
+    Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    Forbidden: grpc.StatusCode.PERMISSION_DENIED,
+    NotFound: grpc.StatusCode.NOT_FOUND,
+    BodyTooSlow: grpc.StatusCode.DEADLINE_EXCEEDED,
+    Conflict: grpc.StatusCode.FAILED_PRECONDITION,
+    IllegalTransition: grpc.StatusCode.FAILED_PRECONDITION,
+    ChainBroken: grpc.StatusCode.DATA_LOSS,
+    LimitExceeded: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    PalyraError: grpc.StatusCode.INTERNAL,
+    Unavailable: grpc.StatusCode.UNAVAILABLE,
+}
+_fill = filler(Problem)
+
+
+def status_of(error: PalyraError) -> grpc.StatusCode:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", error: PalyraError) -> None:
+    """End the call with an error; never returns."""
+    problem = events_pb2.Problem()
+    _fill(problem, problem_of(error))
+    # Trailers are headers: they must not grow with what somebody sent.
+    problem.message = problem.message[:_LONGEST_MESSAGE]
+    if len(problem.details_json) > _LONGEST_DETAILS:
+        problem.ClearField("details_json")
+    await context.abort(
+        status_of(error), problem.message, ((ERROR_KEY, problem.SerializeToString()),)
+    )

@@ -2,10 +2,17 @@
 events go down, behind a cursor.
 
 What a WebSocket offers, in messages with types.
+
+What happened, as messages: many in one, and text that came in small pieces put together. A
+message costs more than its bytes.
+
+The pieces of a model's turn are gathered for a moment; an entry is sent when it comes.
 """
 
 import asyncio
-from functools import partial
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import grpc
@@ -16,18 +23,80 @@ from palyra.agent.gateway import Gateway
 from palyra.api.decoding import invalid
 from palyra.api.duplex import Ack, AnswerApproval, CancelRun, Conversing, Ping, Said, Submit
 from palyra.api.errors import BodyTooSlow
-from palyra.api.grpc.batches import message_of, pump
 from palyra.api.grpc.binding import parsed
-from palyra.api.grpc.codec import chosen
-from palyra.api.grpc.verbs import UP, Open, accepted
+from palyra.api.grpc.codec import chosen, filler
+from palyra.api.grpc.verbs import HAPPENED, UP, Open, accepted
 from palyra.api.guard import Guard
-from palyra.api.streams import place
-from palyra.api.watch import cursor_for
+from palyra.api.streams import GATHER_S, decode_live, joined, place
+from palyra.api.watch import Batch, cursor_for
 from palyra.core.errors import InvalidInput, Unavailable
+from palyra.core.events import Entry
 from palyra.core.services import Services
 from palyra.store.database import Database
 from palyra.store.tokens import Token
-from palyra.v1 import types_pb2
+from palyra.v1 import events_pb2, types_pb2
+
+_MOST_ITEMS = 256
+_MOST_BYTES = 512 << 10
+_SHARED_BYTES = 8 << 10
+
+_entry = msgspec.json.Decoder(Entry).decode
+_OPTIONS = {type_: (option, filler(type_)) for option, type_ in HAPPENED.options}
+
+
+def message_of(*values: Any) -> bytes:
+    """One message with all of these."""
+    batch = events_pb2.Batch()
+    for value in values:
+        option, fill = _OPTIONS[type(value)]
+        inner = getattr(batch.happened.add(), option)
+        inner.SetInParent()
+        fill(inner, value)
+    return bytes(batch.SerializeToString())
+
+
+def messages_of(batch: Batch) -> Sequence[bytes]:
+    """A batch as messages, none of them too large to be read."""
+    if sum(len(wire) for _, wire in batch) <= _SHARED_BYTES:
+        return _shared(tuple(batch))
+    return tuple(_made(batch))
+
+
+@lru_cache(maxsize=256)
+def _shared(batch: tuple[tuple[int, bytes], ...]) -> Sequence[bytes]:
+    """Made once for all who watch the same session: they are told the same at the same time."""
+    return tuple(_made(batch))
+
+
+def _made(batch: Batch) -> Iterator[bytes]:
+    held: list[Any] = []
+    size = 0
+    for number, wire in batch:
+        if held and (size + len(wire) > _MOST_BYTES or len(held) >= _MOST_ITEMS):
+            yield message_of(*joined(held))
+            held, size = [], 0
+        held.append(_entry(wire) if number else decode_live(wire))
+        size += len(wire)
+    if held:
+        yield message_of(*joined(held))
+
+
+async def pump(
+    batches: AsyncGenerator[Batch, None], write: Callable[[bytes], Awaitable[None]]
+) -> None:
+    """Send what happens until it ends. `write` returns when there is room for more, so that a slow
+    reader costs no memory.
+    """
+    async with aclosing(batches) as source:
+        async for batch in source:
+            for message in messages_of(batch):
+                await write(message)
+            live = bool(batch) and not batch[-1][0]
+            # Nothing that was sent is held while nothing happens.
+            batch = message = b""  # type: ignore[assignment]
+            if live:
+                await asyncio.sleep(GATHER_S)
+
 
 Context = Any
 ENDED = "the token was revoked or the daemon stops: connect again with the last number you have"

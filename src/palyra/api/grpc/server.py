@@ -20,10 +20,9 @@ from palyra.agent import client_tokens
 from palyra.api.app import App
 from palyra.api.calls import ApiCall, HttpResponse, StreamingResponse
 from palyra.api.errors import internal, status_of
-from palyra.api.grpc.batches import pump
 from palyra.api.grpc.binding import Rpc, bound, services
-from palyra.api.grpc.run_stream import ENDED, RunStream
-from palyra.api.grpc.statuses import refuse
+from palyra.api.grpc.codec import refuse
+from palyra.api.grpc.run_stream import ENDED, RunStream, pump
 from palyra.api.grpc.unauthenticated import Doorkeeper, Strangers
 from palyra.api.intake import BUDGET
 from palyra.api.limits import StreamEnd, seat

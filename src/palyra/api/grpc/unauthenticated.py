@@ -2,19 +2,47 @@
 refusal at once.
 
 Strangers must not use up what others need.
+
+The daemon's certificate for gRPC, also after it was renewed: each new connection is shown the
+one that is good then.
 """
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from palyra.api.grpc.statuses import refuse
+from palyra.api.grpc.codec import refuse
 from palyra.core.errors import LimitExceeded, PalyraError
+
+if TYPE_CHECKING:
+    from palyra.api.listen_sockets import Pair
+    from palyra.features.tls.service import Certificates
+
+
+def of(certificates: "Certificates", pair: "Pair") -> Any:
+    shown = [_configuration(pair)]
+    certificates.on_renewed.connect(lambda renewed: shown.append(_configuration(renewed)))
+
+    def latest() -> Any:
+        """Called for each connection, on a thread of gRPC's: what it should show from now on, or
+        None for the same as before.
+        """
+        renewed, shown[:] = shown[1:], shown[-1:]
+        return renewed[-1] if renewed else None
+
+    return grpc.dynamic_ssl_server_credentials(
+        shown[0], latest, require_client_authentication=False
+    )
+
+
+def _configuration(pair: "Pair") -> Any:
+    return grpc.ssl_server_certificate_configuration(((pair.key, pair.certificate),))
+
 
 # Calls without a token that may be open at once, from everywhere.
 MOST_OPEN = 64

@@ -17,11 +17,10 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from palyra.api.app import App
 from palyra.api.http3.bounded_memory import CONNECTION_WINDOW, STREAM_WINDOW
-from palyra.api.http3.connection import Http3Connection
-from palyra.api.http3.intake import MeteredServer
+from palyra.api.http3.connection import Http3Connection, MeteredServer
 from palyra.api.intake import Share
-from palyra.api.key_pair import Pair
 from palyra.api.limits import ApiLimits, seat
+from palyra.api.listen_sockets import Pair
 
 MOST_CONNECTIONS = 256
 MOST_FROM_ONE_PLACE = 32

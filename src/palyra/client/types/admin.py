@@ -6,6 +6,9 @@ from msgspec import Struct
 
 __all__ = [
     "ConfigReloaded",
+    "FoundModel",
+    "FoundProvider",
+    "FoundProviders",
     "LoginLink",
     "MadeToken",
     "Nothing",
@@ -69,20 +72,56 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
     default: bool
     running: bool
     healthy: bool
+    windows: tuple[str, ...] = ()
 
 
 class ProviderList(Struct, frozen=True, kw_only=True):
-    """`restart`: something was changed that only a restart brings."""
+    """`restart`: something was changed that only a restart brings; nothing here needs one any
+    more.
+    """
 
     providers: list[ProviderInfo]
     restart: bool
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """One tiny request to a provider. `fix` says what to do if it did not work."""
+    """One tiny request to a provider. `fix` says what to do if it did not work. `tools`: whether
+    the model called the tool that it was offered; None: it was not asked to.
+    """
 
     ok: bool
     model: str
     took_ms: int
     message: str
     fix: str = ""
+    tools: bool | None = None
+    context_tokens: int = 0
+
+
+class FoundModel(Struct, frozen=True, kw_only=True):
+    """What a server says of one of its models; None and 0: it does not say."""
+
+    name: str
+    context_tokens: int = 0
+    tools: bool | None = None
+    vision: bool | None = None
+
+
+class FoundProvider(Struct, frozen=True, kw_only=True):
+    """A provider that could be set up. `key` says where its key is, never what it is. `advice`
+    says what to do where it cannot be used yet.
+    """
+
+    name: str
+    title: str
+    kind: Literal["anthropic", "gemini", "openai-chat", "openai-responses"]
+    base_url: str
+    key: str = ""
+    models: tuple[FoundModel, ...] = ()
+    local: bool = False
+    advice: str = ""
+    configured: bool = False
+
+
+class FoundProviders(Struct, frozen=True, kw_only=True):
+    found: list[FoundProvider]

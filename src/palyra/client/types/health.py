@@ -122,7 +122,15 @@ class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     notice_id: str
     about: Literal[
-        "approval", "budget", "channel", "daemon", "incident", "learning", "notes", "schedule"
+        "approval",
+        "budget",
+        "channel",
+        "daemon",
+        "incident",
+        "learning",
+        "notes",
+        "provider",
+        "schedule",
     ]
     key: str
     text: str

@@ -4,12 +4,22 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = ["Pending", "RpcAnswer", "RpcErrorBody", "ServerList", "ServerStatus"]
+from palyra.core.argument_roles import ToolUse
+
+__all__ = [
+    "Pending",
+    "RpcAnswer",
+    "RpcErrorBody",
+    "SavedMcpServer",
+    "ServerList",
+    "ServerStatus",
+    "ToolUse",
+]
 
 
 class Pending(Struct, frozen=True, kw_only=True):
     """A tool that is not offered yet. `words` says what is different from what was accepted,
-    `change` shows it line by line.
+    `change` shows it line by line. `use` is what will be accepted about its arguments.
     """
 
     server: str
@@ -18,6 +28,7 @@ class Pending(Struct, frozen=True, kw_only=True):
     new: bool
     change: str
     words: str = ""
+    use: ToolUse | None = None
 
 
 class ServerStatus(Struct, frozen=True, kw_only=True):
@@ -40,10 +51,17 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
     tier: str = ""
     fingerprint: str = ""
     late: int = 0
+    uses: dict[str, ToolUse] = {}
 
 
 class ServerList(Struct, frozen=True, kw_only=True):
     servers: tuple[ServerStatus, ...]
+
+
+class SavedMcpServer(Struct, frozen=True, kw_only=True):
+    """How it is, `GET /v1/mcp` tells: a server takes a moment to start."""
+
+    name: str
 
 
 class RpcErrorBody(Struct, frozen=True, kw_only=True):

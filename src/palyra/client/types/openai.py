@@ -27,6 +27,7 @@ __all__ = [
     "ModelList",
     "OneEmbedding",
     "OpenAIModel",
+    "Reasoning",
     "ReasoningTokens",
     "Response",
     "ResponseItem",
@@ -168,8 +169,11 @@ class Response(Struct, frozen=True, kw_only=True):
     incomplete_details: dict[str, Any] | None = None
     metadata: dict[str, str] = {}
     parallel_tool_calls: bool = True
-    temperature: None = None
-    top_p: None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    service_tier: str | None = None
+    reasoning: dict[str, str | None] | None = None
     tool_choice: Any = "auto"
     tools: list[dict[str, Any]] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
@@ -194,6 +198,10 @@ class ResponseTool(Struct, frozen=True, kw_only=True):
     name: str = ""
     description: str | None = None
     parameters: dict[str, Any] | None = None
+
+
+class Reasoning(Struct, frozen=True, kw_only=True):
+    effort: str | None = None
 
 
 class Deleted(Struct, frozen=True, kw_only=True):

@@ -222,12 +222,15 @@ class PolicyFile(Struct, frozen=True, kw_only=True):
 
 
 class PolicyFiles(Struct, frozen=True, kw_only=True):
-    """`presets` are all there are; `shipped` files cannot be changed."""
+    """`presets` are all there are; `shipped` files cannot be changed. `schema` is what a policy can
+    talk about, in Cedar's own form.
+    """
 
     folder: str
     preset: str
     presets: tuple[str, ...]
     files: list[PolicyFile]
+    schema: str = ""
 
 
 class Saved(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from palyra.client.types.sessions import RunRow
+from palyra.client.types.sessions import RunPage, RunRow
 from palyra.core.events import AssembledPart, RoutePlanned
 from palyra.core.labels import Label
 
@@ -22,6 +22,7 @@ __all__ = [
     "Reflected",
     "Replayed",
     "RoutePlanned",
+    "RunPage",
     "RunPlans",
     "RunReplay",
     "RunRow",
@@ -44,6 +45,7 @@ class BilledTurn(Struct, frozen=True, kw_only=True):
     parts: tuple[AssembledPart, ...]
     input_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
 
 
@@ -70,6 +72,7 @@ class AskedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     input_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
     cost_microusd: int = 0
     priced: str = ""

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from palyra.core.call_options import CallOptions
 from palyra.core.events import Entry, FileChange
 from palyra.core.labels import Label
 from palyra.core.verdicts import SessionRule
@@ -12,10 +13,12 @@ __all__ = [
     "Agent",
     "Agents",
     "Attaching",
+    "CallOptions",
     "ChangedFile",
     "Clash",
     "Compaction",
     "CompactionPage",
+    "DeletedSession",
     "Entry",
     "EntryPage",
     "FileChange",
@@ -32,6 +35,7 @@ __all__ = [
     "RunPage",
     "RunRow",
     "RunThen",
+    "RunWait",
     "Said",
     "SaidPage",
     "ScoreParts",
@@ -66,6 +70,7 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_run_id: str = ""
     segment_id: str = ""
     kept: bool = False
+    model: str = ""
     head_seq: int = 0
     active: str = ""
 
@@ -102,6 +107,36 @@ class Attaching(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
+class RunWait(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run waits for: why, when the model is asked next, and when the run gives up."""
+
+    cause: Literal[
+        "auth",
+        "bad_request",
+        "content_blocked",
+        "context_too_long",
+        "cut",
+        "interrupted",
+        "malformed",
+        "model_not_found",
+        "network",
+        "not_a_model_server",
+        "overloaded",
+        "permission",
+        "quota",
+        "rate_limited",
+        "timeout",
+        "tools_unsupported",
+    ]
+    message: str
+    provider: str
+    model: str
+    next_try_ms: int
+    deadline_ms: int
+    attempt: int = 1
+    since_ms: int = 0
+
+
 class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`reason` says what a waiting run waits for, and why a failed or cancelled one ended."""
 
@@ -116,6 +151,7 @@ class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_ms: int = 0
     heartbeat_ms: int = 0
     recorded: bool = True
+    wait: RunWait | None = None
 
 
 class RunPage(Struct, frozen=True, kw_only=True):
@@ -371,6 +407,15 @@ class Agents(Struct, frozen=True, kw_only=True):
     """The tree of a session's subagents, each behind the one it works for."""
 
     agents: list[Agent]
+
+
+class DeletedSession(Struct, frozen=True, kw_only=True):
+    """A session that was deleted: `segment_id` names the sealed file that still proves it."""
+
+    session_id: str
+    segment_id: str
+    entries: int
+    bytes: int
 
 
 class Compaction(Struct, frozen=True, kw_only=True, omit_defaults=True):

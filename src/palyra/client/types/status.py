@@ -20,12 +20,19 @@ class Ready(Struct, frozen=True, kw_only=True):
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
+    """Prices are in dollars for a million tokens; None: no price is known."""
+
     name: str
     provider: str
     model: str
     context_tokens: int
     default: bool
     healthy: bool
+    vision: bool = True
+    private: bool = True
+    input_price: float | None = None
+    output_price: float | None = None
+    tools: str = "native"
 
 
 class PolicyState(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,11 @@ class UsageRow(Struct, frozen=True, kw_only=True):
     from_ms: int = 0
     until_ms: int = 0
     estimated: int = 0
+    cache_write_tokens: int = 0
+    first_p50_ms: int = 0
+    first_p95_ms: int = 0
+    duration_p50_ms: int = 0
+    duration_p95_ms: int = 0
 
 
 class UsageList(Struct, frozen=True, kw_only=True):
@@ -45,7 +50,9 @@ class UsageList(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked out."""
+    """`spent` since `from_ms`, `expected` in all by `until_ms`. `basis` says how it was worked out.
+    In four of five months like this one the sum lies between `low` and `high`.
+    """
 
     from_ms: int
     until_ms: int
@@ -57,6 +64,10 @@ class Forecast(Struct, frozen=True, kw_only=True):
     a_day_microusd: int
     unpriced: int = 0
     basis: str = ""
+    low_tokens: int = 0
+    high_tokens: int = 0
+    low_microusd: int = 0
+    high_microusd: int = 0
 
 
 class RunForecast(Struct, frozen=True, kw_only=True):
