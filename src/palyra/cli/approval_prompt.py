@@ -1,23 +1,80 @@
-"""One approval being answered, line by line. Knows no terminal.
+"""One approval being answered, by a key or line by line. Knows no terminal.
 
-Only a bare word is an answer: a sentence that begins with yes may go on with but, so it is asked
-about again. Enter alone decides nothing, and what a wider yes covers is chosen by its number, never
-by default.
+One key is an answer, unless the risk is high: then it needs Enter. In a line only a bare word is an
+answer: a sentence that begins with yes may go on with but, so it is asked about again. Enter alone
+decides nothing, and what a wider yes covers is chosen by its number, never by default.
+
+Arguments of a call in the person's own editor. What is not changed, or not valid, decides
+nothing.
 """
 
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from palyra.cli import formatting
+from palyra.cli import formatting, lookup
 from palyra.cli.safe_text import clean, one_line
-from palyra.core.errors import InvalidInput
-from palyra.core.events import ApprovalRequested, Decision, GrantScope
+from palyra.client import Client
+from palyra.core import events
+from palyra.core.errors import InvalidInput, NotFound
+from palyra.core.events import ApprovalRequested, Decision, GrantScope, ToolProposed
 from palyra.core.tools import Subject
 
-_TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
-_HIDDEN = "[v]iew all · [e]dit · [n]o · [q]uit"
-_DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
+
+def edit(arguments: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments as the person saved them; InvalidInput if nothing usable came back."""
+    editor = env.get("VISUAL") or env.get("EDITOR") or "vi"
+    before = msgspec.json.format(msgspec.json.encode(arguments), indent=2)
+    descriptor, name = tempfile.mkstemp(prefix="palyra-", suffix=".json")
+    path = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(before + b"\n")
+        try:
+            done = subprocess.run([*shlex.split(editor), name], check=False)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"the editor {editor!r} cannot be started ({error}): set EDITOR"
+            ) from error
+        after = path.read_bytes()
+    finally:
+        path.unlink(missing_ok=True)
+    if done.returncode != 0:
+        raise InvalidInput(f"the editor ended with {done.returncode}: nothing was decided")
+    if after.strip() == before.strip():
+        raise InvalidInput("the arguments were not changed: nothing was decided")
+    try:
+        return msgspec.json.decode(after, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InvalidInput(
+            f"what was saved is not a JSON object ({error}): nothing was decided"
+        ) from error
+
+
+def proposed(api: Client, session_id: str, call_id: str) -> dict[str, Any]:
+    """The arguments of a call as they stand on the tape."""
+    for entry in lookup.entries(api, session_id):
+        if entry.kind == "tool.proposed":
+            event = events.decode(bytes(entry.event))
+            if isinstance(event, ToolProposed) and event.call_id == call_id:
+                return event.arguments
+    raise NotFound(f"there is no call {call_id} on the tape of {session_id}")
+
+
+_TOOL = "[y]es once · [n]o · [d]etails · [e]dit · [s]ession · [t]imed · [a]lways · [q]uit"
+_HIDDEN = "[v]iew all · [n]o · [e]dit · [q]uit"
+_DOUBT = "[h]appened · [r]un again · [s]kip · [d]etails · [q]uit"
+_EDITED = "allow with these arguments? [y]es once · [s]ession · [t]imed · [a]lways · [n]o, discard"
+# What ends a prompt.
+MARK = " › "
+_RISKY = ("high", "critical")
 _SCOPES: dict[str, GrantScope] = {
     "s": "session",
     "session": "session",
@@ -26,7 +83,7 @@ _SCOPES: dict[str, GrantScope] = {
     "a": "always",
     "always": "always",
 }
-_HOW = "answer with one letter and Enter; to tell the agent what to do instead: n and your words"
+_HOW = "press one of the keys; to tell the agent what to do instead: n and your words"
 
 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
@@ -53,7 +110,7 @@ class EditRequested(Struct, frozen=True):
 
 
 class ViewRequested(Struct, frozen=True):
-    """The person wants to see all of what would run."""
+    """The person wants to see the details, and all of what would run."""
 
 
 class Leave(Struct, frozen=True):
@@ -76,6 +133,8 @@ class ApprovalPrompt:
         self._scope: GrantScope = "once"
         self._for_ms = 0
         self._arguments: dict[str, Any] | None = None
+        # What a wider yes can cover: other things, once the arguments were edited.
+        self._subjects = request.subjects
 
     @property
     def prompt(self) -> str:
@@ -83,13 +142,28 @@ class ApprovalPrompt:
             case "for":
                 return "for how long? (10m, 2h, 1d) "
             case "subject":
-                return f"which? ({_numbers(len(self.request.subjects))}; anything else: none) "
+                return f"which? ({_numbers(len(self._subjects))}; anything else: none) "
             case "reason":
                 return "reason for the agent (Enter for none) "
-            case "edited":
-                return "allow with these arguments? [y/N] "
+            case _ if self._arguments is not None:
+                return f"{_EDITED}{MARK}"
             case _:
-                return f"{_DOUBT if self._doubt else _HIDDEN if self._hidden else _TOOL} > "
+                return f"{_DOUBT if self._doubt else _HIDDEN if self._hidden else _TOOL}{MARK}"
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys that are answers by themselves now. A risky yes needs Enter as well."""
+        risky = self.request.risk in _RISKY
+        match self._step:
+            case "for" | "reason":
+                return frozenset()
+            case "subject":
+                last = min(9, len(self._subjects))
+                return frozenset() if risky else frozenset(map(str, range(1, last + 1)))
+            case _ if self._doubt:
+                return frozenset("dq" if risky else "hrsdq")
+            case _:
+                return frozenset("ndvestaq" if risky else "yndvestaq")
 
     def enter(self, line: str) -> Step:
         given = line.strip()
@@ -100,15 +174,15 @@ class ApprovalPrompt:
                 return self._chosen(given)
             case "reason":
                 return ApprovalDecision(decision="deny", reason=given)
-            case "edited":
+            case _ if self._arguments is not None:
                 return self._confirmed(given)
             case _:
                 return self._in_doubt(given.lower()) if self._doubt else self._choice(given)
 
-    def edited(self, arguments: dict[str, Any]) -> Step:
-        """The arguments came back from the editor."""
+    def edited(self, arguments: dict[str, Any], subjects: tuple[Subject, ...] = ()) -> Step:
+        """The arguments came back from the editor, with what a wider yes to them can cover."""
         self._arguments = arguments
-        self._step = "edited"
+        self._subjects = subjects
         return Say()
 
     def viewed(self, digest: str) -> None:
@@ -123,7 +197,7 @@ class ApprovalPrompt:
             # Whatever follows a no is its reason: a sentence can only make it clearer.
             return self._denied(rest)
         if self._hidden and (word in ("y", "yes") or word in _SCOPES):
-            return Say("nothing was decided: only a part of it was shown; v shows all of it")
+            return Say("nothing was decided: only a part of it was shown; press v to see all of it")
         if word in ("t", "timed") and rest:
             return self._wider("timed", rest)
         if rest:
@@ -134,7 +208,7 @@ class ApprovalPrompt:
         match word:
             case "y" | "yes":
                 return ApprovalDecision(decision="allow", seen=self._seen)
-            case "v" | "view":
+            case "v" | "view" | "d" | "details":
                 return ViewRequested()
             case "e" | "edit":
                 return EditRequested()
@@ -161,6 +235,8 @@ class ApprovalPrompt:
                 return ApprovalDecision(decision="again")
             case "s" | "skip":
                 return ApprovalDecision(decision="skip")
+            case "d" | "details":
+                return ViewRequested()
             case "q" | "quit":
                 return Leave()
             case _:
@@ -169,8 +245,8 @@ class ApprovalPrompt:
                 )
 
     def _wider(self, scope: GrantScope, rest: str) -> Step:
-        if not self.request.subjects:
-            return Say("only yes once or no is possible here")
+        if not self._subjects:
+            return Say("nothing was decided: only yes once or no is possible here")
         self._scope = scope
         if scope == "timed":
             self._step = "for"
@@ -186,16 +262,16 @@ class ApprovalPrompt:
         return self._ask_subject()
 
     def _ask_subject(self) -> Step:
-        subjects = self.request.subjects
         self._step = "subject"
         return Say(
             "\n".join(
-                f"  {number}. {subject_words(each)}" for number, each in enumerate(subjects, 1)
+                f"  {number}. {subject_words(each)}"
+                for number, each in enumerate(self._subjects, 1)
             )
         )
 
     def _chosen(self, given: str) -> Step:
-        subjects = self.request.subjects
+        subjects = self._subjects
         self._step = "choice"
         if given.isdecimal() and 1 <= int(given) <= len(subjects):
             return self._allow(subjects[int(given) - 1])
@@ -210,14 +286,20 @@ class ApprovalPrompt:
             scope=self._scope,
             subject=subject,
             for_ms=self._for_ms,
-            seen=self._seen,
+            arguments=self._arguments,
+            seen="" if self._arguments is not None else self._seen,
         )
 
     def _confirmed(self, given: str) -> Step:
-        self._step = "choice"
+        """Answer for the edited arguments; whatever is no yes discards the edit."""
+        head, _, rest = given.lower().partition(" ")
+        if head in _SCOPES and (not rest or head in ("t", "timed")):
+            return self._wider(_SCOPES[head], rest.strip())
+        arguments, self._arguments = self._arguments, None
+        self._subjects = self.request.subjects
         if given.lower() in ("y", "yes"):
-            return ApprovalDecision(decision="allow", arguments=self._arguments)
-        return Say("nothing was decided")
+            return ApprovalDecision(decision="allow", arguments=arguments)
+        return Say("nothing was decided: the edit is discarded")
 
 
 def _numbers(count: int) -> str:
@@ -238,5 +320,8 @@ def subject_words(subject: Subject) -> str:
             return f"{tool} to {value}"
         case "recipient":
             return f"{tool} to {value}, whatever it says"
+        case "arguments":
+            limits = ", ".join(one_line(line, 200) for line in subject.value.splitlines())
+            return f"{tool} with {limits}"
         case "tool":
             return f"{tool} with any arguments"

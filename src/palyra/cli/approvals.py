@@ -15,8 +15,7 @@ from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
-from palyra.client.http import StopSignal
-from palyra.client.stream import decode
+from palyra.client.http import StopSignal, decode
 from palyra.client.types.approvals import Approval
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import Decision, Entry, GrantScope
@@ -27,7 +26,7 @@ _OUTCOMES = ("happened", "again", "skip")
 approvals = group("approvals", "What the agent asks for, and your answers.", default="list")
 
 
-@verb(approvals, "list", help="List what waits for an answer.")
+@verb(approvals, "list", help="List pending approvals.")
 @click.option("--all", "everything", is_flag=True, help="Also those that were answered.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500))
 def list_(state: CliState, everything: bool, limit: int) -> None:
@@ -36,7 +35,7 @@ def list_(state: CliState, everything: bool, limit: int) -> None:
         state.out.json({"approvals": found})
         return
     if not found:
-        state.out.line("nothing waits for an answer")
+        state.out.line("nothing needs approval")
         return
     rows = [
         [
@@ -63,7 +62,7 @@ def show(state: CliState, approval_id: str) -> None:
         state.out.json(found)
         return
     for line in entries.approval_lines(
-        state.out.style, found.request, preview=False, width=_width(state)
+        state.out.style, found.request, width=_width(state), details=True
     ):
         state.out.line(line)
     shown = _shown(state, found)
@@ -74,7 +73,7 @@ def show(state: CliState, approval_id: str) -> None:
             f"  SHA-256 of what {'ran' if found.decision else 'will run'}: {shown.digest}"
         )
     for number, subject in enumerate(found.request.subjects, 1):
-        state.out.line(f"  a wider yes can cover {number}. {subject_words(subject)}")
+        state.out.line(f"  a wider approval can cover {number}. {subject_words(subject)}")
     state.out.line(f"  session {found.session_id}, asked {formatting.when(found.requested_ms)}")
     state.out.line(f"  {_state(found)}")
 
@@ -82,16 +81,23 @@ def show(state: CliState, approval_id: str) -> None:
 @verb(approvals, "allow", help="Allow a call: once, or wider with --session, --for or --always.")
 @_which
 @click.option(
-    "--session", "for_session", is_flag=True, help="Allow the like for the rest of the session."
+    "--session",
+    "for_session",
+    is_flag=True,
+    help="Allow similar calls for the rest of the session.",
 )
-@click.option("--for", "period", metavar="TIME", help="Allow the like for a time: 10m, 2h, 1d.")
-@click.option("--always", is_flag=True, help="Allow the like from now on; this writes a policy.")
+@click.option(
+    "--for", "period", metavar="TIME", help="Allow similar calls for a time: 10m, 2h, 1d."
+)
+@click.option(
+    "--always", is_flag=True, help="Allow similar calls from now on; this writes a policy."
+)
 @click.option(
     "--subject",
     "number",
     type=int,
     metavar="N",
-    help="What a wider yes covers, by its number in `show`.  [default: 1]",
+    help="What a wider approval covers, by its number in `show`.  [default: 1]",
 )
 @click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
 @click.option(
@@ -118,15 +124,20 @@ def allow(
     if number is not None and scope == "once":
         raise InvalidInput("--subject goes with --session, --for or --always")
     found = short_ids.approval(state.api, approval_id)
+    edited = _arguments(arguments) if arguments else None
+    subjects = found.request.subjects
+    if edited is not None and number is not None:
+        # Other arguments are about other things.
+        subjects = state.api.preview_approval(found.approval_id, arguments=edited).subjects
     _answered(
         state,
         state.api.answer(
             found.approval_id,
             decision="allow",
             scope=scope,
-            subject=_subject(found, number) if number is not None else None,
+            subject=_subject(subjects, number) if number is not None else None,
             for_ms=formatting.parse_duration(period) if period else 0,
-            arguments=_arguments(arguments) if arguments else None,
+            arguments=edited,
             seen=seen,
         ),
     )
@@ -181,7 +192,7 @@ def grants(state: CliState) -> None:
     )
 
 
-@verb(approvals, "revoke", help="Take back a grant: the like is asked about again.")
+@verb(approvals, "revoke", help="Revoke a grant: similar calls need approval again.")
 @click.argument("grant_id", metavar="ID")
 def revoke(state: CliState, grant_id: str) -> None:
     whole = short_ids.grant(state.api, grant_id)
@@ -189,7 +200,7 @@ def revoke(state: CliState, grant_id: str) -> None:
     if state.out.as_json:
         state.out.json({"revoked": whole})
     else:
-        state.out.line(f"{whole} is revoked: the like is asked about again")
+        state.out.line(f"{whole} is revoked: similar calls need approval again")
 
 
 @verb(approvals, "watch", help="Wait for approvals; on a terminal, answer them as they come.")
@@ -227,7 +238,11 @@ def _tell(state: CliState, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json_line(approval)
         return
-    for line in entries.approval_lines(state.out.style, approval.request, width=_width(state)):
+    request = approval.request
+    for line in (
+        *entries.approval_lines(state.out.style, request, width=_width(state), details=True),
+        *entries.preview_lines(state.out.style, request.preview),
+    ):
         state.out.line(line)
     state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
     sys.stdout.flush()
@@ -247,8 +262,7 @@ def _width(state: CliState) -> int:
     return state.out.width if state.out.is_terminal else 0
 
 
-def _subject(approval: Approval, number: int) -> Subject:
-    subjects = approval.request.subjects
+def _subject(subjects: tuple[Subject, ...], number: int) -> Subject:
     if not 1 <= number <= len(subjects):
         raise InvalidInput(f"there is no subject {number}: `palyra approvals show` numbers them")
     return subjects[number - 1]

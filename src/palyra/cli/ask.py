@@ -6,6 +6,7 @@ import os
 import re
 import select
 import sys
+from typing import cast, get_args
 
 import click
 
@@ -16,7 +17,9 @@ from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.follow_run import RunFollower
 from palyra.cli.state import CliState
 from palyra.client.discovery import folder_of
-from palyra.core.errors import InvalidInput
+from palyra.client.types.sessions import Session
+from palyra.core.call_options import NOTHING, CallOptions, Effort
+from palyra.core.errors import InvalidInput, NotFound
 
 _MOST_INPUT = 256 << 10
 _SILENCE_S = 2.0
@@ -30,10 +33,30 @@ _SILENCE_S = 2.0
     "--session",
     "session_id",
     default="",
-    metavar="ID",
-    help="Ask in this session instead of a new one.",
+    metavar="SESSION",
+    help="Ask in this session instead of a new one: its number, name or id.",
+)
+@click.option(
+    "-c", "--continue", "last", is_flag=True, help="Ask in the last session of this folder."
 )
 @click.option("--model", default="", metavar="NAME", help="Use this model, as provider/model.")
+@click.option(
+    "--effort",
+    type=click.Choice([each for each in get_args(Effort) if each]),
+    help="How much the model reasons, where it can be told.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 2),
+    metavar="NUMBER",
+    help="How freely the model chooses its words, 0 to 2.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="Longest reply, reasoning included.",
+)
 @click.option(
     "-f",
     "--file",
@@ -60,12 +83,18 @@ def ask(
     state: CliState,
     text: tuple[str, ...],
     session_id: str,
+    last: bool,
     model: str,
+    effort: str | None,
+    temperature: float | None,
+    max_tokens: int | None,
     files: tuple[str, ...],
     workspace: str,
     approve: str | None,
     final: bool,
 ) -> int:
+    if last and session_id:
+        raise InvalidInput("choose one of --continue and --session")
     question = _question(" ".join(text))
     if model:
         check_model(state, model)
@@ -78,6 +107,8 @@ def ask(
         attachments.find(each)
     if session_id:
         session = state.api.get_session(short_ids.session(state.api, session_id))
+    elif last:
+        session = _last_session(state, folder_of(workspace))
     else:
         session = begin(state, folder_of(workspace), label=lookup.ASKED)
     approve = approve or ("ask" if _has_terminal() else "deny")
@@ -85,10 +116,21 @@ def ask(
         state.out.note(waiting)
     asking = RunFollower(state, session, approve, final=final)
     try:
-        return asking.run(question, model, files)
+        options = CallOptions(
+            effort=cast("Effort", effort or ""), temperature=temperature, max_tokens=max_tokens
+        )
+        return asking.run(question, model, files, None if options == NOTHING else options)
     except KeyboardInterrupt:
         asking.cancel()
         raise InterruptedCommand("interrupted; the run was stopped") from None
+
+
+def _last_session(state: CliState, folder: str) -> Session:
+    """Return the session that was used last in a folder, in a chat or by `ask`."""
+    found = lookup.sessions_of(state.api, folder)
+    if not found:
+        raise NotFound(f"there is no session in {folder} to continue: leave --continue out")
+    return found[0]
 
 
 def _question(text: str) -> str:
@@ -130,8 +172,8 @@ def fenced(text: str) -> str:
 
 
 def _has_terminal() -> bool:
-    """Whether a person can be asked: standard input may be a pipe while the terminal is still
-    there.
+    """Return whether a person can be asked: standard input may be a pipe while the terminal is
+    still there.
     """
     if not sys.stderr.isatty():
         return False

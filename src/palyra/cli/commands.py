@@ -58,6 +58,18 @@ class CliCommand(click.Command):
         super().__init__(*args, **kwargs)
         self.params += _common()
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(ctx, formatter)
+
+
+def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    from palyra.cli.help_texts import EXAMPLES
+
+    shown = EXAMPLES.get(ctx.command_path.partition(" ")[2])
+    if shown:
+        with formatter.section("Examples"):
+            formatter.write_dl(shown, col_max=60)
+
 
 class CliGroup(click.Group):
     """A group of verbs. With a default, the verb may be left out: `palyra sessions` lists."""
@@ -89,6 +101,26 @@ class CliGroup(click.Group):
                 ]
             )
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(ctx, formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        given = args[0] if args else ""
+        if given and given not in names and given[0] != "-" and not ctx.resilient_parsing:
+            raise NoSuchCommand(given, _unknown(ctx, given, names), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _unknown(ctx: click.Context, given: str, names: list[str]) -> str:
+    from palyra.cli.help_texts import meant
+
+    found = [f"`{ctx.command_path} {name}`" for name in meant(given, names)]
+    likely = f" Did you mean {' or '.join(found)}?" if found else ""
+    return f"There is no command {given!r}.{likely}"
+
 
 class LazyGroup(CliGroup):
     """The root. Knows each command's name and summary, and imports its module when it is called."""
@@ -100,18 +132,6 @@ class LazyGroup(CliGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if (
-            args
-            and args[0] not in self._table
-            and not args[0].startswith("-")
-            and not ctx.resilient_parsing
-        ):
-            raise NoSuchCommand(args[0], possibilities=self._table, ctx=ctx)
-        return super().resolve_command(ctx, args)
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._table:
             return None
@@ -121,8 +141,13 @@ class LazyGroup(CliGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in self._table.items()])
+        from palyra.cli.help_texts import grouped
+
+        # One column for all groups.
+        widest = max(map(len, self._table))
+        for title, names in grouped(self._table):
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), self._table[name][1]) for name in names])
 
 
 def command(name: str, **options: Any) -> Callable[[Callable[..., Any]], CliCommand]:

@@ -26,7 +26,7 @@ def undo(api: Client, session_id: str, seq: int | None = None) -> Uncompacted:
 def notice(event: SessionCompacted | SessionUncompacted) -> str:
     """What whoever reads the conversation is told when it happens."""
     if isinstance(event, SessionUncompacted):
-        return "the compaction was taken back: the model is shown the conversation in full again"
+        return "compaction undone: the model sees the full conversation again"
     by = (
         f"by {clean(event.provider)}/{clean(event.model)}"
         if event.written_by == "model"
@@ -34,7 +34,7 @@ def notice(event: SessionCompacted | SessionUncompacted) -> str:
     )
     return (
         f"{event.turns} older turns were condensed, {event.tokens_before} to {event.tokens_after}"
-        f" tokens ({by}); nothing is lost: /uncompact takes it back"
+        f" tokens ({by}); nothing is lost: /uncompact undoes it"
     )
 
 

@@ -1,5 +1,10 @@
 """The daemon as a process: start one, wait until it answers, end one, and be sure that none
 runs.
+
+Showing the way to the console: a link that logs in, and the browser of whoever sits here, if
+there is one to open.
+
+Nothing is opened where nobody could see it: without a screen, over ssh, or in a build.
 """
 
 import fcntl
@@ -7,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +27,28 @@ from palyra.client.discovery import DaemonAddress, Unreachable
 from palyra.client.http import Api
 from palyra.core.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
 
+
+def console(state: CliState, *, browser: bool) -> None:
+    link = state.api.create_login_link().url
+    state.out.note(f"Console (one-time link, valid for 10 minutes): {link}")
+    if browser and has_screen(state.env, sys.platform):
+        # A browser may run as long as it likes, and the program that finds it may wait for it.
+        threading.Thread(target=_open, args=(link,), daemon=True).start()
+
+
+def has_screen(env: Mapping[str, str], platform: str) -> bool:
+    if env.get("CI") or env.get("SSH_CONNECTION"):
+        return False
+    return platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+
+
+def _open(link: str) -> None:
+    try:
+        webbrowser.open(link)
+    except webbrowser.Error:
+        return  # The link is on the screen.
+
+
 LOCK = "daemon.lock"
 _START_S = 30.0
 _STOP_S = 15.0
@@ -27,7 +56,7 @@ _POLL_S = 0.02
 
 
 def is_up(home: Path, env: dict[str, str]) -> bool:
-    """Whether a daemon answers at the place the environment or the home folder names."""
+    """Return whether a daemon answers at the place the environment or the home folder names."""
     try:
         Api(lambda: discovery.discover(home, env)).request("GET", "/healthz", timeout_s=5)
     except Unavailable:
@@ -186,7 +215,7 @@ def exclusive(home: Path) -> Iterator[None]:
 
 
 def held(home: Path) -> bool:
-    """Whether a daemon holds the lock of this home: the one sign that cannot be stale."""
+    """Return whether a daemon holds the lock of this home: the one sign that cannot be stale."""
     try:
         with exclusive(home):
             return False

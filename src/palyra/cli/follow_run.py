@@ -16,14 +16,16 @@ from types import FrameType
 from palyra.cli import attachments, exit_codes, formatting, lookup
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
-from palyra.cli.render.reply import ReplyText
-from palyra.cli.render.tool_calls import ToolCallLines
+from palyra.cli.render.reply import ReplyText, ToolCallLines
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
-from palyra.client.http import LinkState, StopSignal
-from palyra.client.stream import decode
+from palyra.cli.wait_clock import WaitClock
+from palyra.cli.waiting import WaitingClock, WaitingLine
+from palyra.client.http import LinkState, StopSignal, decode
 from palyra.client.types.sessions import Attaching, Session
+from palyra.core import degenerate
+from palyra.core.call_options import CallOptions
 from palyra.core.errors import NotFound, PalyraError
 from palyra.core.events import (
     AgentAnswered,
@@ -35,9 +37,14 @@ from palyra.core.events import (
     ModelDelta,
     ModelFailed,
     ModelReplied,
+    RetryPlanned,
+    RoutePlanned,
     RunCancelled,
     RunCompleted,
     RunFailed,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
     ToolFinished,
     ToolProposed,
 )
@@ -73,18 +80,43 @@ class RunFollower:
         self._prose = Prose(out.style, lambda: out.width, markdown=out.color)
         self._reply = ReplyText(self._stream, self._restarted)
         self._midway = False
+        self._waiting = WaitingClock()
+        self._clock = WaitingLine(self._waiting, self._draw)
         self._streamed = ""
+        # An answer that was cut off and is being continued, as far as it is printed.
+        self._cut = ""
         self._attachments: list[Attaching] = []
+        self._options: CallOptions | None = None
+        self._provider_clock = WaitClock(
+            state.api, self._run_id, self._style, attended=approve == "ask" and not out.as_json
+        )
 
-    def run(self, question: str, model: str, files: Sequence[str] = ()) -> int:
+    def run(
+        self,
+        question: str,
+        model: str,
+        files: Sequence[str] = (),
+        options: CallOptions | None = None,
+    ) -> int:
         """Listen first, then ask: so no word of the answer can be missed."""
         self._attachments = [
             attachments.attaching(attachments.send(self._state.api, self._session.session_id, each))
             for each in files
         ]
+        self._options = options
         stopped = StopSignal()
-        with _listening(stopped) as interrupted:
-            return self._watch(question, model, stopped, interrupted)
+        if self._live and sys.stderr.isatty():
+            self._clock.start()
+        try:
+            with _listening(stopped) as interrupted:
+                return self._watch(question, model, stopped, interrupted)
+        finally:
+            self._provider_clock.hide()
+            self._clock.end()
+
+    def _draw(self, text: str) -> None:
+        sys.stderr.write(self._style(text, "dim"))
+        sys.stderr.flush()
 
     def _watch(
         self, question: str, model: str, stopped: StopSignal, interrupted: Callable[[], bool]
@@ -103,15 +135,21 @@ class RunFollower:
                 lost = item.state == "lost"
                 if not lost:
                     self._connected(question, model)
+            elif isinstance(item, ModelDelta) and item.progress is not None:
+                self._waiting.heard(item)
             elif (
                 isinstance(item, ModelDelta)
                 and item.run_id == self._run_id
                 and item.text
                 and self._streams
+                and not self._cut
             ):
+                self._waiting.end()
                 (self._reply.so_far if item.whole else self._reply.piece)(
                     item.run_id, item.turn, item.text
                 )
+            elif isinstance(item, RetryPlanned) and item.run_id == self._run_id:
+                self._provider_clock.show(item.cause, item.next_try_ms)
             elif isinstance(item, Entry) and item.run_id == self._run_id:
                 code = self._follow(item)
                 if code is not None:
@@ -136,6 +174,7 @@ class RunFollower:
             attended=self._approve == "ask",
             run_id=self._run_id,
             attachments=self._attachments,
+            options=self._options,
         )
 
     def cancel(self) -> None:
@@ -157,12 +196,24 @@ class RunFollower:
         """One entry of the run; its exit code when it was the last."""
         event = entries.read(entry)
         self._calls.follow(entry, event)
+        if isinstance(event, RunWaiting):
+            self._waiting.end()
+            self._clock.clear()
+            self._end_line()
+            self._provider_clock.show(event.cause, event.next_try_ms)
+            return None
+        self._provider_clock.hide()
         match event:
+            case RunStarted() | RunResumed():
+                self._waiting.begin()
+            case RoutePlanned(provider=provider, model=model):
+                self._waiting.asked(f"{provider}/{model}")
             case ToolProposed(call_id=call_id, effect=effect):
                 self._effects[call_id] = effect
             case ToolFinished():
                 self._finished(event)
             case ModelReplied():
+                self._waiting.end()
                 self._replied(entry, event)
             case ModelFailed():
                 self._failed(event)
@@ -192,27 +243,34 @@ class RunFollower:
         self._undoable |= effect == "reversible" and event.outcome == "ok"
         for line in self._calls.lines(self._style, event):
             self._say(line)
+        self._waiting.begin()
 
     def _replied(self, entry: Entry, event: ModelReplied) -> None:
         if self._streams:
-            self._reply.finished(entry.run_id, event.turn, event.text)
-            self._streamed = event.text
-            self._end_line()
+            if self._cut:
+                # A continuation may say again what was said: it is printed when that is known.
+                whole = degenerate.join([self._cut, event.text])
+                self._stream(whole.removeprefix(self._cut))
+            else:
+                whole = event.text
+                self._reply.finished(entry.run_id, event.turn, whole)
+            self._streamed = whole
+            self._cut = whole if event.stop in degenerate.CUT_OFF and not event.calls else ""
+            if not self._cut:
+                self._end_line()
         elif event.calls and event.text:
             self._note(one_line(event.text, 200))
 
     def _failed(self, event: ModelFailed) -> None:
-        """Each different failure once."""
+        """Each different failure once; the last one is said where the run ends."""
         self._reply.began_again()
+        if not event.will_retry:
+            return
+        self._waiting.begin()
         said = f"{one_line(event.provider)}: {event.failure}: {formatting.failure(event.message)}"
         if said not in self._failures:
             self._failures.add(said)
-            again = (
-                f"; the next try is in {formatting.duration(event.wait_ms)}"
-                if event.will_retry
-                else ""
-            )
-            self._note(said + again)
+            self._note(f"{said}; the next try is in {formatting.duration(event.wait_ms)}")
 
     def _answer_pending(self) -> None:
         for approval_id, request in list(self._pending.items()):
@@ -229,18 +287,22 @@ class RunFollower:
                 self._note(error.message)
 
     def _deny(self, request: ApprovalRequested) -> None:
-        self._note(f"denied, because nobody is here to ask: {one_line(request.preview.title, 200)}")
+        what = one_line(request.preview.title, 200)
+        self._note(f"denied, because there is no terminal to approve it on: {what}")
         decision: Decision = "skip" if request.about == "in_doubt" else "deny"
         reason = (
             ""
             if decision == "skip"
-            else "nobody is there to approve it; say what you would have done"
+            else "it needs approval, and nobody can be asked; say what you would have done"
         )
         self._state.api.answer(request.approval_id, decision=decision, reason=reason)
 
     def _end(self, state: str, text: str, message: str, reason: str = "") -> int:
         refused = state == "done" and self._denied > 0 and not self._changed
         code = exit_codes.OK if state == "done" and not refused else exit_codes.FAILED
+        if self._cut and text.startswith(self._cut):
+            self._stream(text.removeprefix(self._cut))
+            self._streamed = text
         self._end_line()
         if self._state.as_json:
             shown = {
@@ -262,11 +324,11 @@ class RunFollower:
         if refused:
             session_id = self._session.session_id
             self._note(
-                "nothing was changed, because every change was denied: say yes in `palyra chat"
+                "nothing was changed, because every change was denied: approve it in `palyra chat"
                 f" --session {session_id}`, or write a rule that allows it (see `palyra policy`)"
             )
         elif self._undoable:
-            self._note("`palyra undo` takes the newest change back")
+            self._note("`palyra undo` undoes the newest change")
 
     def _stream(self, text: str) -> None:
         shown = self._prose.feed(text) if self._live else text
@@ -275,6 +337,7 @@ class RunFollower:
             self._midway = not shown.endswith("\n")
 
     def _print(self, text: str) -> None:
+        self._clock.clear()
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
@@ -302,6 +365,7 @@ class RunFollower:
         if self._live:
             # Nothing may stand in the middle of a line of the answer. A pipe does not see this.
             self._end_line()
+        self._clock.clear()
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 

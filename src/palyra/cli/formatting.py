@@ -1,5 +1,7 @@
 """How values are said to a person: times, durations, sizes, money, tool calls. Cleaned, and short
 enough for a line.
+
+Bars for tables on a terminal.
 """
 
 import re
@@ -9,6 +11,18 @@ from typing import Any
 
 from palyra.cli.safe_text import one_line
 from palyra.core.errors import InvalidInput
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+_BAR = 20
+
+
+def bar(value: int, most: int) -> str:
+    """A bar as long as its share of the greatest one, to an eighth of a character."""
+    eighths = round(value / most * _BAR * 8) if most else 0
+    return (_EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8]).strip() or ("▏" if value else "")
+
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _DURATION = re.compile(

@@ -13,15 +13,15 @@ import click
 import msgspec
 from msgspec import Struct
 
+import palyra
 from palyra.cli import daemon_process, exit_codes, formatting, json_shapes, lookup, short_ids
 from palyra.cli.commands import group, verb
 from palyra.cli.render import entries as render_entries
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
 from palyra.client import discovery
-from palyra.client.http import ServerSentEvent, StopSignal
-from palyra.client.stream import decode
-from palyra.client.types.journal import BackedUp, Bad, Verified
+from palyra.client.http import ServerSentEvent, StopSignal, decode
+from palyra.client.types.journal import BackedUp, Bad, Verified, Vouched, WrongRow
 from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import Entry
 
@@ -34,7 +34,7 @@ class _Progress(Struct):
     entries: int
 
 
-journal = group("journal", "The history: show, verify, export, back up, restore, clean up.")
+journal = group("journal", "The history: show, verify, prove, export, back up, restore, clean up.")
 
 
 @verb(
@@ -43,7 +43,7 @@ journal = group("journal", "The history: show, verify, export, back up, restore,
 @click.argument("what", metavar="SESSION|POSITION")
 @click.option("--after", default=0, metavar="SEQ", help="Only entries behind this one.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
-@click.option("--follow", is_flag=True, help="Go on with what comes.")
+@click.option("--follow", is_flag=True, help="Follow new entries.")
 def show(state: CliState, what: str, after: int, limit: int | None, follow: bool) -> None:
     if what.isdecimal() and len(what) < 10:
         state.out.json(state.api.get_entry(int(what)))
@@ -62,8 +62,8 @@ def show(state: CliState, what: str, after: int, limit: int | None, follow: bool
 
 
 def _no_daemon(state: CliState) -> bool:
-    """Whether no daemon runs on this home. One that was killed has left its address behind, but not
-    the lock.
+    """Return whether no daemon runs on this home. One that was killed has left its address behind,
+    but not the lock.
     """
     return not state.env.get("PALYRA_URL") and (
         discovery.running(state.home) is None or not daemon_process.held(state.home)
@@ -87,9 +87,10 @@ def _tell(state: CliState, entry: Entry) -> None:
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
-def verify(state: CliState, file: Path | None, offline: bool) -> int:
+@click.option("--deep", is_flag=True, help="Also name rows that the entries do not imply.")
+def verify(state: CliState, file: Path | None, offline: bool, deep: bool) -> int:
     alone = file is not None or offline or _no_daemon(state)
-    source = verify_file(file or state.home / "journal.db") if alone else _verified(state)
+    source = verify_file(state.home, file, deep=deep) if alone else _verified(state, deep)
     report: Verified | None = None
     progress = sys.stderr.isatty() and not state.out.as_json
     for step in source:
@@ -108,14 +109,14 @@ def verify(state: CliState, file: Path | None, offline: bool) -> int:
     return exit_codes.OK if report.ok else exit_codes.FAILED
 
 
-@verb(journal, "segments", help="List the sealed files that hold sessions which were put away.")
+@verb(journal, "segments", help="List the segments that hold sealed sessions.")
 def segments(state: CliState) -> None:
     found = state.api.list_segments().segments
     if state.out.as_json:
         state.out.json({"segments": found})
         return
     if not found:
-        state.out.line("nothing was put away yet: `palyra sessions archive-old` does it")
+        state.out.line("no session is sealed yet: `palyra sessions archive-old` does it")
         return
     rows = [
         [
@@ -161,9 +162,9 @@ def clean_up(state: CliState, dry_run: bool) -> None:
         )
 
 
-def _verified(state: CliState) -> Iterator[int | Verified]:
+def _verified(state: CliState, deep: bool) -> Iterator[int | Verified]:
     """Numbers of entries seen so far, then the report."""
-    for message in state.api.verify_journal_events():
+    for message in state.api.verify_journal_events(deep=deep):
         if message.event == "progress":
             yield msgspec.json.decode(message.data, type=_Progress).entries
         elif message.event == "report":
@@ -175,24 +176,39 @@ def _verified(state: CliState) -> Iterator[int | Verified]:
     )
 
 
-def verify_file(path: Path) -> Iterator[int | Verified]:
-    """The same as the daemon gives, from a file: numbers of entries seen, then the report."""
+def verify_file(
+    home: Path, file: Path | None = None, *, deep: bool = False
+) -> Iterator[int | Verified]:
+    """The same as the daemon gives, from a file: numbers of entries seen, then the report. Another
+    file than the journal itself is a copy, which may have fewer entries than were signed for.
+    """
     from queue import SimpleQueue
     from threading import Thread
 
-    from palyra.store import sqlite_files
+    from palyra.store import log_keys, sqlite_files
 
+    path = file or home / "journal.db"
+    trust = log_keys.trust(home / "journal.db")
+    if file is not None:
+        trust = log_keys.LogTrust(trust.keys, "", trust.witnesses)
     steps: SimpleQueue[int | Verified | Exception] = SimpleQueue()
 
     def work() -> None:
         try:
-            report = sqlite_files.inspect(path, steps.put)
+            report = sqlite_files.inspect(path, steps.put, trust=trust)
             pages, guards = sqlite_files.page_problems(path), sqlite_files.missing_guards(path)
+            found = sqlite_files.inspect_rows(path, steps.put) if deep and report.ok else []
         except Exception as error:  # noqa: BLE001  whatever it is, somebody waits for an answer
             steps.put(error)
             return
         bad = None if report.bad is None else msgspec.convert(report.bad, Bad, from_attributes=True)
-        good = report.ok and not pages and not guards
+        vouched = (
+            msgspec.convert(report.vouched, Vouched, from_attributes=True)
+            if report.vouched
+            else None
+        )
+        rows = msgspec.convert(found, list[WrongRow], from_attributes=True)
+        good = report.ok and not pages and not guards and not rows
         steps.put(
             Verified(
                 ok=good,
@@ -201,6 +217,8 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
                 bad=bad,
                 pages=pages,
                 guards=guards,
+                vouched=vouched,
+                rows=rows,
             )
         )
 
@@ -219,7 +237,8 @@ def _report(state: CliState, report: Verified) -> None:
         f"{formatting.count(report.entries)} entries on {formatting.count(report.tapes)} tapes"
     )
     if report.ok:
-        state.out.line(state.out.style("✓ ", "green") + f"the journal is whole: {counted}")
+        state.out.line(state.out.style("✓ ", "green") + f"Journal verified: {counted}")
+        state.out.line(f"  {_vouched(report)}")
         return
     state.out.line(
         state.out.style("✗ the journal is not as it was written", "red") + f" ({counted} are good)"
@@ -232,6 +251,8 @@ def _report(state: CliState, report: Verified) -> None:
         )
     for problem in report.pages:
         state.out.line(f"  the file: {clean(problem)}")
+    for row in report.rows:
+        state.out.line(f"  {row.table} {clean(row.row)}: {clean(row.problem)}")
     for guard in report.guards:
         state.out.line(f"  a guard against changes was removed: {clean(guard)}")
     state.out.line(
@@ -240,8 +261,38 @@ def _report(state: CliState, report: Verified) -> None:
     )
 
 
-@verb(journal, "export", help="Write entries as they stand on the tape, one JSON object a line.")
+def _vouched(report: Verified) -> str:
+    """Say how far the journal is proven, and by whom."""
+    found = report.vouched
+    if found is None:
+        return "hash chain intact; no signed checkpoint covers it yet"
+    clock = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.time_ms / 1000))
+    by = clean(", ".join(found.by))
+    newer = f"; {formatting.count(found.newer)} newer by chain only" if found.newer else ""
+    covered = f"entries 1\u2013{formatting.count(found.size)}"
+    return f"{covered} proven by checkpoint of {clock} ({by}){newer}"
+
+
+@verb(
+    journal,
+    "export",
+    help=(
+        "Write entries as they stand on the tape, one JSON object a line; with --proof, a bundle"
+        " that anybody can check."
+    ),
+)
 @click.option("--session", "session_id", default="", metavar="ID", help="Only this session.")
+@click.option("--proof", is_flag=True, help="With proofs, checkpoint and keys, as one JSON file.")
+@click.option("--run", "run_id", default="", metavar="ID", help="Only this run; needs --proof.")
+@click.option("--positions", default="", metavar="A-B", help="Only these positions; needs --proof.")
+@click.option("--without-bodies", is_flag=True, help="Leave out every body; needs --proof.")
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.IntRange(1),
+    metavar="POSITION",
+    help="Leave out the body of this entry; needs --proof.",
+)
 @click.option(
     "--after",
     default=0,
@@ -254,9 +305,24 @@ def _report(state: CliState, report: Verified) -> None:
     type=click.Path(path_type=Path),
     help="Into this new file.  [default: standard output]",
 )
-def export(state: CliState, session_id: str, after: int, output: Path | None) -> None:
-    pieces = state.api.export_journal(
-        session_id=short_ids.session(state.api, session_id) if session_id else "", after=after
+def export(
+    state: CliState,
+    session_id: str,
+    proof: bool,
+    run_id: str,
+    positions: str,
+    without_bodies: bool,
+    without: tuple[int, ...],
+    after: int,
+    output: Path | None,
+) -> None:
+    session_id = short_ids.session(state.api, session_id) if session_id else ""
+    if not proof and (run_id or positions or without_bodies or without):
+        raise InvalidInput("--run, --positions and --without need --proof")
+    pieces = (
+        _bundle(state, session_id, run_id, positions, not without_bodies, without)
+        if proof
+        else state.api.export_journal(session_id=session_id, after=after)
     )
     if output is None:
         for piece in pieces:
@@ -275,8 +341,52 @@ def export(state: CliState, session_id: str, after: int, output: Path | None) ->
             lines += piece.count(b"\n")
     if state.out.as_json:
         state.out.json({"path": str(output), "entries": lines})
+    elif proof:
+        state.out.line(f"bundle written to {output}; check it: python3 {_verifier()} {output}")
     else:
         state.out.line(f"{formatting.count(lines)} entries written to {output}")
+
+
+def _bundle(
+    state: CliState,
+    session_id: str,
+    run_id: str,
+    positions: str,
+    bodies: bool,
+    without: tuple[int, ...],
+) -> Iterator[bytes]:
+    """The bundle, as one line for every entry and a few around them."""
+    first, last = _range(positions)
+    made = state.api.within(_LONG_S).export_proof(
+        session_id=session_id,
+        run_id=short_ids.run(state.api, run_id) if run_id else "",
+        first=first,
+        last=last,
+        bodies=bodies,
+        without=",".join(map(str, without)),
+    )
+    *head, (_, entries) = sorted(
+        msgspec.to_builtins(made).items(), key=lambda item: item[0] == "entries"
+    )
+    yield msgspec.json.encode(dict(head))[:-1] + b',"entries":['
+    for at, entry in enumerate(entries):
+        yield (b"," if at else b"") + msgspec.json.encode(entry)
+        yield b"\n"
+    yield b"]}"
+
+
+def _range(positions: str) -> tuple[int, int]:
+    if not positions:
+        return 0, 0
+    found = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", positions, re.ASCII)
+    if found is None:
+        raise InvalidInput(f"{positions!r} are no positions: name one, or two as 10-20")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _verifier() -> Path:
+    """Return where the program lies that checks bundles without the product."""
+    return Path(palyra.__file__).parent / "features" / "proof" / "verify_bundle.py"
 
 
 @verb(

@@ -6,7 +6,7 @@ from palyra.core.errors import PalyraError
 
 
 def waits(note: Note) -> bool:
-    """Whether somebody should review it: it is there, and runs go without it."""
+    """Return whether somebody should review it: it is there, and runs go without it."""
     return note.state in ("new", "changed")
 
 

@@ -16,6 +16,8 @@ _ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _STYLES = {
     "bold": 1,
     "dim": 2,
+    "italic": 3,
+    "underline": 4,
     "red": 31,
     "green": 32,
     "yellow": 33,

@@ -16,108 +16,141 @@ from palyra.cli import exit_codes
 from palyra.cli.commands import LazyGroup
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
-from palyra.core import disk_errors
+from palyra.core import errors
 from palyra.core.errors import PalyraError
 
 _TABLE = {
-    "up": ("serve.commands.up:up", "Start the daemon if it is not running, and chat."),
-    "chat": ("cli.chat.command:chat", "Talk with the agent in this folder."),
-    "ask": ("cli.ask:ask", "Ask one thing, print the answer."),
-    "refs": ("features.references.cli:refs", "What a message names: preview."),
-    "approvals": ("cli.approvals:approvals", "Answer what the agent may do."),
-    "undo": ("features.time_travel.cli.undo:undo", "Take back changes that the agent made."),
+    "setup": ("features.setup.cli:setup", "Find a model and use it, without editing a file."),
+    "up": ("serve.commands.up:up", "Start Palyra and chat."),
+    "chat": ("cli.chat.command:chat", "Chat with the agent in this folder."),
+    "ask": ("cli.ask:ask", "Ask one question and print the answer."),
+    "refs": (
+        "features.references.cli:refs",
+        "Preview the files and pages that a message references.",
+    ),
+    "approvals": ("cli.approvals:approvals", "List and answer what needs approval."),
+    "undo": ("features.time_travel.cli.undo:undo", "Undo changes that the agent made."),
     "rewind": (
         "features.time_travel.cli.rewind:rewind",
-        "Take a session back to one of its entries.",
+        "Rewind a session to one of its entries.",
     ),
     "sessions": (
         "features.time_travel.cli.rewind:sessions",
-        "List, search and change conversations.",
+        "List, search and change sessions.",
     ),
-    "stop": ("serve.commands.up:stop", "STOP: cancel all runs; --daemon ends the daemon."),
-    "status": ("serve.commands.up:status", "What the daemon is and does now."),
+    "runs": ("cli.runs:runs", "Show, retry or cancel a run."),
+    "stop": ("serve.commands.up:stop", "Cancel all runs; --daemon stops the daemon."),
+    "status": ("serve.commands.up:status", "Show the daemon, its model and what is running."),
     "usage": ("features.budgets.cli:usage", "Tokens and cost, budgets and forecast."),
+    "why": (
+        "features.why.cli:why",
+        "What led to an entry, a file, a message or a cost.",
+    ),
     "why-tokens": (
-        "cli.why_tokens:why_tokens",
-        "What the prompts of a run were made of, turn by turn.",
+        "cli.sessions:why_tokens",
+        "Show what the prompts of a run were made of.",
     ),
     "fork": (
         "features.time_travel.cli.fork:fork",
-        "Take a run up again from an entry, with another model or policy.",
+        "Run again from an entry, with another model or policy.",
     ),
     "replay": (
         "serve.commands.replay:replay",
-        "Run a recorded run again, offline, and see where it differs.",
+        "Replay a recorded run offline and compare.",
     ),
-    "journal": ("cli.journal:journal", "Show, verify, export, back up and restore the history."),
+    "journal": (
+        "features.proof.cli:journal",
+        "Show, verify, export and back up the history.",
+    ),
+    "backup": (
+        "serve.commands.backup:backup",
+        "Backups of the home: now, list, check.",
+    ),
+    "restore": (
+        "serve.commands.backup:restore",
+        "Put a backup in the place of the home; --check only tries it.",
+    ),
+    "witness": (
+        "features.proof.witness_cli:witness",
+        "Cosign the journals of other machines.",
+    ),
     "policy": (
         "serve.commands.policy_tools:policy",
-        "What the agent may do: show, check, explain, test, suggest.",
+        "Show, check, explain, test and suggest policies.",
     ),
-    "rules": ("cli.rules:rules", "What you laid down for a session: list, add, remove."),
+    "rules": ("cli.rules:rules", "Rules for one session: list, add, remove."),
     "notes": (
         "features.project_notes.cli:notes",
-        "AGENTS.md and the like: review what the agent may follow.",
+        "Review AGENTS.md and other project notes.",
     ),
     "channels": (
         "features.channels.cli:channels",
-        "Chats: connections, rules, who is admitted, what became of a message.",
+        "Chat platforms: connect, pair people, trace messages.",
     ),
-    "acp": ("features.acp.cli:acp", "Be the agent of an editor, over standard input and output."),
+    "acp": ("features.acp.cli:acp", "Run as an agent for your editor (ACP)."),
     "mcp": (
         "features.mcp.cli:mcp",
-        "Other people's tools: list, show, accept, permit, add, remove; serve.",
+        "MCP servers: add, accept, permit, remove; or serve as one.",
     ),
     "workers": (
         "features.workers.cli:workers",
-        "Machines that run tools: list, enrol, show, drain, revoke.",
+        "Machines that run tools: list, enrol, revoke.",
     ),
-    "worker": ("features.workers.node.cli:worker", "Be such a machine: enrol, run."),
+    "worker": ("features.workers.node.cli:worker", "Run as a worker: enrol, run."),
     "skills": (
         "features.skills.cli:skills",
-        "What the agent was taught: list, show, install, trust, remove.",
+        "Skills: list, install, trust, remove.",
     ),
     "schedule": (
         "features.schedules.cli:schedule",
-        "What the agent does at its time: add, list, show, pause, run, next.",
+        "Scheduled runs: add, list, pause, run now.",
     ),
     "tasks": (
         "features.tasks.cli:tasks",
-        "Background work: list, show, retry, cancel, pause, resume.",
+        "Background tasks: list, retry, cancel, pause.",
     ),
     "browser": ("serve.commands.browser:browser", "The agent's browser: status, install."),
     "memory": (
         "features.memory.cli:memory",
-        "What is remembered: list, search, add, correct, forget, review.",
+        "What the agent remembers: list, search, add, forget.",
     ),
     "learn": (
         "features.learning.cli:learn",
-        "What was learned: list, show, accept, reject, roll back.",
+        "Review what the agent learned: accept, reject, roll back.",
     ),
     "vault": ("features.vault.cli:vault", "Secrets for tools: list, set, rotate, remove."),
+    "models": ("features.setup.cli:models", "Models: list, test, add, default, remove."),
     "config": ("serve.commands.config:config", "Show and change settings."),
     "token": ("cli.tokens:token", "Access tokens for programs and other people."),
     "tls": (
         "features.tls.cli:tls",
-        "Who can reach the daemon, and its certificates: show, renew, export-ca.",
+        "Certificates and who can reach the daemon.",
     ),
-    "login": ("cli.tokens:login", "Print a one-time link for the browser."),
-    "doctor": ("serve.commands.doctor:doctor", "Look for problems, with a fix for each."),
+    "login": ("cli.tokens:login", "Print a one-time link to the console."),
+    "doctor": ("serve.commands.doctor:doctor", "Find problems, with a fix for each."),
     "incidents": (
         "features.health.cli:incidents",
         "What went wrong with the daemon, and what was tried.",
     ),
-    "notices": ("features.health.cli:notices", "What you were told without asking."),
+    "notices": ("features.health.cli:notices", "Notices that Palyra sent you."),
+    "upgrade": (
+        "serve.commands.upgrade:upgrade",
+        "Upgrade the home to this version; --rehearse tries it on a copy.",
+    ),
+    "rollback": (
+        "serve.commands.upgrade:rollback",
+        "Go back to the state before the last upgrade.",
+    ),
     "serve": ("serve.commands.up:serve", "Run the daemon in the foreground."),
     "completion": ("cli.completion:completion", "Print a completion script for bash, zsh or fish."),
-    "help": ("cli.help:help_", "Say what a command does and takes."),
+    "help": ("cli.help:help_", "Show help for a command."),
     "version": ("cli.help:version", "Print the version."),
 }
 
 root = LazyGroup(
     "palyra",
     table=_TABLE,
-    help="A self-hosted agent: exact, safe and provable. Begin with `palyra up`.",
+    help="A self-hosted agent you can verify. Start with: palyra up",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 root.params.append(
@@ -168,7 +201,7 @@ def run(arguments: list[str]) -> int:
     except PalyraError as error:
         return _say(state, error.code, error.message, exit_codes.code_of(error), error.details)
     except OSError as error:
-        known = disk_errors.trouble(error, error.filename or state.home) or (
+        known = errors.trouble(error, error.filename or state.home) or (
             _unusable(state, error) if error.filename else ""
         )
         return (

@@ -11,7 +11,7 @@ from palyra.cli.state import CliState
 from palyra.client.types.sessions import ShownRule
 from palyra.core.errors import InvalidInput, NotFound
 
-rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")
+rules = group("rules", "Rules for a session: list, add, remove.", default="list")
 
 
 def forms_of(error: InvalidInput) -> list[str]:
@@ -54,7 +54,7 @@ def list_(state: CliState, session_id: str, last: bool, cedar: bool) -> None:
 @verb(
     rules,
     "add",
-    help="Lay a rule down, like “never touch ./secrets”. What cannot be kept exactly is refused.",
+    help="Add a rule, like “never touch ./secrets”. What cannot be kept exactly is refused.",
 )
 @click.argument("words", nargs=-1, required=True)
 @_session

@@ -1,13 +1,20 @@
-"""`palyra sessions`: the conversations there are, and what can be done to one."""
+"""`palyra sessions`: the conversations there are, and what can be done to one.
+
+`palyra why-tokens`: what the prompts of a run were made of, part by part, with a bar for
+each.
+"""
 
 import click
 
 from palyra.cli import compactions, formatting, lookup, short_ids
-from palyra.cli.commands import group, verb
+from palyra.cli.commands import command, group, verb
+from palyra.cli.confirm import confirm
+from palyra.cli.formatting import bar
 from palyra.cli.render import entries
-from palyra.cli.render.tool_calls import ToolCallLines
+from palyra.cli.render.reply import ToolCallLines
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
+from palyra.client.types.runs import BilledTurn
 from palyra.client.types.sessions import Agent, Session
 from palyra.core.events import (
     InputReceived,
@@ -19,6 +26,66 @@ from palyra.core.events import (
     ToolFinished,
     ToolUndone,
 )
+
+
+@command(
+    "why-tokens",
+    help=(
+        "What the prompts of a run were made of, turn by turn. `palyra usage --by run` lists runs."
+    ),
+)
+@click.argument("run_id", metavar="RUN")
+@click.option("--all", "every", is_flag=True, help="Every turn.  [default: the first and the last]")
+def why_tokens(state: CliState, run_id: str, every: bool) -> None:
+    turns = state.api.run_tokens(short_ids.run(state.api, run_id)).turns
+    if state.out.as_json:
+        state.out.json({"turns": turns})
+        return
+    if not turns:
+        state.out.line("No model call in this run yet.")
+        return
+    shown = turns if every or len(turns) <= 2 else [turns[0], turns[-1]]
+    for number, turn in enumerate(shown):
+        if number:
+            state.out.line("")
+        _show(state, turn)
+    if len(shown) < len(turns):
+        state.out.line(
+            "\nleft out between them:"
+            f" {formatting.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows"
+            " everything"
+        )
+
+
+def _show(state: CliState, turn: BilledTurn) -> None:
+    reported = (
+        f", {turn.model} counted {formatting.count(turn.input_tokens)}" if turn.input_tokens else ""
+    )
+    caching = [
+        f"{formatting.count(number)} {what}"
+        for number, what in (
+            (turn.cached_tokens, "were cached"),
+            (turn.cache_write_tokens, "were written to the cache"),
+        )
+        if number
+    ]
+    cached = f" of which {' and '.join(caching)}" if caching else ""
+    state.out.line(
+        f"turn {turn.turn}: {formatting.count(turn.tokens)} of {formatting.count(turn.budget)}"
+        f" tokens{reported}{cached}"
+    )
+    most = max((part.tokens for part in turn.parts), default=0)
+    rows = [
+        [
+            part.source,
+            formatting.count(part.tokens),
+            bar(part.tokens, most),
+            one_line(part.note, 60),
+        ]
+        for part in turn.parts
+    ]
+    state.out.table(["part", "tokens", "", "note"], rows, right=["tokens"])
+
 
 _LONG_S = 3_600.0
 
@@ -34,23 +101,25 @@ def list_(state: CliState, archived: bool, limit: int) -> None:
         state.out.json({"sessions": found})
         return
     if not found:
-        state.out.line("there are no sessions yet: begin one with `palyra chat`")
+        state.out.line("No sessions yet. Start one with: palyra chat")
         return
+    numbers = short_ids.session_numbers(state.api)
     rows = [
         [
-            each.session_id,
+            f"#{numbers[each.session_id]}" if each.session_id in numbers else "",
             one_line(each.title, 50),
             formatting.ago(each.updated_ms),
             each.active,
             one_line(each.workspace, 40),
+            each.session_id,
         ]
         for each in found
     ]
-    state.out.table(["session", "title", "used", "run", "folder"], rows)
+    state.out.table(["#", "title", "used", "run", "folder", "session"], rows, right=["#"])
 
 
 @verb(sessions, "show", help="Show what was said and done in a session.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.option(
     "--limit",
     default=200,
@@ -77,7 +146,7 @@ def show(state: CliState, session_id: str, limit: int) -> None:
         calls.follow(entry, event)
         match event:
             case InputReceived(text=text):
-                state.out.line(style("> ", "bold", "blue") + clean(text))
+                state.out.line(style(entries.SAYS, "bold", "blue") + clean(text))
             case RunCompleted(text=text):
                 state.out.line(clean(text))
             case (
@@ -128,19 +197,19 @@ def search(state: CliState, words_: tuple[str, ...], limit: int, words_only: boo
 
 
 @verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 def archive(state: CliState, session_id: str) -> None:
     _tell(state, state.api.change_session(short_ids.session(state.api, session_id), archived=True))
 
 
 @verb(sessions, "unarchive", help="Bring a session back.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 def unarchive(state: CliState, session_id: str) -> None:
     _tell(state, state.api.change_session(short_ids.session(state.api, session_id), archived=False))
 
 
-@verb(sessions, "keep", help="Never put a session away, however old it gets.")
-@click.argument("session_id")
+@verb(sessions, "keep", help="Never seal a session, however old it gets.")
+@click.argument("session_id", metavar="SESSION")
 @click.option("--remove", is_flag=True, help="Treat it like the others again.")
 def keep(state: CliState, session_id: str, remove: bool) -> None:
     _tell(
@@ -148,9 +217,7 @@ def keep(state: CliState, session_id: str, remove: bool) -> None:
     )
 
 
-@verb(
-    sessions, "archive-old", help="Put sessions that were not used for long into sealed segments."
-)
+@verb(sessions, "archive-old", help="Seal sessions that were not used for long into segments.")
 @click.option(
     "--days",
     type=click.IntRange(1, 36_500),
@@ -163,7 +230,9 @@ def archive_old(state: CliState, days: int | None, dry_run: bool) -> None:
         state.out.json(report)
         return
     if not report.days:
-        state.out.line("sessions stay for ever: set retention.sessions_after_days, or say --days N")
+        state.out.line(
+            "sessions are kept forever: set retention.sessions_after_days, or say --days N"
+        )
         return
     if report.sessions:
         rows = [
@@ -181,29 +250,46 @@ def archive_old(state: CliState, days: int | None, dry_run: bool) -> None:
         f" {formatting.size(report.bytes)}"
     )
     if dry_run:
-        state.out.line(f"{what}, would be put away")
+        state.out.line(f"{what} would be sealed")
     else:
         state.out.line(
-            f"{what}, put away into {len(report.segments)} segments of"
+            f"{what} sealed into {len(report.segments)} segments of"
             f" {formatting.size(report.sealed_bytes)}"
         )
 
 
-@verb(sessions, "restore", help="Bring a session back that was put away.")
-@click.argument("session_id")
+@verb(sessions, "delete", help="Delete a session; a sealed copy stays, which proves the journal.")
+@click.argument("session_id", metavar="SESSION")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+def delete(state: CliState, session_id: str, yes: bool) -> None:
+    found = state.api.get_session(short_ids.session(state.api, session_id))
+    if not yes:
+        confirm(f"Delete “{one_line(found.title, 50) or found.session_id}”?")
+    gone = state.api.within(_LONG_S).delete_session(found.session_id)
+    if state.out.as_json:
+        state.out.json(gone)
+        return
+    state.out.line(
+        f"deleted; {gone.entries} entries stay provable in segment {gone.segment_id[:16]}."
+        f" Bring it back with: palyra sessions restore {gone.session_id}"
+    )
+
+
+@verb(sessions, "restore", help="Restore a sealed session.")
+@click.argument("session_id", metavar="SESSION")
 def restore(state: CliState, session_id: str) -> None:
     _tell(state, state.api.within(_LONG_S).restore_session(lookup.checked(session_id)))
 
 
 @verb(sessions, "title", help="Name a session.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.argument("title")
 def title(state: CliState, session_id: str, title: str) -> None:
     _tell(state, state.api.change_session(short_ids.session(state.api, session_id), title=title))
 
 
 @verb(sessions, "branch", help="A new session that continues from an entry of another one.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.option(
     "--at",
     type=click.IntRange(1),
@@ -221,9 +307,9 @@ def branch(state: CliState, session_id: str, at: int | None, title: str) -> None
 @verb(
     sessions,
     "reset",
-    help="Begin the conversation anew. What runs is cancelled; the history stays.",
+    help="Start the conversation over. What runs is cancelled; the history stays.",
 )
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 def reset(state: CliState, session_id: str) -> None:
     _tell(state, state.api.reset_session(short_ids.session(state.api, session_id)))
 
@@ -231,9 +317,9 @@ def reset(state: CliState, session_id: str) -> None:
 @verb(
     sessions,
     "compact",
-    help="Condense the older turns of a session. The history stays whole; uncompact takes it back.",
+    help="Condense the older turns of a session. The history stays whole; uncompact undoes it.",
 )
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.option(
     "--preview", is_flag=True, help="Show the summary that it would get, and change nothing."
 )
@@ -247,7 +333,7 @@ def compact(state: CliState, session_id: str, preview: bool) -> None:
 
 
 @verb(sessions, "compactions", help="List the compactions of a session.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 def list_compactions(state: CliState, session_id: str) -> None:
     found = state.api.list_compactions(short_ids.session(state.api, session_id)).compactions
     if state.out.as_json:
@@ -263,7 +349,7 @@ def list_compactions(state: CliState, session_id: str) -> None:
             str(each.turns),
             f"{each.tokens_before} → {each.tokens_after}",
             each.written_by,
-            "stands" if each.stands else "taken back",
+            "stands" if each.stands else "undone",
         ]
         for each in found
     ]
@@ -275,9 +361,9 @@ def list_compactions(state: CliState, session_id: str) -> None:
 @verb(
     sessions,
     "uncompact",
-    help="Take back the newest compaction, or the one of an entry with those built on it.",
+    help="Undo the newest compaction, or the one of an entry with those built on it.",
 )
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.argument("seq", required=False, type=click.IntRange(1))
 def uncompact(state: CliState, session_id: str, seq: int | None) -> None:
     undone = compactions.undo(state.api, short_ids.session(state.api, session_id), seq)
@@ -285,12 +371,12 @@ def uncompact(state: CliState, session_id: str, seq: int | None) -> None:
         state.out.json(undone)
         return
     state.out.line(
-        f"taken back: {', '.join(map(str, undone.compactions))}; the conversation goes on in full"
+        f"undone: {', '.join(map(str, undone.compactions))}; the conversation goes on in full"
     )
 
 
 @verb(sessions, "pin", help="Keep the exchange that an entry belongs to out of every compaction.")
-@click.argument("session_id")
+@click.argument("session_id", metavar="SESSION")
 @click.argument("seq", type=click.IntRange(1))
 @click.option("--remove", is_flag=True, help="Do not keep it any longer.")
 def pin(state: CliState, session_id: str, seq: int, remove: bool) -> None:
@@ -323,7 +409,7 @@ def _tell(state: CliState, session: Session) -> None:
     facts = [
         f"in {one_line(session.workspace)}" if session.workspace else "",
         f"used {formatting.ago(session.updated_ms)}",
-        "put away" if session.segment_id else "archived" if session.archived else "",
+        "sealed" if session.segment_id else "archived" if session.archived else "",
         "kept" if session.kept else "",
         f"branched from {session.parent_id} at {session.parent_seq}" if session.parent_id else "",
         f"a subagent of run {session.parent_run_id}" if session.parent_run_id else "",

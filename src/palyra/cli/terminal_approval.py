@@ -3,10 +3,17 @@ standard input may be a pipe.
 """
 
 import os
+import select
+import signal
 import sys
+import termios
+import time
+import tty
 from collections.abc import Callable
+from io import RawIOBase
+from typing import Any
 
-from palyra.cli import edit_arguments
+from palyra.cli import approval_prompt
 from palyra.cli.approval_prompt import (
     ApprovalDecision,
     ApprovalPrompt,
@@ -14,6 +21,7 @@ from palyra.cli.approval_prompt import (
     Leave,
     Say,
     ViewRequested,
+    subject_words,
 )
 from palyra.cli.exit_codes import InterruptedCommand
 from palyra.cli.render import entries
@@ -23,6 +31,20 @@ from palyra.client import Client
 from palyra.client.types.approvals import Approval
 from palyra.core.errors import PalyraError
 from palyra.core.events import ApprovalRequested
+from palyra.core.tools import Subject
+
+# Lines of the terminal that a card needs besides what would run.
+_AROUND = 8
+_LEAST_SHOWN = 8
+# How long a card is on the screen before keys count as its answer.
+READING_S = 0.3
+
+
+def shown_lines(rows: int) -> int:
+    """Return how many lines of what would run are shown with a card, so that all of it is on the
+    screen.
+    """
+    return max(_LEAST_SHOWN, rows - _AROUND)
 
 
 def answer_at_terminal(state: CliState, session_id: str, request: ApprovalRequested) -> Approval:
@@ -31,32 +53,41 @@ def answer_at_terminal(state: CliState, session_id: str, request: ApprovalReques
     def style(text: str, *styles: str) -> str:
         return state.out.style(text, *styles, color=state.out.error_color)
 
-    deciding = ApprovalPrompt(request, hidden=entries.hides(request.preview))
-    with open("/dev/tty", encoding="utf-8", errors="replace") as terminal:
-        width = os.get_terminal_size(terminal.fileno()).columns
-        for line in entries.approval_lines(style, request, width=width):
-            sys.stderr.write(line + "\n")
+    def write(line: str) -> None:
+        sys.stderr.write(line + "\n")
+
+    with open("/dev/tty", "rb", buffering=0) as terminal:
+        size = os.get_terminal_size(terminal.fileno())
+        width, most = size.columns, shown_lines(size.lines)
+        deciding = ApprovalPrompt(request, hidden=entries.hides(request.preview, most))
+        for line in (
+            *entries.approval_lines(style, request, width=width),
+            *entries.preview_lines(style, request.preview, most=most),
+        ):
+            write(line)
+        sys.stderr.flush()
+        # What was typed before a person can have read the card is no answer to it.
+        time.sleep(READING_S)
+        termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
         while True:
             try:
                 sys.stderr.write(style(deciding.prompt, "bold", "magenta"))
                 sys.stderr.flush()
-                line = terminal.readline()
+                line = _read_answer(terminal, deciding.keys)
             except KeyboardInterrupt:
                 # What is said next begins a line, not behind the question.
                 sys.stderr.write("\n")
                 raise
             step = deciding.enter(line) if line else Leave()
             if isinstance(step, ViewRequested):
-                step = viewed(
-                    state.api, deciding, style, lambda line: sys.stderr.write(line + "\n")
-                )
+                step = viewed(state.api, deciding, style, write, width)
             if isinstance(step, EditRequested):
                 try:
-                    proposed = edit_arguments.proposed(state.api, session_id, request.call_id)
-                    changed = edit_arguments.edit(proposed, state.env)
-                    step = deciding.edited(changed)
+                    proposed = approval_prompt.proposed(state.api, session_id, request.call_id)
+                    changed = approval_prompt.edit(proposed, state.env)
+                    step = deciding.edited(changed, subjects_of(state.api, request, changed))
                     for shown in entries.edited_lines(style, proposed, changed):
-                        sys.stderr.write(shown + "\n")
+                        write(shown)
                 except PalyraError as error:
                     step = Say(error.message)
             match step:
@@ -70,6 +101,57 @@ def answer_at_terminal(state: CliState, session_id: str, request: ApprovalReques
                         "the approval stays pending: answer it with `palyra approvals allow"
                         f" {request.approval_id}`"
                     )
+
+
+def subjects_of(
+    api: Client, request: ApprovalRequested, arguments: dict[str, Any]
+) -> tuple[Subject, ...]:
+    """Return what a wider yes to edited arguments can cover. Raises if they are not valid."""
+    return api.preview_approval(request.approval_id, arguments=arguments).subjects
+
+
+def _read_answer(terminal: RawIOBase, keys: frozenset[str]) -> str:
+    """Read a key that is an answer by itself, or a line. Nothing is the end of the terminal."""
+    if not keys:
+        return _read_line(terminal)
+    before = termios.tcgetattr(terminal.fileno())
+    try:
+        # Keys come one by one; Ctrl-C stays a signal.
+        tty.setcbreak(terminal.fileno(), termios.TCSADRAIN)
+        first = _read_line(terminal)
+        typed = first.rstrip("\n")
+        sys.stderr.write(typed)
+        if typed in keys or first.endswith("\n") or not first:
+            sys.stderr.write("\n")
+            return first
+        if typed == "\x04":
+            return ""
+    finally:
+        termios.tcsetattr(terminal.fileno(), termios.TCSADRAIN, before)
+    # More than a key: the rest of the line is edited as usual.
+    return typed + (_read_line(terminal) or "\n")
+
+
+def _read_line(terminal: RawIOBase) -> str:
+    """Read what the terminal gives: a line, or keys if they come one by one. A Ctrl-C that arrives
+    just before the read begins must not wait for its end: the signal writes to a pipe, and the pipe
+    is waited for beside the terminal.
+    """
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    try:
+        ready: list[int] = []
+        while terminal.fileno() not in ready:
+            ready = select.select([terminal.fileno(), woken], [], [])[0]
+            if woken in ready:
+                # Handlers run before the next instruction; one that raises ends the wait.
+                os.read(woken, 64)
+        return os.read(terminal.fileno(), 4096).decode("utf-8", "replace")
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(woken)
+        os.close(wake)
 
 
 def send(api: Client, approval_id: str, step: ApprovalDecision) -> Approval:
@@ -86,15 +168,24 @@ def send(api: Client, approval_id: str, step: ApprovalDecision) -> Approval:
 
 
 def viewed(
-    api: Client, deciding: ApprovalPrompt, style: entries.Style, write: Callable[[str], object]
+    api: Client,
+    deciding: ApprovalPrompt,
+    style: entries.Style,
+    write: Callable[[str], object],
+    width: int,
 ) -> Say:
-    """Show all of what would run, and let it be answered if that was all."""
+    """Show the details and all of what would run, and let it be answered if that was all."""
     try:
         shown = api.preview_approval(deciding.request.approval_id).preview
     except PalyraError as error:
         return Say(error.message)
-    for line in entries.preview_lines(style, shown, whole=True):
+    for line in (
+        *entries.approval_lines(style, deciding.request, width=width, details=True),
+        *entries.preview_lines(style, shown, whole=True),
+    ):
         write(line)
+    for number, subject in enumerate(deciding.request.subjects, 1):
+        write(style(f"  a wider approval can cover {number}. {subject_words(subject)}", "dim"))
     if shown.length:
         return Say(
             "this is too long to be shown whole anywhere: deny it, and ask for it in smaller parts"

@@ -13,5 +13,5 @@ def explained(error: Conflict, force: str) -> PalyraError:
             **error.details,
         )
     if _UNDONE in error.message:
-        return NotFound("nothing is left to take back: that was undone already")
+        return NotFound("nothing left to undo: that was undone already")
     return error

@@ -22,24 +22,40 @@ _ELSEWHERE = "cd into the folder of a project, or name one with --workspace"
 @command(
     "chat",
     help=(
-        "Talk with the agent in this folder. Goes on with the folder's last session unless --new is"
+        "Chat with the agent in this folder. Continues the folder's last session unless --new is"
         " given."
     ),
 )
-@click.option("--session", "session_id", metavar="ID", help="Go on with this session.")
-@click.option("--new", is_flag=True, help="Begin a new session.")
-@click.option("--model", default="", metavar="NAME", help="Use this model, as provider/model.")
+@click.option(
+    "--session",
+    "session_id",
+    metavar="SESSION",
+    help="Continue this session: its number, name or id.",
+)
+@click.option(
+    "-c",
+    "--continue",
+    "last",
+    is_flag=True,
+    help="Continue the last session of this folder (the default).",
+)
+@click.option("--new", is_flag=True, help="Start a new session.")
+@click.option("--model", default="", metavar="NAME", help="Use this model in the session.")
 @click.option(
     "--workspace",
     default="",
     metavar="FOLDER",
     help="Work in this folder instead of the current one.",
 )
-def chat(state: CliState, session_id: str | None, new: bool, model: str, workspace: str) -> int:
+def chat(
+    state: CliState, session_id: str | None, last: bool, new: bool, model: str, workspace: str
+) -> int:
     if session_id and (new or workspace):
         raise InvalidInput(
             "--session names a session that exists: it cannot go with --new or --workspace"
         )
+    if last and (new or session_id):
+        raise InvalidInput("choose one of --continue, --new and --session")
     need_terminal()
     if model:
         check_model(state, model)
@@ -48,7 +64,9 @@ def chat(state: CliState, session_id: str | None, new: bool, model: str, workspa
         if session_id
         else session_for(state, workspace, new=new)
     )
-    talk(state, session, model)
+    if model:
+        session = state.api.change_session(session.session_id, model=model)
+    talk(state, session)
     return 0
 
 
@@ -58,9 +76,13 @@ def need_terminal() -> None:
 
 
 def check_model(state: CliState, name: str) -> None:
-    known = [each.name for each in state.api.list_models().models]
-    if name not in known:
-        raise InvalidInput(f"there is no model {name}: use one of {', '.join(known)}")
+    """Raise InvalidInput if a name means no model, or several."""
+    from palyra.models import model_names
+
+    known = state.api.list_models().models
+    if "/" not in name and model_names.one(name, [(e.provider, e.model) for e in known]) is None:
+        listed = ", ".join(each.name for each in known)
+        raise InvalidInput(f"there is no model {name}: use one of {listed}")
 
 
 def session_for(state: CliState, workspace: str = "", *, new: bool = False) -> Session:
@@ -97,18 +119,21 @@ def check_folder(folder: str, home: Path) -> None:
         raise InvalidInput(f"{folder} is not a folder; {_ELSEWHERE}")
 
 
-def talk(state: CliState, session: Session, model: str = "", farewell: str = "") -> None:
+def talk(state: CliState, session: Session, farewell: str = "") -> None:
     """Chat until the person leaves."""
     from palyra.cli.chat.input_line import InputLine
     from palyra.cli.chat.loop import Chat
+    from palyra.cli.chat.name_choices import NameChoices
     from palyra.cli.chat.slash_commands import COMMANDS, complete
     from palyra.cli.chat.terminal import Terminal
 
     history = state.home / "chat_history"
-    line = InputLine(_history(history), lambda text: complete(text, talking.session.workspace))
+    names = NameChoices(state.api)
+    line = InputLine(
+        _history(history), lambda text: complete(text, talking.session.workspace, names)
+    )
     host = _Here(state)
     talking = Chat(state.api, Terminal(state.out, line), host, COMMANDS)
-    talking.model = model
     # Ctrl-C is a key here; the signal can only come while the terminal is lent or being put back.
     handlers = ((signal.SIGTERM, _leave), (signal.SIGHUP, _leave), (signal.SIGINT, _nothing))
     before = [(each, signal.signal(each, handler)) for each, handler in handlers]
@@ -121,7 +146,7 @@ def talk(state: CliState, session: Session, model: str = "", farewell: str = "")
             signal.signal(each, handler)
         host.end()
     if talking.screen.working and not farewell:
-        state.out.line("the run goes on without you: `palyra chat` shows it, `palyra stop` ends it")
+        state.out.line("The run continues: `palyra chat` shows it, `palyra stop` cancels it")
     if farewell:
         state.out.line(farewell)
 
@@ -135,8 +160,8 @@ class _Here:
         self._started: subprocess.Popen[bytes] | None = None
 
     def daemon_has_ended(self) -> bool:
-        """Whether it said goodbye: one that died leaves its traces behind, and may be started again
-        by whoever looks after it.
+        """Return whether it said goodbye: one that died leaves its traces behind, and may be
+        started again by whoever looks after it.
         """
         return not self.env.get("PALYRA_URL") and discovery.running(self._home) is None
 

@@ -49,6 +49,7 @@ class InputListener(Protocol):
     """
 
     def prompt(self) -> str: ...
+    def status_line(self) -> str: ...
     def settle(self) -> None: ...
     def entered(self, text: str) -> None: ...
     def interrupted(self) -> None: ...
@@ -78,6 +79,11 @@ class InputLine:
     def in_use(self) -> bool:
         """Whether the person is writing a message or searching the history."""
         return bool(self._buffer.text) or get_app().layout.is_searching
+
+    @property
+    def menu_is_open(self) -> bool:
+        """Whether the menu or the search takes the room below the line."""
+        return bool(self._buffer.complete_state) or get_app().layout.is_searching
 
     def clear(self) -> None:
         self._buffer.reset()
@@ -191,7 +197,10 @@ class InputLine:
         before = self._buffer.document.text_before_cursor
         choices = [each.text for each in self._complete(before)]
         common = _common(choices)
-        if len(common) > len(before) or len(choices) == 1:
+        if not common.startswith(before):
+            # A name that is found by a part of it takes the place of what was typed.
+            self._buffer.start_completion(select_first=True)
+        elif len(common) > len(before) or len(choices) == 1:
             # A folder or a kind of reference is not complete yet.
             done = len(choices) == 1 and not common.endswith(("/", ":"))
             self._buffer.cancel_completion()

@@ -9,29 +9,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Literal, Protocol
 
-from palyra.cli import edit_arguments, lookup, notes_hint
-from palyra.cli.approval_prompt import (
-    ApprovalDecision,
-    ApprovalPrompt,
-    EditRequested,
-    Leave,
-    Say,
-    ViewRequested,
-)
+from palyra.cli import lookup, notes_hint
+from palyra.cli.chat.approval_cards import ApprovalCards
 from palyra.cli.chat.screen import Screen
+from palyra.cli.chat.status_line import SessionMeter
 from palyra.cli.chat.terminal import Terminal
 from palyra.cli.chat.watcher import Item, Watcher
 from palyra.cli.render import entries
-from palyra.cli.safe_text import clean, cut, width_of
-from palyra.cli.terminal_approval import send, viewed
+from palyra.cli.safe_text import clean, cut
 from palyra.client import Client
 from palyra.client.discovery import Unreachable
 from palyra.client.http import LinkState
 from palyra.client.types.sessions import Attaching, Session
-from palyra.core.errors import Conflict, PalyraError
-from palyra.core.events import Entry, InputMode, ModelDelta, ToolProgress
+from palyra.core.errors import Conflict, InvalidInput, PalyraError
+from palyra.core.events import (
+    Entry,
+    InputMode,
+    ModelDelta,
+    RetryPlanned,
+    ToolProgress,
+)
 
 _TWICE_S = 2.0
 _SUBMIT_PATIENCE_S = 20.0
@@ -42,6 +42,8 @@ _TURNS_SHOWN = 4
 _LINES_SHOWN = 40
 _SECOND_S = 1.0
 _WAITING = "… waiting for the daemon"
+# Does what it is told word for word; it is always there.
+BUILT_IN = "demo/demo-1"
 
 Command = Callable[["Chat", str], None]
 
@@ -64,7 +66,6 @@ class Chat:
         self.api = api
         self.terminal = terminal
         self.screen = Screen(terminal, lambda approval_id: lookup.answered_ms(api, approval_id))
-        self.model = ""
         # Files that go with what is said next.
         self.attached: list[Attaching] = []
         self.session: Session
@@ -72,8 +73,7 @@ class Chat:
         self._commands = commands
         self._watcher: Watcher | None = None
         self._held: deque[Item] = deque()
-        self._deciding: ApprovalPrompt | None = None
-        self._left: set[str] = set()
+        self.cards = ApprovalCards(self, host.env)
         self._link: Literal["up", "lost", "ended", ""] = ""
         self._interrupted_at = 0.0
         self._ticking = False
@@ -86,18 +86,42 @@ class Chat:
         self.session = session
         self.attached = []
         self.screen.clear()
-        self._deciding = None
-        self._left.clear()
+        self.cards.clear()
         self.terminal.line(
             self._style(f"session {session.session_id}", "bold")
             + f"  {clean(session.title)}".rstrip()
         )
-        self.say(f"in {clean(session.workspace) or 'no folder'} · /help for commands")
+        self.screen.model = self._model_of(session)
+        self._begin_status(session)
+        where = clean(session.workspace) or "no folder"
+        self.say(f"in {where} · {clean(self.screen.model)} · /help for commands")
         if waiting := notes_hint.hint(self.api, session.session_id):
             self.say(waiting, "yellow")
         self._show_past()
         self._watcher = Watcher(self.api, session.session_id, self.screen.seq)
         self.terminal.watch(self._watcher.wakes, self._heard)
+
+    def _begin_status(self, session: Session) -> None:
+        used = self.api.usage(by="session", session_id=session.session_id).total
+        status = self.api.status()
+        self.screen.meter = SessionMeter(
+            preset=status.policy.preset,
+            workspace=session.workspace,
+            tokens=used.input_tokens + used.output_tokens,
+            cost_microusd=used.cost_microusd,
+        )
+
+    def _model_of(self, session: Session) -> str:
+        """The model that answers next here: the session's own, or the default one."""
+        known = self.api.list_models().models
+        if session.model in [each.name for each in known]:
+            return session.model
+        return next((each.name for each in known if each.default), "no model")
+
+    def use_model(self, name: str) -> None:
+        """Use another model from the next message on; empty: the default one."""
+        self.session = self.api.change_session(self.session.session_id, model=name)
+        self.screen.model = self._model_of(self.session)
 
     def _show_past(self) -> None:
         head = lookup.head(self.api, self.session)
@@ -122,7 +146,9 @@ class Chat:
             self.say(
                 f"… `palyra sessions show {self.session.session_id}` shows what was said before"
             )
-        self.screen.lines(past[-_LINES_SHOWN:])
+        if past:
+            self.screen.lines(past[-_LINES_SHOWN:])
+            self.terminal.gap()
         for entry in stored:
             if entry.run_id in unfinished:
                 self.screen.show(entry)
@@ -158,11 +184,12 @@ class Chat:
 
     def settle(self) -> None:
         """Show what has come, ask what is to be asked, or leave."""
+        self.cards.take_key()
         self._show_held()
         if self.over:
             self.terminal.leave()
             return
-        self._ask()
+        self.cards.ask()
         self.terminal.redraw()
         if self.screen.counting and not self._ticking:
             self._ticking = True
@@ -180,23 +207,22 @@ class Chat:
         match item:
             case Entry():
                 self.screen.show(item)
-            case ModelDelta() | ToolProgress():
+            case ModelDelta() | ToolProgress() | RetryPlanned():
                 self.screen.live(item)
             case LinkState(state="up"):
                 if self._link in ("lost", "ended"):
-                    self.say("connected again")
+                    self.say("Reconnected")
                 self._link = "up"
                 self.screen.reply.connected()
             case LinkState():
                 if self._link == "up":
                     self.say(
-                        "the connection to the daemon was lost; trying again (Ctrl-C twice leaves)",
+                        "Connection lost; reconnecting (Ctrl-C twice leaves)",
                         "yellow",
                     )
                 if self._link != "ended" and self._host.daemon_has_ended():
                     self.say(
-                        "the daemon has ended: /up starts one that ends with this chat, Ctrl-D"
-                        " leaves",
+                        "Palyra has stopped: /up restarts it for this chat, Ctrl-D leaves",
                         "yellow",
                     )
                     self._link = "ended"
@@ -205,55 +231,27 @@ class Chat:
                 self.say(f"error: {clean(item.message)}", "red")
                 self.over = isinstance(item, Unreachable)
 
-    def _ask(self) -> None:
-        """Put the next pending approval to the person, or take back one that was answered
-        elsewhere.
-        """
-        pending = self.screen.pending
-        if self._deciding and self._deciding.request.approval_id not in pending:
-            self._deciding = None
-        if self._deciding or self.terminal.input.in_use:
-            return
-        request = next(
-            (each for each in pending.values() if each.approval_id not in self._left), None
-        )
-        if request is None:
-            return
-        self.screen.lines(
-            entries.approval_lines(self._style, request, width=self.terminal.out.width)
-        )
-        self._deciding = ApprovalPrompt(request, hidden=entries.hides(request.preview))
-        if not self._fits(self._deciding.prompt):
-            self.screen.lines(
-                entries.wrapped(
-                    self._style, self._deciding.prompt.removesuffix(" > "), self.terminal.out.width
-                )
-            )
-        self.terminal.forget_typed()
+    def status_line(self) -> str:
+        """Return what stands below the line: who answers, where, and what it has used."""
+        said = self.screen.meter.words(self.screen.model, self.terminal.out.width - 1)
+        return self._style(said, "dim")
 
     def prompt(self) -> str:
         """Return what stands before the text that is being written: while a run works and nothing
         is written, how it stands.
         """
-        if self._deciding:
-            return self._style(self._short_prompt(self._deciding), "bold", "magenta")
+        if self.cards.deciding:
+            return self._style(self.cards.prompt, "bold", "magenta")
         if self._waiting:
             return self._style(_WAITING, "dim")
         if self.terminal.input.in_use or not self.screen.busy:
-            return self._style("> ", "bold", "blue")
+            return self._style(entries.SAYS, "bold", "blue")
         status = self.screen.status() if self._link == "up" else _WAITING
         return self._style(cut(status, self.terminal.out.width - 1), "dim")
 
-    def _short_prompt(self, deciding: ApprovalPrompt) -> str:
-        return deciding.prompt if self._fits(deciding.prompt) else "> "
-
-    def _fits(self, prompt: str) -> bool:
-        """Whether there is room for an answer behind the prompt."""
-        return width_of(prompt) < self.terminal.out.width - 10
-
     def entered(self, text: str) -> None:
         self._interrupted_at = 0.0
-        with self._told():
+        with self.told():
             self._enter(text)
 
     def interrupted(self) -> None:
@@ -266,7 +264,7 @@ class Chat:
             self.say("Ctrl-C again leaves")
             return
         self.say("stopping; Ctrl-C again leaves")
-        with self._told():
+        with self.told():
             self.stop()
 
     def ended(self) -> None:
@@ -276,7 +274,7 @@ class Chat:
         self.terminal.suspend()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
         """Say what went wrong, and go on."""
         try:
             yield
@@ -291,30 +289,40 @@ class Chat:
             self.api.cancel(run_id, reason="stopped in the chat")
 
     def _enter(self, text: str) -> None:
-        if self._deciding and not text.startswith("/"):
-            prompt = self._short_prompt(self._deciding)
-            self.screen.lines(
-                entries.wrapped(self._style, prompt + clean(text), self.terminal.out.width, "dim")
-            )
-            self._decide(self._deciding, text)
+        if self.cards.deciding and not text.startswith("/"):
+            self.cards.enter(text)
             return
         if not text.strip():
             return
         self.terminal.input.remember(text)
+        self.terminal.gap()
         self.screen.lines(entries.said_lines(self._style, text, self.terminal.out.width))
-        if text.startswith("/"):
+        if text.startswith("!"):
+            self.run_command(text[1:].strip())
+        elif text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
             command = self._commands.get(name)
             if command is None:
-                self.say(f"there is no command /{clean(name)}: see /help", "yellow")
+                near = get_close_matches(name, self._commands, 1)
+                meant = f": did you mean /{near[0]}?" if near else ": /help lists the commands"
+                self.say(f"there is no command /{clean(name)}{meant}", "yellow")
             else:
                 command(self, rest.strip())
         else:
+            self.terminal.gap()
             self.send(text)
 
-    def send(self, text: str, mode: InputMode = "followup") -> None:
+    def run_command(self, command: str) -> None:
+        """Run a command of the person's own: by the same tool, policy and record as the agent's,
+        and as a part of the conversation. The built-in model does nothing but call the tool.
+        """
+        if not command:
+            raise InvalidInput("which command? for example: !git status")
+        self.cards.typed[self.send(f"!{command}", model=BUILT_IN)] = command
+
+    def send(self, text: str, mode: InputMode = "followup", *, model: str = "") -> str:
         """Hand a message over, however long the daemon needs to come back; the id makes trying
-        again safe.
+        again safe. Return the id of its run.
         """
         submission_id = lookup.new_id()
         self.screen.mine.add(submission_id)
@@ -327,7 +335,7 @@ class Chat:
                     self.session.session_id,
                     text,
                     mode=mode,
-                    model=self.model,
+                    model=model,
                     run_id=submission_id,
                     attachments=self.attached,
                 )
@@ -350,6 +358,7 @@ class Chat:
                 )
             case "joined":
                 self.say("handed to the run")
+        return submitted.run_id
 
     def _interrupted_while_waiting(self) -> bool:
         self._waiting = True
@@ -369,65 +378,12 @@ class Chat:
                 self._held.extend(self._watcher.take())
                 self._show_held()
 
-    def _decide(self, deciding: ApprovalPrompt, text: str) -> None:
-        step = deciding.enter(text)
-        if isinstance(step, ViewRequested):
-            step = viewed(self.api, deciding, self._style, lambda line: self.screen.lines([line]))
-        if isinstance(step, EditRequested):
-            try:
-                step = deciding.edited(self._edited(deciding))
-            except PalyraError as error:
-                step = Say(error.message)
-        match step:
-            case ApprovalDecision():
-                self._answer(deciding, step)
-            case Say(text=said):
-                if said:
-                    self.say(clean(said))
-            case Leave():
-                self._left.add(deciding.request.approval_id)
-                self._deciding = None
-                self.say(
-                    "the approval stays pending: `palyra chat` or `palyra approvals` answers it"
-                )
-                self.over = True
-
-    def _edited(self, deciding: ApprovalPrompt) -> dict[str, object]:
-        call_id = deciding.request.call_id
-        known = self.screen.calls.get(call_id)
-        arguments = (
-            known.arguments
-            if known
-            else edit_arguments.proposed(self.api, self.session.session_id, call_id)
-        )
-        with self.terminal.lent():
-            changed = edit_arguments.edit(arguments, self._host.env)
-        self.screen.lines(entries.edited_lines(self._style, arguments, changed))
-        return changed
-
-    def _answer(self, deciding: ApprovalPrompt, step: ApprovalDecision) -> None:
-        approval_id = deciding.request.approval_id
-        self._deciding = None
-        self._left.add(approval_id)
-        try:
-            send(self.api, approval_id, step)
-        except PalyraError as error:
-            if error.code != "conflict":
-                # It was not answered: ask again.
-                self._left.discard(approval_id)
-            raise
-
     def start_daemon(self) -> None:
         """When the one we talked to belonged to somebody who left."""
         if self._link not in ("lost", "ended"):
             raise Conflict("the daemon runs already")
         self.say("starting the daemon; it ends with this chat")
         self._host.start_daemon()
-
-    def ask_again(self) -> None:
-        """Put approvals that were left pending back on the screen."""
-        self._left.clear()
-        self._deciding = None
 
     def forget_line(self) -> None:
         """Take the last line out of the history: it holds what must not be kept."""

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 
 from palyra.cli import compactions, formatting
+from palyra.cli.chat.status_line import SessionMeter
 from palyra.cli.chat.terminal import Terminal
-from palyra.cli.render import entries
+from palyra.cli.render import corrections, entries
 from palyra.cli.render.markdown_stream import Prose
-from palyra.cli.render.reply import ReplyText
-from palyra.cli.render.tool_calls import ToolCallLines
+from palyra.cli.render.reply import ReplyText, ToolCallLines
 from palyra.cli.safe_text import clean, one_line
+from palyra.cli.waiting import WaitingClock
+from palyra.core import wait_words
 from palyra.core.events import (
     AgentAnswered,
     AgentAsked,
@@ -20,17 +22,21 @@ from palyra.core.events import (
     ApprovalRequested,
     ApprovalResolved,
     Entry,
+    InputAssembled,
     InputReceived,
     LiveEvent,
     ModelDelta,
     ModelFailed,
     ModelReplied,
+    RetryPlanned,
+    RoutePlanned,
     RunAccepted,
     RunCancelled,
     RunCompleted,
     RunFailed,
     RunResumed,
     RunStarted,
+    RunWaiting,
     SessionBranched,
     SessionCompacted,
     SessionReset,
@@ -53,6 +59,9 @@ class Screen:
         self.terminal = terminal
         self.reply = ReplyText(self._say_reply, self._remark)
         self.unfolded = False
+        # The model that answers next here, and the one that is being asked.
+        self.model = ""
+        self.meter = SessionMeter()
         self._answered_ms = answered_ms
         self._words = self._prose()
         self._thoughts = Prose(
@@ -69,13 +78,19 @@ class Screen:
         self.seq = 0
         self.working: dict[str, str] = {}
         self.pending: dict[str, ApprovalRequested] = {}
+        # The runs that approvals belong to.
+        self.asked_by: dict[str, str] = {}
         self.calls = ToolCallLines(self._answered_ms)
         self.mine: set[str] = set()
         self._tail = ""
         # Failures that were shown, and when the model is asked again, if it is.
         self._failures: set[tuple[str, str]] = set()
         self._retry = ("", 0)
+        # The run that waits for its provider, with what it waits for and when that is asked next.
+        self.waiting_run = ""
+        self._wait = ("", 0)
         self._doing = ""
+        self._waiting = WaitingClock()
         self.reply.connected()
 
     @property
@@ -86,27 +101,33 @@ class Screen:
     @property
     def counting(self) -> bool:
         """Whether the status changes by itself as time goes by."""
-        return bool(self.busy and self._retry[1])
+        counting = self.meter.counting or self._retry[1] or self.waiting_run
+        return bool(self.busy and counting)
 
     def status(self) -> str:
         if not self.busy:
             return ""
         queued = sum(state == "queued" for state in self.working.values())
         more = f" · {queued} queued" if queued else ""
+        if self.waiting_run:
+            cause, next_ms = self._wait
+            left_ms = next_ms - int(time.time() * 1000)
+            when = f"next try in {wait_words.span(left_ms)}" if left_ms > 0 else "trying again"
+            return f"… {cause}; {when}. /model switches · /retry tries now · Ctrl-C cancels{more}"
         who, at_ms = self._retry
         if at_ms:
             left = max(0, at_ms - int(time.time() * 1000))
             return (
-                f"… {who} is asked again in {-(-left // 1000)} s · Ctrl-C stops{more}"
+                f"… retrying {who} in {-(-left // 1000)} s · Ctrl-C stops{more}"
                 if left
-                else f"… asking {who} again{more}"
+                else f"… retrying {who}{more}"
             )
         if self._doing:
             return f"⚙ {self._doing}{more}"
         return (
             f"∴ {one_line(self._tail)[-60:]}"
             if self._tail
-            else f"… working · Ctrl-C stops · type to add{more}"
+            else f"… {self._waiting.words(self.model)} · Ctrl-C stops · type to add{more}"
         )
 
     def past(self, entry: Entry) -> list[str]:
@@ -116,9 +137,10 @@ class Screen:
         self.calls.follow(entry, event)
         match event:
             case InputReceived():
-                return entries.said_lines(
+                said = entries.said_lines(
                     self._style, entries.said(event), self.terminal.out.width, "dim"
                 )
+                return ["", *said, ""]
             case RunCompleted(text=text) if text:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
             case (
@@ -154,16 +176,30 @@ class Screen:
                 self.working.setdefault(entry.run_id, "queued")
             case RunStarted():
                 self.working[entry.run_id] = "working"
+                self._waiting.begin()
+                self.meter.began()
+            case InputAssembled():
+                self.meter.assembled(event)
+            case RoutePlanned(provider=provider, model=model):
+                self._waiting.asked(f"{provider}/{model}")
+            case RunWaiting():
+                self._waits(entry.run_id, event)
             case RunResumed():
                 self.working[entry.run_id] = "working"
+                self.waiting_run = ""
+                self._waiting.begin()
+                self.meter.resumed()
                 if event.after == "crash":
                     self.reply.began_again()
-                    self._dim("the daemon was restarted; the run goes on where it was")
+                    self._dim("Palyra was restarted; the run continues where it was")
             case InputReceived() if event.submission_id not in self.mine:
+                self.terminal.gap()
                 self.lines(
                     entries.said_lines(self._style, entries.said(event), self.terminal.out.width)
                 )
+                self.terminal.gap()
             case ModelReplied():
+                self.meter.replied(event)
                 self._replied(entry.run_id, event)
             case ModelFailed():
                 self._failed(entry, event)
@@ -177,6 +213,8 @@ class Screen:
             case ApprovalRequested():
                 self.working[entry.run_id] = "waiting"
                 self.pending[event.approval_id] = event
+                self.asked_by[event.approval_id] = entry.run_id
+                self.meter.paused()
             case ApprovalResolved():
                 self._resolved(event)
             case AgentSpawned():
@@ -185,20 +223,21 @@ class Screen:
             case ToolHandedOver():
                 self.working[entry.run_id] = "waiting"
                 self._dim("the program that asked does the rest of these calls itself")
-            case AnswerRefused():
-                self._dim(
-                    "the answer has not the form that the program wants, and is asked for again"
-                )
+            case AnswerRefused(flaw=flaw):
+                self._dim(corrections.SAID[flaw])
             case AgentAsked():
                 self.pending[event.request.approval_id] = event.request
             case AgentAnswered():
                 self._resolved(event.answer)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.working.pop(entry.run_id, None)
-                self._doing = self._tail = ""
+                self.meter.paused()
+                self._doing = self._tail = self.waiting_run = ""
+                self._waiting.end()
                 self._retry = ("", 0)
                 self.terminal.finish()
                 self.lines(self._ends(event))
+                self.terminal.gap()
             case SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 self.lines(self._ends(event))
             case SessionCompacted() | SessionUncompacted():
@@ -211,6 +250,7 @@ class Screen:
         match event:
             case ModelDelta():
                 self._retry = ("", 0)
+                self._waiting.heard(event)
                 if event.reasoning and not (event.whole and self.unfolded):
                     self._reasoning(event.reasoning)
                 if event.text:
@@ -220,6 +260,8 @@ class Screen:
                     )
                 if event.call:
                     self._tail = ""
+            case RetryPlanned(run_id=run_id) if run_id == self.waiting_run:
+                self._wait = (wait_words.cause(event.cause), event.next_try_ms)
             case ToolProgress():
                 call = self.calls.get(event.call_id)
                 self._doing = f"{call.tool if call else 'tool'} {one_line(event.text, 60)}"
@@ -240,14 +282,25 @@ class Screen:
         if (entry.run_id, said) not in self._failures:
             self._failures.add((entry.run_id, said))
             self._dim(said)
+        self._waiting.begin()
         self._retry = (
             (one_line(event.provider), entry.time_ms + event.wait_ms)
             if event.will_retry
             else ("", 0)
         )
 
+    def _waits(self, run_id: str, event: RunWaiting) -> None:
+        """One line when the wait begins; the rest is in the line that changes."""
+        self.terminal.finish()
+        self.working[run_id] = "waiting"
+        if not self.waiting_run and event.attempt == 1:
+            self._dim(f"{wait_words.cause(event.cause)}: the run waits and retries by itself")
+        self.waiting_run, self._retry = run_id, ("", 0)
+        self._wait = (wait_words.cause(event.cause), event.next_try_ms)
+
     def _finished(self, event: ToolFinished) -> None:
         self._doing = ""
+        self._waiting.begin()
         self.lines(self.calls.lines(self._style, event))
 
     def lines(self, lines: list[str]) -> None:
@@ -295,7 +348,7 @@ class Screen:
                 what = " and ".join(
                     filter(None, ("files" * event.files, "conversation" * event.conversation))
                 )
-                said = self._style(f"taken back to entry {event.to_seq}: {what}", "cyan")
+                said = self._style(f"rewound to entry {event.to_seq}: {what}", "cyan")
                 return [said, *entries.change_lines(self._style, event.changes)]
             case SessionBranched(child=child):
                 return [self._style(f"branched at {event.parent_seq} into {child}", "dim")]

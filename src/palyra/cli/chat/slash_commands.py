@@ -2,42 +2,51 @@
 name.
 """
 
+from typing import TYPE_CHECKING
+
 from palyra.cli import attachments, compactions, formatting, lookup, short_ids
 from palyra.cli.chat.input_line import CompletionChoice
 from palyra.cli.chat.loop import Chat, Command
+from palyra.cli.chat.status_line import short_count
 from palyra.cli.render import entries
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.undo_refusal import explained
-from palyra.core.conversation import CallProgress, Conversation, ModelTurn
+from palyra.core.conversation import Conversation
 from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.events import SessionCompacted
+from palyra.core.run_progress import CallProgress, ModelTurn
+
+if TYPE_CHECKING:
+    from palyra.cli.chat.name_choices import NameChoices
 
 HELP = """\
-/help                this
+/help                show this list
 /new [title]         a new session in this folder
-/session ID          go to another session; /sessions lists them
-/reset               empty the conversation; the history stays
-/compact [preview]   condense the older turns now; /uncompact takes it back
-/branch [seq]        go on from here, or from an entry, in a new session
+/session NAME        open another session by name or number; /sessions lists them
+/reset               start the conversation over; the history stays
+/compact [preview]   compact the older turns now; /uncompact undoes it
+/branch [seq]        continue from here, or from an entry, in a new session
 /title TEXT          name the session
-/undo [call]         take back the newest change, or the one of a call; --force overrules
-/approvals           show what waits for an answer
-/why [call]          how the newest call, or this one, was decided
-/model [name]        show the models, or use another one from now on
-/steer TEXT          give the working run something to consider
-/interrupt TEXT      stop what it is saying and make it read this first
-/attach [FILE]       send a file along with what you say next; alone: leave out what waits
+/undo [call]         undo the last change, or the one of a call; --force overrides
+/approvals           show what needs approval
+/why [call]          why the last call, or this one, was allowed or denied
+/model [name]        list the models, or switch to one in this session
+/retry [model]       retry a run that waits for its model, or use another model
+/steer TEXT          steer the run that is working
+/interrupt TEXT      interrupt the run and make it read this first
+/attach [FILE]       attach a file to the next message; alone: remove attachments
 /stop                stop the runs of this session
-/reasoning [on|off]  show the reasoning, or fold it away again
-/rule WORDS          lay a rule down for this session, like “never touch ./secrets”
-/rules               the rules of this session; /rule remove N lifts one
-/vault NAME          store a secret; its value is asked for and not shown
-/usage               what this session has used
-/up                  start a daemon for this chat, when the other one has ended
+/reasoning [on|off]  show or hide the reasoning
+/rule WORDS          add a rule for this session, like “never touch ./secrets”
+/rules               list the rules; /rule remove N removes one
+/vault NAME          store a secret; you type its value unseen
+/usage               tokens and cost of this session
+/up                  restart Palyra for this chat, if it has stopped
 /quit                leave; also Ctrl-D
-Ctrl-R searches what you wrote before, Alt-Enter begins a new line, Tab completes / and @
-while a run works, anything else you write is queued behind it"""
+!COMMAND             run a command yourself; the agent sees its output
+Ctrl-R searches your history, Alt-Enter starts a new line, Tab completes / and @
+While a run works, your next message is queued"""
 
 
 # Where the descriptions begin, and from which width on there is room for them beside the names.
@@ -49,8 +58,8 @@ _ABOUT = {
 }
 # Those that stand beside another one there.
 _ABOUT |= {
-    "sessions": "list the sessions",
-    "uncompact": "take the last /compact back",
+    "sessions": "list sessions",
+    "uncompact": "undo the last /compact",
     "exit": "leave",
 }
 
@@ -58,7 +67,8 @@ _ABOUT |= {
 def _help(chat: Chat, rest: str) -> None:
     width = chat.terminal.out.width
     for line in HELP.splitlines():
-        name, about = (line[:_BESIDE], line[_BESIDE:]) if line.startswith("/") else ("", line)
+        beside = line.startswith(("/", "!"))
+        name, about = (line[:_BESIDE], line[_BESIDE:]) if beside else ("", line)
         hang = _BESIDE if width >= _ROOM else 2
         said = Prose(
             chat.terminal.out.style, lambda: width, markdown=False, indent=hang if name else 0
@@ -78,17 +88,21 @@ def _new(chat: Chat, rest: str) -> None:
 
 def _session(chat: Chat, rest: str) -> None:
     if not rest:
-        raise InvalidInput("which session? /sessions lists them")
+        raise InvalidInput("which session? its number or name: /sessions lists them")
     chat.open(chat.api.get_session(short_ids.session(chat.api, rest)))
 
 
 def _sessions(chat: Chat, rest: str) -> None:
+    numbers = short_ids.session_numbers(chat.api)
     for each in lookup.sessions(chat.api, limit=20):
         mark = "*" if each.session_id == chat.session.session_id else " "
         active = f" [{each.active}]" if each.active else ""
-        head = f"{mark} {each.session_id}  {formatting.ago(each.updated_ms):>12}  "
+        number = f"#{numbers.get(each.session_id, 0)}"
+        head = f"{mark} {number:>5}  {formatting.ago(each.updated_ms):>12}  "
         room = min(60, chat.terminal.out.width - len(head) - len(active))
-        chat.terminal.line(f"{head}{one_line(each.title, max(10, room))}{active}")
+        title = one_line(each.title, max(10, room)) or "untitled"
+        chat.terminal.line(f"{head}{title}{active}")
+    chat.say("/session NUMBER or /session NAME opens one")
 
 
 def _reset(chat: Chat, rest: str) -> None:
@@ -142,22 +156,33 @@ def _undo(chat: Chat, rest: str) -> None:
 
 def _approvals(chat: Chat, rest: str) -> None:
     if not chat.screen.pending:
-        chat.say("nothing waits for an answer in this session")
-    chat.ask_again()
+        chat.say("nothing needs approval in this session")
+    chat.cards.ask_again()
 
 
 def _model(chat: Chat, rest: str) -> None:
     known = chat.api.list_models().models
-    if rest and rest not in {each.name for each in known}:
-        chat.say(f"there is no model {clean(rest)}", "yellow")
-    elif rest:
-        chat.model = rest
-    current = chat.model or next((each.name for each in known if each.default), "")
-    for each in known:
-        chat.terminal.line(
-            f"{'*' if each.name == current else ' '}"
-            f" {clean(each.name)}{'' if each.healthy is not False else '  (not healthy)'}"
-        )
+    if rest:
+        if rest.isdecimal() and not 1 <= int(rest) <= len(known):
+            raise InvalidInput(f"there are {len(known)} models: /model lists them")
+        wanted = known[int(rest) - 1].name if rest.isdecimal() else rest
+        chat.use_model("" if rest == "default" else wanted)
+        if chat.screen.waiting_run:
+            chat.api.retry(chat.screen.waiting_run, model=chat.screen.model)
+        chat.say(f"Model: {clean(chat.screen.model)}")
+        return
+    for number, each in enumerate(known, 1):
+        mark = "*" if each.name == chat.screen.model else " "
+        about = [f"{formatting.count(each.context_tokens)} tokens"]
+        about += ["failing"] if each.healthy is False else []
+        chat.terminal.line(f"{mark}{number:>3}  {clean(each.name)}  {' · '.join(about)}")
+    chat.say("Switch with /model NUMBER or /model NAME; /model default uses the default")
+
+
+def _retry(chat: Chat, rest: str) -> None:
+    if not chat.screen.waiting_run:
+        raise InvalidInput("no run of this session waits for a model")
+    chat.api.retry(chat.screen.waiting_run, model=rest)
 
 
 def _steer(chat: Chat, rest: str) -> None:
@@ -196,7 +221,7 @@ def _reasoning(chat: Chat, rest: str) -> None:
     if rest not in ("", "on", "off"):
         raise InvalidInput("/reasoning on, or /reasoning off")
     chat.screen.unfolded = rest == "on" if rest else not chat.screen.unfolded
-    chat.say(f"reasoning is {'shown' if chat.screen.unfolded else 'folded away'} from now on")
+    chat.say(f"reasoning is {'shown' if chat.screen.unfolded else 'hidden'} from now on")
 
 
 def _usage(chat: Chat, rest: str) -> None:
@@ -210,15 +235,15 @@ def _usage(chat: Chat, rest: str) -> None:
     )
     said = (
         f"{formatting.counted(total.calls, 'model call', 'model calls')} ·"
-        f" {formatting.count(total.input_tokens)} tokens in"
-        f" ({formatting.count(total.cached_tokens)} cached) ·"
-        f" {formatting.count(total.output_tokens)} out · {cost}"
+        f" {short_count(total.input_tokens)} tokens in"
+        f" ({short_count(total.cached_tokens)} cached) ·"
+        f" {short_count(total.output_tokens)} out · {cost}"
     )
     chat.screen.lines(entries.wrapped(chat.terminal.out.style, said, chat.terminal.out.width))
 
 
 def _vault(chat: Chat, rest: str) -> None:
-    from palyra.cli import secret_prompt
+    from palyra.cli import confirm
 
     if not rest or " " in rest:
         # Whoever wrote the value behind the name must not find it in the history later.
@@ -229,13 +254,13 @@ def _vault(chat: Chat, rest: str) -> None:
         )
     with chat.terminal.lent():
         try:
-            value = secret_prompt.ask(rest)
+            value = confirm.ask(rest)
         except (EOFError, KeyboardInterrupt):
             value = ""
     if not value:
         chat.say("nothing is stored")
         return
-    stored = clean(secret_prompt.label(chat.api.put_secret(name=rest, value=value)))
+    stored = clean(confirm.label(chat.api.put_secret(name=rest, value=value)))
     chat.say(f"{stored} is stored: tools are given vault:{clean(rest)}")
 
 
@@ -245,7 +270,7 @@ def _rule(chat: Chat, rest: str) -> None:
     verb, _, which = rest.partition(" ")
     if not rest:
         raise InvalidInput(
-            "which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one"
+            "which rule? /rule WORDS adds one, /rules lists them, /rule remove N removes one"
         )
     if verb == "remove" and which.strip().isdecimal():
         found = chat.api.list_rules(chat.session.session_id).rules
@@ -253,7 +278,7 @@ def _rule(chat: Chat, rest: str) -> None:
         if not 1 <= number <= len(found):
             raise NotFound(f"there is no rule {number}: /rules lists them")
         chat.api.remove_rule(chat.session.session_id, rule_id=found[number - 1].rule_id)
-        chat.say(f"lifted: {clean(found[number - 1].words)}")
+        chat.say(f"removed: {clean(found[number - 1].words)}")
         return
     try:
         made = chat.api.add_rule(chat.session.session_id, words=rest)
@@ -276,7 +301,7 @@ def _rules(chat: Chat, rest: str) -> None:
 
     found = chat.api.list_rules(chat.session.session_id).rules
     if not found:
-        chat.say("no rules: the policies alone decide; /rule WORDS lays one down")
+        chat.say("no rules: the policies alone decide; /rule WORDS adds one")
     for number, rule in enumerate(found, 1):
         chat.terminal.line(f"{number}  {clean(rule.words)}")
         chat.say(f"   {clean(rule.means)}")
@@ -288,7 +313,7 @@ def _why(chat: Chat, rest: str) -> None:
 
 
 def why_lines(chat: Chat, call_id: str) -> list[str]:
-    """How a call was decided and what it did, from the tape."""
+    """Return how a call was decided and what it did, from the tape."""
     conversation = Conversation(chat.session.session_id)
     for entry in lookup.entries(chat.api, chat.session.session_id):
         event = entries.read(entry)
@@ -348,7 +373,7 @@ def _call_lines(call: CallProgress, style: entries.Style, width: int) -> list[st
         seal = call.finished.attestation
         tell(
             f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version"
-            f" {clean(seal.policy_version)}"
+            f" {clean(seal.policy_version[:16])}"
         )
     if call.undone:
         tell("  undone since")
@@ -377,6 +402,7 @@ COMMANDS: dict[str, Command] = {
     "approvals": _approvals,
     "why": _why,
     "model": _model,
+    "retry": _retry,
     "steer": _steer,
     "interrupt": _interrupt,
     "attach": _attach,
@@ -403,10 +429,15 @@ _REFERENCES = {
 }
 
 
-def complete(text: str, workspace: str) -> list[CompletionChoice]:
-    """Return what a line could become: a command, or a message with the reference that is being
-    written.
+def complete(
+    text: str, workspace: str, names: "NameChoices | None" = None
+) -> list[CompletionChoice]:
+    """Return what a line could become: a command, with a name behind it, or a message with the
+    reference that is being written.
     """
+    head, space, rest = text.partition(" ")
+    if names is not None and space and head in ("/session", "/model"):
+        return names.choices(head[1:], rest)
     if text.startswith("/"):
         return [
             CompletionChoice(f"/{name}", _ABOUT.get(name, ""))

@@ -28,6 +28,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
 
 from palyra.cli.chat.input_line import InputLine, InputListener
 from palyra.cli.output import Output
@@ -39,6 +40,18 @@ _TAIL_ROWS = 5
 _MOST_READS = 256
 # Characters in one read that no person types: a paste on a terminal that does not mark pastes.
 _PASTE = 32
+# The menu in the terminal's own colours.
+_STYLE = Style.from_dict(
+    {
+        "completion-menu": "bg:default noreverse",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "bg:default fg:ansiblue bold noreverse",
+        "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
+        "completion-menu.meta.completion.current": "bg:default fg:default",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "bg:default",
+    }
+)
 _SEQUENCE = re.compile(r"^[\d;]*m|\x1b\[[\d;]*m?")
 
 
@@ -55,6 +68,8 @@ class Terminal:
         self._timer: asyncio.TimerHandle | None = None
         self._written_at = 0.0
         self._settling = False
+        # Whether the last line that was said is empty.
+        self._gap = False
 
     def run(self, listener: InputListener, begin: Callable[[], None]) -> None:
         """Read messages until `leave` is called. Call `begin` first, when keys are no longer
@@ -91,15 +106,32 @@ class Terminal:
         # Some terminals never answer a request for the cursor's position, and Palyra does not need
         # it.
         output = Vt100_Output(sys.stdout, self._size, os.environ.get("TERM"), enable_cpr=False)
+        status = Window(
+            FormattedTextControl(lambda: ANSI(listener.status_line())),
+            height=1,
+            always_hide_cursor=True,
+        )
+        below = ConditionalContainer(
+            status, Condition(lambda: bool(listener.status_line()) and not self.input.menu_is_open)
+        )
         return Application(
-            Layout(HSplit([shown, *self.input.windows(listener, lambda: output.get_size().rows)])),
+            Layout(
+                HSplit(
+                    [shown, *self.input.windows(listener, lambda: output.get_size().rows), below]
+                )
+            ),
             key_bindings=self.input.bindings(listener),
+            style=_STYLE,
             erase_when_done=True,
             color_depth=None if self.out.color else ColorDepth.DEPTH_1_BIT,
             terminal_size_polling_interval=None,
             input=_Keyboard(sys.stdin),
             output=output,
         )
+
+    @property
+    def rows(self) -> int:
+        return self._size().rows
 
     def _size(self) -> Size:
         try:
@@ -190,6 +222,7 @@ class Terminal:
         """Go on where the last words ended."""
         if not text:
             return
+        self._gap = False
         self._said.append(text)
         self.redraw()
 
@@ -205,6 +238,13 @@ class Terminal:
         """A line of its own."""
         self.end_line()
         self.say(text + "\n")
+
+    def gap(self) -> None:
+        """An empty line between turns, unless there is one."""
+        self.end_line()
+        if not self._gap:
+            self.say("\n")
+            self._gap = True
 
     def end_line(self) -> None:
         if self.midway:

@@ -8,8 +8,7 @@ from collections import deque
 
 from palyra.cli import lookup
 from palyra.client import Client
-from palyra.client.http import LinkState, StopSignal
-from palyra.client.stream import decode
+from palyra.client.http import LinkState, StopSignal, decode
 from palyra.core.errors import PalyraError
 from palyra.core.events import Entry, LiveEvent
 

@@ -50,8 +50,10 @@ _CHANGES = {
     "restored": ("↺", "cyan"),
 }
 _RISKS = {"low": "green", "medium": "yellow", "high": "red", "critical": "red"}
-_MOST_PREVIEW = 200
+MOST_PREVIEW = 200
 _MOST_SAID = 20
+# Stands before what a person says.
+SAYS = "› "
 _NO_END = 1 << 20
 
 
@@ -97,7 +99,7 @@ def said_lines(style: Style, text: str, width: int, *styles: str) -> list[str]:
         if len(lines) > _MOST_SAID
         else []
     )
-    return [style("> ", "bold", "blue") + lines[0], *lines[1:_MOST_SAID], *more]
+    return [style(SAYS, "bold", "blue") + lines[0], *lines[1:_MOST_SAID], *more]
 
 
 def wrapped(style: Style, text: str, width: int, *styles: str) -> list[str]:
@@ -110,43 +112,45 @@ def wrapped(style: Style, text: str, width: int, *styles: str) -> list[str]:
 
 
 def approval_lines(
-    style: Style, request: ApprovalRequested, *, preview: bool = True, width: int = 0
+    style: Style, request: ApprovalRequested, *, width: int = 0, details: bool = False
 ) -> list[str]:
-    """What a person must see before saying yes: what, how dangerous, why it is asked, and where it
-    comes from.
+    """What a person must know before saying yes: what, how dangerous and why; with `details`,
+    everything else that is known.
     """
-    what = {"in_doubt": "may have happened", "budget": "needs more budget"}.get(
-        request.about, "asks"
-    )
-    head = wrapped(
-        style, f"? {clean(request.tool)} {what}: {one_line(request.preview.title, 200)}", width
-    )
+    what = {"in_doubt": "may have run", "budget": "needs more budget"}.get(request.about)
+    tool = clean(request.tool)
+    asked = f"{tool} {what}" if what else f"Approve {tool}"
+    by = " (for a subagent)" if request.asker is not None else ""
+    head = wrapped(style, f"? {asked}: {one_line(request.preview.title, 200)}{by}", width)
     head[0] = style("? ", "bold", "magenta") + style(head[0].removeprefix("? "), "bold")
-    risk = wrapped(style, f"  risk {request.risk} · {one_line(request.why, 300)}", width)
-    risk[0] = risk[0].replace(
-        f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1
-    )
+    why = one_line(request.why, 300)
+    facts = [f"{request.risk.capitalize()} risk", why if details else why.partition(". ")[0]]
+    if request.expires_ms:
+        left = max(0, request.expires_ms - int(time.time() * 1000)) // 1000
+        facts.append(f"expires in {left // 60}:{left % 60:02} (then denied)")
+    risk = wrapped(style, f"  {' · '.join(facts)}", width)
+    risk[0] = risk[0].replace(facts[0], style(facts[0], "bold", _RISKS[request.risk]), 1)
     lines = head + risk
-    if request.asker is not None:
-        lines += wrapped(
-            style, f"  a subagent asks, whose task is: {one_line(request.asker.task, 300)}", width
-        )
     for line in _flow_lines(request):
         lines += wrapped(style, line, width, "yellow")
+    return lines + (_details(style, request, width) if details else [])
+
+
+def _details(style: Style, request: ApprovalRequested, width: int) -> list[str]:
+    lines: list[str] = []
+    if request.asker is not None:
+        task = one_line(request.asker.task, 300)
+        lines += wrapped(style, f"  asked by a subagent; its task: {task}", width)
+    if request.label.sources:
+        sources = one_line(", ".join(request.label.sources), 300)
+        lines += wrapped(style, f"  the agent has read: {sources}", width, "dim")
     if request.policies:
         lines += wrapped(
-            style, f"  policy {one_line(', '.join(request.policies), 200)}", width, "dim"
+            style, f"  policy: {one_line(', '.join(request.policies), 200)}", width, "dim"
         )
     if request.cost_microusd:
-        lines.append(style(f"  cost so far {formatting.money(request.cost_microusd)}", "dim"))
-    if request.expires_ms:
-        left = request.expires_ms - int(time.time() * 1000)
-        lines.append(
-            style(
-                f"  counts as denied in {formatting.duration(max(0, left) // 1000 * 1000)}", "dim"
-            )
-        )
-    return lines + (preview_lines(style, request.preview) if preview else [])
+        lines.append(style(f"  cost so far: {formatting.money(request.cost_microusd)}", "dim"))
+    return lines
 
 
 def _flow_lines(request: ApprovalRequested) -> list[str]:
@@ -175,21 +179,27 @@ def _flow_lines(request: ApprovalRequested) -> list[str]:
     if flow.sends_private:
         # That no policy permits it is why it is asked, and said there.
         lines.append(
-            f"  a wider yes than once lets {label.confidentiality} data go there from now on"
+            f"  a wider approval than once lets {label.confidentiality} data go there from now on"
         )
     return lines
 
 
-def preview_lines(style: Style, preview: Preview, *, whole: bool = False) -> list[str]:
+def preview_lines(
+    style: Style, preview: Preview, *, whole: bool = False, most: int = MOST_PREVIEW
+) -> list[str]:
     """Return what would run: the beginning and the end of what is long, or all of it."""
     lines = clean(preview.body).rstrip("\n").split("\n") if preview.body else []
     shown = [f"    {diff_line(style, line) if preview.kind == 'diff' else line}" for line in lines]
-    if len(shown) > _MOST_PREVIEW and not whole:
-        left_out = len(shown) - _MOST_PREVIEW
-        shown[_MOST_PREVIEW * 3 // 4 : -_MOST_PREVIEW // 4] = [
-            style(f"    … {left_out} lines are not shown here …", "bold", "yellow")
+    if len(shown) > most and not whole:
+        left_out = len(shown) - most
+        shown[most * 3 // 4 : -most // 4] = [
+            style(
+                f"    … {formatting.counted(left_out, 'line', 'lines')} not shown …",
+                "bold",
+                "yellow",
+            )
         ]
-    if preview.length or (hides(preview) and not whole):
+    if preview.length or (hides(preview, most) and not whole):
         length = preview.length or len(preview.body)
         shown.append(
             style(
@@ -200,9 +210,9 @@ def preview_lines(style: Style, preview: Preview, *, whole: bool = False) -> lis
     return shown
 
 
-def hides(preview: Preview) -> bool:
+def hides(preview: Preview, most: int = MOST_PREVIEW) -> bool:
     """Return whether `preview_lines` leaves something out."""
-    return bool(preview.length) or preview.body.rstrip("\n").count("\n") >= _MOST_PREVIEW
+    return bool(preview.length) or preview.body.rstrip("\n").count("\n") >= most
 
 
 def diff_line(style: Style, line: str) -> str:

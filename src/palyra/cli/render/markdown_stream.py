@@ -1,25 +1,43 @@
-"""Words of a model on a terminal while they stream: lines break between words, and light Markdown
-is shown instead of spelled.
+"""Words of a model on a terminal while they stream: lines break between words, and Markdown is
+shown instead of spelled: tables, links, quotes, lists and highlighted code.
 
 Nothing is lost: a mark is taken away only when its other half has come and the text between is
 shown in its style; where no colours are wanted, marks stay as they are. What comes in is cleaned,
-so styles are the only sequences that go out.
+so styles are the only sequences that go out. A line of code waits for its end, a table for its last
+row; everything else is shown word by word.
 """
 
 import re
 from collections.abc import Callable
 
+from palyra.cli.render import tables
+from palyra.cli.render.code_highlight import CodeHighlighter
 from palyra.cli.safe_text import clean, width_of
 
 # How far a mark waits for its other half.
 _REACH = 500
-_WORD = re.compile(r"[^ \t\n`*]+")
+# How long a line of code or of a table may get before it is shown unfinished.
+_LONGEST_LINE = 4_000
+_MOST_ROWS = 500
+_WORD = re.compile(r"[^ \t\n`*\[]+")
 _PLAIN_WORD = re.compile(r"[^ \t\n]+")
 _CLOSING = re.compile(r"\*\*(?<=[^ \t]\*\*)")
+_CLOSING_ONE = re.compile(r"(?<=[^ \t*])\*(?![*\w])")
 _TICKS = re.compile(r"`+")
-_PREFIX = re.compile(r"([ \t]*)(?:(```+|~~~+)|(#{1,6})[ \t]+|([-*+])[ \t]+|(\d{1,3}[.)])[ \t]+)?")
-_PERHAPS_PREFIX = re.compile(r"[ \t]*(?:`{1,2}|~{1,2}|#{1,6}|[-*+]|\d{1,3}[.)]?)?[ \t]*")
+_PREFIX = re.compile(
+    r"([ \t]*)((?:>[ \t]?)*)"
+    r"(?:(```+|~~~+)|(#{1,6})[ \t]+|([-*+])[ \t]+(?:\[([ x])\][ \t]+)?|(\d{1,3}[.)])[ \t]+)?"
+)
+_PERHAPS_PREFIX = re.compile(
+    r"[ \t]*(?:>[ \t]?)*"
+    r"(?:`{1,2}|~{1,2}|#{1,6}|[-*][-* \t]*|[-*+](?:[ \t]+\[[ x]?\]?)?|\d{1,3}[.)]?)?[ \t]*"
+)
+_RULE = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,})")
+_ROW = re.compile(r"[ \t]*\|")
 _CODE = re.compile(r"(`[^`\n]+`)")
+_LINK = re.compile(r"\[([^\[\]\n]+)\]\(([^()\s]+)\)")
+_PERHAPS_LINK = re.compile(r"\[(?:[^\[\]\n]*|[^\[\]\n]+\](?:\([^()\s]*)?)")
+_LINE_ACROSS = 48
 # A line may break after each of these: their scripts do not put spaces between words.
 _WIDE = re.compile("([\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\U00020000-\U0003fffd])")
 
@@ -55,8 +73,11 @@ class Prose:
         self._hang = self._indent
         self._line_begins = True
         self._line_style: Styles = ()
-        self._verbatim = False
+        # What stands before every row of a quote, and how wide that is.
+        self._lead, self._lead_width = "", 0
         self._fence = ""
+        self._code = CodeHighlighter("")
+        self._table: list[str] = []
 
     def feed(self, text: str) -> str:
         """What can be shown now that this has come too."""
@@ -83,6 +104,7 @@ class Prose:
         ):
             pass
         if last:
+            self._end_table(newline=self._line_begins and self._raw.endswith("\n"))
             self._flush()
         shown = "".join(self._out)
         self._out.clear()
@@ -90,43 +112,125 @@ class Prose:
 
     def _begin_line(self, *, last: bool) -> bool:
         """Look at how a line begins; False if that cannot be told yet."""
+        if self._fence:
+            return self._code_line(last=last)
+        if self._markdown and _ROW.match(self._raw, self._at):
+            return self._table_row(last=last)
         if not last and _PERHAPS_PREFIX.fullmatch(self._raw, self._at):
             return False
-        self._line_begins = False
+        self._end_table(newline=True)
         found = _PREFIX.match(self._raw, self._at)
         assert found is not None
-        indent, fence, heading, bullet, number = found.groups(default="")
-        if self._markdown and (fence or self._fence):
-            return self._begin_code(fence)
+        indent, quote, fence, heading, bullet, task, number = found.groups(default="")
+        if self._markdown and fence:
+            return self._open_code(fence, last=last)
+        if self._markdown and self._line_across():
+            return True
+        self._line_begins = False
         self._print(indent.replace("\t", "    "))
         self._at += len(indent)
-        if self._markdown and heading:
-            self._line_style = ("bold",)
-            self._at = found.end()
-        elif self._markdown and bullet:
-            self._print("• ")
-            self._at = found.end()
-        elif bullet or number:
-            self._print(f"{bullet or number} ")
-            self._at = found.end()
+        if not self._markdown:
+            if bullet or number:
+                self._print(self._raw[self._at : found.end()].rstrip() + " ")
+                self._at = found.end()
+        else:
+            self._begin_block(found, quote, heading, bullet, task, number)
         self._hang = min(self._column, self._width() // 2)
         return True
 
-    def _begin_code(self, fence: str) -> bool:
-        """A line of code, or one that begins or ends it: as it is, and never broken by us."""
-        self._verbatim = True
-        self._line_style = ("cyan",)
-        if fence and (not self._fence or fence.startswith(self._fence)):
-            self._fence = "" if self._fence else fence
-            self._line_style = ("dim",)
+    def _begin_block(
+        self, found: re.Match[str], quote: str, heading: str, bullet: str, task: str, number: str
+    ) -> None:
+        if quote:
+            bars = "│ " * quote.count(">")
+            self._lead, self._lead_width = self._style(bars, "dim"), len(bars)
+            self._print(bars, "dim")
+        if heading:
+            self._line_style = ("bold",)
+        elif bullet:
+            self._print({"": "• ", " ": "☐ ", "x": "☑ "}[task])
+        elif number:
+            self._print(f"{number} ")
+        self._at = found.end()
+
+    def _line_across(self) -> bool:
+        """Show a line of hyphens or stars as one line across."""
+        end = self._raw.find("\n", self._at)
+        end = len(self._raw) if end < 0 else end
+        if not _RULE.fullmatch(self._raw, self._at, end):
+            return False
+        self._print("─" * min(_LINE_ACROSS, self._width()), "dim")
+        self._line_begins = False
+        self._at = end
         return True
+
+    def _rest_of_line(self, *, last: bool) -> str | None:
+        """Return the line from here; None if its end has not come yet."""
+        end = self._raw.find("\n", self._at)
+        if end < 0 and not last and len(self._raw) - self._at < _LONGEST_LINE:
+            return None
+        return self._raw[self._at : end if end >= 0 else len(self._raw)]
+
+    def _open_code(self, fence: str, *, last: bool) -> bool:
+        line = self._rest_of_line(last=last)
+        if line is None:
+            return False
+        language = line.strip().lstrip("`~").strip()
+        self._fence, self._code = fence, CodeHighlighter(language)
+        label = f"── {language} " if language else ""
+        room = min(_LINE_ACROSS, self._width()) - width_of(label)
+        self._print(label + "─" * max(2, room), "dim")
+        self._line_begins = False
+        self._at += len(line)
+        return True
+
+    def _code_line(self, *, last: bool) -> bool:
+        """A line of code, never broken by us, or the end of the code."""
+        line = self._rest_of_line(last=last)
+        if line is None:
+            return False
+        if line.strip().startswith(self._fence) and not line.strip().strip("`~"):
+            self._fence = ""
+            self._print("─" * min(_LINE_ACROSS, self._width()), "dim")
+        else:
+            for text, styles in self._code.line(line):
+                self._print(text, *styles)
+        self._line_begins = False
+        self._at += len(line)
+        return True
+
+    def _table_row(self, *, last: bool) -> bool:
+        line = self._rest_of_line(last=last)
+        if line is None:
+            return False
+        self._table.append(line)
+        self._at += len(line) + 1
+        if len(self._table) >= _MOST_ROWS:
+            self._end_table(newline=True)
+        return True
+
+    def _end_table(self, *, newline: bool) -> None:
+        """Show the rows that were held back; rows that are no table, as they are."""
+        rows, self._table = self._table, []
+        if not rows:
+            return
+        lines = tables.table_lines(rows, self._width()) if tables.is_table(rows) else None
+        for number, line in enumerate(lines or [tables.inline_runs(row) for row in rows]):
+            if number:
+                self._out.append("\n")
+            for text, styles in line:
+                self._print(text, *styles)
+        if newline:
+            self._out.append("\n")
+            self._column = 0
 
     def _end_line(self) -> None:
         self._flush()
         self._out.append("\n")
         self._column = self._hang = 0
         self._line_style = ()
-        self._line_begins, self._verbatim = True, False
+        self._lead, self._lead_width = "", 0
+        self._line_begins = True
 
     def _step(self, *, last: bool) -> bool:
         """Take one thing off the beginning of what is left; False to wait for more."""
@@ -134,10 +238,11 @@ class Prose:
         if char == "\n":
             self._end_line()
             self._at += 1
-        elif self._verbatim:
+        elif self._fence:
+            # The rest of a line of code that was too long to wait for.
             end = self._raw.find("\n", self._at)
             end = len(self._raw) if end < 0 else end
-            self._print(self._raw[self._at : end], *self._line_style)
+            self._print(self._raw[self._at : end], "cyan")
             self._at = end
         elif char in " \t":
             self._space()
@@ -146,6 +251,8 @@ class Prose:
             return self._code_span(last=last)
         elif self._markdown and char == "*":
             return self._strong(last=last)
+        elif self._markdown and char == "[":
+            return self._link(last=last)
         else:
             found = (_WORD if self._markdown else _PLAIN_WORD).match(self._raw, self._at)
             assert found is not None
@@ -197,9 +304,7 @@ class Prose:
             "\n",
             "*",
         ):
-            self._add("*")
-            self._at += 1
-            return True
+            return self._emphasis(last=last)
         end, known = self._window(start)
         closing = _CLOSING.search(self._raw, start + 1, end)
         if closing is None and not (last or known):
@@ -208,12 +313,48 @@ class Prose:
             self._add("**")
             self._at = start
             return True
-        for number, piece in enumerate(_CODE.split(self._raw[start : closing.start()])):
+        self._add_styled(self._raw[start : closing.start()], "bold")
+        self._at = closing.end()
+        return True
+
+    def _emphasis(self, *, last: bool) -> bool:
+        start = self._at + 1
+        follows = self._raw[start : start + 1]
+        inside = bool(self._word) and self._word[-1][0][-1:].isalnum()
+        if follows not in ("", " ", "\t", "\n", "*") and not inside:
+            end, known = self._window(start)
+            closing = _CLOSING_ONE.search(self._raw, start + 1, end)
+            # What follows the mark decides whether it is one.
+            unsure = closing is None or closing.end() == len(self._raw)
+            if unsure and not (last or known):
+                return False
+            if closing is not None:
+                self._add_styled(self._raw[start : closing.start()], "italic")
+                self._at = closing.end()
+                return True
+        self._add("*")
+        self._at += 1
+        return True
+
+    def _add_styled(self, text: str, style: str) -> None:
+        for number, piece in enumerate(_CODE.split(text)):
             code = number % 2 == 1  # Every other one is what was found.
             self._add_words(
-                piece[1:-1] if code else piece, *(("cyan", "bold") if code else ("bold",))
+                piece[1:-1] if code else piece, *(("cyan", style) if code else (style,))
             )
-        self._at = closing.end()
+
+    def _link(self, *, last: bool) -> bool:
+        end, known = self._window(self._at + 1)
+        found = _LINK.match(self._raw, self._at, end)
+        if found is None and not (last or known) and _PERHAPS_LINK.fullmatch(self._raw, self._at):
+            return False
+        if found is None:
+            self._add("[")
+            self._at += 1
+            return True
+        for text, styles in tables.link_runs(found[1], found[2]):
+            self._add_words(text, *styles)
+        self._at = found.end()
         return True
 
     def _add_words(self, text: str, *styles: str) -> None:
@@ -242,7 +383,7 @@ class Prose:
         width = self._width()
         if not self._long and self._column + self._word_width > width:
             if self._column > self._hang:
-                self._out.append("\n" + " " * self._hang)
+                self._out.append("\n" + self._lead + " " * max(0, self._hang - self._lead_width))
                 self._column = self._hang
             # Too long for any line: the terminal breaks it, so that it can be copied whole.
             self._long = self._word_width > width
