@@ -12,6 +12,7 @@ from palyra.features.time_travel.replay import recording as recordings
 from palyra.features.time_travel.replay.recording import Recording
 from palyra.serve import config
 from palyra.serve.wiring import tools as parts_tools
+from palyra.store import runs
 from palyra.store.database import Tx
 from palyra.store.sqlite import Sqlite
 from palyra.tools.catalogue import Catalogue
@@ -28,6 +29,17 @@ def recording(home: Path, wanted: str) -> Recording:
     try:
         connection.begin_read()
         return recordings.read(Tx(connection, 0), wanted)
+    finally:
+        connection.end_read()
+        connection.close()
+
+
+def recent_runs(home: Path, limit: int) -> list[str]:
+    """The ids of the runs that ended last."""
+    connection = Sqlite(home / "journal.db").open_reader()
+    try:
+        connection.begin_read()
+        return [each.run_id for each in runs.newest_ended(Tx(connection, 0), limit)]
     finally:
         connection.end_read()
         connection.close()

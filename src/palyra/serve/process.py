@@ -12,9 +12,17 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 import palyra
 from palyra.agent.broadcast import Broadcast
@@ -24,23 +32,22 @@ from palyra.api import exposure, listen_sockets
 from palyra.api.app import App
 from palyra.api.auth import Access
 from palyra.api.calls import DaemonInfo, Headers
-from palyra.api.exposure import Exposure, Listener
+from palyra.api.exposure import Exposure, Listener, ListenerSettings
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits, OpenStreams, Rates
 from palyra.api.metrics import Metrics
-from palyra.core import disk_errors
+from palyra.core import errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
+from palyra.features.backups.switch import READY, finish_switch
 from palyra.features.tls.service import Certificates
 from palyra.serve import (
     config,
-    grpc_listener,
-    http3_listener,
+    listeners,
     logs,
     ollama,
     process_files,
-    workers_listener,
 )
 from palyra.serve.config import Loaded
 from palyra.serve.config.schema import ServerSection as ServerSettings
@@ -79,6 +86,10 @@ def serve(
     gc.disable()
     environment = os.environ if env is None else env
     process_files.check_home(home)
+    if (home / READY).exists():
+        # The settings are part of what changes.
+        with process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr):
+            finish_switch(home)
     loaded = config.load(home, environment)
     server = loaded.config.server
     config.make_private(home)
@@ -109,7 +120,7 @@ def _naming_the_disk(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if problem := disk_errors.trouble(error, error.filename or home):
+        if problem := errors.trouble(error, error.filename or home):
             raise Unavailable(problem, path=str(error.filename or home)) from error
         raise
 
@@ -161,8 +172,8 @@ async def _serve(
         access = Access(daemon.get(Database), daemon.get(Clock), daemon.get(Redactor).redact)
         await access.open()
         stack.push_async_callback(access.close)
-        local = await process_files.ensure_owner_token(loaded.home, access)
-        exposure.check_tokens(exposed, others=access.has_others(local))
+        access.local = await process_files.ensure_owner_token(loaded.home, access)
+        exposure.check_tokens(exposed, others=access.has_others())
         await exposure.record(daemon.get(Database), exposed)
         # Only a daemon that serves TLS needs certificates.
         certificates = daemon.get(Certificates) if exposed.tls or exposed.quic else None
@@ -176,34 +187,41 @@ async def _serve(
         server = HttpServer(asgi, limits, tls)
         if udp is not None and certificates is not None and pair is not None:
             await stack.enter_async_context(
-                http3_listener.opened(udp, asgi, limits, certificates, pair)
+                listeners.http3_listener(udp, asgi, limits, certificates, pair)
             )
-            asgi.services.get(DaemonInfo).listeners.append(
-                Listener("http3", _url(udp, secure=True), True)
-            )
+            http3 = Listener("http3", _url(udp, secure=True), True)
+            asgi.services.get(DaemonInfo).listeners.append(http3)
+        about = asgi.services.get(DaemonInfo)
+        announced: list[process_files.DaemonFile] = []
         grpc = ""
-        if exposed.grpc:
-            door = grpc_listener.opened(
-                asgi, loaded.config.server, certificates, pair if exposed.tls else None
+
+        def use_grpc(address: str) -> None:
+            nonlocal grpc
+            grpc = address
+            if announced:
+                announced[0] = replace(announced[0], grpc=address)
+                process_files.say_where(loaded.home, announced[0])
+
+        def open_grpc(wanted: ListenerSettings) -> AbstractAsyncContextManager[str]:
+            settings = replace(loaded.config.server, grpc_port=wanted.grpc_port)
+            return listeners.grpc_listener(
+                asgi, settings, certificates, pair if exposed.tls else None
             )
-            grpc = await stack.enter_async_context(door)
-            asgi.services.get(DaemonInfo).listeners.append(Listener("grpc", grpc, exposed.tls))
-        if loaded.config.workers.listen:
-            door_for_workers = workers_listener.opened(
-                daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic
-            )
-            asgi.services.get(DaemonInfo).listeners.append(
-                Listener("workers", await stack.enter_async_context(door_for_workers), True)
-            )
+
+        live = listeners.LiveListeners(daemon, about, open_grpc, use_grpc, tls=exposed.tls)
+        stack.push_async_callback(live.close)
+        await live.use(daemon.wiring.settings.get(ListenerSettings))
+        daemon.wiring.reloads.append(lambda wanted: live.use(wanted.get(ListenerSettings)))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
         trust = str(certificates.served_file) if exposed.tls and certificates else ""
-        running = process_files.DaemonFile(
-            os.getpid(), url, daemon.get(Clock).now_ms(), palyra.__version__, trust, grpc
-        )
 
         def ready() -> None:
+            running = process_files.DaemonFile(
+                os.getpid(), url, daemon.get(Clock).now_ms(), palyra.__version__, trust, grpc
+            )
+            announced.append(running)
             stack.enter_context(process_files.announced(loaded.home, running))
             started()
             gc.freeze()
@@ -240,7 +258,7 @@ async def http_app(
         daemon.wiring.metrics,
     )
     await metrics.open()
-    access.on_revoked = streams.end
+    access.on_revoked.connect(streams.end)
     daemon.services.add(access)
     daemon.services.add(streams)
     daemon.services.add(limits)
@@ -305,6 +323,7 @@ def _limits(loaded: Loaded) -> ApiLimits:
         requests_per_second=given.requests_per_second,
         streams=given.streams,
         answer_s=given.answer_s,
+        unavailable_s=given.unavailable_s,
     )
 
 
@@ -324,14 +343,14 @@ def _exposure(given: config.Config, *, quic: bool) -> Exposure:
 
 
 def _url(listener: socket.socket, *, secure: bool) -> str:
-    """How programs on this machine call us."""
+    """Return how programs on this machine call us."""
     host, port = listener.getsockname()[:2]
     host = exposure.called(host)
     return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _elsewhere(server: ServerSettings, url: str) -> list[str]:
-    """How other machines call us, if they can."""
+    """Return how other machines call us, if they can."""
     if exposure.is_loopback(server.host):
         return []
     port, local = url.rpartition(":")[2], exposure.names_of("127.0.0.1", ())
@@ -351,5 +370,5 @@ def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
         *([f"  gRPC       {grpc}"] if grpc else ()),
         *(f"  note       {note}" for note in daemon.notes),
         f"  log in     {login}  (once, within ten minutes)",
-        "Ctrl-C stops it; what runs goes on when it starts again.",
+        "Ctrl-C stops it; unfinished runs continue when it starts again.",
     ]

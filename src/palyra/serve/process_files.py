@@ -135,12 +135,15 @@ def _take(descriptor: int) -> bool:
 @contextlib.contextmanager
 def announced(home: Path, running: DaemonFile) -> Iterator[None]:
     """daemon.json says where the daemon is for as long as it is there."""
-    path = home / _ADDRESS
-    config.write_private(path, msgspec.json.encode(running))
+    say_where(home, running)
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        (home / _ADDRESS).unlink(missing_ok=True)
+
+
+def say_where(home: Path, running: DaemonFile) -> None:
+    config.write_private(home / _ADDRESS, msgspec.json.encode(running))
 
 
 async def ensure_owner_token(home: Path, access: Access) -> str:

@@ -64,10 +64,16 @@ def doctor(
     if state.out.as_json:
         state.out.json({"ok": not bad, "checks": found, "repairs": repairs})
     else:
-        state.out.line(f"{bad} problem{'' if bad == 1 else 's'}" if bad else "no problems")
+        state.out.line(_summary(bad, sum(each.state == "warn" for each in found)))
         if not repair and any(each.repairable and each.state != "ok" for each in found):
             state.out.note("some of this can be repaired: palyra doctor --repair")
     return exit_codes.FAILED if bad else exit_codes.OK
+
+
+def _summary(problems: int, notes: int) -> str:
+    """Return the state in a line: Healthy · 1 note."""
+    said = formatting.counted(problems, "problem", "problems") if problems else "Healthy"
+    return f"{said} · {formatting.counted(notes, 'note', 'notes')}" if notes else said
 
 
 def _examine(state: CliState, *, online: bool) -> Iterator[DoctorCheck]:
@@ -82,7 +88,8 @@ def _tried(state: CliState, *, kills: int, attack: bool) -> Iterator[DoctorCheck
     """On a daemon of its own: what is real is left alone."""
     # Here, because nobody else needs it.
     from palyra.serve.trials import attack as attacks
-    from palyra.serve.trials import crash, obeyed, pathological, previews
+    from palyra.serve.trials import daemon as crash
+    from palyra.serve.trials import obeyed, pathological, previews
 
     if kills:
         yield from crash.trial(
@@ -177,7 +184,7 @@ def providers_answer(state: CliState) -> Iterator[DoctorCheck]:
         config.load(state.home, state.env).config, config.detect(state.env, None)
     )
     for name, settings in chosen.providers.items():
-        if settings.kind in ("demo", "scripted"):
+        if settings.kind in config.BUILT_IN:
             continue
         if not settings.models:
             yield DoctorCheck(
@@ -212,6 +219,7 @@ async def _answers(name: str, settings: config.Provider, env: dict[str, str]) ->
         key = config.secret(settings.api_key, env) if settings.api_key else ""
         assert settings.kind != "demo"
         assert settings.kind != "scripted"
+        assert settings.kind != "faulty"
         provider = open_provider(
             settings.kind,
             ProviderEndpoint(name=name, base_url=settings.base_url, api_key=key),
@@ -232,6 +240,8 @@ async def _answers(name: str, settings: config.Provider, env: dict[str, str]) ->
             "auth": "check its key",
             "network": "check base_url and the network",
             "quota": "check the account",
+            "model_not_found": "choose one of the models that it has",
+            "not_a_model_server": "check base_url: it answers with a web page",
         }
         advice = fix.get(failure.failure, "see the provider's status page")
         return DoctorCheck(id=known, title=shown, state="fail", detail=str(failure), fix=advice)

@@ -60,8 +60,8 @@ def providers(state: CliState) -> Iterator[DoctorCheck]:
         detail=f"{chosen.default} is the default"
         + (", which only knows a few phrases" if is_demo else ""),
         fix=(
-            "set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME]"
-            " section"
+            "`palyra setup` finds a real one: a server on this machine, or a key such as"
+            " OPENAI_API_KEY"
             if is_demo
             else ""
         ),
@@ -96,7 +96,7 @@ def policies(state: CliState) -> Iterator[DoctorCheck]:
     given = config.load(state.home, state.env).config.policy
     folder = Path(given.folder) if given.folder else state.home / "policies"
     problems = store.check(folder if folder.exists() else None, given.preset)
-    fix = "mend the file; until then the last good set is in force"
+    fix = "fix the file; until then the last good set is in force"
     for at, problem in enumerate(problems):
         yield DoctorCheck(
             id=f"policy:{at}", title="policy", state="fail", detail=str(problem), fix=fix
@@ -160,7 +160,7 @@ def port(state: CliState) -> Iterator[DoctorCheck]:
         try:
             probe.bind((server.host, server.http_port))
         except OSError as error:
-            fix = "end whoever has it, or `palyra config set server.http_port 0` for a free one"
+            fix = "stop the program that has it, or run `palyra config set server.http_port 0`"
             detail = f"{server.http_port}: {(error.strerror or '').lower()}"
             yield DoctorCheck(id="port", title="port", state="fail", detail=detail, fix=fix)
         else:
@@ -175,6 +175,16 @@ def journal(state: CliState) -> Iterator[DoctorCheck]:
 
 def journal_log(state: CliState) -> Iterator[DoctorCheck]:
     yield from home_checks.journal_log(state.home / "journal.db")
+
+
+def backups(state: CliState) -> Iterator[DoctorCheck]:
+    from palyra.features.backups import health
+    from palyra.serve.commands.backup import home_backups
+
+    if config.check(state.home, state.env):
+        return
+    found = home_backups(state)
+    yield from health.check(found.settings, found.status, _now_ms())
 
 
 def left_over(state: CliState) -> Iterator[DoctorCheck]:
@@ -204,6 +214,7 @@ ALONE: tuple[Looks, ...] = (
     port,
     journal,
     journal_log,
+    backups,
     left_over,
     processes,
 )

@@ -17,7 +17,7 @@ from palyra.core.errors import InvalidInput
 if TYPE_CHECKING:
     from palyra.features.time_travel.replay.compare import Difference, Side
     from palyra.features.time_travel.replay.replay import Replayed
-    from palyra.features.time_travel.replay.suite import ReplayedRun, SuiteSummary
+    from palyra.features.time_travel.replay.service import ReplayedRun, SuiteSummary
 
 
 @command(
@@ -65,7 +65,7 @@ def _replay(state: CliState, wanted: str) -> int:
 
 
 def _keep(state: CliState, wanted: str, folder: str) -> int:
-    from palyra.features.time_travel.replay import suite
+    from palyra.features.time_travel.replay import service as suite
     from palyra.features.time_travel.replay.replay import replay as again
     from palyra.serve import offline
 
@@ -81,7 +81,7 @@ def _keep(state: CliState, wanted: str, folder: str) -> int:
 
 
 def _suite(state: CliState, folder: Path) -> int:
-    from palyra.features.time_travel.replay import suite
+    from palyra.features.time_travel.replay import service as suite
     from palyra.serve import offline
 
     told = (lambda tried: None) if state.out.as_json else (lambda tried: _tried(state, tried))

@@ -6,22 +6,23 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 
 import click
 
-from palyra.cli import daemon_process, formatting, open_console
+from palyra.cli import daemon_process, formatting
 from palyra.cli.chat import command as chat_command
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
 from palyra.client import discovery
-from palyra.core.errors import InvalidInput
+from palyra.core.errors import InvalidInput, PalyraError
 
 
 @command(
     "up",
     help=(
-        "Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the"
+        "Start Palyra if it is not running, and chat. Without a terminal, run the daemon in the"
         " foreground."
     ),
 )
@@ -40,6 +41,7 @@ from palyra.core.errors import InvalidInput
     help="Chat in this folder instead of the current one.",
 )
 @click.option("--no-open", is_flag=True, help="Do not open the console in a browser.")
+@click.option("--no-setup", is_flag=True, help="Do not offer to set up a model.")
 def up(
     state: CliState,
     port: int | None,
@@ -48,6 +50,7 @@ def up(
     detach: bool,
     workspace: str,
     no_open: bool,
+    no_setup: bool,
 ) -> int:
     _with_grpc(grpc)
     running = daemon_process.is_up(state.home, state.env)
@@ -56,30 +59,36 @@ def up(
         return _detach(state, port, quic, running)
     if not terminal:
         if running:
-            state.out.note("a daemon is already running for this home")
+            state.out.note("Palyra is already running for this home folder")
             return _tell_where(state)
         return _serve(state, port, quic)
     if running:
         chat_command.talk(state, chat_command.session_for(state, workspace))
         return 0
     chat_command.check_folder(discovery.folder_of(workspace), state.home)
-    state.out.note(f"starting the daemon for {state.home}")
+    state.out.note(f"Starting Palyra ({state.home})")
     process = daemon_process.start(state.home, port, quic=quic, lifeline=True)
     try:
         daemon_process.wait_ready(process, state.home, state.env)
         _notes(state)
-        open_console.console(state, browser=not no_open)
-        state.out.note("the daemon ends with this chat; `palyra up --detach` leaves one running")
+        if not no_setup:
+            _offer_setup(state)
+        daemon_process.console(state, browser=not no_open)
+        state.out.note("Palyra stops with this chat. To keep it running: palyra up --detach")
         chat_command.talk(
             state,
             chat_command.session_for(state, workspace),
-            farewell=(
-                "the daemon ends with the chat; what is unfinished goes on when it starts again"
-            ),
+            farewell=("Palyra stopped. Unfinished runs continue when it starts again."),
         )
     finally:
         daemon_process.end(process)
     return 0
+
+
+def _offer_setup(state: CliState) -> None:
+    from palyra.features.setup import cli
+
+    cli.offer(state)
 
 
 def _detach(state: CliState, port: int | None, quic: bool, running: bool) -> int:
@@ -97,8 +106,12 @@ def _tell_where(state: CliState) -> int:
         state.out.json(found)
     elif found is not None:
         state.out.line(
-            f"the daemon runs at {found.url} (pid {found.pid}); end it with `palyra stop --daemon`"
+            f"Palyra is running at {found.url} (pid {found.pid})."
+            " Stop it with: palyra stop --daemon"
         )
+        # Whoever may start it may use it; the link works once.
+        with suppress(PalyraError):
+            state.out.line(f"Open the console: {clean(state.api.create_login_link().url)}")
     return 0
 
 
@@ -107,7 +120,7 @@ def _notes(state: CliState) -> None:
         state.out.note(clean(note))
 
 
-@command("serve", help="Run the daemon in the foreground until it is told to end.")
+@command("serve", help="Run the daemon in the foreground until it is stopped.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one."
 )
@@ -147,7 +160,7 @@ def _serve(state: CliState, port: int | None, quic: bool) -> int:
 @click.option(
     "--daemon",
     is_flag=True,
-    help="End the daemon; what is unfinished goes on when it starts again.",
+    help="Stop the daemon; unfinished runs continue when it starts again.",
 )
 def stop(state: CliState, daemon: bool) -> None:
     if daemon:
@@ -159,7 +172,7 @@ def stop(state: CliState, daemon: bool) -> None:
         if state.out.as_json:
             state.out.json({"ended": pid})
         else:
-            state.out.line(f"the daemon (pid {pid}) has ended")
+            state.out.line(f"Palyra (pid {pid}) has stopped")
         return
     stopped = state.api.stop()
     if state.out.as_json:
@@ -191,7 +204,7 @@ def status(state: CliState) -> None:
         ["home", found.home],
         ["up for", formatting.duration(found.uptime_ms)],
         ["model", default + (f"; not healthy: {', '.join(sick)}" if sick else "")],
-        ["policy", f"{found.policy.preset} ({found.policy.version})" if found.policy else ""],
+        ["policy", f"{found.policy.preset} ({found.policy.version[:16]})" if found.policy else ""],
         ["tools", ", ".join(found.tools)],
         ["runs working", str(found.runs_working)],
         ["watchers", str(found.watchers)],

@@ -15,10 +15,11 @@ from palyra.serve.config.reader import (
     secret,
     show,
 )
-from palyra.serve.config.schema import Config, McpServer, Provider
+from palyra.serve.config.schema import BUILT_IN, Config, McpServer, Provider
 from palyra.system.private_files import make_private, write_private
 
 __all__ = [
+    "BUILT_IN",
     "DEMO",
     "FILE",
     "OLLAMA_URL",

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from palyra.serve.config import budgets, channels, mcp, schema
+from palyra.models import model_names
+from palyra.serve.config import (
+    backups,
+    budgets,
+    channels,
+    mcp,
+    model_options,
+    providers_tools,
+    schema,
+    windows,
+)
 from palyra.serve.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
@@ -40,6 +50,8 @@ def objection(path: tuple[str, ...], value: Any) -> str:
     """What is wrong with one value of the right type. Never repeats the value."""
     if path[0] == "mcp":
         return mcp.objection(path[-1], value)
+    if path[0] == "backups":
+        return backups.objection(path[-1], value)
     if path[0] in ("channels", "channel_router"):
         return channels.objection(path[-1], value)
     match path[-1]:
@@ -53,6 +65,10 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 return "must be an http or https address"
             return "must not hold credentials; use api_key" if "@" in parts.netloc else ""
+        case "temperature" if -1 < value < 0:
+            return "must be a number from 0 to 2, or -1 for the provider's default"
+        case "windows" if path[0] == "providers":
+            return windows.objection(value)
         case "private_hosts" if not all(map(_is_private_place, value)):
             return (
                 'each must be a host with its port, such as "127.0.0.1:3000"; link-local and'
@@ -105,6 +121,12 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
                 f"belongs to kind scripted, and this provider is {provider.kind}",
                 "",
             )
+        if any(not providers_tools.is_mode_of(each) for each in provider.tools_of):
+            yield (
+                ("providers", name, "tools_of"),
+                'each must be "MODEL=auto", "MODEL=native", "MODEL=text" or "MODEL=none"',
+                "",
+            )
     tls = config.server.tls
     if bool(tls.cert) != bool(tls.key):
         missing = "key" if tls.cert else "cert"
@@ -129,7 +151,9 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
     yield from mcp.contradictions(config)
     yield from channels.contradictions(config)
     yield from budgets.contradictions(config)
+    yield from model_options.contradictions(config)
     known = [*config.providers, *WELL_KNOWN]
+    listed = [(name, model) for name, each in config.providers.items() for model in each.models]
     for key, chosen in (
         ("default", [config.models.default]),
         ("fallbacks", config.models.fallbacks),
@@ -137,6 +161,8 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
         for choice in chosen:
             name = choice.partition("/")[0]
             if (choice or key == "fallbacks") and name not in known:
+                if model_names.matches(choice, listed):
+                    continue
                 message = f"names the provider {name!r}, and there is no [providers.{name}]"
                 yield ("models", key), message, nearest(name, known)
 

@@ -85,7 +85,7 @@ def _change(path: Path, edit: Callable[[str], str]) -> None:
     try:
         text = edit(_read(path))
     except ValueError as error:
-        raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+        raise ConfigInvalid(f"{path} is not valid TOML, fix it first: {error}") from error
     if problems := reader.check_text(path, text):
         raise reader.invalid(problems)
     write_private(path, text.encode())

@@ -65,7 +65,7 @@ def objection(key: str, value: Any) -> str:
 
 
 def _plain_secrets(pairs: tuple[str, ...], mark: str) -> bool:
-    """Whether a value whose name speaks of a secret is given as it is."""
+    """Return whether a value whose name speaks of a secret is given as it is."""
     split = [each.partition(mark)[::2] for each in pairs]
     return any(
         _SECRET_NAME.search(name) and not is_reference(value.split()[-1] if value.split() else "")

@@ -8,8 +8,10 @@ overruled.
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from palyra.core.errors import ConfigInvalid
+from palyra.core.errors import ConfigInvalid, InvalidInput
+from palyra.models import model_names
 from palyra.serve.config import checks
 from palyra.serve.config.schema import Config, Provider
 
@@ -79,7 +81,7 @@ def choose(config: Config, detected: list[Detected]) -> ChosenModels:
     providers = {
         "demo": Provider(kind="demo", models=("demo-1",)),
         **{each.name: each.provider for each in findings},
-        **config.providers,
+        **{name: _with_models(each) for name, each in config.providers.items()},
     }
     notes: list[str] = []
     if config.models.default:
@@ -89,8 +91,8 @@ def choose(config: Config, detected: list[Detected]) -> ChosenModels:
         notes += [each.says(default) for each in findings]
         if default == DEMO:
             notes.append(
-                "no model provider is set up: using the built-in demo model. set OPENAI_API_KEY or"
-                " ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section for a real one"
+                "no model provider is set up: using the built-in demo model. `palyra setup` finds a"
+                " real one: a server on this machine, or a key such as OPENAI_API_KEY"
             )
     fallbacks: list[str] = []
     for choice in config.models.fallbacks:
@@ -103,6 +105,15 @@ def choose(config: Config, detected: list[Detected]) -> ChosenModels:
     )
 
 
+def _with_models(provider: Provider) -> Provider:
+    """A faulty provider offers every fault where no other list is given."""
+    if provider.kind != "faulty" or provider.models:
+        return provider
+    from palyra.models.faulty.faults import FAULTS
+
+    return replace(provider, models=tuple(FAULTS))
+
+
 def _first(config: Config, findings: list[Detected]) -> str:
     for name, provider in config.providers.items():
         if provider.models:
@@ -111,8 +122,18 @@ def _first(config: Config, findings: list[Detected]) -> str:
 
 
 def _full(choice: str, providers: Mapping[str, Provider], key: str) -> str:
-    """`provider/model` for a choice that may name the provider alone."""
+    """`provider/model` for a choice that may name the provider alone, or a model that only one
+    provider has.
+    """
     name, _, model = choice.partition("/")
+    if name not in providers:
+        listed = [(each, one) for each, given in providers.items() for one in given.models]
+        try:
+            found = model_names.one(choice, listed, key=key)
+        except InvalidInput as error:
+            raise ConfigInvalid(error.message) from error
+        if found is not None:
+            return "/".join(found)
     provider = providers.get(name)
     if provider is None:
         how = {

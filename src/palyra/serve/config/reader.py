@@ -164,14 +164,19 @@ def items(
 
 
 def secret(reference: str, env: Mapping[str, str]) -> str:
-    """The value behind `env:NAME` or `file:/path`; behind `vault:NAME` if whoever opened the vault
-    put it into `env`, so named.
+    """The value behind `env:NAME`, `file:/path` or `keyring:NAME`; behind `vault:NAME` if whoever
+    opened the vault put it into `env`, so named.
     """
     scheme, _, target = reference.partition(":")
     if scheme == "vault":
         if reference not in env:
             raise ConfigInvalid(f"the key {target} is in the vault, which only the daemon opens")
         return env[reference]
+    if scheme == "keyring":
+        # Late: few have a secret there.
+        from palyra.system.os_keyring import find_secret
+
+        return find_secret(target)
     if scheme == "env":
         value = env.get(target, "")
         if not value:
@@ -337,9 +342,11 @@ class _Reader:
             and name.replace("-", "").replace("_", "").isalnum()
             and name == name.lower()
         )
-        whose = {"budgets": "a budget's name", "routing": "a routing rule's name"}.get(
-            section, "a provider's name"
-        )
+        whose = {
+            "budgets": "a budget's name",
+            "routing": "a routing rule's name",
+            "model_options": "a name for model options",
+        }.get(section, "a provider's name")
         if section == "mcp":
             good, whose = mcp.good_name(name), "an MCP server's name"
         elif section == "channels":

@@ -9,17 +9,26 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-Kind = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
+from palyra.core.call_options import Effort
+
+Kind = Literal[
+    "openai-chat", "openai-responses", "anthropic", "gemini", "demo", "scripted", "faulty"
+]
+# Kinds that ask nobody outside the daemon.
+BUILT_IN: tuple[Kind, ...] = ("demo", "scripted", "faulty")
+ToolMode = Literal["auto", "native", "text", "none"]
 Preset = Literal["locked", "default", "coding", "research"]
 Healed = Literal["disabled", "observe_only", "auto"]
 Level = Literal["debug", "info", "warning", "error"]
 Timeout = Annotated[int, Meta(ge=1_000)] | Literal["never"]
+Limit = Annotated[int, Meta(ge=1_000)] | Literal["auto", "never"]
 Per = Literal["all", "principal", "session", "schedule", "run"]
 Every = Literal["ever", "month", "day"]
 Then = Literal["block", "ask"]
 Label = Literal["any", "private", "public"]
 Words = tuple[str, ...]
 Path = tuple[str, ...]
+PromptCache = Literal["auto", "off", "5m", "1h", "24h"]
 
 MINUTE_MS = 60_000
 MOST_AMOUNT = 1 << 50
@@ -101,6 +110,39 @@ class ModelsSection(Section, frozen=True, kw_only=True):
     ] = 16_384
 
 
+EffortSetting = Annotated[
+    Effort, says("how much its models reason; empty: as they do by themselves")
+]
+Temperature = Annotated[
+    float, says("how freely they choose their words; -1: the provider's default", least=-1, most=2)
+]
+TopP = Annotated[
+    float,
+    says("only the likeliest words up to this share; 0: the provider's default", least=0, most=1),
+]
+MaxTokens = Annotated[
+    int, says("longest reply in tokens, reasoning included; 0: the provider's default", least=0)
+]
+StopAt = Annotated[Words, says("texts at which a reply ends")]
+Seed = Annotated[int, says("the same seed makes replies alike; -1: none", least=-1)]
+ServiceTier = Annotated[
+    str, says('the provider\'s own word for how fast it serves, such as "flex" or "priority"')
+]
+
+
+class ModelOptions(Section, frozen=True, kw_only=True):
+    models: Annotated[
+        Words, says('"provider/model" that these are for, over its provider\'s own')
+    ] = ()
+    effort: EffortSetting = ""
+    temperature: Temperature = -1.0
+    top_p: TopP = 0.0
+    max_tokens: MaxTokens = 0
+    stop: StopAt = ()
+    seed: Seed = -1
+    service_tier: ServiceTier = ""
+
+
 class Provider(Section, frozen=True, kw_only=True):
     kind: Annotated[Kind, says("the dialect it speaks")]
     base_url: Annotated[str, says("address of the API; empty: the vendor's own")] = ""
@@ -112,6 +154,9 @@ class Provider(Section, frozen=True, kw_only=True):
     context_tokens: Annotated[
         int, says("window of its models; 0: models.context_tokens", least=0)
     ] = 0
+    windows: Annotated[
+        Words, says('windows of single models, "MODEL=TOKENS"; the others have context_tokens')
+    ] = ()
     vision: Annotated[
         bool, says("its models can look at images; false: they are told that there was one")
     ] = True
@@ -119,9 +164,46 @@ class Provider(Section, frozen=True, kw_only=True):
         bool, says("it may be sent private data: files, memory, what tools brought; false: never")
     ] = True
     timeout_ms: Annotated[
-        int, says("longest silence on a call before it counts as failed", least=1_000)
-    ] = 2 * MINUTE_MS
+        Limit,
+        says("longest silence on a call before it counts as failed; the next four say it in parts"),
+    ] = "auto"
+    connect_ms: Annotated[
+        Limit, says("longest wait for a connection; auto: 15 s, a local server 5 s")
+    ] = "auto"
+    first_token_ms: Annotated[
+        Limit,
+        says(
+            "longest wait for the first token; auto: 2 min of silence (openai-responses 10 min), a"
+            " local server has no limit"
+        ),
+    ] = "auto"
+    stall_ms: Annotated[
+        Limit, says("longest silence after the first token; auto: 2 min, a local server 10 min")
+    ] = "auto"
+    call_ms: Annotated[Limit, says("longest that a whole call may take; auto: no limit")] = "auto"
+    tools: Annotated[
+        ToolMode,
+        says("how its models get tools: native calls, text in the prompt, none, or what works"),
+    ] = "auto"
+    tools_of: Annotated[Words, says('the same for single models, each as "MODEL=text"')] = ()
     script: Annotated[str, says("path of the script, for kind scripted only")] = ""
+    api_version: Annotated[
+        str, says("Azure's dated version of its API; empty: Azure's v1 API, or no Azure")
+    ] = ""
+    prompt_cache: Annotated[
+        PromptCache,
+        says(
+            "what it is told about caching prompts: what its kind and host are known to take,"
+            " nothing, or how long to keep them (5m and 1h: Anthropic's way, 24h: OpenAI's)"
+        ),
+    ] = "auto"
+    effort: EffortSetting = ""
+    temperature: Temperature = -1.0
+    top_p: TopP = 0.0
+    max_tokens: MaxTokens = 0
+    stop: StopAt = ()
+    seed: Seed = -1
+    service_tier: ServiceTier = ""
 
 
 class McpServer(Section, frozen=True, kw_only=True):
@@ -244,12 +326,31 @@ class ApprovalsSection(Section, frozen=True, kw_only=True):
     timeout_ms: Timeouts = Timeouts()
 
 
+_DAY_MS = 24 * 60 * MINUTE_MS
+
+
+class PatienceSection(Section, frozen=True, kw_only=True):
+    interactive: Annotated[
+        int, says("a person started the run and is watching; 0: it fails at once", least=0)
+    ] = 15 * MINUTE_MS
+    api: Annotated[int, says("a program started the run", least=0)] = 15 * MINUTE_MS
+    channel: Annotated[int, says("somebody in a chat started the run", least=0)] = _DAY_MS // 4
+    scheduled: Annotated[int, says("a schedule started the run", least=0)] = _DAY_MS
+
+
+class WaitingSection(Section, frozen=True, kw_only=True):
+    longest_pause_ms: Annotated[
+        int, says("longest pause between two tries, unless the provider asks for more", least=1_000)
+    ] = 2 * MINUTE_MS
+    patience_ms: PatienceSection = PatienceSection()
+
+
 class SpendingLimit(Section, frozen=True, kw_only=True):
     per: Annotated[
         Per,
         says("whose spending is counted, each by itself: everybody's together, or by one of these"),
     ] = "all"
-    every: Annotated[Every, says("how often it begins anew, by UTC")] = "ever"
+    every: Annotated[Every, says("how often it resets, by UTC")] = "ever"
     tokens: Annotated[int, says("tokens, sent and produced", least=0, most=MOST_AMOUNT)] = 0
     usd: Annotated[float, says("dollars, instead of tokens", least=0, most=1_000_000_000)] = 0.0
     warn_at: Annotated[float, says("share of it at which the owner is told", least=0, most=1)] = 0.8
@@ -297,6 +398,14 @@ class LimitsSection(Section, frozen=True, kw_only=True):
             least=1,
         ),
     ] = 540
+    unavailable_s: Annotated[
+        int,
+        says(
+            "seconds until 503 while no provider can answer, for programs that do not say their own"
+            " time-out (/v1/chat/completions)",
+            least=1,
+        ),
+    ] = 30
 
 
 class WorkersSection(Section, frozen=True, kw_only=True):
@@ -336,6 +445,36 @@ class MailboxSection(Section, frozen=True, kw_only=True):
     ] = 8
 
 
+class JournalSection(Section, frozen=True, kw_only=True):
+    origin: Annotated[
+        str,
+        says("name of the journal in its signed checkpoints; empty: one is made at first start"),
+    ] = ""
+    checkpoint_entries: Annotated[
+        int,
+        says("sign a checkpoint after so many new entries", least=1, most=1_000_000),
+    ] = 5_000
+    checkpoint_seconds: Annotated[
+        int,
+        says("or so many seconds after the first of fewer entries", least=1, most=86_400),
+    ] = 300
+    key_store: Annotated[
+        Literal["file", "keyring"],
+        says("where the signing key lies: in `keys`, or in the keyring of the operating system"),
+    ] = "file"
+    anchors: Annotated[
+        Words,
+        says(
+            "where checkpoints go besides: `file:/PATH`, `git:/FOLDER`, `https://HOST/PATH`,"
+            " `chat:CHANNEL/CONVERSATION`, `witness KEY https://HOST`"
+        ),
+    ] = ()
+    witness_for: Annotated[
+        Words,
+        says("public keys of the journals of others that this daemon cosigns as a witness"),
+    ] = ()
+
+
 class RetentionSection(Section, frozen=True, kw_only=True):
     sessions_after_days: Annotated[
         int,
@@ -357,6 +496,38 @@ class RetentionSection(Section, frozen=True, kw_only=True):
             most=36_500,
         ),
     ] = 90
+
+
+class BackupsSection(Section, frozen=True, kw_only=True):
+    every: Annotated[
+        str,
+        says("make a backup so often: hourly, daily, weekly, monthly, 6h, 2d; empty: only by hand"),
+    ] = ""
+    keep: Annotated[int, says("keep so many of the newest", least=1, most=10_000)] = 7
+    target: Annotated[
+        str,
+        says(
+            "where backups go: a folder, `s3://BUCKET/PREFIX`, `sftp://USER@HOST/FOLDER`; empty:"
+            " backups in the home folder"
+        ),
+    ] = ""
+    drill: Annotated[
+        str, says("so often, restore the newest into a scratch home and verify it; empty: never")
+    ] = ""
+    passphrase: Annotated[
+        str,
+        says(
+            "where the passphrase is that encrypts them: `env:NAME`, `file:/path` or"
+            " `keyring:NAME`; empty: plain"
+        ),
+    ] = ""
+    endpoint: Annotated[
+        str, says("https address of the S3-compatible store; empty: that of AWS")
+    ] = ""
+    region: Annotated[str, says("region that requests to the store are signed for")] = "us-east-1"
+    access_key: Annotated[str, says("where the store's access key is, as `env:NAME`")] = ""
+    secret_key: Annotated[str, says("where the store's secret key is, as `env:NAME`")] = ""
+    identity: Annotated[str, says("key file for SFTP; empty: what ssh is configured to use")] = ""
 
 
 class MemorySection(Section, frozen=True, kw_only=True):
@@ -419,9 +590,7 @@ class Browser(Section, frozen=True, kw_only=True):
 class HealingSection(Section, frozen=True, kw_only=True):
     mode: Annotated[
         Healed,
-        says(
-            "look for what is stuck, leaking or broken: not at all, only report it, or mend it too"
-        ),
+        says("look for what is stuck, leaking or broken: not at all, only report it, or repair it"),
     ] = "auto"
     every_ms: Annotated[int, says("how often it is looked at", least=1_000)] = 30_000
     run_ms: Annotated[
@@ -461,11 +630,13 @@ class Config(Section, frozen=True, kw_only=True):
     server: ServerSection = ServerSection()
     models: ModelsSection = ModelsSection()
     providers: dict[str, Provider] = msgspec.field(default_factory=dict)
+    model_options: dict[str, ModelOptions] = msgspec.field(default_factory=dict)
     mcp: dict[str, McpServer] = msgspec.field(default_factory=dict)
     channel_router: ChannelRouter = ChannelRouter()
     channels: dict[str, ChannelSection] = msgspec.field(default_factory=dict)
     policy: PolicySection = PolicySection()
     approvals: ApprovalsSection = ApprovalsSection()
+    waiting: WaitingSection = WaitingSection()
     budgets: BudgetsSection = BudgetsSection()
     routing: dict[str, RoutingRule] = msgspec.field(default_factory=dict)
     limits: LimitsSection = LimitsSection()
@@ -474,7 +645,9 @@ class Config(Section, frozen=True, kw_only=True):
     workspace: Workspace = Workspace()
     mailbox: MailboxSection = MailboxSection()
     memory: MemorySection = MemorySection()
+    journal: JournalSection = JournalSection()
     retention: RetentionSection = RetentionSection()
+    backups: BackupsSection = BackupsSection()
     compaction: CompactionSection = CompactionSection()
     learning: LearningSection = LearningSection()
     browser: Browser = Browser()

@@ -162,7 +162,7 @@ class _Found:
             id=name,
             title=title,
             state="ok",
-            detail=f"{self._held} attempts held, with a yes to all that was asked",
+            detail=f"{self._held} attempts held, with everything approved",
         )
 
 

@@ -77,6 +77,14 @@ _REDACTION = {
     "names and quotes": 'password="',
     "fields of a connection": "Password=a;user=b;",
     "names of cloud keys": "aws secret ",
+    "passwords behind dashes": "pw-Aa1bbbbb!",
+    "passwords in brackets": "pw(Aa1bbbbb!)",
+    "users of connections": "user=ab;pwd=a1b2c3;",
+    "lists of keys": 'keys=["a",',
+    "accounts without blanks": "root/Aa1!aaaa",
+    "tokens with dashes": "sk-aB3dE5fG7hJ9-aB3dE5fG7hJ9-aB3dE5fG7hJ9 ",
+    "words behind names": "token for a b c ",
+    "calls that connect": 'connect("a", "b", "c", ',
     "beginnings of URLs": "://",
     "URLs with users": "://a:b@",
     "users in commands": "curl -u a:b ",
@@ -104,6 +112,13 @@ _REDACTION = {
     "broken lines": "token=a1b2c3d4e5f6\ng7h8i9\n",
     "quoted-printable": "pw=3Da=\n",
     "hex in capitals and not": "aAbBcCdDeEfF0123",
+    "heads of tables": "user,password,token\n",
+    "rows of a table without an end": "user|password|",
+    "columns of inserts": "); INSERT INTO t (a,password) VALUES ('a','b1c2'),",
+    "tuples that do not close": "; insert into t (password) values ('a','b',",
+    "values in calls": 'password=a.b.c("x", "y1',
+    "accounts behind a word": "login with ann/Aa1bbbbb! ",
+    "commands that store passwords": "htpasswd -b -b -b a b ",
 }
 
 
@@ -185,7 +200,7 @@ def judge(case: Case, size: int = SIZE) -> Verdict:
 
 
 def trial() -> Iterator[DoctorCheck]:
-    """Whether every text is read in time on this machine."""
+    """Return whether every text is read in time on this machine."""
     slow, worst = [], 0.0
     for case in CASES:
         # Another process on the same cores can spoil one measurement.

@@ -17,8 +17,8 @@ from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Question
 from palyra.features.channels.matrix import contents
 from palyra.features.channels.message_splitter import LengthLimit, split
-from palyra.features.channels.slack import mrkdwn
-from palyra.features.channels.telegram import formatting
+from palyra.features.channels.slack import messages
+from palyra.features.channels.telegram import messages as formatting
 from palyra.features.schedules import cron
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PolicySet
@@ -140,7 +140,7 @@ def _search(text: str) -> None:
 _READERS: dict[str, Callable[[str], object]] = {
     "terminal": _terminal,
     "telegram": formatting.marked,
-    "slack": mrkdwn.written,
+    "slack": messages.written,
     "matrix": lambda text: contents.replacement("x", text),
     "splitting": lambda text: split(text, LengthLimit(4096)),
     "patch": _patch,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from palyra.core.events import AnyEvent, ApprovalRequested, ToolDecided, ToolProposed
 from palyra.core.ids import ApprovalId, CallId
+from palyra.core.sentences import visible
 from palyra.core.tools import Preview, PreviewKind
-from palyra.core.visible_text import visible
 from palyra.features.channels import texts
 from palyra.features.health.doctor import DoctorCheck
 from palyra.serve.trials.daemon import call, ground

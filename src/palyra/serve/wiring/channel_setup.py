@@ -5,7 +5,7 @@ vault and nowhere else.
 from collections.abc import Mapping
 
 from palyra.core.errors import Conflict, InvalidInput
-from palyra.features.channels import connectors
+from palyra.features.channels import registry
 from palyra.features.setup.model import NewChannel
 from palyra.features.vault.rules import NewSecret
 from palyra.serve.config.schema import ChannelSection
@@ -23,7 +23,7 @@ def settings(
     """What is written into the file, and what goes into the vault beside it. InvalidInput if
     something is missing or unknown.
     """
-    kind = connectors.find(new.kind)
+    kind = registry.find(new.kind)
     if before is not None and before.kind != new.kind:
         raise Conflict(
             f"the channel {new.name} is of kind {before.kind}: remove it first, or take another"

@@ -23,6 +23,7 @@ from palyra.agent.message_inputs import MessageInputs, NoMessageInputs
 from palyra.agent.model_turn import ModelTurns
 from palyra.agent.ports import (
     Compactor,
+    JournalCheckpoints,
     MemoryRecall,
     NoCompaction,
     NoMemory,
@@ -32,6 +33,7 @@ from palyra.agent.ports import (
     SkillIndex,
 )
 from palyra.agent.prompt.assembly import Assembler
+from palyra.agent.provider_wait import ProviderWaits
 from palyra.agent.runs import Runs
 from palyra.agent.session_cache import SessionCache
 from palyra.agent.session_rules import SessionRules
@@ -39,29 +41,40 @@ from palyra.agent.sessions import Sessions
 from palyra.agent.settings import ConfigReloaded, Settings
 from palyra.agent.tool_flow import Spawning, ToolFlow
 from palyra.agent.turn_cost import BudgetPort, NoBudgets, Spending
+from palyra.agent.wait_port import NoNotices, OwnerNotices
+from palyra.api.calls import DaemonInfo
 from palyra.core.errors import PalyraError
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.core.ports import ModelProvider
 from palyra.core.services import Services
 from palyra.features import FEATURES, Feature
+from palyra.features.backups.home_copy import remember_version, remove_leftovers
+from palyra.features.backups.switch import finish_switch
 from palyra.features.setup.model import Setup
 from palyra.features.vault.service import Vault
 from palyra.features.wiring import Wiring
 from palyra.models.http import HttpClient
 from palyra.models.routing import Models
-from palyra.policy import change_log
-from palyra.policy.run_policies import OtherPolicies
-from palyra.policy.shadow import ShadowPolicy, open_shadow
-from palyra.policy.store import PolicyStore, Reloaded
-from palyra.policy.watch import watch
+from palyra.models.text_tools.modes import FoundModes
+from palyra.policy import store as change_log
+from palyra.policy.folder import watch
+from palyra.policy.store import (
+    OtherPolicies,
+    PolicyStore,
+    Reloaded,
+    ShadowPolicy,
+    ShadowSlot,
+    open_shadow,
+)
 from palyra.serve import config
 from palyra.serve.config import ChosenModels, Loaded
-from palyra.serve.wiring import models as model_wiring
 from palyra.serve.wiring import settings as settings_wiring
 from palyra.serve.wiring import setup as setup_wiring
 from palyra.serve.wiring import tools as tool_wiring
-from palyra.serve.wiring.foundation import Foundation, folders, here, key, lay
+from palyra.serve.wiring.foundation import Foundation, folders, here, key, lay, protect_rights
+from palyra.serve.wiring.live_models import LiveModels
+from palyra.serve.wiring.upgrade import NEWEST, copy_before_migration
 from palyra.store import tape
 from palyra.store.database import Database
 from palyra.store.sqlite_files import remove_partial
@@ -85,7 +98,6 @@ class Daemon:
     """A running daemon: its services, and how it ends."""
 
     loaded: Loaded
-    chosen: ChosenModels
     services: Services
     wiring: Wiring
     features: tuple[Feature, ...]
@@ -106,14 +118,22 @@ class Daemon:
         return self.loaded.home
 
     @property
+    def chosen(self) -> ChosenModels:
+        """The providers and models in force."""
+        return self.get(LiveModels).chosen
+
+    @property
     def journal_path(self) -> Path:
         return self.home / "journal.db"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What whoever starts or looks at the daemon should know."""
+        return self.notes_of(self.loaded)
+
+    def notes_of(self, loaded: Loaded) -> tuple[str, ...]:
         found = [each for tell in self.wiring.notes for each in tell()]
-        return (*self.loaded.notes, *self.chosen.notes, *found)
+        return (*loaded.notes, *self.chosen.notes, *found)
 
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
@@ -150,14 +170,21 @@ async def start(
     its own names of hosts.
     """
     home, given = loaded.home, loaded.config
+    finish_switch(home)
     policy_folder = folders(home, given)
     remove_partial(home / "backups")
+    remove_leftovers(home / "backups")
+    copied = await asyncio.to_thread(copy_before_migration, home, policy_folder)
+    if copied is not None:
+        log.info("the journal is upgraded; a copy from before is at %s", copied)
     ground = lay(
         loaded,
         policy_folder,
         clock or Clock(),
         resolver or Resolver().allowing(given.network.private_hosts),
     )
+    everything_is_sealed = await protect_rights(ground.db, home / "keys")
+    remember_version(home, NEWEST)
     services = Services()
     w = Wiring(
         services=services,
@@ -176,19 +203,24 @@ async def start(
     await _kernel(w, ground, loaded, chosen, providers or {}, policy_folder)
     await _wire([each for each in wanted if not each.first], w)
     _loop(w, ground, policy_folder)
-    services.add(_setup(w, chosen), Setup)
+    services.add(_setup(w), Setup)
     for later in w.later:
         later()
+    everything_is_sealed()
 
+    policy, shadow = services.get(PolicyStore), services.get(ShadowSlot)
+    await change_log.keep(ground.db, policy.current.texts)
     # Go on with what was unfinished: files first, then those who work on them.
     for begin in w.starts_before_runs:
         await begin()
     await services.get(Gateway).start()
     for begin in w.starts_after_runs:
         await begin()
-    policy, shadow = services.get(PolicyStore), services.find(ShadowPolicy)
+    if copied is not None and (checkpoints := w.find(JournalCheckpoints)):
+        # What the migration left is signed for at once, and not when something has happened.
+        await checkpoints.try_checkpoint()
     reloader = asyncio.create_task(_watch_policies(services.get(Database), policy, shadow))
-    return Daemon(loaded, chosen, services, w, wanted, reloader)
+    return Daemon(loaded, services, w, wanted, reloader)
 
 
 def _complete(features: Sequence[Feature]) -> tuple[Feature, ...]:
@@ -218,9 +250,7 @@ async def _kernel(
     """What decides, what can be done, who answers, and what knows the sessions."""
     home, given, db = loaded.home, loaded.config, ground.db
     policy = w.add(PolicyStore(policy_folder, given.policy.preset))
-    shadow = open_shadow(given.policy.shadow, policy_folder, given.policy.preset)
-    if shadow is not None:
-        w.add(shadow)
+    shadow = w.add(ShadowSlot(open_shadow(given.policy.shadow, policy_folder, given.policy.preset)))
     others = w.add(OtherPolicies(lambda: policy.preset))
     w.add(Checkpoints(key(home / "keys" / "seal.key")))
 
@@ -234,9 +264,10 @@ async def _kernel(
         w.add(pool)
 
     http = w.add(HttpClient())
-    vault = w.find(Vault)
-    keys = {**w.env, **(await setup_wiring.vault_keys(chosen, vault) if vault else {})}
-    w.add(model_wiring.open_models(loaded, chosen, keys, http, providers))
+    found = w.add(FoundModes(db, ground.clock))
+    await found.load()
+    live = w.add(LiveModels(w.env, chosen, http, w.find(Vault), providers, found))
+    w.add(await live.open(loaded))
 
     settings = w.add(settings_wiring.of_the_loop(given))
     w.add(IdleGate())
@@ -250,7 +281,7 @@ async def _kernel(
             ground.redactor,
             ground.clock,
             settings,
-            shadow=shadow,
+            shadow=lambda: shadow.current,
             others=others.of,
         )
     )
@@ -263,6 +294,11 @@ def _loop(w: Wiring, ground: Foundation, policy_folder: Path) -> None:
     lives, settings, authorizer = w.get(SessionCache), w.get(Settings), w.get(Authorizer)
     skills = w.find(SkillIndex) or NoSkills()
     spending = Spending(db, models, w.find(BudgetPort) or NoBudgets(), clock, settings)
+    waits = w.add(
+        ProviderWaits(
+            db, hub, models, clock, settings, redactor, w.find(OwnerNotices) or NoNotices()
+        )
+    )
     model_turns = ModelTurns(
         hub,
         models,
@@ -274,6 +310,7 @@ def _loop(w: Wiring, ground: Foundation, policy_folder: Path) -> None:
         redactor,
         clock,
         spending,
+        waits,
     )
     checkpoints = w.get(Checkpoints)
     tool_flow = ToolFlow(
@@ -281,14 +318,16 @@ def _loop(w: Wiring, ground: Foundation, policy_folder: Path) -> None:
     )
     runs = w.add(Runs(db, lives, model_turns, tool_flow, w.get(IdleGate)))
     if pool := w.find(BrowserPool):
-        runs.on_end.append(pool.browsers.run_ended)
+        runs.on_end.connect(pool.browsers.run_ended)
     approvals = w.add(
         ApprovalService(
             db, authorizer, catalogue, w.get(PolicyStore), redactor, clock, policy_folder
         )
     )
     inputs = w.find(MessageInputs) or NoMessageInputs()
-    w.add(Gateway(db, hub, lives, runs, approvals, models, redactor, clock, settings, inputs))
+    w.add(
+        Gateway(db, hub, lives, runs, approvals, models, redactor, clock, settings, inputs, waits)
+    )
     w.add(
         Sessions(
             db,
@@ -302,44 +341,75 @@ def _loop(w: Wiring, ground: Foundation, policy_folder: Path) -> None:
     w.add(SessionRules(db, catalogue, clock, redactor))
 
 
-def _setup(w: Wiring, chosen: ChosenModels) -> Setup:
+def _setup(w: Wiring) -> Setup:
+    live = w.get(LiveModels)
+
+    async def reload() -> ConfigReloaded:
+        # Who calls over HTTP finds the one that serves it; without a process nothing is in force.
+        about = w.find(DaemonInfo)
+        return await about.reload_config() if about else ConfigReloaded((), ())
+
     return setup_wiring.FileSetup(
         w.home,
         w.env,
-        chosen,
+        lambda: live.chosen,
         db=w.get(Database),
         vault=w.find(Vault),
         policy=w.get(PolicyStore),
         models=w.get(Models),
         http=w.get(HttpClient),
         redactor=w.get(Redactor),
+        found_modes=w.get(FoundModes),
+        reload=reload,
     )
 
 
-async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore | None) -> None:
+async def _watch_policies(db: Database, policy: PolicyStore, shadow: ShadowSlot) -> None:
     """Put changed policies into force, and record that."""
 
     async def changed(store: PolicyStore, change: Reloaded) -> None:
         try:
-            await change_log.record(db, SYSTEM, change, shadow=store is shadow)
+            in_force = None if isinstance(store, ShadowPolicy) else store.current.texts
+            await change_log.record(db, SYSTEM, change, in_force)
         except PalyraError as error:
             # The policies are in force whether or not the journal can say so now.
             log.error("a change of policy could not be recorded: %s", error.message)
 
-    await watch((policy, shadow), changed)
+    async def watch_shadow() -> None:
+        while True:
+            shadow.exchanged.clear()
+            watching = asyncio.create_task(watch((shadow.current,), changed))
+            try:
+                await shadow.exchanged.wait()
+            finally:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch((policy,), changed))
+        group.create_task(watch_shadow())
 
 
 # What takes effect without a restart; everything else is said to need one.
 _LIVE = (
+    "backups.",
     "budgets.",
     "approvals.",
     "mailbox.",
+    "waiting.",
     "log.",
     "mcp.",
     "healing.",
     "learning.",
     "channels.",
     "channel_router.",
+    "models.",
+    "providers.",
+    "routing.",
+    "policy.shadow",
+    "server.grpc",
+    "workers.listen",
+    "workers.quic",
 )
 
 
@@ -357,12 +427,26 @@ async def _reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReload
     after = {shown.key: shown.value for shown in config.show(fresh)}
     changed = sorted(key for key in {**before, **after} if before.get(key) != after.get(key))
     live = tuple(key for key in changed if key.startswith(_LIVE))
+    policy, slot = daemon.get(PolicyStore), daemon.get(ShadowSlot)
+    # First, because both can be refused; from here on nothing can.
+    if "policy.shadow" in live:
+        shadow = await asyncio.to_thread(
+            open_shadow, fresh.config.policy.shadow, policy.folder, policy.preset
+        )
+    (await daemon.get(LiveModels).prepare(fresh)).put_into_force()
+    if "policy.shadow" in live:
+        slot.use(shadow)
     now, settings = settings_wiring.of_the_loop(fresh.config), daemon.get(Settings)
     settings.budgets, settings.approval_times = now.budgets, now.approval_times
-    settings.mailbox_depth = now.mailbox_depth
+    settings.mailbox_depth, settings.patience = now.mailbox_depth, now.patience
+    settings.longest_pause_ms = now.longest_pause_ms
     wanted = settings_wiring.of_features(fresh, daemon.chosen, env)
     for reload in daemon.wiring.reloads:
         await reload(wanted)
+    if about := daemon.find(DaemonInfo):
+        about.notes = daemon.notes_of(fresh)
+    # Whoever changed something may have mended it.
+    daemon.get(ProviderWaits).try_now()
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)
     reloaded = ConfigReloaded(live, tuple(key for key in changed if key not in live))

@@ -1,16 +1,21 @@
 """What everything else stands on: the daemon's folders, its keys, its journal and the redactor."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from palyra.core.errors import ConfigInvalid
 from palyra.serve import config
 from palyra.serve.config import Config, Loaded
+from palyra.store import rights
 from palyra.store.active_time import Measured
 from palyra.store.database import Database
-from palyra.store.sqlite import Sqlite
+from palyra.store.row_seals import RowSeals
+from palyra.store.sqlite import Sqlite, sync_folder
 from palyra.system.clock import Clock
+from palyra.system.private_files import write_private
 from palyra.system.redactor import Redactor
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import PathGuard
@@ -52,6 +57,37 @@ def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -
     redactor = Redactor(key(home / "keys" / "redaction.key"))
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
     return Foundation(loaded.config, home, clock, db, redactor, resolver, forbidden)
+
+
+async def protect_rights(db: Database, keys: Path) -> Callable[[], None]:
+    """Give the database the key by which what gives rights is sealed.
+
+    Rows and files from before there was one are sealed as they are. Return what gives the key its
+    name, once features have sealed their files: a daemon that dies before seals them again.
+    """
+    path, tables = keys / "rights.key", keys / "rights.tables"
+    fresh = path.with_name("rights.key.new")
+    made = path.exists()
+    db.seals = RowSeals(key(path if made else fresh), adopts=not made)
+    sealed = _sealed_tables(tables) if made else frozenset()
+    known = frozenset(right.table for right in rights.ALL)
+    if known - sealed:
+        await db.write(partial(rights.seal_all_but, sealed=sealed))
+
+    def everything_is_sealed() -> None:
+        # The names first: a key without them is one from before there were names.
+        if known - sealed or not tables.exists():
+            write_private(tables, "\n".join(sorted(known | sealed)).encode())
+        if not made:
+            os.replace(fresh, path)
+            sync_folder(keys)
+
+    return everything_is_sealed
+
+
+def _sealed_tables(path: Path) -> frozenset[str]:
+    """Return the tables whose rows were sealed when there was a key for them."""
+    return frozenset(path.read_text().split()) if path.exists() else rights.FIRST_SEALED
 
 
 def here(forbidden: tuple[str, ...]) -> str:

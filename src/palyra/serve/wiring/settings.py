@@ -3,31 +3,35 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from palyra.agent.settings import ApprovalTimes, Settings
+from palyra.agent.settings import ApprovalTimes, ProviderPatience, Settings
+from palyra.api.exposure import ListenerSettings
 from palyra.core.events import Budgets as RunBudgets
 from palyra.core.services import Services
 from palyra.features.budgets.service import BudgetSettings
-from palyra.features.channels.settings import ChannelSettings
+from palyra.features.channels.contract import ChannelSettings
 from palyra.features.compaction.service import CompactionSettings
 from palyra.features.health.assembly import ConfigChecks
 from palyra.features.health.doctor import DoctorCheck
 from palyra.features.health.watchdog import Healing
-from palyra.features.learning.model import Threshold, Thresholds
-from palyra.features.learning.settings import LearningSettings
+from palyra.features.learning.model import LearningSettings, Threshold, Thresholds
 from palyra.features.mcp.settings import McpServers
 from palyra.features.memory.service import MemorySettings
+from palyra.features.proof.service import ProofSettings
 from palyra.features.retention.service import RetentionSettings
-from palyra.features.tls.service import CertificateSettings, OwnFiles
+from palyra.features.tls.model import CertificateSettings, OwnFiles
 from palyra.features.workers.service import WorkerSettings
 from palyra.serve import config
-from palyra.serve.config import ChosenModels, Config, Loaded
+from palyra.serve.config import ChosenModels, Config, Loaded, call_limits
+from palyra.serve.config import backups as backup_settings
 from palyra.serve.config import budgets as budget_settings
 from palyra.serve.config import channels as channel_settings
 from palyra.serve.config import mcp as mcp_settings
+from palyra.serve.config.schema import BUILT_IN
 from palyra.tools.browser import discovery
 
 # What a provider is given for its own limit to end a silent call, before anybody else does.
 _AFTER_PROVIDER_MS = 30_000
+_ENDLESS_MS = 1 << 50
 
 
 def of_the_loop(given: Config) -> Settings:
@@ -44,7 +48,20 @@ def of_the_loop(given: Config) -> Settings:
         per_run.tokens,
         round(per_run.usd * 1_000_000),
     )
-    return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
+    wanted = given.waiting.patience_ms
+    patience = ProviderPatience(
+        interactive=wanted.interactive,
+        api=wanted.api,
+        scheduled=wanted.scheduled,
+        channel=wanted.channel,
+    )
+    return Settings(
+        budgets,
+        ApprovalTimes(**times),
+        given.mailbox.depth,
+        patience,
+        given.waiting.longest_pause_ms,
+    )
 
 
 def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) -> Services:
@@ -63,12 +80,31 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
     )
     found.add(_learning(given))
     found.add(
+        ProofSettings(
+            given.journal.origin,
+            given.journal.checkpoint_entries,
+            given.journal.checkpoint_seconds,
+            given.journal.anchors,
+            keyring=given.journal.key_store == "keyring",
+            witness_for=given.journal.witness_for,
+        )
+    )
+    found.add(
         RetentionSettings(
             days.sessions_after_days, days.unused_files_after_days, days.chat_messages_after_days
         )
     )
+    found.add(backup_settings.settings(given))
     found.add(CertificateSettings(OwnFiles(tls.cert, tls.key) if tls.cert else None))
     found.add(WorkerSettings(given.workers.lease_ms))
+    found.add(
+        ListenerSettings(
+            grpc=given.server.grpc,
+            grpc_port=given.server.grpc_port,
+            workers=given.workers.listen,
+            workers_quic=given.workers.quic,
+        )
+    )
     found.add(McpServers(mcp_settings.servers(given)))
     found.add(
         ChannelSettings(
@@ -107,16 +143,18 @@ def _learning(given: Config) -> LearningSettings:
 
 def healing(given: Config, chosen: ChosenModels) -> Healing:
     wanted = given.healing
-    remote = [
-        each.timeout_ms
+    silences = [
+        call_limits.longest_silence_ms(each)
         for each in chosen.providers.values()
-        if each.kind not in ("demo", "scripted")
+        if each.kind not in BUILT_IN
     ]
+    # Who may keep quiet without end is not called stuck; the others end by their own limits.
+    longest = max((_ENDLESS_MS if each is None else each for each in silences), default=0)
     return Healing(
         mode=wanted.mode,
         every_ms=wanted.every_ms,
         run_ms=wanted.run_ms,
-        call_ms=max(remote) + _AFTER_PROVIDER_MS if remote else 0,
+        call_ms=longest + _AFTER_PROVIDER_MS if longest else 0,
         task_ms=wanted.task_ms,
         helper_ms=wanted.helper_ms,
         approval_ms=wanted.approval_ms,

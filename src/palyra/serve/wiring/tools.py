@@ -7,12 +7,12 @@ from palyra.core.labels import Label
 from palyra.core.ports import CallContext
 from palyra.core.services import Services
 from palyra.features.memory.embedding import Embedding
-from palyra.features.memory.offer import offer
+from palyra.features.memory.recall import Transcripts
 from palyra.features.memory.service import Memory
-from palyra.features.memory.transcripts import Transcripts
+from palyra.features.memory.tools import offer
 from palyra.features.schedules import tools as schedule_tools
 from palyra.features.schedules.service import Schedules
-from palyra.features.schedules.tool_port import SchedulePlanner
+from palyra.features.schedules.tools import SchedulePlanner
 from palyra.features.subagents import tools as subagent_tools
 from palyra.features.vault.keys import KeyFile
 from palyra.features.vault.service import Vault
