@@ -15,6 +15,22 @@ self.addEventListener("fetch", (event) => {
   else if (url.pathname === "/" && request.mode === "navigate") event.respondWith(fromDaemon(request));
 });
 
+/** What a page had loaded before this worker was there; the page itself last, once it would open. */
+self.addEventListener("message", (event) => {
+  const paths = event.data?.keep;
+  if (!Array.isArray(paths)) return;
+  event.waitUntil(
+    (async () => {
+      const shelf = await caches.open(KEPT);
+      for (const path of [...paths.filter((each) => typeof each === "string" && /^\/assets\/[\w.-]+$/.test(each)), "/"]) {
+        if (await shelf.match(path)) continue;
+        const fresh = await fetch(path);
+        if (fresh.ok && !fresh.redirected) await keep(shelf, path, fresh);
+      }
+    })(),
+  );
+});
+
 /** A file's name changes with its content: what is kept is what would come. */
 async function fromShelf(request) {
   const shelf = await caches.open(KEPT);

@@ -8,7 +8,7 @@ import "./core/theme";
 import { page } from "./core/router";
 import { begin } from "./core/store";
 
-// Whoever has just logged in has no business on the login page.
+// Somebody who has just logged in is shown the chat.
 if (page.peek() === "login" && !location.hash.includes("used")) location.hash = "/chat";
 begin();
 render(<App />, document.getElementById("app")!);

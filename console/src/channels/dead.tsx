@@ -12,8 +12,8 @@ export function Dead(): VNode {
   const found = useLoaded(() => palyra.listDeadLetters(), [], useChanged("channels"));
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.replies ?? [];
-  const again = (id: string) => attempt(async () => { await palyra.replayDeadLetter(id); found.again(); }, "It is sent again.");
-  const drop = (id: string) => attempt(async () => { await palyra.dropDeadLetter(id); found.again(); }, "It is given up.");
+  const again = (id: string) => attempt(async () => { await palyra.replayDeadLetter(id); found.again(); }, "Sent again.");
+  const drop = (id: string) => attempt(async () => { await palyra.dropDeadLetter(id); found.again(); }, "Dropped.");
   return (
     <>
       <Problem text={found.error || error} />
@@ -22,10 +22,10 @@ export function Dead(): VNode {
         {rows.map((each) => (
           <ReplyCard key={each.number} it={each}>
             <div class="row">
-              <button type="button" disabled={busy} onClick={() => void again(each.reply_id)}>Send it again</button>
-              <button type="button" disabled={busy} onClick={() => void drop(each.reply_id)}>Give it up</button>
+              <button type="button" disabled={busy} onClick={() => void again(each.reply_id)}>Resend</button>
+              <button type="button" disabled={busy} onClick={() => void drop(each.reply_id)}>Drop</button>
               <span class="hint mono breaks">{visible(each.conversation)}</span>
-              {each.message_id && <a href={href("channels", "messages", each.message_id)}>the message it answers</a>}
+              {each.message_id && <a href={href("channels", "messages", each.message_id)}>Original message</a>}
             </div>
           </ReplyCard>
         ))}

@@ -21,7 +21,7 @@ export function NewOne(): VNode {
   return (
     <>
       <Problem text={found.error} />
-      {found.value && <SelectField label="Platform" value={chosen} options={[["", "choose one"], ...kinds.map((each) => [each.name, each.title] as const)]} onChoose={choose} />}
+      {found.value && <SelectField label="Platform" value={chosen} options={[["", "Choose…"], ...kinds.map((each) => [each.name, each.title] as const)]} onChoose={choose} />}
       {kind && <Guided key={kind.name} kind={kind} />}
       <p><a href={href("channels")}>All channels</a></p>
     </>
@@ -32,29 +32,29 @@ function Guided({ kind }: { kind: KindInfo }): VNode {
   const [name, setName] = useState(kind.name);
   const [given, setGiven] = useState<Record<string, string>>({});
   const { error, busy, attempt } = useAttempt();
-  const wrong = NAME.test(name) ? "" : "A name has small letters, digits and dashes.";
+  const wrong = NAME.test(name) ? "" : "Use lower-case letters, digits and dashes.";
   const missing = kind.settings.some((each) => (each.required ?? true) && !given[each.name]?.trim());
   const save = () => attempt(async () => {
     const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
     const made = await palyra.saveChannel({ name, kind: kind.name, settings });
     go("channels", "at", made.name);
-  }, "It is saved and being connected.");
+  }, "Saved. Connecting.");
   return (
     <form class="form wide" aria-label="New channel" onSubmit={(event) => { event.preventDefault(); if (!wrong && !missing) void save(); }}>
       <h2>On {visible(kind.title)}</h2>
-      <ol aria-label="What to do there">{kind.steps.filter((each) => !FOR_TERMINALS.test(each)).map((each) => <li key={each}>{visible(each)}</li>)}</ol>
-      {kind.permissions.length > 0 && <><h3>What it must be allowed there</h3><ul aria-label="Permissions">{kind.permissions.map((each) => <li key={each}>{visible(each)}</li>)}</ul></>}
-      <h2>Here</h2>
-      <TextField label="Name" mono value={name} onInput={setName} wrong={wrong} hint="How you and your policies call it." required />
+      <ol aria-label="Steps">{kind.steps.filter((each) => !FOR_TERMINALS.test(each)).map((each) => <li key={each}>{visible(each)}</li>)}</ol>
+      {kind.permissions.length > 0 && <><h3>Required permissions</h3><ul aria-label="Permissions">{kind.permissions.map((each) => <li key={each}>{visible(each)}</li>)}</ul></>}
+      <h2>In Palyra</h2>
+      <TextField label="Name" mono value={name} onInput={setName} wrong={wrong} hint="Used in the console and in policies." required />
       {kind.settings.map((each) => <Field key={each.name} it={each} value={given[each.name] ?? ""} onInput={(value) => setGiven({ ...given, [each.name]: value })} />)}
       <Problem text={error} />
-      <div class="row"><button type="submit" class="main" disabled={busy || Boolean(wrong) || missing}>Save and connect</button><a class="button quiet" href={href("channels")}>Leave it</a></div>
+      <div class="row"><button type="submit" class="main" disabled={busy || Boolean(wrong) || missing}>Save and connect</button><a class="button quiet" href={href("channels")}>Cancel</a></div>
     </form>
   );
 }
 
 export function Field({ it, value, onInput, kept = false }: { it: Setting; value: string; onInput: (value: string) => void; kept?: boolean }): VNode {
-  const vault = it.secret ? ` Goes into the vault, for this channel alone${kept ? "; empty keeps the one that is there" : ""}.` : "";
+  const vault = it.secret ? ` Stored in the vault for this channel only${kept ? "; leave empty to keep the current one" : ""}.` : "";
   const required = (it.required ?? true) && !(it.secret && kept);
-  return <TextField label={visible(it.name)} mono type={it.secret ? "password" : "text"} value={value} onInput={onInput} required={required} placeholder={it.default ?? ""} hint={`${visible(it.words)}.${vault}${required ? "" : " May be left empty."}`} />;
+  return <TextField label={visible(it.name)} mono type={it.secret ? "password" : "text"} value={value} onInput={onInput} required={required} placeholder={it.default ?? ""} hint={`${visible(it.words)}.${vault}${required ? "" : " Optional."}`} />;
 }

@@ -29,15 +29,15 @@ export function Messages(): VNode {
         <SelectField label="Channel" value={channel} options={[["", "all"], ...names]} onChoose={setChannel} />
         <SelectField label="State" value={state} options={STATES} onChoose={setState} />
       </div>
-      {!found.value ? !found.error && <p role="status">Loading…</p> : !rows.length ? <p class="hint">Nothing has come.</p> : (
+      {!found.value ? !found.error && <p role="status">Loading…</p> : !rows.length ? <p class="hint">No messages yet.</p> : (
         <Table label="Messages" rows={rows} keyOf={(each) => each.message_id} onOpen={(each) => go("channels", "messages", each.message_id)} columns={[
-          { key: "when", words: "Came", draw: (each) => <time dateTime={new Date(each.received_ms).toISOString()} title={when(each.received_ms)}>{ago(each.received_ms)}</time> },
+          { key: "when", words: "Received", draw: (each) => <time dateTime={new Date(each.received_ms).toISOString()} title={when(each.received_ms)}>{ago(each.received_ms)}</time> },
           { key: "who", words: "From", draw: (each) => <><bdi>{visible(each.inbound.sender.display || each.sender)}</bdi> <span class="hint">{each.connector}</span></> },
-          { key: "text", words: "Said", draw: (each) => <a class="breaks" href={href("channels", "messages", each.message_id)}><bdi>{short(each)}</bdi></a> },
+          { key: "text", words: "Message", draw: (each) => <a class="breaks" href={href("channels", "messages", each.message_id)}><bdi>{short(each)}</bdi></a> },
           { key: "state", words: "State", draw: (each) => <State it={each} /> },
         ]} />
       )}
-      {found.value?.next ? <button type="button" onClick={() => setMost(Math.min(most + 50, 1000))}>Show older ones</button> : null}
+      {found.value?.next ? <button type="button" onClick={() => setMost(Math.min(most + 50, 1000))}>Show older</button> : null}
     </>
   );
 }
@@ -63,18 +63,18 @@ export function Traced({ id }: { id: string }): VNode {
       <Problem text={found.error} />
       <blockquote class="says breaks"><bdi>{visible(message.inbound.text ?? "") || "no text"}</bdi></blockquote>
       <dl class="facts">
-        <dt>from</dt><dd class="breaks"><bdi>{visible(message.inbound.sender.display || message.sender)}</bdi> <span class="mono hint">{visible(message.sender)}</span></dd>
-        <dt>on</dt><dd class="breaks"><a href={href("channels", "at", message.connector)}>{message.connector}</a>, <span class="mono">{visible(message.conversation)}</span>{message.thread && <>, thread <span class="mono">{visible(message.thread)}</span></>}</dd>
-        {message.principal && <><dt>heard as</dt><dd class="mono breaks">{visible(message.principal)}</dd></>}
-        {message.files ? <><dt>files</dt><dd>{message.files}</dd></> : null}
-        {message.session_id && <><dt>session</dt><dd><a href={href("timeline", message.session_id)}>its timeline</a></dd></>}
+        <dt>From</dt><dd class="breaks"><bdi>{visible(message.inbound.sender.display || message.sender)}</bdi> <span class="mono hint">{visible(message.sender)}</span></dd>
+        <dt>Channel</dt><dd class="breaks"><a href={href("channels", "at", message.connector)}>{message.connector}</a>, <span class="mono">{visible(message.conversation)}</span>{message.thread && <>, thread <span class="mono">{visible(message.thread)}</span></>}</dd>
+        {message.principal && <><dt>Acts as</dt><dd class="mono breaks">{visible(message.principal)}</dd></>}
+        {message.files ? <><dt>Files</dt><dd>{message.files}</dd></> : null}
+        {message.session_id && <><dt>Session</dt><dd><a href={href("timeline", message.session_id)}>Timeline</a></dd></>}
       </dl>
-      <Part id="steps" title="What happened">
+      <Part id="steps" title="Trace">
         <ol aria-label="Steps" aria-live="polite">{steps.map((each, at) => <li key={at}><strong>{visible(each.step)}</strong> <span class="hint">{at ? `after ${lasting(Math.max(0, each.time_ms - steps[0]!.time_ms))}` : when(each.time_ms)}</span>{each.detail && <div class="breaks">{visible(each.detail)}</div>}</li>)}</ol>
       </Part>
-      <Part id="replies" title="What was said to it">
-        {!replies.length && <p class="hint">Nothing yet.</p>}
-        <ul class="cards" aria-label="Replies">{replies.map((each) => <ReplyCard key={each.number} it={each} />)}</ul>
+      <Part id="replies" title="Replies">
+        {!replies.length && <p class="hint">None yet.</p>}
+        <ul class="cards" aria-label="Replies">{replies.map((each) => <ReplyCard key={each.number} it={each}><p><a href={`${href("journal")}?why=${each.reply_id}`}>Why was this sent?</a></p></ReplyCard>)}</ul>
       </Part>
     </>
   );
@@ -84,7 +84,7 @@ export function ReplyCard({ it, children }: { it: Reply; children?: VNode | fals
   const [tone, words] = REPLIES[it.state];
   return (
     <li class="card">
-      <div class="row"><Badge tone={tone}>{words}</Badge><span>{REPLY_KINDS[it.kind]}{it.parts > 1 && `, part ${it.part + 1} of ${it.parts}`}</span><span class="hint">{it.connector}, {ago(it.created_ms)}{(it.attempts ?? 0) > 1 && `, ${it.attempts} attempts`}</span>{it.doubtful && <Badge tone="warn">{it.state === "sent" ? "may have arrived twice" : "may have arrived"}</Badge>}</div>
+      <div class="row"><Badge tone={tone}>{words}</Badge><span>{REPLY_KINDS[it.kind]}{it.parts > 1 && `, part ${it.part + 1} of ${it.parts}`}</span><span class="hint">{it.connector}, {ago(it.created_ms)}{(it.attempts ?? 0) > 1 && `, ${it.attempts} attempts`}</span>{it.doubtful && <Badge tone="warn">{it.state === "sent" ? "Possible duplicate" : "May have arrived"}</Badge>}</div>
       <div class="says breaks"><bdi>{visible(it.body.text)}</bdi></div>
       {it.error && <p class="hint breaks">{visible(it.error)}</p>}
       {children}

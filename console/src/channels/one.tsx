@@ -26,16 +26,16 @@ export function One({ name }: { name: string }): VNode {
       <Problem text={found.error || error} />
       {it.connection.detail && it.connection.state !== "connected" && <p class="notice warn breaks" role="status">{visible(it.connection.detail)}</p>}
       <dl class="facts">
-        <dt>account</dt><dd class="breaks"><bdi>{visible(it.connection.account || "not known yet")}</bdi></dd>
-        {it.connection.place && <><dt>at</dt><dd class="breaks">{visible(it.connection.place)}</dd></>}
-        <dt>connected</dt><dd>{it.connection.connects === 1 ? "once" : `${count(it.connection.connects ?? 0)} times`}{it.connection.since_ms ? `; ${words} since ${when(it.connection.since_ms)}` : ""}</dd>
-        <dt>messages</dt><dd>{Object.entries(it.messages ?? {}).map(([state, many]) => `${count(many)} ${MESSAGES[state as Message["state"]]?.[1] ?? state}`).join(", ") || "none yet"}</dd>
+        <dt>Account</dt><dd class="breaks"><bdi>{visible(it.connection.account || "unknown")}</bdi></dd>
+        {it.connection.place && <><dt>Server</dt><dd class="breaks">{visible(it.connection.place)}</dd></>}
+        <dt>Connections</dt><dd>{it.connection.connects === 1 ? "once" : `${count(it.connection.connects ?? 0)} times`}{it.connection.since_ms ? `; ${words} since ${when(it.connection.since_ms)}` : ""}</dd>
+        <dt>Messages</dt><dd>{Object.entries(it.messages ?? {}).map(([state, many]) => `${count(many)} ${MESSAGES[state as Message["state"]]?.[1] ?? state}`).join(", ") || "none yet"}</dd>
       </dl>
       <div class="row">
-        {it.paused ? <button type="button" class="small" disabled={busy} onClick={() => void act("resume", "It goes on.")}>Resume</button> : <button type="button" class="small" disabled={busy} onClick={() => void act("pause", "It is paused.")}>Pause</button>}
-        {it.enabled && <button type="button" class="quiet small" disabled={busy} onClick={() => void act("reconnect", "It is connected anew.")}>Connect anew</button>}
-        <Sure words="Remove…" question={`Remove ${it.name} from the settings? What was said there stays, and so do its secrets in the vault.`} yes="Remove it" disabled={busy}
-          onYes={() => void attempt(async () => { await palyra.removeChannel(name); go("channels"); }, `${it.name} is removed.`)} />
+        {it.paused ? <button type="button" class="small" disabled={busy} onClick={() => void act("resume", "Resumed.")}>Resume</button> : <button type="button" class="small" disabled={busy} onClick={() => void act("pause", "Paused.")}>Pause</button>}
+        {it.enabled && <button type="button" class="quiet small" disabled={busy} onClick={() => void act("reconnect", "Reconnecting.")}>Reconnect</button>}
+        <Sure words="Remove…" question={`Remove ${it.name} from the settings? Its sessions and its secrets in the vault stay.`} yes="Remove" disabled={busy}
+          onYes={() => void attempt(async () => { await palyra.removeChannel(name); go("channels"); }, `${it.name} removed.`)} />
       </div>
       <Test name={name} />
       <RulesForm key={JSON.stringify(it.rules)} channel={it} onSaved={found.again} />
@@ -51,15 +51,15 @@ function Test({ name }: { name: string }): VNode {
   const { error, busy, attempt } = useAttempt();
   const ask = () => attempt(async () => { setTested(undefined); setTested(await palyra.testChannel(name, { conversation: conversation.trim(), text })); });
   return (
-    <Part id="test" title="Try it">
-      <form class="form" aria-label="Try it" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
+    <Part id="test" title="Test">
+      <form class="form" aria-label="Test channel" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
         <div class="row fields">
-          <TextField label="Conversation" mono value={conversation} onInput={setConversation} hint="Where a test message is sent; empty: only ask who we are there." />
+          <TextField label="Conversation (optional)" mono value={conversation} onInput={setConversation} hint="Where to send a test message. Empty: only check the account." />
           <TextField label="Test message" value={text} onInput={setText} />
         </div>
         <Problem text={error} />
-        {tested && <p class="notice good" role="status">It works: we are <bdi class="mono">{visible(tested.me.account)}</bdi>{tested.me.place && ` on ${visible(tested.me.place)}`}.{tested.reply_id && " The message is under way."}</p>}
-        <button type="submit" disabled={busy}>{busy ? "Asking…" : conversation.trim() ? "Send the test message" : "Ask who we are"}</button>
+        {tested && <p class="notice good" role="status">Connected as <bdi class="mono">{visible(tested.me.account)}</bdi>{tested.me.place && ` on ${visible(tested.me.place)}`}.{tested.reply_id && " The message was sent."}</p>}
+        <button type="submit" disabled={busy}>{busy ? "Testing…" : conversation.trim() ? "Send test message" : "Test connection"}</button>
       </form>
     </Part>
   );

@@ -11,7 +11,7 @@ import { Table } from "../ui/table";
 import type { ChangePerson, Invitation, Pairing, Person } from "../types";
 
 const DAY_MS = 86_400_000;
-const LENGTHS = [["0", "until it is taken back"], [String(DAY_MS), "for a day"], [String(30 * DAY_MS), "for thirty days"]] as const;
+const LENGTHS = [["0", "until revoked"], [String(DAY_MS), "for a day"], [String(30 * DAY_MS), "for thirty days"]] as const;
 
 export function People(): VNode {
   const fresh = useChanged("channels");
@@ -29,20 +29,20 @@ export function People(): VNode {
   return (
     <>
       <Problem text={waiting.error || people.error || error} />
-      <Part id="asking" title="Who wants to be admitted">
-        <SelectField label="A yes holds" value={length} options={LENGTHS} onChoose={setLength} />
-        {!asking.length && <p class="hint">Nobody waits. A stranger who writes to Palyra directly gets a code and appears here.</p>}
+      <Part id="asking" title="Pairing requests">
+        <SelectField label="Approval lasts" value={length} options={LENGTHS} onChoose={setLength} />
+        {!asking.length && <p class="hint">No requests. Someone unknown who writes to Palyra gets a code and appears here.</p>}
         <ul class="cards" aria-label="Pairing requests">{asking.map((each) => <Asking key={each.pairing_id} it={each} busy={busy} onSettle={(verb, said) => void settle(each.pairing_id, verb, said)} />)}</ul>
-        <ByCode busy={busy} onEnter={(code) => settle(code, "approve", "Admitted.")} />
+        <ByCode busy={busy} onEnter={(code) => settle(code, "approve", "Approved.")} />
         <Inviting />
       </Part>
       <Part id="people" title="People">
-        {!rows.length ? <p class="hint">Nobody has written yet.</p> : (
+        {!rows.length ? <p class="hint">No one has written yet.</p> : (
           <Table label="People" rows={rows} keyOf={(each) => `${each.connector}/${each.sender}`} columns={[
-            { key: "who", words: "Who", draw: (each) => <><bdi>{visible(each.display || each.sender)}</bdi> <span class="hint mono breaks">{visible(`${each.connector}/${each.sender}`)}</span></>, by: (each) => each.display || each.sender },
-            { key: "state", words: "Standing", draw: (each) => <Standing it={each} />, by: (each) => each.principal || String(each.paired_ms ?? 0) },
-            { key: "seen", words: "Last wrote", draw: (each) => (each.seen_ms ? ago(each.seen_ms) : "never"), by: (each) => each.seen_ms ?? 0, numeric: true },
-            { key: "do", words: "Change", draw: (each) => <Change it={each} onChanged={again} /> },
+            { key: "who", words: "Person", draw: (each) => <><bdi>{visible(each.display || each.sender)}</bdi> <span class="hint mono breaks">{visible(`${each.connector}/${each.sender}`)}</span></>, by: (each) => each.display || each.sender },
+            { key: "state", words: "Status", draw: (each) => <Standing it={each} />, by: (each) => each.principal || String(each.paired_ms ?? 0) },
+            { key: "seen", words: "Last message", draw: (each) => (each.seen_ms ? ago(each.seen_ms) : "never"), by: (each) => each.seen_ms ?? 0, numeric: true },
+            { key: "do", words: "Actions", draw: (each) => <Change it={each} onChanged={again} /> },
           ]} />
         )}
       </Part>
@@ -53,11 +53,11 @@ export function People(): VNode {
 function Asking({ it, busy, onSettle }: { it: Pairing; busy: boolean; onSettle: (verb: "approve" | "deny", said: string) => void }): VNode {
   return (
     <li class="card">
-      <div class="row"><strong><bdi>{visible(it.display || it.sender || "somebody")}</bdi></strong><Badge>{it.connector}</Badge><span class="hint">asked {ago(it.created_ms)}, until {when(it.expires_ms)}</span></div>
-      <p class="hint">account <span class="mono breaks">{visible(it.sender ?? "")}</span>. Names can be chosen freely: compare the code with them if you are not sure who it is.</p>
+      <div class="row"><strong><bdi>{visible(it.display || it.sender || "Unknown")}</bdi></strong><Badge>{it.connector}</Badge><span class="hint">asked {ago(it.created_ms)}, until {when(it.expires_ms)}</span></div>
+      <p class="hint">Account <span class="mono breaks">{visible(it.sender ?? "")}</span>. Anyone can choose a display name: compare the code with them if you are not sure.</p>
       <div class="row">
-        <button type="button" class="yes" disabled={busy} onClick={() => onSettle("approve", "Admitted.")}>Admit</button>
-        <button type="button" class="no" disabled={busy} onClick={() => onSettle("deny", "Not admitted.")}>Do not admit</button>
+        <button type="button" class="yes" disabled={busy} onClick={() => onSettle("approve", "Approved.")}>Approve</button>
+        <button type="button" class="no" disabled={busy} onClick={() => onSettle("deny", "Denied.")}>Deny</button>
       </div>
     </li>
   );
@@ -66,9 +66,9 @@ function Asking({ it, busy, onSettle }: { it: Pairing; busy: boolean; onSettle: 
 function ByCode({ busy, onEnter }: { busy: boolean; onEnter: (code: string) => Promise<boolean> }): VNode {
   const [code, setCode] = useState("");
   return (
-    <form class="form" aria-label="By code" onSubmit={(event) => { event.preventDefault(); void onEnter(code.trim()).then((good) => { if (good) setCode(""); }); }}>
-      <TextField label="Code that somebody gave you" mono value={code} onInput={setCode} />
-      <button type="submit" disabled={busy || !code.trim()}>Admit by code</button>
+    <form class="form" aria-label="Approve by code" onSubmit={(event) => { event.preventDefault(); void onEnter(code.trim()).then((good) => { if (good) setCode(""); }); }}>
+      <TextField label="Pairing code" mono value={code} onInput={setCode} />
+      <button type="submit" disabled={busy || !code.trim()}>Approve by code</button>
     </form>
   );
 }
@@ -83,10 +83,10 @@ function Inviting(): VNode | null {
   if (!chosen) return null;
   return (
     <form class="form" aria-label="Invite" onSubmit={(event) => { event.preventDefault(); void attempt(async () => setMade(await palyra.invite({ channel: chosen }))); }}>
-      <SelectField label="Invite somebody on" value={chosen} options={names.map((each) => [each, each] as const)} onChoose={setChannel} />
+      <SelectField label="Invite on" value={chosen} options={names.map((each) => [each, each] as const)} onChoose={setChannel} />
       <Problem text={error} />
-      {made && <p class="notice good" role="status">Whoever writes <code>pair {made.code}</code> on {made.channel} until {when(made.expires_ms)} is admitted. The code is shown only now.</p>}
-      <button type="submit" disabled={busy}>Make a code</button>
+      {made && <p class="notice good" role="status">Anyone who writes <code>pair {made.code}</code> on {made.channel} before {when(made.expires_ms)} is approved. The code is shown only once.</p>}
+      <button type="submit" disabled={busy}>Create code</button>
     </form>
   );
 }
@@ -94,9 +94,9 @@ function Inviting(): VNode | null {
 function Standing({ it }: { it: Person }): VNode {
   if (it.principal) return <Badge tone="good">{visible(it.principal)}</Badge>;
   const ended = it.paired_until_ms ? it.paired_until_ms < Date.now() : false;
-  if (it.revoked_ms) return <Badge tone="bad">taken back</Badge>;
-  if (!it.paired_ms || ended) return <Badge>{ended ? "ended" : "stranger"}</Badge>;
-  return <><Badge tone="good">paired</Badge>{it.paired_until_ms ? <span class="hint"> until {when(it.paired_until_ms)}</span> : null}</>;
+  if (it.revoked_ms) return <Badge tone="bad">Revoked</Badge>;
+  if (!it.paired_ms || ended) return <Badge>{ended ? "Expired" : "Unknown"}</Badge>;
+  return <><Badge tone="good">Paired</Badge>{it.paired_until_ms ? <span class="hint"> until {when(it.paired_until_ms)}</span> : null}</>;
 }
 
 function Change({ it, onChanged }: { it: Person; onChanged: () => void }): VNode {
@@ -105,9 +105,9 @@ function Change({ it, onChanged }: { it: Person; onChanged: () => void }): VNode
   const who = visible(it.display || it.sender);
   return (
     <div class="row">
-      {it.paired_ms && !it.revoked_ms ? <Sure words="Take back…" question={`${who} is then a stranger.`} yes="Take it back" disabled={busy} onYes={() => change({ verb: "revoke" }, "Taken back.")} /> : null}
-      {it.principal ? <Sure words="Not me…" question={`${who} then no longer acts as you.`} yes="It is not me" disabled={busy} onYes={() => change({ verb: "link", principal: "" }, "No longer linked.")} />
-        : <Sure words="This is me…" question={`Whoever uses the account ${visible(it.sender)} then acts as you, with all you may do.`} yes="It is me" tone="yes" disabled={busy} onYes={() => change({ verb: "link", principal: "user:owner" }, "Linked to you.")} />}
+      {it.paired_ms && !it.revoked_ms ? <Sure words="Revoke…" question={`${who} can no longer write to Palyra.`} yes="Revoke" disabled={busy} onYes={() => change({ verb: "revoke" }, "Revoked.")} /> : null}
+      {it.principal ? <Sure words="Not me…" question={`${who} no longer acts as you.`} yes="Unlink" disabled={busy} onYes={() => change({ verb: "link", principal: "" }, "Unlinked.")} />
+        : <Sure words="This is me…" question={`The account ${visible(it.sender)} then acts as you, with all your permissions.`} yes="Link" tone="yes" disabled={busy} onYes={() => change({ verb: "link", principal: "user:owner" }, "Linked to you.")} />}
       <Problem text={error} />
     </div>
   );

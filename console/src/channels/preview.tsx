@@ -1,4 +1,4 @@
-// What would become of a message if it came now, check by check. The daemon decides as it will then; nothing is done.
+// Routing preview if it came now, check by check. The daemon decides as it will then; nothing is done.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
@@ -29,17 +29,17 @@ export function RoutePreview({ name, rules }: { name: string; rules: Rules }): V
     return () => { stale = true; clearTimeout(timer); };
   }, [asked, name, JSON.stringify(rules)]);
   return (
-    <Part id="preview" title="What would become of a message">
+    <Part id="preview" title="Routing preview">
       <form class="form wide" aria-label="Route preview" onSubmit={(event) => event.preventDefault()}>
         <div class="row fields">
-          <TextField label="From" mono value={draft.sender} onInput={(sender) => set({ sender })} hint="The sender, as the platform calls them." />
+          <TextField label="From" mono value={draft.sender} onInput={(sender) => set({ sender })} hint="The sender ID on the platform." />
           <TextField label="Text" value={draft.text} onInput={(text) => set({ text })} />
         </div>
-        <CheckField label="Written to Palyra alone" checked={draft.direct} onChange={(direct) => set({ direct })} />
-        <CheckField label="Addresses everyone" checked={draft.everyone} onChange={(everyone) => set({ everyone })} />
+        <CheckField label="Direct message" checked={draft.direct} onChange={(direct) => set({ direct })} />
+        <CheckField label="Mentions everyone" checked={draft.everyone} onChange={(everyone) => set({ everyone })} />
       </form>
       <Problem text={wrong} />
-      <section class="foreseen" aria-label="Decision" aria-live="polite">{shown ? <Shown it={shown} /> : <p class="hint">Say who writes, and what: the decision is shown here as you type.</p>}</section>
+      <section class="foreseen" aria-label="Decision" aria-live="polite">{shown ? <Shown it={shown} /> : <p class="hint">Enter a sender and a text to see the decision.</p>}</section>
     </Part>
   );
 }
@@ -48,11 +48,11 @@ function Shown({ it }: { it: Preview }): VNode {
   const { decision } = it;
   return (
     <>
-      <p class="row"><Badge tone={decision.accepted ? "good" : "warn"}>{decision.accepted ? "heard" : "refused"}</Badge><span>{decision.sentence}</span></p>
+      <p class="row"><Badge tone={decision.accepted ? "good" : "warn"}>{decision.accepted ? "Accepted" : "Rejected"}</Badge><span>{decision.sentence}</span></p>
       <ol class="plain-list" aria-label="Checks">
         {(decision.checks ?? []).map((each) => <li key={each.reason}><span aria-hidden="true">{each.passed ? "✓" : "✗"}</span><span class="unseen">{each.passed ? "passed" : "refused"}:</span> <code>{each.reason}</code>{each.found && <span class="hint breaks"> {visible(each.found)}</span>}</li>)}
       </ol>
-      <p class="hint breaks">Heard as <span class="mono">{visible(it.acts_as || it.principal)}</span> ({it.standing}), in the session <span class="mono">{visible(it.session_key)}</span>.</p>
+      <p class="hint breaks">Acts as <span class="mono">{visible(it.acts_as || it.principal)}</span> ({it.standing}), in session <span class="mono">{visible(it.session_key)}</span>.</p>
     </>
   );
 }

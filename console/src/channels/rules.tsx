@@ -8,9 +8,9 @@ import { Part, useAttempt } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import type { ChannelStatus, Rules } from "../types";
 
-const DIRECT = [["pairing", "get a code to approve"], ["allow", "are heard"], ["deny", "are refused"]] as const;
-const GROUPS = [["paired", "who is paired or listed"], ["allow", "anybody"]] as const;
-const BROADCAST = [["mention_only", "only with a mention"], ["deny", "refused"], ["allow", "taken; answers may ping, too"]] as const;
+const DIRECT = [["pairing", "pairing code"], ["allow", "accept"], ["deny", "reject"]] as const;
+const GROUPS = [["paired", "paired or allowed people"], ["allow", "everyone"]] as const;
+const BROADCAST = [["mention_only", "only with a mention"], ["deny", "reject"], ["allow", "accept; replies may ping everyone"]] as const;
 const LISTS = ["names", "allow", "deny"] as const;
 const NUMBERS = ["per_minute", "waiting", "concurrency"] as const;
 
@@ -37,7 +37,7 @@ export function RulesForm({ channel, onSaved }: { channel: ChannelStatus; onSave
   const { error, busy, attempt } = useAttempt();
   const set = (some: Partial<Draft>) => setDraft({ ...draft, ...some });
   const different = (Object.keys(before) as (keyof Draft)[]).filter((key) => draft[key] !== before[key]);
-  const odd = (key: (typeof NUMBERS)[number]) => (/^[1-9]\d{0,3}$/.test(draft[key]) ? "" : "A number from 1 up.");
+  const odd = (key: (typeof NUMBERS)[number]) => (/^[1-9]\d{0,3}$/.test(draft[key]) ? "" : "Enter a number from 1.");
   const bad = NUMBERS.some(odd);
   const changed = Object.keys(channel.changed);
   const save = (changes: Record<string, unknown>, said: string) => attempt(async () => {
@@ -45,28 +45,28 @@ export function RulesForm({ channel, onSaved }: { channel: ChannelStatus; onSave
     onSaved();
   }, said);
   return (
-    <Part id="rules" title="Who is heard">
-      <form class="form wide" aria-label="Rules" onSubmit={(event) => { event.preventDefault(); if (!bad) void save(Object.fromEntries(different.map((key) => [key, wire(key, draft)])), "The rules are changed."); }}>
+    <Part id="rules" title="Rules">
+      <form class="form wide" aria-label="Rules" onSubmit={(event) => { event.preventDefault(); if (!bad) void save(Object.fromEntries(different.map((key) => [key, wire(key, draft)])), "Rules saved."); }}>
         <div class="row fields">
-          <SelectField label="Strangers who write directly" value={draft.direct} options={DIRECT} onChoose={(direct) => set({ direct })} />
-          <SelectField label="Heard in groups" value={draft.groups} options={GROUPS} onChoose={(groups) => set({ groups })} />
-          <SelectField label="Messages to everyone" value={draft.broadcast} options={BROADCAST} onChoose={(broadcast) => set({ broadcast })} />
+          <SelectField label="Direct messages from unknown people" value={draft.direct} options={DIRECT} onChoose={(direct) => set({ direct })} />
+          <SelectField label="Accepted in groups" value={draft.groups} options={GROUPS} onChoose={(groups) => set({ groups })} />
+          <SelectField label="Broadcast messages" value={draft.broadcast} options={BROADCAST} onChoose={(broadcast) => set({ broadcast })} />
         </div>
-        <CheckField label="In groups, answer only if mentioned" checked={draft.mention} onChange={(mention) => set({ mention })} />
-        <CheckField label="In groups, a session for each sender" hint="Without it the group shares one, and everybody in it sees what is said there." checked={draft.isolate_session_by_sender} onChange={(on) => set({ isolate_session_by_sender: on })} />
-        <TextField label="Names that count as a mention" mono value={draft.names} onInput={(names) => set({ names })} hint="Separated by commas; the account's own name always does." />
+        <CheckField label="In groups, reply only when mentioned" checked={draft.mention} onChange={(mention) => set({ mention })} />
+        <CheckField label="In groups, one session per sender" hint="When off, the group shares one session that everyone in it sees." checked={draft.isolate_session_by_sender} onChange={(on) => set({ isolate_session_by_sender: on })} />
+        <TextField label="Mention names" mono value={draft.names} onInput={(names) => set({ names })} hint="Comma-separated. The account's own name always counts." />
         <div class="row fields">
-          <TextField label="Always heard" mono value={draft.allow} onInput={(allow) => set({ allow })} hint="Senders, separated by commas. If there are any, nobody else is heard but who is paired." />
-          <TextField label="Never heard" mono value={draft.deny} onInput={(deny) => set({ deny })} hint="Senders, separated by commas." />
+          <TextField label="Allow list" mono value={draft.allow} onInput={(allow) => set({ allow })} hint="Comma-separated senders. When set, only these and paired people are accepted." />
+          <TextField label="Block list" mono value={draft.deny} onInput={(deny) => set({ deny })} hint="Comma-separated senders." />
         </div>
         <div class="row fields">
-          <TextField label="Messages a minute, of one sender" value={draft.per_minute} onInput={(per_minute) => set({ per_minute })} wrong={odd("per_minute")} eager />
-          <TextField label="Under way at once, of one sender" value={draft.waiting} onInput={(waiting) => set({ waiting })} wrong={odd("waiting")} eager />
-          <TextField label="Conversations worked on at once" value={draft.concurrency} onInput={(concurrency) => set({ concurrency })} wrong={odd("concurrency")} eager />
+          <TextField label="Messages per minute and sender" value={draft.per_minute} onInput={(per_minute) => set({ per_minute })} wrong={odd("per_minute")} eager />
+          <TextField label="Concurrent messages per sender" value={draft.waiting} onInput={(waiting) => set({ waiting })} wrong={odd("waiting")} eager />
+          <TextField label="Concurrent conversations" value={draft.concurrency} onInput={(concurrency) => set({ concurrency })} wrong={odd("concurrency")} eager />
         </div>
-        {changed.length > 0 && <p class="row hint">Changed over the file: {changed.map((each) => <Badge key={each}>{visible(each)}</Badge>)}<button type="button" class="quiet small" disabled={busy} onClick={() => void save(Object.fromEntries(changed.map((key) => [key, null])), "The rules are as in the file.")}>As in the file again</button></p>}
+        {changed.length > 0 && <p class="row hint">Differs from the file: {changed.map((each) => <Badge key={each}>{visible(each)}</Badge>)}<button type="button" class="quiet small" disabled={busy} onClick={() => void save(Object.fromEntries(changed.map((key) => [key, null])), "Rules reset.")}>Reset to file</button></p>}
         <Problem text={error} />
-        <button type="submit" class="main" disabled={busy || bad || !different.length}>Save the rules</button>
+        <button type="submit" class="main" disabled={busy || bad || !different.length}>Save rules</button>
       </form>
     </Part>
   );

@@ -7,19 +7,21 @@ import { type Conversation, ended } from "../core/conversation";
 import { go } from "../core/router";
 import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
-import { Badge, Choice, Problem } from "../ui/parts";
+import { Badge, Problem } from "../ui/parts";
 import type { ReferencesPreview, StoredFile, Submission } from "../types";
-import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
-import { Picture } from "./items";
+import { asked, begunPath, change, COMMANDS, completed, drafts, editing, goesOn, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
+import { FolderChip, PresetPicker } from "./chips";
+import { isPicture, Picture } from "./items";
+import { ModelPicker } from "./model";
 import { branch, command, create, stop, submit } from "./verbs";
 
 const NEW = "new";
 const LOOK_MS = 350;
 const PATHS_MS = 80;
 const MODES = [
-  ["followup", "Do it next"],
-  ["steer", "Tell it now"],
-  ["interrupt", "Do it instead"],
+  ["followup", "Queue", "Runs after the current run"],
+  ["steer", "Steer", "Joins the current run"],
+  ["interrupt", "Interrupt", "Replaces the current run"],
 ] as const;
 
 function suggestions(text: string): readonly Offer[] {
@@ -60,6 +62,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   const [chosen, setChosen] = useState(0);
   const [preview, setPreview] = useState<ReferencesPreview | undefined>();
   const [help, setHelp] = useState(false);
+  const [dropping, setDropping] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
   const before = useRef<Promise<void>>(Promise.resolve());
   const paths = usePaths(draft.text, conversation?.id);
@@ -67,6 +70,12 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   const all = paths.length ? paths : suggestions(draft.text);
   const offered = refused === draft.text ? [] : all;
   const edit = editing.value?.sessionId === conversation?.id ? editing.value : undefined;
+
+  useEffect(() => {
+    if (!conversation || !goesOn.here) return;
+    goesOn.here = false;
+    box.current?.focus();
+  }, []);
 
   useEffect(() => {
     if (!edit) return;
@@ -115,6 +124,14 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     }
   };
 
+  const words = asked.value;
+  useEffect(() => {
+    if (!words || conversation) return;
+    asked.value = "";
+    change(key, { text: words });
+    setTimeout(() => box.current?.form?.requestSubmit());
+  }, [words]);
+
   const send = () => {
     if ((!draft.text.trim() && !draft.files.length) || (sending && (edit || !conversation))) return;
     const how = working && !edit ? { mode: mode.value } : {};
@@ -127,13 +144,17 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
 
   const deliver = async (how: Pick<Submission, "mode">) => {
     const text = draft.text.trim();
+    const spaced = /^\s/.test(draft.text);
     setError("");
     setSending(true);
     try {
       if (text === "/help") setHelp(true);
-      else if (!text.startsWith("/") || !(await command(text, conversation))) {
+      else if (spaced || !text.startsWith("/") || !(await command(text, conversation))) {
         const session = edit ? (await branched(edit.sessionId, edit.at)) : (conversation?.id ?? (await create()).session_id);
-        if (session !== conversation?.id) await listen(session);
+        if (session !== conversation?.id) {
+          goesOn.here = !conversation;
+          await listen(session);
+        }
         const attachments = draft.files.map(({ artifact, name }) => ({ artifact, name }));
         await submit(session, { text, ...how, ...(attachments.length ? { attachments } : {}) });
         if (edit && editing.peek() === edit) editing.value = undefined;
@@ -176,43 +197,57 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     }
   };
 
+  const used = run?.budget ? Math.round((run.context / run.budget) * 100) : 0;
   return (
-    <form class="composer" aria-label="Write a message"
+    <form class={`composer${dropping ? " dropping" : ""}${working ? " busy" : ""}`} aria-label="Write a message"
       onSubmit={(event) => { event.preventDefault(); send(); }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => { event.preventDefault(); if (event.dataTransfer?.files.length) void attach(event.dataTransfer.files); }}>
+      onDragOver={(event) => { event.preventDefault(); setDropping(true); }} onDragLeave={() => setDropping(false)}
+      onDrop={(event) => { event.preventDefault(); setDropping(false); if (event.dataTransfer?.files.length) void attach(event.dataTransfer.files); }}>
       <Problem text={error} />
       {help && <div class="help"><dl>{COMMANDS.map(([name, words]) => <><dt class="mono">{name}</dt><dd>{words}</dd></>)}</dl><button type="button" class="quiet small" onClick={() => setHelp(false)}>Close</button></div>}
-      {edit && <p class="hint row">This continues in a new branch; the session here stays as it is.<button type="button" class="quiet small" onClick={() => { editing.value = undefined; change(key, NOTHING); }}>Do not edit</button></p>}
+      {edit && <p class="hint row">Sends in a new branch; this session stays as it is.<button type="button" class="quiet small" onClick={() => { editing.value = undefined; change(key, NOTHING); }}>Cancel</button></p>}
       {preview && <References preview={preview} />}
       {draft.files.length > 0 && (
         <ul class="attached">{draft.files.map((file) => (
-          <li>{conversation && <Picture file={file} sessionId={conversation.id} />}<bdi>{visible(file.name)}</bdi><span class="hint">{size(file.size)}{file.note ? `, ${file.note}` : ""}</span>
-            <button type="button" class="quiet small" aria-label={`Leave out ${file.name}`} onClick={() => change(key, { files: draft.files.filter((each) => each !== file) })}>Leave out</button></li>
+          <li>{conversation && isPicture(file) && <Picture file={file} sessionId={conversation.id} />}<bdi>{visible(file.name)}</bdi><span class="hint">{size(file.size)}{file.note ? `, ${file.note}` : ""}</span>
+            <button type="button" class="quiet small" aria-label={`Remove ${file.name}`} onClick={() => change(key, { files: draft.files.filter((each) => each !== file) })}>Remove</button></li>
         ))}</ul>
       )}
       {offered.length > 0 && (
-        <ul class="offered" id="offered" role="listbox" aria-label="Suggestions">
+        <ul class="offered" id="offered" role="listbox" aria-label="Suggestions" tabIndex={0}>
           {offered.map(([name, words], at) => (
             <li id={`offered-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); take(name); }}><bdi class="mono">{visible(name)}</bdi> {words}</li>
           ))}
         </ul>
       )}
       <div class="write">
-        <textarea ref={box} rows={1} aria-label="Message" placeholder={working ? "Say something while it works" : "Ask, or say what to do"} value={draft.text}
+        <textarea ref={box} rows={1} aria-label="Message" placeholder={working ? "Message Palyra while it works…" : "Message Palyra…   / for commands, @ for files"} value={draft.text}
           aria-autocomplete="list" aria-controls={offered.length ? "offered" : undefined} aria-activedescendant={offered.length ? `offered-${chosen}` : undefined}
           onInput={(event) => change(key, { text: event.currentTarget.value })} onKeyDown={pressed}
           onPaste={(event) => { const files = event.clipboardData?.files; if (files?.length) { event.preventDefault(); void attach(files); } }} />
-        <label class="button quiet" title="Attach files">
-          <span>Attach</span>
-          <input class="unseen" type="file" multiple onChange={(event) => { void attach([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
-        </label>
-        {working && conversation && <button type="button" class="no" onClick={() => void stop(conversation).catch((failure: unknown) => setError(wordsOf(failure)))}>Stop</button>}
-        <button type="submit" class="main" disabled={sending || !online.value}>{edit ? "Send in branch" : "Send"}</button>
+        <div class="chips">
+          <label class="chip" title="Attach files">
+            <span>+<span class="attach-word"> Attach</span></span>
+            <input class="unseen" type="file" multiple aria-label="Attach files" onChange={(event) => { void attach([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+          </label>
+          <ModelPicker conversation={conversation} onError={(failure) => setError(wordsOf(failure))} />
+          <PresetPicker onError={(failure) => setError(wordsOf(failure))} />
+          <FolderChip conversation={conversation} />
+          {used > 0 && <span class="chip" title={`Context: ${count(run!.context)} of ${count(run!.budget)} tokens`}><Ring percent={used} />{used} %</span>}
+          <div class="end">
+            {working && !edit && <select aria-label="While Palyra works" title={MODES.find(([each]) => each === mode.value)?.[2]} value={mode.value === "collect" ? "followup" : mode.value} onChange={(event) => (mode.value = event.currentTarget.value as typeof mode.value)}>{MODES.map(([value, words]) => <option value={value}>{words}</option>)}</select>}
+            {working && conversation && <button type="button" class="no" onClick={() => void stop(conversation).catch((failure: unknown) => setError(wordsOf(failure)))}>Stop</button>}
+            <button type="submit" class="main" disabled={sending || !online.value}>{edit ? "Send in branch" : "Send"}</button>
+          </div>
+        </div>
       </div>
-      {working && !edit && <Choice label="When it still works" value={mode.value === "collect" ? "followup" : mode.value} options={MODES} onChoose={(value) => (mode.value = value)} />}
     </form>
   );
+}
+
+/** How full the model's context is. */
+function Ring({ percent }: { percent: number }): VNode {
+  return <svg class={percent > 80 ? "ring warn" : "ring"} viewBox="0 0 20 20" role="meter" aria-label="Context used" aria-valuenow={percent} aria-valuemin={0} aria-valuemax={100}><circle cx="10" cy="10" r="8" /><circle cx="10" cy="10" r="8" pathLength="100" stroke-dasharray={`${Math.min(100, percent)} 100`} /></svg>;
 }
 
 /** The first message has nothing before it to share: then the branch is a new session. */
@@ -225,7 +260,7 @@ function References({ preview }: { preview: ReferencesPreview }): VNode {
     <div class="references" role="status">
       {preview.references.map((each) => (
         <Badge tone={each.error ? "bad" : ""} title={each.error || (each.warnings ?? []).join("; ")}>
-          <bdi>{visible(each.reference)}</bdi> {each.error ? visible(each.error) : `${count(each.tokens ?? 0)} tokens${each.truncated ? ", a part of it" : ""}`}
+          <bdi>{visible(each.reference)}</bdi> {each.error ? visible(each.error) : `${count(each.tokens ?? 0)} tokens${each.truncated ? ", truncated" : ""}`}
         </Badge>
       ))}
       {(preview.errors ?? []).map((each) => <Badge tone="bad">{visible(each)}</Badge>)}

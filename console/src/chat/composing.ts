@@ -1,5 +1,6 @@
 // What is being written: a draft for each session, the files that go with it, and how it joins a run that is under way.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { onForget, recall, remember } from "../core/remembered";
 import type { StoredFile, Submission } from "../types";
 
 export interface Draft {
@@ -11,7 +12,37 @@ export const editing = signal<{ sessionId: string; at: number; text: string } | 
 export const mode = signal<NonNullable<Submission["mode"]>>("followup");
 /** Counts what was sent from here: whoever says something wants to see it, wherever they were looking. */
 export const sent = signal(0);
-export const drafts = signal<Record<string, Draft>>({});
+export const drafts = signal<Record<string, Draft>>(recall("drafts", {}));
+
+const KEPT_DRAFTS = 20;
+const LONGEST_DRAFT = 50_000;
+const KEEP_MS = 250;
+let keeping = 0;
+
+/** Store the drafts now; what was sent or emptied is not among them. */
+function keepDrafts(): void {
+  clearTimeout(keeping);
+  const kept = Object.entries(drafts.peek()).filter(([, each]) => (each.text || each.files.length) && each.text.length < LONGEST_DRAFT).slice(-KEPT_DRAFTS);
+  remember("drafts", kept.length ? Object.fromEntries(kept) : undefined);
+}
+// A draft survives a reload, but not a log-out.
+effect(() => {
+  void drafts.value;
+  clearTimeout(keeping);
+  keeping = window.setTimeout(keepDrafts, KEEP_MS);
+});
+addEventListener("pagehide", keepDrafts);
+onForget(() => (drafts.value = {}));
+
+/** The composer of a session that was just begun takes over where the first message was written. */
+export const goesOn = { here: false };
+
+/** Something said by a click: the composer that is open sends it. */
+export const asked = signal("");
+
+export function say(text: string): void {
+  asked.value = text;
+}
 
 export const NOTHING: Draft = { text: "", files: [] };
 
@@ -20,28 +51,37 @@ export function change(key: string, more: Partial<Draft>): void {
 }
 
 export const REFERENCES: readonly (readonly [string, string])[] = [
-  ["@file:", "a file of the workspace"],
-  ["@folder:", "the text files of a folder"],
-  ["@diff", "changes that are not staged"],
-  ["@staged", "changes that are staged"],
-  ["@url:", "a web page"],
-  ["@memory:", "what is remembered"],
-  ["@run:", "an earlier run"],
+  ["@file:", "A file in the workspace"],
+  ["@folder:", "The text files of a folder"],
+  ["@diff", "Unstaged changes"],
+  ["@staged", "Staged changes"],
+  ["@url:", "A web page"],
+  ["@memory:", "Something Palyra remembers"],
+  ["@run:", "An earlier run"],
 ];
 
 export const COMMANDS: readonly (readonly [string, string])[] = [
-  ["/new", "begin a new session"],
-  ["/stop", "stop what it is doing"],
-  ["/undo", "take back the newest change to files"],
-  ["/retry", "say the last message again"],
-  ["/title", "give this session a name: /title Holiday plans"],
-  ["/branch", "continue in a copy of this session"],
-  ["/compact", "condense older messages into a summary"],
-  ["/reset", "begin anew in this session; nothing is deleted"],
-  ["/archive", "put this session away"],
-  ["/export", "save this session as a file"],
-  ["/help", "show these commands"],
+  ["/new", "Start a new session"],
+  ["/stop", "Stop the run"],
+  ["/undo", "Undo the newest file change"],
+  ["/retry", "Send the last message again"],
+  ["/model", "Change the model: /model NAME"],
+  ["/title", "Rename this session: /title NAME"],
+  ["/pin", "Pin this session"],
+  ["/branch", "Continue in a copy of this session"],
+  ["/compact", "Summarise older messages"],
+  ["/reset", "Clear the context; nothing is deleted"],
+  ["/archive", "Archive this session"],
+  ["/export", "Save this session as a file"],
+  ["/timeline", "Open the timeline"],
+  ["/help", "Show these commands"],
 ];
+
+/** A command that does not exist. Behind a space, or with a slash in it as in a path, it is an ordinary message. */
+export function unknownCommand(text: string): string | undefined {
+  const name = /^(\/[A-Za-z][\w-]*)(?:\s|$)/.exec(text)?.[1];
+  return name && !COMMANDS.some(([each]) => each === name) ? name : undefined;
+}
 
 /** What can stand at the end of a draft: its name, and what it is. */
 export type Offer = readonly [string, string];
@@ -61,11 +101,11 @@ export function pathOffers(kind: "file" | "folder", paths: readonly string[], pr
     .map((path) => {
       const folder = path.endsWith("/");
       const quoted = /[\s"'\\]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}${folder ? "" : '"'}` : path;
-      return [`@${kind}:${quoted}${folder ? "" : " "}`, folder ? "a folder" : ""] as const;
+      return [`@${kind}:${quoted}${folder ? "" : " "}`, folder ? "Folder" : ""] as const;
     });
 }
 
 export function completed(text: string, offer: string): string {
-  if (offer.startsWith("/")) return offer === "/title" ? `${offer} ` : offer;
+  if (offer.startsWith("/")) return offer === "/title" || offer === "/model" ? `${offer} ` : offer;
   return text.replace(/@\w*(?::(?:"[^"]*|[^"\s]*))?$/, () => offer);
 }

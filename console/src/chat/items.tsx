@@ -2,17 +2,20 @@
 import type { VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
-import { href } from "../core/router";
-import { calm, count, lasting, money, size, toolWords, visible, when } from "../core/words";
+import { href, setQuery } from "../core/router";
+import { pending, status } from "../core/store";
+import { calm, clock, count, lasting, money, size, toolWords, visible, when } from "../core/words";
 import { Code, Copy, Diff, Output, turned } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
+import { Download, useImage } from "../ui/stored";
 import type { Attachment } from "../types";
-import { withKey, wordsOf } from "../core/api";
+import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
-import { ApprovalCard } from "./approval";
+import { ApprovalCard, type Origin } from "./approval";
+import { originAmong, type Said } from "./origins";
 import { editing } from "./composing";
-import { retry } from "./verbs";
+import { askAgain, retry } from "./verbs";
 
 /** `shared`: of the session that this one continues; it is read here, and acted upon there. */
 export function Drawn({ item, conversation, shared = false }: { item: Item; conversation: Conversation; shared?: boolean }): VNode {
@@ -38,41 +41,63 @@ function User({ item, conversation, shared }: { tick: number; item: UserItem; co
         <div class="row">{event.references!.map((each) => <Badge title={each.note}><bdi>@{each.kind}{each.target ? `:${visible(each.target)}` : ""}</bdi>{each.truncated ? " (part)" : ""}</Badge>)}</div>
       )}
       <div class="row tools">
-        <time title={when(item.time)}>{new Date(item.time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>
-        {event.mode === "steer" && <Badge>added while it worked</Badge>}
-        {item.queued && <><Badge>waits its turn</Badge><button type="button" class="quiet small" onClick={takeBack}>Take it back</button></>}
+        <time title={when(item.time)}>{clock(item.time, false)}</time>
+        {event.mode === "steer" && <Badge>Steered</Badge>}
+        {item.queued && <><Badge>Queued</Badge><button type="button" class="quiet small" onClick={takeBack}>Remove</button></>}
         <Problem text={error} />
         <Copy text={event.text} />
-        {!shared && <button type="button" class="quiet small" onClick={() => (editing.value = { sessionId: conversation.id, at: item.acceptedSeq - 1, text: event.text })}>Edit in a new branch</button>}
+        {!shared && <button type="button" class="quiet small" onClick={() => (editing.value = { sessionId: conversation.id, at: item.acceptedSeq - 1, text: event.text })}>Edit in new branch</button>}
+        {!shared && !item.queued && <AskAgain item={item} onError={setError} />}
       </div>
     </article>
   );
 }
 
+/** The same message to another model: both answers are then shown side by side. */
+function AskAgain({ item, onError }: { item: UserItem; onError: (words: string) => void }): VNode | null {
+  const models = status.value?.models ?? [];
+  const [busy, setBusy] = useState(false);
+  if (models.length < 2) return null;
+  const ask = (model: string) => {
+    setBusy(true);
+    onError("");
+    void askAgain(item.runId, model).then((beside) => setQuery({ beside }), (failure: unknown) => onError(wordsOf(failure))).finally(() => setBusy(false));
+  };
+  return (
+    <select class="small" aria-label="Ask another model" disabled={busy} value="" onChange={(event) => ask(event.currentTarget.value)}>
+      <option value="">Ask another model…</option>
+      {models.map((each) => <option key={each.name} value={each.name}>{visible(each.name)}</option>)}
+    </select>
+  );
+}
+
 const PICTURES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
-/** An address that gives a stored file under its name. */
-export function download(sessionId: string, artifact: string, name: string): string {
-  return withKey(palyra.getArtifactPath(sessionId, artifact, { name }));
+export function isPicture(file: Pick<Attachment, "media_type">): boolean {
+  return PICTURES.has(file.media_type);
 }
 
 /** A stored picture, small; a click shows it as large as the window. */
-export function Picture({ file, sessionId }: { file: Pick<Attachment, "artifact" | "media_type" | "name" | "width" | "height">; sessionId: string }): VNode | null {
+export function Picture({ file, sessionId }: { file: Pick<Attachment, "artifact" | "name" | "width" | "height">; sessionId: string }): VNode {
   const box = useRef<HTMLDialogElement>(null);
-  if (!PICTURES.has(file.media_type)) return null;
+  const source = useImage(palyra.getArtifactPath(sessionId, file.artifact));
   const name = visible(file.name || "picture");
-  const source = download(sessionId, file.artifact, file.name || "picture");
   return (
     <>
       <button type="button" class="plain thumb" aria-label={`Show ${name}`} onClick={() => box.current?.showModal()}>
-        <img src={source} alt={name} loading="lazy" decoding="async" width={file.width || undefined} height={file.height || undefined} />
+        <img src={source || undefined} alt={name} decoding="async" width={file.width || undefined} height={file.height || undefined} />
       </button>
       <dialog ref={box} class="lightbox" aria-label={name} onClick={() => box.current?.close()}>
-        <img src={source} alt={name} loading="lazy" />
+        {source && <img src={source} alt={name} />}
         <p class="row"><bdi>{name}</bdi><button type="button" class="small">Close</button></p>
       </dialog>
     </>
   );
+}
+
+/** The type of a file in a few letters. */
+function typeOf(file: Pick<Attachment, "media_type" | "name">): string {
+  return (/\.(\w{1,5})$/.exec(file.name ?? "")?.[1] ?? file.media_type.split("/")[1] ?? "file").slice(0, 5);
 }
 
 export function Attached({ attachments, sessionId }: { attachments: readonly Attachment[]; sessionId: string }): VNode | null {
@@ -81,8 +106,8 @@ export function Attached({ attachments, sessionId }: { attachments: readonly Att
     <ul class="attached">
       {attachments.map((each) => (
         <li>
-          <Picture file={each} sessionId={sessionId} />
-          <a href={download(sessionId, each.artifact, each.name || "file")} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
+          {isPicture(each) ? <Picture file={each} sessionId={sessionId} /> : <span class="type" title={each.media_type}>{typeOf(each)}</span>}
+          <Download path={palyra.getArtifactPath(sessionId, each.artifact)} name={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></Download>
           <span class="hint">{size(each.size ?? 0)}{each.width ? `, ${each.width} × ${each.height}` : ""}</span>
         </li>
       ))}
@@ -96,13 +121,13 @@ function Reply({ item }: { tick: number; item: ReplyItem }): VNode {
     <article class="reply" aria-label="Palyra" aria-busy={item.live}>
       {item.reasoning && (
         <details class="reasoning">
-          <summary>{item.live && !item.text ? "Thinking…" : "How it thought about this"}</summary>
+          <summary>{item.live && !item.text ? "Thinking…" : "Reasoning"}</summary>
           <Markdown text={item.reasoning} live={item.live} />
         </details>
       )}
       <Markdown text={item.text} live={item.live} />
-      {item.live && <p class="working" aria-hidden="true">{item.preparing ? "Preparing the next step" : ""}<i /><i /><i /></p>}
-      {item.incomplete && <div class="row"><Badge tone="warn" title="The reply was stopped or failed before it was complete">Incomplete</Badge></div>}
+      {item.live && <p class="working" aria-hidden="true">{item.preparing ? "Preparing a tool call" : ""}<i /><i /><i /></p>}
+      {item.incomplete && <div class="row"><Badge tone="warn" title="The reply stopped or failed before it was complete">Incomplete</Badge></div>}
       {item.event && (
         <div class="row tools">
           <time title={when(item.time)}>{item.event.model}</time>
@@ -116,18 +141,31 @@ function Reply({ item }: { tick: number; item: ReplyItem }): VNode {
 }
 
 const OUTCOMES: Record<string, string> = {
-  ok: "done", error: "failed", denied: "denied", cancelled: "stopped", interrupted: "interrupted",
-  timeout: "took too long", unknown: "outcome unknown", skipped: "left out",
+  ok: "Done", error: "Failed", denied: "Denied", cancelled: "Stopped", interrupted: "Interrupted",
+  timeout: "Timed out", unknown: "Unknown", skipped: "Skipped",
 };
 
 /** `over`: its run has ended, so what has not finished never will. */
 function stateOf(item: ToolItem, over: boolean): [string, string] {
-  if (item.undone) return ["undone", "warn"];
+  if (item.undone) return ["Undone", "warn"];
   if (item.finished) return [OUTCOMES[item.finished.outcome] ?? item.finished.outcome, item.finished.outcome === "ok" ? "good" : "bad"];
-  if (item.approval && !item.resolved && !over) return ["waits for you", "warn"];
-  if (over) return [item.startedMs ? "interrupted" : "not run", "warn"];
-  if (item.startedMs) return ["working", ""];
-  return ["next", ""];
+  if (item.approval && !item.resolved && !over) return ["Needs approval", "warn"];
+  if (over) return [item.startedMs ? "Interrupted" : "Not run", "warn"];
+  if (item.startedMs) return ["Running", "info"];
+  return ["Next", ""];
+}
+
+const MARKS: Record<string, string> = { good: "✓", bad: "✕", warn: "!" };
+
+function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function originIn(conversation: Conversation, item: ToolItem): Origin {
+  const items = conversation.items.peek();
+  const before = items.slice(0, Math.max(0, items.indexOf(item))).flatMap((each): Said[] =>
+    each.kind === "user" ? [{ text: each.event.text }] : each.kind === "tool" && each.finished?.text ? [{ text: each.finished.text, name: summary(each) || each.proposed.tool }] : []);
+  return originAmong(before, conversation.from.peek() <= 1 && !conversation.before.peek());
 }
 
 function summary(item: ToolItem): string {
@@ -143,13 +181,14 @@ function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conv
   const tier = finished?.attestation?.tier;
   const did = item.resolved?.preview ?? approval?.preview;
   return (
-    <article class="tool" aria-label={`Step: ${toolWords(item.proposed.tool)}`}>
-      {asks && <ApprovalCard key={approval.approval_id} request={approval} arguments={item.proposed.arguments} />}
-      <details open={item.opened ?? (!!item.startedMs && !finished && !!item.output)}>
+    <article class="tool" aria-label={`Tool call: ${toolWords(item.proposed.tool)}`}>
+      {asks && <ApprovalCard key={approval.approval_id} request={approval} proposed={item.proposed} origin={originIn(conversation, item)} keys={pending.value.find((each) => each.session_id === conversation.id)?.approval_id === approval.approval_id} />}
+      {!asks && <details open={item.opened ?? (!!item.startedMs && !finished && !!item.output)}>
         <summary onClick={(event) => (item.opened = !(event.currentTarget.parentElement as HTMLDetailsElement).open)}>
-          <span class={`dot ${tone}`} aria-hidden="true" />
-          <span class="tool-name" title={item.proposed.tool}>{toolWords(item.proposed.tool)}</span>
+          <span class={`mark ${tone}`} aria-hidden="true">{MARKS[tone] ?? "›"}</span>
+          <span class="tool-name" title={item.proposed.tool}>{sentence(toolWords(item.proposed.tool))}</span>
           <bdi class="tool-what mono">{summary(item)}</bdi>
+          {!!finished?.duration_ms && <span class="tool-took">{lasting(finished.duration_ms)}</span>}
           <Badge tone={tone}>{words}</Badge>
         </summary>
         <div class="row facts">
@@ -159,7 +198,7 @@ function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conv
           <Labels label={finished?.label} />
           <Cost item={item} />
           {item.decided && <span>{visible(item.decided.reason)}</span>}
-          {item.resolved && <span>{item.resolved.decision === "allow" ? "you allowed it" : item.resolved.decision === "deny" ? "you denied it" : item.resolved.decision}</span>}
+          {item.resolved && <span>{item.resolved.decision === "allow" ? "Approved by you" : item.resolved.decision === "deny" ? "Denied by you" : item.resolved.decision}</span>}
         </div>
         <Code text={visible(JSON.stringify(item.proposed.arguments, null, 2))} language="json" />
         {item.resolved?.preview && <p><Badge tone="warn">Edited</Badge> Approved with edited arguments; this is what ran.</p>}
@@ -167,9 +206,9 @@ function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conv
         {!finished && item.output && <Output text={visible(item.output)} label="output so far" />}
         {finished?.text && <Output text={visible(finished.text)} label="result" />}
         <Attached attachments={finished?.images ?? []} sessionId={conversation.id} />
-        {finished?.artifact && <p><a href={download(conversation.id, finished.artifact, "result.txt")} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
+        {finished?.artifact && <p><Download path={palyra.getArtifactPath(conversation.id, finished.artifact)} name="result.txt">Download full result ({size(finished.size ?? 0)})</Download></p>}
         {(finished?.changes?.length ?? 0) > 0 && <Changes tick={tick} item={item} conversation={conversation} />}
-      </details>
+      </details>}
     </article>
   );
 }
@@ -213,10 +252,10 @@ function Changes({ item, conversation }: { tick: number; item: ToolItem; convers
       <ul class="changes">{item.finished!.changes!.map((each) => <li><Badge>{each.change}</Badge> <bdi class="mono">{visible(each.path)}</bdi></li>)}</ul>
       <Problem text={error} />
       {did && <Diff text={visible(did)} />}
-      {!did && !item.undone && (item.resolved?.preview ?? item.approval?.preview)?.kind !== "diff" && <button type="button" class="quiet" onClick={look}>Show what changed</button>}
+      {!did && !item.undone && (item.resolved?.preview ?? item.approval?.preview)?.kind !== "diff" && <button type="button" class="quiet" onClick={look}>Show changes</button>}
       {preview?.diff && <Diff text={visible(preview.diff)} />}
       {!item.undone && item.proposed.effect === "reversible" && (preview
-        ? <div class="row"><button type="button" onClick={() => void undo(false)}>Undo this now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Leave it</button></div>
+        ? <div class="row"><button type="button" onClick={() => void undo(false)}>Undo now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Cancel</button></div>
         : <button type="button" class="quiet" onClick={() => void undo(true)}>Undo…</button>)}
     </>
   );

@@ -1,22 +1,38 @@
-// The chat: sessions on the left, the open one beside them.
-import { computed } from "@preact/signals";
+// The chat: sessions on the left, the open one beside them, and its run on the right.
+import { signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { wordsOf } from "../core/api";
-import * as palyra from "../core/verbs";
+import { online, wordsOf } from "../core/api";
 import type { Conversation } from "../core/conversation";
-import { argument, href } from "../core/router";
-import { close, listed, moreSessions, open, openError, openTitle, pending, sessions, show, showEarlier, showMoreSessions, status } from "../core/store";
-import { ago, count, lasting, money, visible } from "../core/words";
-import { Badge, Empty, Problem, spoken } from "../ui/parts";
-import type { Said } from "../types";
+import { recall, remember } from "../core/remembered";
+import { argument, href, query } from "../core/router";
+import { small } from "../core/screen";
+import { close, listed, open, openError, openTitle, sessions, show, showEarlier, status } from "../core/store";
+import { lasting, shortPath, visible } from "../core/words";
+import { Menu } from "../ui/menu";
+import { laterPart } from "../ui/page";
+import { Badge, Problem, Skeleton, spoken } from "../ui/parts";
+import * as palyra from "../core/verbs";
 import { Composer } from "./composer";
+import { say } from "./composing";
 import { Drawn } from "./items";
 import { Scroll } from "./scroll";
+import { DeleteDialog, SessionList } from "./sessions";
 import { Unaccepted } from "./unaccepted";
+import { WaitCard } from "./waiting";
 import { archive, exported, rename } from "./verbs";
 
-const SEARCH_MS = 250;
+const Beside = laterPart<{ runId: string }>(() => import("./beside").then((it) => it.Beside));
+const Inspector = laterPart<{ conversation: Conversation | undefined; onClose?: (() => void) | undefined }>(() => import("./inspector").then((it) => it.Inspector), () => <aside class="inspector" aria-label="Details" />);
+
+/** Whether the details are shown; without a choice, where there is room. */
+const choice = signal<"" | "open" | "closed">(recall("inspector", ""));
+
+function toggleDetails(opened: boolean): void {
+  choice.value = opened ? "closed" : "open";
+  // Over a small page they are looked at and closed again: that is no choice for next time.
+  if (!small.peek()) remember("inspector", choice.value);
+}
 
 export function ChatPage(): VNode {
   const id = argument.value;
@@ -24,114 +40,93 @@ export function ChatPage(): VNode {
     if (id) void show(id);
     else close();
   }, [id]);
+  const details = choice.value ? choice.value === "open" : !small.value;
+  const shown = id ? open.value : undefined;
   return (
     <div class={id ? "chat with-session" : "chat"}>
+      {shown ? <SessionHead key={shown.id} conversation={shown} details={details} /> : <header class="bar"><h1>New session</h1><div class="end"><DetailsButton details={details} /></div></header>}
       <SessionList current={id} />
-      <section class="session" aria-label="Conversation">{open.value ? <OpenSession key={open.value.id} conversation={open.value} /> : <Fresh />}</section>
+      <section class="session" aria-label="Conversation">{shown ? <OpenSession key={shown.id} conversation={shown} /> : <Fresh />}</section>
+      {details && (shown || !small.value) && <Inspector conversation={shown} onClose={small.value ? () => toggleDetails(true) : undefined} />}
     </div>
   );
 }
 
-const waiting = computed(() => new Set(pending.value.map((each) => each.session_id)));
-
-function SessionList({ current }: { current: string }): VNode {
-  const [query, setQuery] = useState("");
-  const [found, setFound] = useState<Said[] | undefined>();
-  const [error, setError] = useState("");
-  useEffect(() => {
-    setError("");
-    if (!query.trim()) return setFound(undefined);
-    let stale = false;
-    const timer = setTimeout(() => {
-      void palyra.searchSessions({ q: query.trim().slice(0, 500) }).then(
-        (page) => { if (!stale) setFound(page.found); },
-        (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
-      );
-    }, SEARCH_MS);
-    return () => {
-      stale = true;
-      clearTimeout(timer);
-    };
-  }, [query]);
-  const lowered = query.trim().toLowerCase();
-  const named = sessions.value.filter((each) => !lowered || (each.title ?? "").toLowerCase().includes(lowered));
-  return (
-    <nav class="sessions" aria-label="Sessions">
-      <div class="row">
-        <a class="button main" href={href("chat")}>New session</a>
-      </div>
-      <input type="search" aria-label="Search sessions" placeholder="Search" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
-      <Problem text={error} />
-      <ul>
-        {named.map((each) => (
-          <li key={each.session_id}>
-            <a href={href("chat", each.session_id)} aria-current={each.session_id === current ? "page" : undefined}>
-              <bdi class="session-title">{visible(each.title || "Untitled")}</bdi>
-              <span class="hint">{ago(each.updated_ms)}</span>
-              {waiting.value.has(each.session_id) ? <Badge tone="warn">asks you</Badge> : each.active ? <Badge tone="good">working</Badge> : null}
-            </a>
-          </li>
-        ))}
-        {found?.filter((each) => !named.some((row) => row.session_id === each.session_id)).map((each) => (
-          <li key={`${each.session_id}${each.seq}`}>
-            <a href={href("chat", each.session_id)}><bdi class="session-title">{visible(each.title || "Untitled")}</bdi><bdi class="hint">{visible(each.snippet)}</bdi></a>
-          </li>
-        ))}
-      </ul>
-      {lowered && !named.length && found?.length === 0 && <p class="hint">Nothing found. Try other words.</p>}
-      {listed.value && !sessions.value.length && <p class="hint">No sessions yet.</p>}
-      {moreSessions.value && !lowered && <button type="button" class="quiet" onClick={() => void showMoreSessions()}>Show older ones</button>}
-    </nav>
-  );
+function DetailsButton({ details }: { details: boolean }): VNode {
+  return <button type="button" class="quiet small only-wide" aria-pressed={details} onClick={() => toggleDetails(details)}>Details</button>;
 }
+
+const SUGGESTIONS: readonly string[] = ["What is in this folder?", "Find every TODO", "Create hello.txt with the text hi"];
+const FOR_MODELS: readonly string[] = [...SUGGESTIONS, "Remind me every Friday to water the plants"];
+/** The built-in model follows rules: it is offered what it understands. */
+const FOR_DEMO: readonly string[] = [...SUGGESTIONS, "Every day at 9, list the files"];
 
 function Fresh(): VNode {
   const model = status.value?.models.find((each) => each.default);
+  const folder = status.value?.workspace;
   return (
-    <div class="fresh">
-      <Empty>
-        <h1>What should be done?</h1>
-        <p>Ask a question or describe a task. Palyra works in <code>{status.value?.workspace || "a folder of yours"}</code> and asks you before it does something that matters.</p>
-        {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules: say “hi”, and it tells what it understands. Add a provider's key for a real one: <a href={href("settings")}>Settings</a>.</p>}
-        {listed.value && sessions.value.length < 3 && <p class="tour-offer">New here? <a href={href("tour")}>Take the tour</a>: five steps, done for real, in two minutes.</p>}
-      </Empty>
-      {status.value?.workspace && <Unaccepted of={{ workspace: status.value.workspace }} moment="" />}
+    <>
+      <div class={status.value || !online.value ? "fresh" : "fresh unready"}>
+        <h2>What can I help with?</h2>
+        <div class="suggested" role="group" aria-label="Suggestions">{(model?.provider === "demo" ? FOR_DEMO : FOR_MODELS).map((each) => <button type="button" key={each} onClick={() => say(each)}>{each}</button>)}</div>
+        <p>Palyra reads freely in <code title={folder}>{visible(shortPath(folder || "your folder"))}</code> and asks before it changes anything. {listed.value && sessions.value.length < 3 && <a href={href("tour")}>Take the tour</a>}</p>
+        {model?.provider === "demo" && <p class="hint">This is the built-in demo model, which follows simple rules. <a href={href("settings")}>Add a model</a> for real answers.</p>}
+        {folder && <Unaccepted of={{ workspace: folder }} moment="" />}
+      </div>
       <Composer conversation={undefined} />
-    </div>
+    </>
   );
 }
 
 function OpenSession({ conversation }: { conversation: Conversation }): VNode {
+  const beside = query.value.get("beside");
+  if (beside) return <Beside key={beside} runId={beside} />;
   return (
     <>
-      <SessionHead conversation={conversation} />
       <Unaccepted of={{ session_id: conversation.id }} moment={`${conversation.run.value?.runId} ${conversation.run.value?.state}`} />
-      <Problem text={openError.value}><a href={href("chat")}>Begin a new session</a></Problem>
+      <Problem text={openError.value}><a href={href("chat")}>New session</a></Problem>
       <Items conversation={conversation} />
       <Composer conversation={conversation} />
     </>
   );
 }
 
-function SessionHead({ conversation }: { conversation: Conversation }): VNode {
+function SessionHead({ conversation, details }: { conversation: Conversation; details: boolean }): VNode {
   const [error, setError] = useState("");
-  const attempt = (work: Promise<void>) => void work.catch((failure: unknown) => setError(wordsOf(failure)));
+  const [deleting, setDeleting] = useState(false);
+  const attempt = (work: Promise<unknown>) => void work.then(() => setError(""), (failure: unknown) => setError(wordsOf(failure)));
   const title = openTitle.value || "New session";
+  const kept = sessions.value.find((each) => each.session_id === conversation.id)?.kept ?? conversation.session.value?.kept ?? false;
   const renamed = (input: HTMLInputElement) => input.value.trim() && input.value !== title && attempt(rename(conversation.id, input.value.trim()));
   return (
-    <header class="session-head">
+    <header class="bar">
       <a class="back quiet button" href={href("chat")} aria-label="All sessions">‹</a>
       <h1 class="unseen">{visible(title)}</h1>
-      <input class="title" aria-label="Name of this session" key={title} defaultValue={title} dir="auto" onBlur={(event) => renamed(event.currentTarget)} onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()} />
+      <input class="title" aria-label="Session name" title={visible(title)} key={title} defaultValue={title} dir="auto" onBlur={(event) => renamed(event.currentTarget)} onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()} />
       <Meter conversation={conversation} />
-      <a class="button quiet small" href={href("timeline", conversation.id)}>Timeline</a>
-      <button type="button" class="quiet small" onClick={() => attempt(exported(conversation.id))}>Export</button>
-      <button type="button" class="quiet small" onClick={() => attempt(archive(conversation.id))}>Archive</button>
+      <div class="end">
+        <a class="button quiet small only-wide" href={href("timeline", conversation.id)}>Timeline</a>
+        <DetailsButton details={details} />
+        <Menu label="Session actions">
+          <a href={href("timeline", conversation.id)}>Timeline</a>
+          {!details && <button type="button" onClick={() => toggleDetails(false)}>Show details</button>}
+          <button type="button" onClick={() => attempt(palyra.changeSession(conversation.id, { kept: !kept }))}>{kept ? "Unpin" : "Pin"}</button>
+          <button type="button" onClick={() => attempt(exported(conversation.id))}>Export</button>
+          <button type="button" onClick={() => attempt(archive(conversation.id))}>Archive</button>
+          <button type="button" class="no" onClick={() => setDeleting(true)}>Delete…</button>
+        </Menu>
+      </div>
       <Problem text={error} />
+      {deleting && <DeleteDialog which={[{ session_id: conversation.id, title }]} onClose={() => setDeleting(false)} />}
     </header>
   );
 }
 
+const WAITING = "Waiting for model";
+const STATES = { accepted: "Queued", in_progress: "Working", waiting: "Needs approval", done: "Done", failed: "Failed", stopped: "Stopped" } as const;
+const TONES = { accepted: "", in_progress: "info", waiting: "warn", done: "good", failed: "bad", stopped: "warn" } as const;
+
+/** The state of the run, and a clock while it goes on. */
 function Meter({ conversation }: { conversation: Conversation }): VNode | null {
   const run = conversation.run.value;
   const [now, setNow] = useState(Date.now());
@@ -142,17 +137,14 @@ function Meter({ conversation }: { conversation: Conversation }): VNode | null {
     return () => clearInterval(timer);
   }, [working]);
   useEffect(() => {
-    if (run) spoken.value = run.state === "waiting" ? "Palyra asks you something" : run.state === "failed" ? "Failed" : run.state === "stopped" ? "Stopped" : run.state === "done" ? "Done" : "Working";
+    if (run) spoken.value = run.wait ? WAITING : STATES[run.state];
   }, [run?.state, run?.runId]);
   if (!run) return null;
-  const states = { accepted: "waits its turn", in_progress: "working", waiting: "waits for you", done: "done", failed: "failed", stopped: "stopped" } as const;
   return (
-    <div class="meter" title="Tokens read and written, and the cost, of this run">
-      <Badge tone={run.state === "waiting" || run.state === "stopped" ? "warn" : run.state === "failed" ? "bad" : run.state === "done" ? "" : "good"}>{states[run.state]}</Badge>
-      <span>{lasting(Math.max(0, (run.endedMs || Math.max(now, run.startedMs)) - run.startedMs))}</span>
-      <span>{count(run.input)} in, {count(run.output)} out</span>
-      {run.cost > 0 && <span>{money(run.cost)}</span>}
-      {run.budget > 0 && <meter aria-label="How full the model's window is" min={0} max={run.budget} value={run.context} />}
+    <div class="meter">
+      <Badge tone={run.wait ? "warn" : TONES[run.state]}>{run.wait ? WAITING : STATES[run.state]}</Badge>
+      {working && <span>{lasting(Math.max(0, Math.max(now, run.startedMs) - run.startedMs))}</span>}
+      {working && run.askedMs > 0 && <span role="timer">{run.read === undefined ? "Time to first token" : `Reading the prompt: ${run.read} %`} {lasting(Math.max(0, now - run.askedMs))}</span>}
     </div>
   );
 }
@@ -175,9 +167,9 @@ function Items({ conversation }: { conversation: Conversation }): VNode {
       before={<>
         <Problem text={error} />
         {more && <button type="button" class="quiet" disabled={loading} onClick={earlier}>{loading ? "Loading…" : "Load earlier"}</button>}
-        {!conversation.ready.value && !openError.value && <p class="hint">Loading…</p>}
+        {!conversation.ready.value && !openError.value && <Skeleton label="Loading…" lines={7} />}
       </>}
-      after={<Working conversation={conversation} />} />
+      after={<><WaitCard conversation={conversation} /><Working conversation={conversation} /></>} />
   );
 }
 

@@ -1,11 +1,11 @@
 // Connecting a program: choose it, make a token for it, copy what it needs. A token is in the text once, when it was just made here.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { withKey } from "../core/api";
 import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { visible } from "../core/words";
 import { Code } from "../ui/code";
+import { Download } from "../ui/stored";
 import { useAttempt, useLoaded } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
 import { AUTHORITY, PROGRAMS, placeOf, type Program } from "./snippets";
@@ -22,28 +22,29 @@ export function Programs({ name }: { name: string }): VNode {
     <>
       <Choice label="Program" value={program.name} options={NAMES} onChoose={(each) => go("connections", "programs", each)} />
       <Problem text={found.error} />
-      {!found.value ? !found.error && <p role="status">Loading…</p> : <Connecting key={program.name} it={program} found={found.value} />}
+      {!found.value ? !found.error && <p role="status">Loading…</p> : <Connecting key={program.name} it={program} found={found.value} onChanged={found.again} />}
     </>
   );
 }
 
-function Connecting({ it, found }: { it: Program; found: Listening }): VNode {
+function Connecting({ it, found, onChanged }: { it: Program; found: Listening; onChanged: () => void }): VNode {
   const [made, setMade] = useState<MadeToken | undefined>();
   const { error, busy, attempt } = useAttempt();
   const at = placeOf(found, made?.token ?? "");
-  const mint = () => attempt(async () => setMade(await palyra.createToken({ name: it.title, scope: it.scope, expires_ms: Date.now() + LIFE_MS })), "The token is in the text.");
+  const mint = () => attempt(async () => setMade(await palyra.createToken({ name: it.title, scope: it.scope, expires_ms: Date.now() + LIFE_MS })), "Token created.");
+  const enable = () => attempt(async () => { await palyra.changeListeners({ grpc: true }); onChanged(); }, "Enabled.");
   return (
     <section aria-label={it.title}>
       <p>{it.words}</p>
-      {it.door === "grpc" && !at.grpc && <div class="notice warn"><p>This door is shut. On Palyra's own machine, then start it again:</p><Code language="sh" plain text="palyra config set server.grpc true" /></div>}
+      {it.door === "grpc" && !at.grpc && <p class="notice warn row"><span>gRPC is disabled.</span><button type="button" disabled={busy} onClick={() => void enable()}>Enable gRPC</button><a href={href("connections", "listening")}>Listeners</a></p>}
       <div class="once">
-        {made ? <p class="row"><span role="status">The token <strong>{visible(made.info.name)}</strong> is in the text below, and is shown only now: copy it before you leave this page. It is good for a year.</span><button type="button" class="quiet small" onClick={() => setMade(undefined)}>I have it</button></p>
-          : <p class="row"><button type="button" disabled={busy} onClick={() => void mint()}>Make a token for it</button><span class="hint">{SCOPES[it.scope]}; for a year. It can be <a href={href("connections", "tokens")}>taken back</a> at any time.</span></p>}
+        {made ? <p class="row"><span role="status">The token <strong>{visible(made.info.name)}</strong> is in the text below and shown only once: copy it now. It is valid for a year.</span><button type="button" class="quiet small" onClick={() => setMade(undefined)}>Done</button></p>
+          : <p class="row"><button type="button" disabled={busy} onClick={() => void mint()}>Create token</button><span class="hint">{SCOPES[it.scope]}; valid for a year. You can <a href={href("connections", "tokens")}>revoke it</a> at any time.</span></p>}
         <Problem text={error} />
       </div>
-      {at.own && <p>It has to trust Palyra's own authority: put <a href={withKey(palyra.getCertificateAuthorityPath())} download={AUTHORITY}>{AUTHORITY}</a> where it runs.</p>}
+      {at.own && <p>The program must trust Palyra's certificate authority: put <Download path={palyra.getCertificateAuthorityPath()} name={AUTHORITY}>{AUTHORITY}</Download> where it runs.</p>}
       {it.snippets(at).map((each) => <div key={each.text}>{each.words && <p>{each.words}</p>}<Code language={each.language} plain={each.language === "sh"} text={each.text} /></div>)}
-      {it.name === "cli" && <p>To let a machine run tools for Palyra instead: <a href={href("connections", "workers")}>enrol it as a worker</a>.</p>}
+      {it.name === "cli" && <p>To run tools for Palyra on that machine: <a href={href("connections", "workers")}>enrol it as a worker</a>.</p>}
     </section>
   );
 }

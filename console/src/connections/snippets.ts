@@ -53,41 +53,41 @@ const json = (value: unknown): Snippet => ({ language: "json", text: JSON.string
 
 export const PROGRAMS: readonly Program[] = [
   {
-    name: "curl", title: "curl", scope: "client", words: "Every verb is plain HTTP and JSON; what happens comes as server-sent events.",
+    name: "curl", title: "curl", scope: "client", words: "HTTP and JSON; live updates as server-sent events.",
     snippets: (at) => {
       const curl = `curl${at.own ? ` --cacert ${AUTHORITY}` : ""}`;
       const bearer = `-H "Authorization: Bearer $PALYRA_TOKEN"`;
       return [
         { language: "sh", text: exported({ ...at, own: false }, { PALYRA_URL: at.origin, PALYRA_TOKEN: at.token }, "") },
-        { language: "sh", words: "Ask, and get the answer:", text: `${curl} "$PALYRA_URL/v1/chat/completions" ${bearer} \\\n  -H "Content-Type: application/json" \\\n  -d '{"model": "palyra", "messages": [{"role": "user", "content": "${ASK}"}]}'` },
-        { language: "sh", words: "Watch everything while it happens:", text: `${curl} -N ${bearer} "$PALYRA_URL/v1/events"` },
+        { language: "sh", words: "Send a message:", text: `${curl} "$PALYRA_URL/v1/chat/completions" ${bearer} \\\n  -H "Content-Type: application/json" \\\n  -d '{"model": "palyra", "messages": [{"role": "user", "content": "${ASK}"}]}'` },
+        { language: "sh", words: "Watch all events:", text: `${curl} -N ${bearer} "$PALYRA_URL/v1/events"` },
       ];
     },
   },
   {
-    name: "python", title: "Python", scope: "client", words: "The client comes with the package palyra, typed, waiting or async.",
+    name: "python", title: "Python", scope: "client", words: "The typed client comes with the palyra package, sync or async.",
     snippets: (at) => [
       { language: "python", text: `from palyra.client import Client\n\nwith Client("${at.origin}", "${at.token}"${at.own ? `, authority="${AUTHORITY}"` : ""}) as palyra:\n    print(palyra.ask("${ASK}").text)` },
       { language: "python", words: "Or async:", text: `import asyncio\n\nfrom palyra.client import AsyncClient\n\n\nasync def main():\n    async with AsyncClient("${at.origin}", "${at.token}"${at.own ? `, authority="${AUTHORITY}"` : ""}) as palyra:\n        print((await palyra.ask("${ASK}")).text)\n\n\nasyncio.run(main())` },
     ],
   },
   {
-    name: "javascript", title: "JavaScript", scope: "client", words: "For Node 18 and newer. The package lies in clients/js of Palyra's sources.",
+    name: "javascript", title: "JavaScript", scope: "client", words: "For Node 18 or newer. The package is in clients/js of Palyra's sources.",
     snippets: (at) => [
       { language: "sh", text: `npm install ./palyra/clients/js${at.own ? `\nexport NODE_EXTRA_CA_CERTS=${AUTHORITY}` : ""}` },
       { language: "javascript", text: `import { Palyra } from "@palyra/client";\n\nconst palyra = new Palyra({ url: "${at.origin}", token: "${at.token}" });\nconsole.log((await palyra.ask("${ASK}")).text);` },
     ],
   },
   {
-    name: "openai", title: "OpenAI SDK", scope: "client", words: "Whatever talks to OpenAI talks to the agent instead: its libraries, and programs that let you choose the address.",
+    name: "openai", title: "OpenAI SDK", scope: "client", words: "Use OpenAI libraries, or any program with a configurable base URL, with the agent.",
     snippets: (at) => [
       { language: "sh", text: exported(at, { OPENAI_BASE_URL: `${at.origin}/v1`, OPENAI_API_KEY: at.token }, "SSL_CERT_FILE") },
-      { language: "python", words: "Its Python library:", text: `from openai import OpenAI\n\nclient = OpenAI(base_url="${at.origin}/v1", api_key="${at.token}")\nanswer = client.chat.completions.create(model="palyra", messages=[{"role": "user", "content": "${ASK}"}])\nprint(answer.choices[0].message.content)` },
-      { language: "javascript", words: "Its JavaScript library:", text: `import OpenAI from "openai";\n\nconst client = new OpenAI({ baseURL: "${at.origin}/v1", apiKey: "${at.token}" });\nconst answer = await client.chat.completions.create({ model: "palyra", messages: [{ role: "user", content: "${ASK}" }] });\nconsole.log(answer.choices[0].message.content);` },
+      { language: "python", words: "Python:", text: `from openai import OpenAI\n\nclient = OpenAI(base_url="${at.origin}/v1", api_key="${at.token}")\nanswer = client.chat.completions.create(model="palyra", messages=[{"role": "user", "content": "${ASK}"}])\nprint(answer.choices[0].message.content)` },
+      { language: "javascript", words: "JavaScript:", text: `import OpenAI from "openai";\n\nconst client = new OpenAI({ baseURL: "${at.origin}/v1", apiKey: "${at.token}" });\nconst answer = await client.chat.completions.create({ model: "palyra", messages: [{ role: "user", content: "${ASK}" }] });\nconsole.log(answer.choices[0].message.content);` },
     ],
   },
   {
-    name: "grpc", title: "gRPC", scope: "client", door: "grpc", words: "The same verbs with types, over one connection. The .proto files lie in proto/palyra/v1 of Palyra's sources; reflection is on.",
+    name: "grpc", title: "gRPC", scope: "client", door: "grpc", words: "The typed API over one connection. The .proto files are in proto/palyra/v1 of Palyra's sources; reflection is on.",
     snippets: (at) => {
       const there = at.grpc || `${at.host}:${GRPC_PORT}`;
       const secure = at.own ? `-cacert ${AUTHORITY}` : at.tls ? "" : "-plaintext";
@@ -99,10 +99,10 @@ export const PROGRAMS: readonly Program[] = [
     },
   },
   {
-    name: "mcp", title: "MCP", scope: "client", words: "Another agent gives Palyra work, and reads what it knows. Most of them read a file such as .mcp.json.",
+    name: "mcp", title: "MCP", scope: "client", words: "Another agent uses Palyra as an MCP server. Most agents read a file such as .mcp.json.",
     snippets: (at) => [
-      { ...json({ mcpServers: { palyra: { type: "http", url: `${at.origin}/mcp`, headers: { Authorization: `Bearer ${at.token}` } } } }), words: "For those that speak HTTP:" },
-      { ...json({ mcpServers: { palyra: { command: "palyra", args: ["mcp", "serve"], env: started(at) } } }), words: "For those that start a program. As Palyra's own user on its own machine, env can be left out:" },
+      { ...json({ mcpServers: { palyra: { type: "http", url: `${at.origin}/mcp`, headers: { Authorization: `Bearer ${at.token}` } } } }), words: "Over HTTP:" },
+      { ...json({ mcpServers: { palyra: { command: "palyra", args: ["mcp", "serve"], env: started(at) } } }), words: "Over stdio. As Palyra's own user on the same machine, env is not needed:" },
     ],
   },
   {

@@ -15,7 +15,7 @@ import type { MadeToken, Token } from "../types";
 type Scope = Token["scope"];
 const ALL: readonly Scope[] = ["owner", "operator", "viewer", "client", "connector", "worker"];
 const OFFERED = (["client", "viewer", "operator", "owner"] as const).map((each) => [each, SCOPES[each]] as const);
-const LASTING = [["0", "until it is taken back"], ["1", "a day"], ["30", "30 days"], ["365", "a year"]] as const;
+const LASTING = [["0", "never"], ["1", "a day"], ["30", "30 days"], ["365", "a year"]] as const;
 const DAY_MS = 86_400_000;
 const STALE_MS = 90 * DAY_MS;
 
@@ -50,7 +50,7 @@ export function Tokens(): VNode {
       {made && (
         <div class="once" role="status">
           <p><strong>{visible(made.info.name)}</strong> was made. It is shown this once: copy it now.</p>
-          <p class="row"><code class="breaks">{made.token}</code><Copy text={made.token} what="Copy the token" /><button type="button" class="quiet small" onClick={() => setMade(undefined)}>I have it</button></p>
+          <p class="row"><code class="breaks">{made.token}</code><Copy text={made.token} what="Copy the token" /><button type="button" class="quiet small" onClick={() => setMade(undefined)}>Done</button></p>
         </div>
       )}
       {found.value && <div class="tabs"><Choice<Scope | ""> label="Scope" value={scope} options={[["", `all ${shown.length}`], ...scopes.map((each) => [each, `${each} ${many(each)}`] as const)]} onChoose={setScope} /></div>}
@@ -58,23 +58,23 @@ export function Tokens(): VNode {
       <Table label="Tokens" rows={rows} keyOf={(each) => each.token_id} sorted="created" down
         columns={[
           { key: "name", words: "Name", draw: (each) => <><bdi>{visible(each.name)}</bdi> <Standing it={each} /></>, by: (each) => each.name },
-          { key: "scope", words: "May", draw: (each) => <span title={SCOPES[each.scope]}>{each.scope}</span>, by: (each) => ALL.indexOf(each.scope) },
-          { key: "created", words: "Made", draw: (each) => <Moment ms={each.created_ms} />, by: (each) => each.created_ms },
+          { key: "scope", words: "Scope", draw: (each) => <span title={SCOPES[each.scope]}>{each.scope}</span>, by: (each) => ALL.indexOf(each.scope) },
+          { key: "created", words: "Created", draw: (each) => <Moment ms={each.created_ms} />, by: (each) => each.created_ms },
           { key: "used", words: "Last used", draw: (each) => (each.used_ms ? <Moment ms={each.used_ms} /> : "never"), by: (each) => each.used_ms ?? 0 },
-          { key: "ends", words: "Ends", draw: (each) => (each.expires_ms ? when(each.expires_ms) : "never"), by: (each) => each.expires_ms || Infinity },
-          { key: "revoke", words: "", draw: (each) => (dead(each) ? null : <Sure words="Take back…" question={`Take ${visible(each.name)} back? What uses it is cut off at once.`} yes="Take it back" disabled={busy} onYes={() => void attempt(async () => { await palyra.revokeToken(each.token_id); found.again(); }, "The token was taken back.")} />) },
+          { key: "ends", words: "Expires", draw: (each) => (each.expires_ms ? when(each.expires_ms) : "never"), by: (each) => each.expires_ms || Infinity },
+          { key: "revoke", words: "", draw: (each) => (dead(each) ? null : <Sure words="Revoke…" question={`Revoke ${visible(each.name)}? Programs that use it lose access at once.`} yes="Revoke" disabled={busy} onYes={() => void attempt(async () => { await palyra.revokeToken(each.token_id); found.again(); }, "Token revoked.")} />) },
         ]} />
       <div class="row">
-        {!form && <button type="button" onClick={() => setForm({ name: "", scope: "client", workspace: "", days: "30" })}>Make a token</button>}
-        <label class="check-label"><input type="checkbox" checked={ended} onChange={(event) => setEnded(event.currentTarget.checked)} /> Also those that ended</label>
+        {!form && <button type="button" onClick={() => setForm({ name: "", scope: "client", workspace: "", days: "30" })}>Create token</button>}
+        <label class="check-label"><input type="checkbox" checked={ended} onChange={(event) => setEnded(event.currentTarget.checked)} /> Show expired and revoked</label>
       </div>
       {form && (
         <form class="form" aria-label="Token" onSubmit={(event) => { event.preventDefault(); if (form.name.trim()) void create(form); }}>
-          <TextField label="Name" value={form.name} onInput={(name) => setForm({ ...form, name })} required hint="So that you know later what uses it." />
-          <SelectField label="It may" value={form.scope} options={OFFERED} onChoose={(each) => setForm({ ...form, scope: each })} />
-          {form.scope === "client" && <TextField label="Workspace" value={form.workspace} onInput={(workspace) => setForm({ ...form, workspace })} hint="The only folder it works in. Empty: the daemon's default workspace." />}
-          <SelectField label="For" value={form.days} options={LASTING} onChoose={(days) => setForm({ ...form, days })} />
-          <div class="row"><button type="submit" class="main" disabled={busy || !form.name.trim()}>Make it</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Leave it</button></div>
+          <TextField label="Name" value={form.name} onInput={(name) => setForm({ ...form, name })} required hint="Helps you recognise it later." />
+          <SelectField label="Scope" value={form.scope} options={OFFERED} onChoose={(each) => setForm({ ...form, scope: each })} />
+          {form.scope === "client" && <TextField label="Workspace" value={form.workspace} onInput={(workspace) => setForm({ ...form, workspace })} hint="The only folder it can use. Empty: the default workspace." />}
+          <SelectField label="Expires" value={form.days} options={LASTING} onChoose={(days) => setForm({ ...form, days })} />
+          <div class="row"><button type="submit" class="main" disabled={busy || !form.name.trim()}>Create</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Cancel</button></div>
         </form>
       )}
     </Part>
@@ -86,9 +86,9 @@ function dead(it: Token): boolean {
 }
 
 function Standing({ it }: { it: Token }): VNode | null {
-  if (it.revoked_ms) return <Badge tone="bad">taken back</Badge>;
-  if (dead(it)) return <Badge>expired</Badge>;
-  return Math.max(it.used_ms ?? 0, it.created_ms) < Date.now() - STALE_MS ? <Badge tone="warn" title="Not used for 90 days">unused for long</Badge> : null;
+  if (it.revoked_ms) return <Badge tone="bad">Revoked</Badge>;
+  if (dead(it)) return <Badge>Expired</Badge>;
+  return Math.max(it.used_ms ?? 0, it.created_ms) < Date.now() - STALE_MS ? <Badge tone="warn" title="Not used for 90 days">Unused</Badge> : null;
 }
 
 function Moment({ ms }: { ms: number }): VNode {

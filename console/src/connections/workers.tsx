@@ -5,17 +5,15 @@ import * as palyra from "../core/verbs";
 import { href } from "../core/router";
 import { sessions } from "../core/store";
 import { ago, visible, when } from "../core/words";
-import { restart } from "../settings/daemon";
 import { Code } from "../ui/code";
 import { CheckField, TextField } from "../ui/form";
 import { useChanged } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
+import { Part, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
-import { stateOf } from "./words";
+import { stateOf, WORKERS_AT } from "./words";
 import type { Enrolment, RunningCall, WorkerShown } from "../types";
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
-const LISTEN = "palyra config set workers.listen 0.0.0.0:7445";
 
 export function Workers(): VNode {
   const found = useLoaded(() => palyra.listWorkers(), [], useChanged("workers"));
@@ -27,9 +25,9 @@ export function Workers(): VNode {
   return (
     <>
       <Problem text={found.error} />
-      {rows.length ? <ul class="cards" aria-label="Workers">{rows.map((each) => <Card key={each.name} it={each} />)}</ul>
-        : <Empty><p>There is none. A worker is another machine that runs tools for Palyra: a build server, one with a large disk, one in the attic. It needs no open port of its own.</p></Empty>}
-      {gone && <CheckField label="Also revoked ones" checked={all} onChange={setAll} />}
+      {rows.length ? <ul class="cards side" aria-label="Workers">{rows.map((each) => <Card key={each.name} it={each} />)}</ul>
+        : <Empty><h2>No workers yet</h2><p>A worker is another machine that runs tools for Palyra, such as a build server. It needs no open port.</p></Empty>}
+      {gone && <CheckField label="Show revoked" checked={all} onChange={setAll} />}
       {port ? <Enrolling workers={workers} hosts={hosts} /> : <Closed onOpened={found.again} />}
     </>
   );
@@ -40,7 +38,7 @@ function Card({ it }: { it: WorkerShown }): VNode {
   return (
     <li class="card">
       <div class="row"><a href={href("connections", "workers", it.name)}><strong>{visible(it.name)}</strong></a><Badge tone={tone}>{words}</Badge><span class="hint">{it.running.length} of {it.slots} busy</span></div>
-      <p class="hint breaks"><bdi>{visible(it.platform || "has not said what it is yet")}</bdi> · {it.connected ? "here now" : it.seen_ms ? `last seen ${ago(it.seen_ms)}` : "never seen"}</p>
+      <p class="hint breaks"><bdi>{visible(it.platform || "unknown platform")}</bdi> · {it.connected ? "now" : it.seen_ms ? `last seen ${ago(it.seen_ms)}` : "never connected"}</p>
       <Running calls={it.running} />
     </li>
   );
@@ -50,14 +48,14 @@ function Card({ it }: { it: WorkerShown }): VNode {
 export function Running({ calls }: { calls: readonly RunningCall[] }): VNode | null {
   if (!calls.length) return null;
   return (
-    <ul class="plain-list" aria-label="Runs there">
+    <ul class="plain-list" aria-label="Running calls">
       {calls.map((each) => <li key={each.call_id}><code>{visible(each.tool)}</code> for <a href={href("chat", each.session_id)}><bdi>{titleOf(each.session_id)}</bdi></a> <span class="hint">since {when(each.since_ms)}{each.attempt > 1 ? `, attempt ${each.attempt}` : ""}</span></li>)}
     </ul>
   );
 }
 
 function titleOf(session: string): string {
-  return visible(sessions.value.find((each) => each.session_id === session)?.title ?? "") || "a conversation";
+  return visible(sessions.value.find((each) => each.session_id === session)?.title ?? "") || "a session";
 }
 
 function Enrolling({ workers, hosts }: { workers: readonly WorkerShown[]; hosts: readonly string[] }): VNode {
@@ -66,24 +64,24 @@ function Enrolling({ workers, hosts }: { workers: readonly WorkerShown[]; hosts:
   const [host, setHost] = useState(() => (hosts.includes(location.hostname) ? location.hostname : (hosts[0] ?? location.hostname)));
   const [made, setMade] = useState<Enrolment | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const wrong = !name || NAME.test(name) ? "" : "A name has small letters, digits and dashes.";
-  const odd = /^[\w.:[\]-]+$/.test(host) ? "" : "A name or an address of this machine.";
+  const wrong = !name || NAME.test(name) ? "" : "Use lower-case letters, digits and dashes.";
+  const odd = /^[\w.:[\]-]+$/.test(host) ? "" : "Enter a host name or address.";
   const enrol = () => attempt(async () => { setMade(await palyra.enrolWorker({ name })); setName(""); });
   const it = made && workers.find((each) => each.name === made.name && each.enrolled_ms && each.state !== "revoked");
   return (
-    <Part id="enrol" title="Enrol a machine">
+    <Part id="enrol" title="Enrol a worker">
       {made && (
         <div class="once">
-          <p>Type this on the machine that is to be <strong>{made.name}</strong>, where Palyra is installed as well. The code is good once, until {when(made.expires_ms)}, and is shown only now.</p>
+          <p>Run this on the machine <strong>{made.name}</strong>, where Palyra is installed. The code works once, until {when(made.expires_ms)}, and is shown only once.</p>
           <Code language="sh" plain text={`palyra worker enrol ${bracketed(host)}:${made.port} ${made.code} --authority ${made.authority}\npalyra worker run`} />
-          <p class="row"><span role="status">{it?.connected ? `${made.name} is here.` : it ? `${made.name} is enrolled. It works once it runs.` : `Nobody has used the code yet.`}</span><button type="button" class="quiet small" onClick={() => setMade(undefined)}>{it ? "Done" : "I have it"}</button></p>
+          <p class="row"><span role="status">{it?.connected ? `${made.name} is connected.` : it ? `${made.name} is enrolled. Start it to use it.` : `Waiting for the worker…`}</span><button type="button" class="quiet small" onClick={() => setMade(undefined)}>{"Done"}</button></p>
         </div>
       )}
       <form class="form" aria-label="Enrol" onSubmit={(event) => { event.preventDefault(); if (name && !wrong && !odd) void enrol(); }}>
-        <TextField label="Name" mono value={name} onInput={setName} wrong={wrong} hint="How you, your policies and the agent call it, such as attic or build-2." required />
-        <TextField label="This machine, as it is called there" mono value={host} onInput={setHost} wrong={odd} eager list={hosts} hint="The worker connects to it, so it must be reachable from there." required />
+        <TextField label="Name" mono value={name} onInput={setName} wrong={wrong} hint="Used in the console, in policies and by the agent, such as build-2." required />
+        <TextField label="Address of this machine" mono value={host} onInput={setHost} wrong={odd} eager list={hosts} hint="The worker connects to it, so it must be reachable from there." required />
         <Problem text={error} />
-        <button type="submit" class="main" disabled={busy || !name || Boolean(wrong) || Boolean(odd)}>Make a code</button>
+        <button type="submit" class="main" disabled={busy || !name || Boolean(wrong) || Boolean(odd)}>Create code</button>
       </form>
     </Part>
   );
@@ -94,13 +92,17 @@ function bracketed(host: string): string {
 }
 
 function Closed({ onOpened }: { onOpened: () => void }): VNode {
+  const [at, setAt] = useState(WORKERS_AT);
   const { error, busy, attempt } = useAttempt();
+  const enable = () => attempt(async () => { await palyra.changeListeners({ workers: at.trim() }); onOpened(); }, "Enabled.");
   return (
-    <Part id="enrol" title="Enrol a machine">
-      <p>No machine can connect yet, because nothing listens for workers. On Palyra's own machine:</p>
-      <Code language="sh" plain text={LISTEN} />
-      <Problem text={error} />
-      <div class="row">Then <Sure words="Start it again…" question="It ends at once and starts again. What runs goes on by itself." yes="Start again" disabled={busy} onYes={() => void attempt(async () => { await restart(); onOpened(); }, "It runs again.")} /></div>
+    <Part id="enrol" title="Enrol a worker">
+      <form class="form" aria-label="Listener" onSubmit={(event) => { event.preventDefault(); void enable(); }}>
+        <p>The listener for workers is disabled. Workers connect to it, each with its own certificate.</p>
+        <TextField label="Listen on" mono value={at} onInput={setAt} hint="An address of this machine and a port; 0.0.0.0: every network that it is in." />
+        <Problem text={error} />
+        <button type="submit" class="main" disabled={busy || !at.trim()}>Enable listener</button>
+      </form>
     </Part>
   );
 }

@@ -29,7 +29,7 @@ export function withKey(path: string): string {
   return `${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(localStorage.getItem(KEPT) ?? "")}`;
 }
 
-export const UNREACHABLE = "Palyra cannot be reached. Start it with `palyra up`; this page goes on by itself.";
+export const UNREACHABLE = "Cannot reach Palyra. Start it with `palyra up`; this page reconnects by itself.";
 
 /** The page's half of what lets it in, for requests. */
 export function keyHeader(): Record<string, string> {
@@ -57,7 +57,7 @@ export async function send(method: string, path: string, body?: BodyInit, type?:
   }
   if (response.status === 401) access.value = "out";
   const wire = (await response.json().catch(() => ({}))) as ErrorWire;
-  const message = wire.error?.message ?? `the daemon answered ${response.status}`;
+  const message = wire.error?.message ?? `Palyra answered with HTTP ${response.status}`;
   throw new Refused(response.status, wire.error?.code ?? "unknown", message, wire.error?.details ?? {});
 }
 

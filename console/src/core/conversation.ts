@@ -57,6 +57,9 @@ export interface ToolItem extends Base {
   output: string;
   finished?: ToolFinished;
   undone: boolean;
+  /** When a person was asked, and when they answered; 0: not. */
+  askedMs: number;
+  answeredMs: number;
   /** Its run has ended. */
   over: boolean;
   /** The turn that asked for it, with its tokens and cost; shared by all that it asked for. */
@@ -85,6 +88,20 @@ export interface RunView {
   context: number;
   budget: number;
   model: string;
+  /** Since when a model is asked that has said nothing yet; 0: none is. */
+  askedMs: number;
+  /** How much of the prompt its server has read, in percent. */
+  read: number | undefined;
+  /** While no provider can answer: why, when the model is asked next, and when the run gives up. */
+  wait?: RunWait;
+}
+
+export interface RunWait {
+  cause: string;
+  message: string;
+  model: string;
+  nextTryMs: number;
+  deadlineMs: number;
 }
 
 /** Whether a run is over, however it ended. */
@@ -145,6 +162,11 @@ export class Conversation {
     this.flush();
   }
 
+  /** How many entries the session has, as far as is known here. */
+  get length(): number {
+    return Math.max(this.cursor, this.session.value?.head_seq ?? 0);
+  }
+
   private fold(entries: Entry[]): void {
     const cursor = this.cursor;
     this.entries = [];
@@ -169,6 +191,16 @@ export class Conversation {
 
   live(event: LiveEvent): void {
     if (event.kind === "model.delta") {
+      const asked = this.runs.get(event.run_id);
+      if (event.progress != null) {
+        if (asked) asked.read = event.progress;
+        this.runDirty = true;
+        return this.schedule();
+      }
+      if (asked?.askedMs) {
+        Object.assign(asked, { askedMs: 0, read: undefined });
+        this.runDirty = true;
+      }
       const reply = this.reply(event.run_id, event.turn);
       if (reply.event) return;
       if (event.whole || reply.stale) reply.text = reply.reasoning = "";
@@ -183,6 +215,11 @@ export class Conversation {
       if (tool?.kind !== "tool" || tool.finished) return;
       tool.output = (tool.output + event.text).slice(-MOST_OUTPUT);
       this.dirty.add(tool);
+    } else if (event.kind === "run.retry_planned") {
+      const run = this.runs.get(event.run_id);
+      if (!run?.wait) return;
+      run.wait = { ...run.wait, cause: event.cause, message: event.message, nextTryMs: event.next_try_ms };
+      this.runDirty = true;
     }
     this.schedule();
   }
@@ -208,12 +245,21 @@ export class Conversation {
         Object.assign(run!, { state: "accepted", model: event.model ?? "" });
         break;
       case "run.started":
-        if (run) Object.assign(run, { state: "in_progress", startedMs: entry.time_ms });
+        if (run) Object.assign(run, { state: "in_progress", startedMs: entry.time_ms, askedMs: entry.time_ms });
         this.unqueue(entry.run_id);
         break;
+      case "run.waiting":
+        if (run) {
+          run.state = "waiting";
+          run.wait = { cause: event.cause, message: event.message, model: `${event.provider}/${event.model}`, nextTryMs: event.next_try_ms, deadlineMs: event.deadline_ms };
+        }
+        break;
       case "run.resumed":
-        if (run) run.state = "in_progress";
-        if (event.after === "crash") this.notice(entry, "plain", "Palyra was restarted and went on from here.");
+        if (run) {
+          run.state = "in_progress";
+          delete run.wait;
+        }
+        if (event.after === "crash") this.notice(entry, "plain", "Palyra restarted and continued from here.");
         break;
       case "run.completed":
         this.end(entry, "done");
@@ -229,36 +275,42 @@ export class Conversation {
       case "input.received":
         this.add({ ...this.base(entry, `in${entry.seq}`), kind: "user", event, acceptedSeq: run?.acceptedSeq ?? entry.seq, queued: run?.state === "accepted" });
         break;
+      case "route.planned":
+        // It may come behind the first words, so it does not begin a wait.
+        if (run) run.model = `${event.provider}/${event.model}`;
+        break;
       case "input.assembled":
         if (run) Object.assign(run, { context: event.tokens, budget: event.budget });
         break;
       case "model.replied":
+        if (run) Object.assign(run, { askedMs: 0, read: undefined });
         this.replied(entry, event, run);
         break;
       case "model.failed":
+        if (run) Object.assign(run, { askedMs: event.will_retry ? entry.time_ms : 0, read: undefined });
         this.broken(entry, event, run);
-        if (event.will_retry) this.notice(entry, "warn", `The model did not answer (${event.message}); trying again.`);
+        this.failedOnce(entry, event);
         break;
       case "session.reset":
-        this.notice(entry, "plain", "A new beginning: the agent no longer sees what is above.");
+        this.notice(entry, "plain", "Context reset. The agent no longer sees the messages above.");
         break;
       case "session.branched":
         this.branched(entry, event.parent, event.child);
         break;
       case "session.compacted":
-        this.notice(entry, "plain", `Older messages were condensed into a summary (${count(event.tokens_before ?? 0)} to ${count(event.tokens_after ?? 0)} tokens). Nothing is lost: the timeline has all of it.`);
+        this.notice(entry, "plain", `Context compacted: ${count(event.tokens_before ?? 0)} to ${count(event.tokens_after ?? 0)} tokens. The timeline keeps every message.`);
         break;
       case "session.uncompacted":
-        this.notice(entry, "plain", "The summary was taken back; the agent sees the older messages again.");
+        this.notice(entry, "plain", "Compaction undone. The agent sees the older messages again.");
         break;
       case "session.restored":
         this.restored(entry, event.to_seq, event.conversation ?? true);
         break;
       case "session.ruled":
-        this.notice(entry, "plain", event.removed ? `Rule removed: ${event.words}` : `Rule laid down: ${event.words}`);
+        this.notice(entry, "plain", event.removed ? `Rule removed: ${event.words}` : `Rule added: ${event.words}`);
         break;
       case "session.changed":
-        this.retitle(event.title, event.archived);
+        this.retitle(event.title, event.archived, event.model);
         break;
       default:
         this.tool(entry, event, run);
@@ -273,7 +325,7 @@ export class Conversation {
     if (known) return known;
     const made: RunView = {
       runId, state: "in_progress", acceptedSeq: entry.seq, startedMs: entry.time_ms, endedMs: 0,
-      input: 0, output: 0, cost: 0, context: 0, budget: 0, model: "",
+      input: 0, output: 0, cost: 0, context: 0, budget: 0, model: "", askedMs: 0, read: undefined,
     };
     this.runs.set(runId, made);
     return made;
@@ -283,7 +335,7 @@ export class Conversation {
     if (event.kind === "tool.proposed") {
       this.add({
         ...this.base(entry, event.call_id), kind: "tool", callId: event.call_id, proposed: event,
-        startedMs: 0, output: "", undone: false, over: false, askedIn: this.askedIn.get(event.call_id), opened: undefined,
+        startedMs: 0, output: "", undone: false, askedMs: 0, answeredMs: 0, over: false, askedIn: this.askedIn.get(event.call_id), opened: undefined,
       });
       this.askedIn.delete(event.call_id);
       return;
@@ -294,13 +346,18 @@ export class Conversation {
     this.dirty.add(item);
     if (event.kind === "tool.decided") item.decided = event;
     else if (event.kind === "tool.started") item.startedMs = entry.time_ms;
-    else if (event.kind === "tool.finished") item.finished = event;
+    else if (event.kind === "tool.finished") {
+      item.finished = event;
+      if (run) run.askedMs = entry.time_ms;
+    }
     else if (event.kind === "tool.undone") item.undone = true;
     else if (event.kind === "approval.requested") {
       item.approval = event;
+      Object.assign(item, { askedMs: entry.time_ms, answeredMs: 0 });
       delete item.resolved;
     } else if (event.kind === "approval.resolved") {
       item.resolved = event;
+      item.answeredMs = entry.time_ms;
       if (event.arguments) item.proposed = { ...item.proposed, arguments: event.arguments };
     }
   }
@@ -310,7 +367,7 @@ export class Conversation {
       run.input += event.usage?.input_tokens ?? 0;
       run.output += event.usage?.output_tokens ?? 0;
       run.cost += event.cost_microusd ?? 0;
-      run.model = event.model;
+      run.model ||= `${event.provider}/${event.model}`;
     }
     for (const call of event.calls ?? []) this.askedIn.set(call.id, event);
     const key = `re${entry.run_id}/${event.turn}`;
@@ -339,6 +396,13 @@ export class Conversation {
     this.dirty.add(item);
   }
 
+  /** One notice for a turn, however often it is tried. */
+  private failedOnce(entry: Entry, event: ModelFailed): void {
+    const key = `mf${entry.run_id}/${event.turn}`;
+    this.drop(key);
+    if (event.will_retry) this.add({ ...this.base(entry, key), kind: "notice", tone: "warn", text: `The model call failed (${event.message}). Retrying.` });
+  }
+
   private reply(runId: string, turn: number, entry?: Entry): ReplyItem {
     const key = `re${runId}/${turn}`;
     const found = this.byKey.get(key);
@@ -353,7 +417,10 @@ export class Conversation {
 
   private end(entry: Entry, state: "done" | "failed" | "stopped"): void {
     const run = this.runs.get(entry.run_id ?? "");
-    if (run) Object.assign(run, { state, endedMs: entry.time_ms });
+    if (run) {
+      Object.assign(run, { state, endedMs: entry.time_ms });
+      delete run.wait;
+    }
     this.unqueue(entry.run_id);
     for (const item of this.list.slice(-200)) {
       if (item.runId !== entry.run_id) continue;
@@ -381,8 +448,8 @@ export class Conversation {
   }
 
   private branched(entry: Entry, parent: string, child: string): void {
-    if (child === this.id) this.notice(entry, "plain", "This continues another session.", { link: { session: parent, words: "Open that session" } });
-    else this.notice(entry, "plain", "Continued in another session from here.", { link: { session: child, words: "Open that session" } });
+    if (child === this.id) this.notice(entry, "plain", "Branched from another session.", { link: { session: parent, words: "Open session" } });
+    else this.notice(entry, "plain", "A branch continues from here.", { link: { session: child, words: "Open session" } });
   }
 
   private restored(entry: Entry, to: number, conversation: boolean): void {
@@ -392,13 +459,13 @@ export class Conversation {
           item.gone = true;
           this.dirty.add(item);
         }
-    this.notice(entry, "plain", conversation ? `Went back to entry ${to}. What came after it no longer counts.` : `Files were put back to how they were at entry ${to}.`);
+    this.notice(entry, "plain", conversation ? `Rewound to entry ${to}. Later messages are no longer in the context.` : `Files restored to entry ${to}.`);
   }
 
-  private retitle(title: string | null | undefined, archived: boolean | null | undefined): void {
+  private retitle(title: string | null | undefined, archived: boolean | null | undefined, model: string | null | undefined): void {
     const session = this.session.value;
     if (!session) return;
-    this.session.value = { ...session, ...(title == null ? {} : { title }), ...(archived == null ? {} : { archived }) };
+    this.session.value = { ...session, ...(title == null ? {} : { title }), ...(archived == null ? {} : { archived }), ...(model == null ? {} : { model }) };
   }
 
   private notice(entry: Entry, tone: NoticeItem["tone"], text: string, more: Partial<NoticeItem> = {}): void {

@@ -1,14 +1,41 @@
 // Where the person is: the part of the address behind the #, so that no page needs the server to know it.
+// The key that a login leaves in the address is taken out of it before the address is read, however the build divides the modules.
+import "./key";
 import { computed, signal } from "@preact/signals";
 
-const hash = signal(location.hash);
-addEventListener("hashchange", () => (hash.value = location.hash));
+/** What else stands behind a #, as the key of a login link does, is no page. */
+function pageHash(): string {
+  return location.hash.startsWith("#/") ? location.hash : "";
+}
+
+const hash = signal(pageHash());
+addEventListener("hashchange", () => (hash.value = pageHash()));
+
+const parts = computed(() => {
+  const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split("?", 2);
+  return { path, search };
+});
 
 /** The address in parts: `#/chat/01…` is ["chat", "01…"]. */
-export const route = computed(() => hash.value.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeSafely));
+export const route = computed(() => parts.value.path.split("/").filter(Boolean).map(decodeSafely));
 export const page = computed(() => route.value[0] ?? "chat");
 export const argument = computed(() => route.value[1] ?? "");
 export const second = computed(() => route.value[2] ?? "");
+
+/** Filters and tabs of a page: `#/approvals?tab=answered`. Somebody who sends or reloads the address sees the same. */
+export const query = computed(() => new URLSearchParams(parts.value.search));
+
+/** Change some filters in the address, without a new step in the history. An empty value removes one. */
+export function setQuery(given: Record<string, string>): void {
+  const next = new URLSearchParams(query.peek());
+  for (const [name, value] of Object.entries(given)) {
+    if (value) next.set(name, value);
+    else next.delete(name);
+  }
+  const search = next.toString();
+  history.replaceState(null, "", `#/${parts.peek().path}${search ? `?${search}` : ""}`);
+  hash.value = pageHash();
+}
 
 export function go(...parts: string[]): void {
   location.hash = "/" + parts.map(encodeURIComponent).join("/");

@@ -11,6 +11,11 @@ export const sessions = signal<Session[]>([]);
 export const moreSessions = signal<string | null>(null);
 export const pending = signal<Approval[]>([]);
 export const status = signal<Status | undefined>(undefined);
+
+/** Providers or models were changed here: everybody who names one sees it. */
+export async function refreshStatus(): Promise<void> {
+  status.value = await palyra.status();
+}
 export const listed = signal(false);
 /** Told of every entry of every session, for pages that show a list of their own. */
 export const lastEntry = signal<Entry | undefined>(undefined);

@@ -5,7 +5,8 @@ import { wordsOf } from "./api";
 import * as palyra from "./verbs";
 
 const PAGE = 200;
-const MOST_PAGES = 40;
+/** Besides those in view: what lies around an entry that is looked at. */
+const MOST_PAGES = 6;
 
 export class Tape {
   readonly session = signal<Session | undefined>(undefined);
@@ -16,6 +17,8 @@ export class Tape {
   readonly error = signal("");
   private readonly pages = new Map<number, readonly Entry[]>();
   private readonly coming = new Map<number, Promise<void>>();
+  /** How many pages are in view. */
+  private inView = 0;
 
   constructor(readonly id: string) {}
 
@@ -49,11 +52,23 @@ export class Tape {
     return found;
   }
 
+  /** Fetch what is missing of what is in view: entries that a filter leaves may lie far apart. */
+  async show(seqs: readonly number[]): Promise<void> {
+    const pages = new Set(seqs.map(pageOf));
+    this.inView = pages.size;
+    await this.bring(pages);
+  }
+
   /** Fetch what is missing of a stretch. */
   async want(from: number, to: number): Promise<void> {
+    const first = pageOf(Math.max(1, from));
     const last = Math.min(to, this.head.peek());
+    await this.bring(last > 0 ? Array.from({ length: Math.max(0, pageOf(last) - first + 1) }, (_, at) => first + at) : []);
+  }
+
+  private async bring(pages: Iterable<number>): Promise<void> {
     const work: Promise<void>[] = [];
-    for (let page = pageOf(Math.max(1, from)); page <= pageOf(last) && last > 0; page++) {
+    for (const page of pages) {
       const known = this.pages.get(page);
       const whole = Math.min(PAGE, this.head.peek() - page * PAGE);
       if (known && known.length >= whole) this.touch(page, known);
@@ -71,7 +86,7 @@ export class Tape {
       ({ entries }) => {
         this.touch(page, entries);
         this.grow(entries.at(-1)?.seq ?? 0);
-        while (this.pages.size > MOST_PAGES) this.pages.delete(this.pages.keys().next().value!);
+        while (this.pages.size > MOST_PAGES + this.inView) this.pages.delete(this.pages.keys().next().value!);
         this.error.value = "";
         this.tick.value++;
         // The tape grew while this was under way, and whoever wanted that waits for it here.

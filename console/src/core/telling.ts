@@ -8,7 +8,7 @@ import { toolWords, visible } from "./words";
 const KEPT = "palyra.telling";
 const LONGEST = 200;
 const NEWS: Record<OwnerNotified["about"], string> = {
-  approval: "a question waits", budget: "about a budget", channel: "about a channel", daemon: "about itself", incident: "something went wrong", learning: "it learned something", notes: "project notes need review", schedule: "about a schedule",
+  approval: "approval waiting", budget: "budget", channel: "channel", daemon: "daemon", incident: "incident", learning: "new learning", notes: "project notes need review", provider: "provider needs attention", schedule: "schedule",
 };
 
 export const allowed = signal<NotificationPermission | "unsupported">("Notification" in window ? Notification.permission : "unsupported");
@@ -29,7 +29,7 @@ effect(() => {
   // What was open already when the page came is in its title and in the list.
   if (!before || !telling.peek() || document.hasFocus()) return;
   for (const each of open)
-    if (!before.has(each.approval_id)) void tell(each.approval_id, `Palyra asks: ${toolWords(each.request.tool)}`, each.request.preview.title, "/approvals");
+    if (!before.has(each.approval_id)) void tell(each.approval_id, `Palyra needs approval: ${toolWords(each.request.tool)}`, each.request.preview.title, "/approvals");
 });
 
 effect(() => {

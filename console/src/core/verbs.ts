@@ -7,10 +7,14 @@ import { ask, part, send, withQuery } from "./api";
 export const consolePagePath = () => `/`;
 /** A file of the console. */
 export const consoleAssetPath = (asset: string) => `/assets/${part(asset)}`;
+/** The frame without rights in which the console draws diagrams. */
+export const consoleDiagramPath = () => `/diagram.html`;
 /** The console as an app to install. */
 export const consoleManifestPath = () => `/manifest.webmanifest`;
 /** Keeps the console's own files for when the daemon is away. */
 export const consoleWorkerPath = () => `/worker.js`;
+/** A page that checks proof bundles in the browser, for anybody. */
+export const consoleVerifierPath = () => `/verify`;
 /** Whether the process is alive. */
 export const health = () => ask<t.Health>("GET", `/healthz`);
 /** Whether the daemon can do its work. */
@@ -25,7 +29,7 @@ export const listSessions = (given?: { archived?: boolean; before?: string; limi
 export const getSession = (sessionId: string) => ask<t.Session>("GET", `/v1/sessions/${part(sessionId)}`);
 /** Rename, archive, unarchive. */
 export const changeSession = (sessionId: string, given?: t.SessionChange) => ask<t.Session>("PATCH", `/v1/sessions/${part(sessionId)}`, given);
-/** Begin the conversation anew; the tape stays. */
+/** Start the conversation over; the tape stays. */
 export const resetSession = (sessionId: string) => ask<t.Session>("POST", `/v1/sessions/${part(sessionId)}/reset`);
 /** A new session that continues from an entry of this one. */
 export const branchSession = (sessionId: string, given?: t.Branch) => ask<t.Session>("POST", `/v1/sessions/${part(sessionId)}/branch`, given);
@@ -41,15 +45,19 @@ export const listRuns = (sessionId: string, given?: { before?: string; limit?: n
 export const getArtifactPath = (sessionId: string, artifactId: string, given?: { name?: string; }) => withQuery(`/v1/sessions/${part(sessionId)}/artifacts/${part(artifactId)}`, given);
 /** Watch all of the caller's sessions, and that something else has changed. */
 export const allEventsPath = (given?: { after?: number; }) => withQuery(`/v1/events`, given);
+/** Runs of all sessions of the caller, newest first. */
+export const recentRuns = (given?: { before?: string; limit?: number; }) => ask<t.RunPage>("GET", `/v1/runs`, given);
 /** One run. */
 export const getRun = (runId: string) => ask<t.RunRow>("GET", `/v1/runs/${part(runId)}`);
 /** What the prompts of a run were made of. */
 export const runTokens = (runId: string) => ask<t.TokenBill>("GET", `/v1/runs/${part(runId)}/tokens`);
 /** End a run, in whatever state it is. */
 export const cancel = (runId: string, given?: t.Cancel) => ask<t.RunRow>("POST", `/v1/runs/${part(runId)}/cancel`, given);
+/** Ask again now for a run that waits for its provider, with another model if named. */
+export const retry = (runId: string, given?: t.Retry) => ask<t.RunRow>("POST", `/v1/runs/${part(runId)}/retry`, given);
 /** STOP: end everything that runs or waits. */
 export const stop = () => ask<t.Stopped>("POST", `/v1/stop`);
-/** What waits for an answer, and what was answered. */
+/** Pending approvals, and answered ones. */
 export const listApprovals = (given?: { pending?: "any" | "false" | "true"; before?: string; limit?: number; }) => ask<t.ApprovalPage>("GET", `/v1/approvals`, given);
 /** One approval. */
 export const getApproval = (approvalId: string) => ask<t.Approval>("GET", `/v1/approvals/${part(approvalId)}`);
@@ -64,9 +72,9 @@ export const removeGrant = (approvalId: string) => ask<void>("DELETE", `/v1/gran
 /** One entry by its place in the journal. */
 export const getEntry = (position: number) => ask<t.Entry>("GET", `/v1/journal/entries/${part(position)}`);
 /** Check every entry; names the first bad one. */
-export const verifyJournal = () => ask<t.Verified>("GET", `/v1/journal/verify`);
+export const verifyJournal = (given?: { deep?: boolean; }) => ask<t.Verified>("GET", `/v1/journal/verify`, given);
 /** Check every entry; names the first bad one. */
-export const verifyJournalEventsPath = () => `/v1/journal/verify`;
+export const verifyJournalEventsPath = (given?: { deep?: boolean; }) => withQuery(`/v1/journal/verify`, given);
 /** Entries, one a line. */
 export const exportJournalPath = (given?: { session_id?: string; after?: number; }) => withQuery(`/v1/journal/export`, given);
 /** A verified copy in the backups folder, or in another one. */
@@ -125,7 +133,7 @@ export const testPolicyDraftEventsPath = () => `/v1/policy/test`;
 export const whoCan = (given?: { principal?: string; origin?: "api" | "channel" | "child" | "interactive" | "scheduled"; }) => ask<t.WhoCan>("GET", `/v1/policy/who`, given);
 /** The rules of a session. */
 export const listRules = (sessionId: string) => ask<t.RuleList>("GET", `/v1/sessions/${part(sessionId)}/rules`);
-/** Lay a rule down, in plain words. */
+/** Add a rule, in plain words. */
 export const addRule = (sessionId: string, given: t.NewRule) => ask<t.ShownRule>("POST", `/v1/sessions/${part(sessionId)}/rules`, given);
 /** Remove a rule. */
 export const removeRule = (sessionId: string, given: { rule_id: string; }) => ask<t.ShownRule>("DELETE", `/v1/sessions/${part(sessionId)}/rules`, given);
@@ -139,8 +147,22 @@ export const putSecret = (given: t.NewSecret) => ask<t.Secret>("POST", `/v1/vaul
 export const removeSecret = (given: { name: string; scope?: string; }) => ask<void>("DELETE", `/v1/vault`, given);
 /** Give a secret another value. */
 export const rotateSecret = (given: t.NewValue) => ask<t.Secret>("POST", `/v1/vault/rotate`, given);
-/** Seal every secret anew under a new master key. */
+/** Re-encrypt every secret under a new master key. */
 export const rotateVaultKey = () => ask<t.KeyRotated>("POST", `/v1/vault/rotate-key`);
+/** The newest signed checkpoint, and the keys that sign. */
+export const getCheckpoint = () => ask<t.CheckpointState>("GET", `/v1/journal/checkpoint`);
+/** Sign a checkpoint over the journal as it is now. */
+export const makeCheckpoint = () => ask<t.StoredCheckpoint>("POST", `/v1/journal/checkpoint`);
+/** Prove that an entry stands in the journal at its position. */
+export const proveEntry = (position: number, given?: { size?: number; }) => ask<t.InclusionProof>("GET", `/v1/journal/proof/${part(position)}`, given);
+/** Prove that the journal has only grown between two sizes. */
+export const proveConsistency = (given: { old: number; size?: number; }) => ask<t.ConsistencyProof>("GET", `/v1/journal/consistency`, given);
+/** Entries with their proofs, for somebody without the product. */
+export const exportProof = (given?: { session_id?: string; run_id?: string; first?: number; last?: number; bodies?: boolean; without?: string; }) => ask<t.ProofBundle>("GET", `/v1/journal/bundle`, given);
+/** Replace the key that signs checkpoints. */
+export const rotateJournalKey = () => ask<t.RotatedKey>("POST", `/v1/journal/key/rotate`);
+/** Cosign a checkpoint of a journal that this daemon is a witness of (C2SP). */
+export const cosignCheckpoint = (data: BodyInit) => send("POST", `/v1/witness/add-checkpoint`, data, "*/*").then((it) => it.json() as Promise<void>);
 /** Where the daemon listens, and its certificates. */
 export const tlsStatus = () => ask<t.Listening>("GET", `/v1/tls`);
 /** A new certificate, or your own files read again. */
@@ -211,7 +233,7 @@ export const memoryStatus = () => ask<t.MemoryStatus>("GET", `/v1/memory/status`
 export const exportMemoryPath = () => `/v1/memory/export`;
 /** Remember many at once. */
 export const importMemory = (given?: t.Import) => ask<t.Imported>("POST", `/v1/memory/import`, given);
-/** Remove items for good, with all their versions. */
+/** Remove items permanently, with all their versions. */
 export const purgeMemory = (given?: t.Purge) => ask<t.Purged>("POST", `/v1/memory/purge`, given);
 /** One item. */
 export const getMemory = (memoryId: string) => ask<t.Item>("GET", `/v1/memory/${part(memoryId)}`);
@@ -221,15 +243,17 @@ export const changeMemory = (memoryId: string, given?: t.MemoryChange) => ask<t.
 export const forgetMemory = (memoryId: string) => ask<t.Item>("DELETE", `/v1/memory/${part(memoryId)}`);
 /** All versions of what an item says, newest first. */
 export const memoryHistory = (memoryId: string) => ask<t.ItemPage>("GET", `/v1/memory/${part(memoryId)}/history`);
-/** Accept or reject an item that waits for a look, or was forgotten. */
+/** Accept or reject an item that needs review, or was forgotten. */
 export const reviewMemory = (memoryId: string, given: t.Review) => ask<t.Item>("POST", `/v1/memory/${part(memoryId)}/review`, given);
 /** What was said in sessions, by words and meaning. */
 export const searchSessions = (given: { q: string; semantic?: boolean; limit?: number; }) => ask<t.SaidPage>("GET", `/v1/sessions/search`, given);
-/** MCP servers: their state, their tools, what waits for a yes. */
+/** MCP servers: their state, their tools, what needs to be accepted. */
 export const listMcpServers = () => ask<t.ServerList>("GET", `/v1/mcp`);
 /** Offer what a server says of its tools now. */
 export const acceptMcpServer = (server: string, given: t.Accept) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/accept`, given);
-/** End a server and begin anew. */
+/** Say what the arguments of an accepted tool are for. */
+export const setMcpArguments = (server: string, given: t.SetUse) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/arguments`, given);
+/** Restart a server. */
 export const restartMcpServer = (server: string) => ask<t.ServerStatus>("POST", `/v1/mcp/${part(server)}/restart`);
 /** Installed skills. */
 export const listSkills = () => ask<t.SkillList>("GET", `/v1/skills`);
@@ -269,21 +293,37 @@ export const acceptNote = (given: t.AcceptNote) => ask<t.Note>("POST", `/v1/note
 export const rejectNote = (given: { workspace: string; file: string; }) => ask<void>("DELETE", `/v1/notes`, given);
 /** Model providers: where they are, what they offer, where their keys are. */
 export const listProviders = () => ask<t.ProviderList>("GET", `/v1/providers`);
-/** Add or change a provider; a restart brings it. */
+/** Add or change a provider, at once. */
 export const saveProvider = (given: t.NewProvider) => ask<t.ProviderList>("POST", `/v1/providers`, given);
-/** Remove a provider; a restart takes it away. */
+/** Remove a provider, at once; runs that began with it end with it. */
 export const removeProvider = (given: { name: string; }) => ask<t.ProviderList>("DELETE", `/v1/providers`, given);
-/** One tiny request to a provider, saved or not. */
+/** One tiny request with a tool to a provider, saved or not. */
 export const testProvider = (given: t.NewProvider) => ask<t.Trial>("POST", `/v1/providers/test`, given);
-/** Change settings of learning or healing, at once and for good. */
+/** Providers that could be set up: servers on this machine, keys in the environment. */
+export const findProviders = () => ask<t.FoundProviders>("GET", `/v1/providers/found`);
+/** The models that a provider says it has, saved or not. */
+export const listProviderModels = (given: t.NewProvider) => ask<t.FoundProvider>("POST", `/v1/providers/models`, given);
+/** Choose the model that is used first, at once. */
+export const setDefaultModel = (given: t.DefaultModel) => ask<t.ProviderList>("POST", `/v1/providers/default`, given);
+/** Change settings of learning, healing or backups, at once and permanently. */
 export const changeConfig = (given: t.ConfigChanges) => ask<t.ConfigReloaded>("PATCH", `/v1/config`, given);
+/** Open or close listeners; says what is in force now and what needs a restart. */
+export const changeListeners = (given?: t.ListenerChanges) => ask<t.ConfigReloaded>("PATCH", `/v1/listeners`, given);
+/** Add an MCP server or change its settings, at once. */
+export const saveMcpServer = (given: t.NewMcpServer) => ask<t.SavedMcpServer>("POST", `/v1/mcp`, given);
+/** Enable or disable an MCP server, at once. */
+export const changeMcpServer = (server: string, given: t.McpServerChange) => ask<t.SavedMcpServer>("PATCH", `/v1/mcp/${part(server)}`, given);
+/** Remove an MCP server, at once; its folder and what was accepted stay. */
+export const removeMcpServer = (server: string) => ask<t.SavedMcpServer>("DELETE", `/v1/mcp/${part(server)}`);
+/** Try policies beside those in force, at once; their decisions are only recorded. */
+export const useShadowPolicy = (given: t.NewShadow) => ask<t.PolicyState>("POST", `/v1/policy/shadow`, given);
 /** Go over to another preset, at once. */
 export const setPreset = (given: t.NewPreset) => ask<t.PolicyState>("POST", `/v1/policy/preset`, given);
 /** A session as it was after an entry, and what came since. */
 export const sessionAt = (sessionId: string, seq: number, given?: { turns?: number; }) => ask<t.Moment>("GET", `/v1/sessions/${part(sessionId)}/at/${part(seq)}`, given);
 /** Take files and conversation back to an entry, or preview it. */
 export const rewindSession = (sessionId: string, given: t.Rewind) => ask<t.Rewound>("POST", `/v1/sessions/${part(sessionId)}/rewind`, given);
-/** Take effects back. */
+/** Undo effects. */
 export const undo = (sessionId: string, given?: t.Undo) => ask<t.Undone>("POST", `/v1/sessions/${part(sessionId)}/undo`, given);
 /** Run the loop again over a recorded run, without any effect. */
 export const replayRun = (runId: string) => ask<t.RunReplay>("POST", `/v1/runs/${part(runId)}/replay`);
@@ -291,21 +331,31 @@ export const replayRun = (runId: string) => ask<t.RunReplay>("POST", `/v1/runs/$
 export const getReplay = (runId: string, given?: { wait_ms?: number; }) => ask<t.RunReplay>("GET", `/v1/runs/${part(runId)}/replay`, given);
 /** Take a run up again from an entry, live, with another model or policies. */
 export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", `/v1/runs/${part(runId)}/fork`, given);
+/** The causes of an entry, a file, a message or a cost, as a tree. */
+export const why = (given: { about: string; limit?: number; }) => ask<t.WhyAnswer>("GET", `/v1/journal/why`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
-/** Put sessions away that were not used for long, or tell which that would be. */
+/** Seal sessions that were not used for long, or list them. */
 export const archiveOldSessions = (given?: t.ArchiveOld) => ask<t.Archived>("POST", `/v1/journal/archive`, given);
 /** Remove artifacts that nothing names, and look after the database file. */
 export const cleanJournal = (given?: t.Clean) => ask<t.CleanedUp>("POST", `/v1/journal/clean`, given);
-/** The sealed files that hold what was put away. */
+/** The segments that hold sealed sessions. */
 export const listSegments = () => ask<t.SegmentList>("GET", `/v1/journal/segments`);
-/** Bring a session back that was put away. */
+/** Take a session out of the journal, the lists and search; a sealed copy proves it. */
+export const deleteSession = (sessionId: string) => ask<t.DeletedSession>("DELETE", `/v1/sessions/${part(sessionId)}`);
+/** Restore a sealed session. */
 export const restoreSession = (sessionId: string) => ask<t.Session>("POST", `/v1/sessions/${part(sessionId)}/restore`);
+/** The backups of the home at their target, and how the last ones went. */
+export const listHomeBackups = () => ask<t.HomeBackupList>("GET", `/v1/backups`);
+/** Make a backup of the home now. */
+export const makeBackup = () => ask<t.MadeBackup>("POST", `/v1/backups`);
+/** Restore a backup into a scratch home and verify it. */
+export const checkBackup = (given?: t.CheckBackup) => ask<t.CheckedBackup>("POST", `/v1/backups/check`, given);
 /** Condense the older turns of a session, or say what that would be. */
 export const compactSession = (sessionId: string, given?: t.Compact) => ask<t.Compaction>("POST", `/v1/sessions/${part(sessionId)}/compaction`, given);
 /** The compactions of a session, oldest first. */
 export const listCompactions = (sessionId: string) => ask<t.CompactionPage>("GET", `/v1/sessions/${part(sessionId)}/compactions`);
-/** Take back a compaction and those built on it. */
+/** Undo a compaction and those built on it. */
 export const undoCompaction = (sessionId: string, seq: number) => ask<t.Uncompacted>("POST", `/v1/sessions/${part(sessionId)}/compactions/${part(seq)}/undo`);
 /** Keep an exchange whole in every compaction, or no longer. */
 export const pinEntry = (sessionId: string, given: t.Pin) => ask<t.Pinned>("POST", `/v1/sessions/${part(sessionId)}/pins`, given);
@@ -317,9 +367,9 @@ export const learningSettings = () => ask<t.LearningSettings>("GET", `/v1/candid
 export const getCandidate = (candidateId: string) => ask<t.ShownCandidate>("GET", `/v1/candidates/${part(candidateId)}`);
 /** Accept it, which does it. */
 export const acceptCandidate = (candidateId: string, given?: t.Accepting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/accept`, given);
-/** Reject it, for good. */
+/** Reject it permanently. */
 export const rejectCandidate = (candidateId: string, given?: t.Rejecting) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/reject`, given);
-/** Take back what was applied. */
+/** Roll back what was applied. */
 export const rollBackCandidate = (candidateId: string) => ask<t.Candidate>("POST", `/v1/candidates/${part(candidateId)}/rollback`);
 /** Look now for what can be learned from a run. */
 export const reflectOnRun = (runId: string) => ask<t.Reflected>("POST", `/v1/runs/${part(runId)}/reflect`);
@@ -331,6 +381,8 @@ export const addSchedule = (given: t.NewSchedule) => ask<t.ShownSchedule>("POST"
 export const previewSchedule = (given: t.NewSchedule) => ask<t.ShownSchedule>("POST", `/v1/schedules/preview`, given);
 /** One schedule, with what became of its last firings. */
 export const getSchedule = (scheduleId: string) => ask<t.ShownSchedule>("GET", `/v1/schedules/${part(scheduleId)}`);
+/** Give a schedule other words, times or rules; it keeps its history. */
+export const changeSchedule = (scheduleId: string, given: t.NewSchedule) => ask<t.ShownSchedule>("PUT", `/v1/schedules/${part(scheduleId)}`, given);
 /** Remove a schedule; runs that are under way go on. */
 export const removeSchedule = (scheduleId: string) => ask<t.Schedule>("DELETE", `/v1/schedules/${part(scheduleId)}`);
 /** Do not fire until it is resumed. */
@@ -357,13 +409,13 @@ export const traceMessage = (given: { of: string; }) => ask<t.Trace>("GET", `/v1
 export const listDeadLetters = (given?: { channel?: string; }) => ask<t.DeadLetters>("GET", `/v1/channels/dead`, given);
 /** Send such a reply again. */
 export const replayDeadLetter = (replyId: string) => ask<t.DeadLetters>("POST", `/v1/channels/dead/${part(replyId)}/replay`);
-/** Give such a reply up for good. */
+/** Give such a reply up. */
 export const dropDeadLetter = (replyId: string) => ask<t.DeadLetters>("POST", `/v1/channels/dead/${part(replyId)}/drop`);
 /** Who waits to be admitted. */
 export const listPairings = () => ask<t.PairingList>("GET", `/v1/channels/pairings`);
 /** Admit somebody, or do not. */
 export const settlePairing = (given: t.SettlePairing) => ask<t.Settled>("POST", `/v1/channels/pairings`, given);
-/** A code that admits whoever writes it. */
+/** A code that admits the first person who sends it. */
 export const invite = (given: t.Invite) => ask<t.Invitation>("POST", `/v1/channels/invitations`, given);
 /** Who has written, who is paired, whose identity they are. */
 export const listPeople = (given?: { channel?: string; }) => ask<t.People>("GET", `/v1/channels/people`, given);
@@ -391,6 +443,8 @@ export const diagnose = (given?: { deep?: boolean; }) => ask<t.Diagnosis>("GET",
 export const repair = (given?: t.WhichCheck) => ask<t.Repaired>("POST", `/v1/doctor/repair`, given);
 /** How watchful the daemon is, and when it looked last. */
 export const watchdogStatus = () => ask<t.Watching>("GET", `/v1/healing`);
+/** Processor, memory, disk, queue and journal over the last hours. */
+export const loadHistory = () => ask<t.Load>("GET", `/v1/load`);
 /** What went wrong with the daemon, and what was tried. */
 export const listIncidents = (given?: { open?: boolean | null; before?: string; limit?: number; }) => ask<t.IncidentList>("GET", `/v1/incidents`, given);
 /** One incident. */

@@ -1,6 +1,8 @@
 // How numbers, times and names are said.
 import { signal } from "@preact/signals";
 
+export { visible } from "./visible";
+
 // Time passes also when nothing else happens: what says how long ago something was is drawn anew, and nobody is asked.
 const passing = signal(0);
 setInterval(() => { if (!document.hidden) passing.value += 1; }, 20_000);
@@ -11,11 +13,34 @@ export function ago(ms: number, now = Date.now()): string {
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
   if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`;
-  return new Date(ms).toLocaleDateString();
+  return day(ms);
 }
 
+/** How long until a moment that lies ahead. */
+export function ahead(ms: number, now = Date.now()): string {
+  void passing.value;
+  const seconds = Math.round((ms - now) / 1000);
+  if (seconds < 60) return "now";
+  if (seconds < 3600) return `in ${Math.round(seconds / 60)} min`;
+  if (seconds < 2 * 86400) return `in ${Math.round(seconds / 3600)} h`;
+  return `in ${Math.round(seconds / 86400)} days`;
+}
+
+/** Nov 18; with the year where it is another one. */
+export function day(ms: number, zone?: "UTC"): string {
+  const date = new Date(ms);
+  const year = date.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" as const };
+  return date.toLocaleDateString("en-US", { day: "numeric", month: "short", ...year, ...(zone ? { timeZone: zone } : {}) });
+}
+
+/** 20:47:44, or 20:47. */
+export function clock(ms: number, seconds = true): string {
+  return new Date(ms).toLocaleTimeString("en-US", { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(seconds ? { second: "2-digit" } : {}) });
+}
+
+/** Nov 18, 20:47:44: the one way in which a moment is written. */
 export function when(ms: number): string {
-  return new Date(ms).toLocaleString();
+  return `${day(ms)}, ${clock(ms)}`;
 }
 
 export function lasting(ms: number): string {
@@ -23,6 +48,13 @@ export function lasting(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace(".0", "")} s`;
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** A duration for a narrow column: 1.2 s, 10:37 min. */
+export function brief(ms: number): string {
+  if (ms < 59_950) return lasting(Math.round(ms));
+  const seconds = Math.round(ms / 1000);
+  return seconds < 3600 ? `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
 export function size(bytes: number): string {
@@ -37,13 +69,6 @@ export function count(value: number): string {
 
 export function money(microusd: number): string {
   return microusd === 0 ? "$0" : `$${(microusd / 1_000_000).toFixed(microusd < 10_000 ? 4 : 2)}`;
-}
-
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
-
-/** What somebody decides about is shown as it is: characters that hide or turn text around become visible marks. */
-export function visible(text: string): string {
-  return text.replace(UNSEEN, (found) => `⟨${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
@@ -80,6 +105,12 @@ const SOURCES: Record<string, string> = {
   "agent.spawn": "hand work to a subagent",
   "message.send": "send a message",
 };
+
+/** The end of a path: enough to recognise a folder by, short enough for a line. */
+export function shortPath(path: string): string {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : path;
+}
 
 export function toolWords(tool: string): string {
   return SOURCES[tool] ?? tool;

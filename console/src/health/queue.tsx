@@ -1,4 +1,4 @@
-// What the daemon does behind conversations: kinds of tasks and how many wait, the tasks themselves, and what can be done about each.
+// Background tasks: how many of each kind wait, the tasks themselves, and what can be done about each.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
@@ -6,7 +6,7 @@ import { href } from "../core/router";
 import { ago, count, visible, when } from "../core/words";
 import { SelectField } from "../ui/form";
 import { useChanged } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
+import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import type { KindCount, Task } from "../types";
@@ -14,13 +14,13 @@ import type { KindCount, Task } from "../types";
 type State = Task["state"];
 type Verb = "pause" | "resume" | "retry" | "cancel";
 const STATES: Record<State, readonly [string, string]> = {
-  queued: ["", "waits"], running: ["good", "runs"], paused: ["warn", "paused"], failed: ["bad", "failed"], expired: ["bad", "expired"], cancelled: ["", "cancelled"], done: ["good", "done"],
+  queued: ["", "Queued"], running: ["good", "Running"], paused: ["warn", "Paused"], failed: ["bad", "Failed"], expired: ["bad", "Expired"], cancelled: ["", "Cancelled"], done: ["good", "Done"],
 };
-const WHICH: readonly (readonly [State | "", string])[] = [["", "in any state"], ...Object.entries(STATES).map(([state, [, words]]) => [state as State, words] as const)];
+const WHICH: readonly (readonly [State | "", string])[] = [["", "All states"], ...Object.entries(STATES).map(([state, [, words]]) => [state as State, words] as const)];
 /** What may be done about a task, by where it is. */
 const VERBS: Record<State, readonly Verb[]> = { queued: ["pause", "cancel"], running: ["cancel"], paused: ["resume", "cancel"], failed: ["retry"], expired: ["retry"], cancelled: ["retry"], done: [] };
-const SAYS: Record<Exclude<Verb, "cancel">, string> = { pause: "Hold", resume: "Let it go on", retry: "Try again" };
-const SAID: Record<Verb, string> = { pause: "It is held.", resume: "It goes on.", retry: "It waits to begin again.", cancel: "It is cancelled." };
+const SAYS: Record<Exclude<Verb, "cancel">, string> = { pause: "Pause", resume: "Resume", retry: "Retry" };
+const SAID: Record<Verb, string> = { pause: "Task paused.", resume: "Task resumed.", retry: "Task queued again.", cancel: "Task cancelled." };
 const WORTH: readonly State[] = ["queued", "running", "paused", "failed", "expired"];
 const COUNTED: readonly State[] = ["queued", "running", "paused", "failed", "done"];
 const PAGE = 50;
@@ -36,30 +36,30 @@ export function Queue(): VNode {
   const { error, busy, attempt } = useAttempt();
   const again = () => { kinds.again(); tasks.again(); };
   const change = (task: Task, verb: Verb) => void attempt(async () => { await palyra.changeTask(task.task_id, { verb }).finally(again); }, SAID[verb]);
-  const hold = (it: KindCount) => void attempt(async () => { await palyra.changeTaskKind(it.kind, { paused: !it.paused }).finally(again); }, it.paused ? "Tasks of this kind are begun again." : "No more of this kind are begun.");
+  const hold = (it: KindCount) => void attempt(async () => { await palyra.changeTaskKind(it.kind, { paused: !it.paused }).finally(again); }, it.paused ? "Kind resumed." : "Kind paused.");
   const all = kinds.value?.kinds ?? [];
   const shown = tasks.value?.tasks ?? [];
   return (
-    <Part id="queue" title="Background tasks">
+    <section class="box" aria-labelledby="part-queue"><h2 id="part-queue">Background tasks</h2>
       <Problem text={error || kinds.error || tasks.error} />
       {all.length > 0 && <Kinds label="Kinds of tasks" rows={all.filter(matters)} busy={busy} onHold={hold} />}
-      {kinds.value && !all.some(matters) && <p class="hint">Nothing waits, nothing runs and nothing has failed.</p>}
-      {all.length > 0 && !all.every(matters) && <details><summary>Kinds with nothing to do</summary><Kinds label="Kinds with nothing to do" rows={all.filter((each) => !matters(each))} busy={busy} onHold={hold} /></details>}
+      {kinds.value && !all.some(matters) && <p class="hint">No tasks are queued, running or failed.</p>}
+      {all.length > 0 && !all.every(matters) && <details><summary>Idle kinds</summary><Kinds label="Idle kinds" rows={all.filter((each) => !matters(each))} busy={busy} onHold={hold} /></details>}
       <div class="row fields">
-        <SelectField label="Show" value={state} options={WHICH} onChoose={(each) => { setState(each); setMost(PAGE); }} />
-        <SelectField label="of" value={kind} options={[["", "any kind"], ...all.map((each) => [each.kind, visible(each.kind)] as const)]} onChoose={(each) => { setKind(each); setMost(PAGE); }} />
+        <SelectField label="State" value={state} options={WHICH} onChoose={(each) => { setState(each); setMost(PAGE); }} />
+        <SelectField label="Kind" value={kind} options={[["", "All kinds"], ...all.map((each) => [each.kind, visible(each.kind)] as const)]} onChoose={(each) => { setKind(each); setMost(PAGE); }} />
       </div>
-      {tasks.value && !shown.length && <p class="hint">There are none.</p>}
+      {tasks.value && !shown.length && <p class="hint">No tasks.</p>}
       {shown.length > 0 && <Table label="Tasks" rows={shown} keyOf={(row) => row.task_id} columns={[
         { key: "kind", words: "Kind", draw: (row) => <span class="mono">{visible(row.kind)}</span> },
         { key: "state", words: "State", draw: (row) => <Badge tone={STATES[row.state][0]}>{STATES[row.state][1]}</Badge> },
-        { key: "when", words: "Since", draw: (row) => ago(row.ended_ms || row.started_ms || row.created_ms || 0) },
-        { key: "tries", words: "Tries", numeric: true, draw: (row) => count(row.attempts ?? 0) },
-        { key: "what", words: "What", draw: (row) => <What it={row} /> },
+        { key: "when", words: "Updated", draw: (row) => ago(row.ended_ms || row.started_ms || row.created_ms || 0) },
+        { key: "tries", words: "Attempts", numeric: true, draw: (row) => count(row.attempts ?? 0) },
+        { key: "what", words: "Details", draw: (row) => <What it={row} /> },
         { key: "act", words: "", draw: (row) => <Ways it={row} busy={busy} onDo={(verb) => change(row, verb)} /> },
       ]} />}
-      {tasks.value?.next && most < MOST && <button type="button" onClick={() => setMost(Math.min(MOST, most + PAGE))}>Show older</button>}
-    </Part>
+      {tasks.value?.next && most < MOST && <button type="button" onClick={() => setMost(Math.min(MOST, most + PAGE))}>Load older</button>}
+    </section>
   );
 }
 
@@ -71,10 +71,10 @@ function matters({ states, paused }: KindCount): boolean {
 function Kinds({ label, rows, busy, onHold }: { label: string; rows: readonly KindCount[]; busy: boolean; onHold: (it: KindCount) => void }): VNode | null {
   if (!rows.length) return null;
   return <Table label={label} rows={rows} keyOf={(row) => row.kind} columns={[
-    { key: "kind", words: "Kind", draw: (row) => <><span class="mono breaks">{visible(row.kind)}</span> {row.paused && <Badge tone="warn">held</Badge>}</> },
+    { key: "kind", words: "Kind", draw: (row) => <><span class="mono breaks">{visible(row.kind)}</span> {row.paused && <Badge tone="warn">Paused</Badge>}</> },
     ...COUNTED.map((each) => ({ key: each, words: STATES[each][1], numeric: true, draw: (row: KindCount) => count(row.states[each] ?? 0) })),
-    { key: "oldest", words: "Longest due", draw: (row) => (row.oldest_ready_ms ? ago(row.oldest_ready_ms) : "–") },
-    { key: "act", words: "", draw: (row) => <button type="button" class="small" disabled={busy} aria-label={`${row.paused ? "Begin again" : "Hold"} ${visible(row.kind)}`} onClick={() => onHold(row)}>{row.paused ? "Begin again" : "Hold"}</button> },
+    { key: "oldest", words: "Oldest due", draw: (row) => (row.oldest_ready_ms ? ago(row.oldest_ready_ms) : "–") },
+    { key: "act", words: "", draw: (row) => <button type="button" class="small" disabled={busy} aria-label={`${row.paused ? "Resume" : "Pause"} ${visible(row.kind)}`} onClick={() => onHold(row)}>{row.paused ? "Resume" : "Pause"}</button> },
   ]} />;
 }
 
@@ -83,17 +83,17 @@ function What({ it }: { it: Task }): VNode {
   return (
     <>
       {it.error && <p class="breaks">{visible(it.error)}</p>}
-      {due && <p class="hint">not before {when(it.ready_ms!)}</p>}
+      {due && <p class="hint">starts after {when(it.ready_ms!)}</p>}
       <details>
         <summary>Details</summary>
         <dl class="facts">
           <dt>id</dt><dd class="mono breaks">{it.task_id}</dd>
           {it.key && <><dt>key</dt><dd class="mono breaks">{visible(it.key)}</dd></>}
-          <dt>made</dt><dd>{when(it.created_ms ?? 0)}{it.principal ? <> for <bdi>{visible(it.principal)}</bdi></> : ""}</dd>
-          {it.heartbeat_ms ? <><dt>alive</dt><dd>{when(it.heartbeat_ms)}</dd></> : null}
+          <dt>created</dt><dd>{when(it.created_ms ?? 0)}{it.principal ? <> for <bdi>{visible(it.principal)}</bdi></> : ""}</dd>
+          {it.heartbeat_ms ? <><dt>heartbeat</dt><dd>{when(it.heartbeat_ms)}</dd></> : null}
           {it.expires_ms ? <><dt>expires</dt><dd>{when(it.expires_ms)}</dd></> : null}
-          {it.session_id && <><dt>session</dt><dd><a href={href("chat", it.session_id)}>open it</a></dd></>}
-          {it.schedule_id && <><dt>schedule</dt><dd><a href={href("schedules", it.schedule_id)}>open it</a></dd></>}
+          {it.session_id && <><dt>session</dt><dd><a href={href("chat", it.session_id)}>Open session</a></dd></>}
+          {it.schedule_id && <><dt>schedule</dt><dd><a href={href("schedules", it.schedule_id)}>Open schedule</a></dd></>}
         </dl>
         {it.payload && Object.keys(it.payload).length > 0 && <pre class="breaks">{visible(JSON.stringify(it.payload, null, 2))}</pre>}
       </details>
@@ -105,7 +105,7 @@ function Ways({ it, busy, onDo }: { it: Task; busy: boolean; onDo: (verb: Verb) 
   return (
     <div class="row">
       {VERBS[it.state].map((verb) => verb === "cancel"
-        ? <Sure key={verb} words="Cancel…" question={it.state === "running" ? "It is stopped where it is." : "It is not begun."} yes="Cancel it" disabled={busy} onYes={() => onDo("cancel")} />
+        ? <Sure key={verb} words="Cancel…" question={it.state === "running" ? "Palyra stops the task now." : "Palyra never starts the task."} yes="Cancel task" disabled={busy} onYes={() => onDo("cancel")} />
         : <button key={verb} type="button" class="small" disabled={busy} onClick={() => onDo(verb)}>{SAYS[verb]}</button>)}
     </div>
   );

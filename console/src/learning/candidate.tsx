@@ -27,19 +27,19 @@ function Shown({ shown, onAnswered }: { shown: ShownCandidate; onAnswered: () =>
     <article class="card" aria-label="Candidate">
       <h2 class="candidate"><bdi>{visible(candidate.content)}</bdi></h2>
       <div class="row">
-        <Badge>{candidate.kind}</Badge><Badge tone={tone}>{state}</Badge>{candidate.automatic && <Badge>nobody was asked</Badge>}
+        <Badge>{candidate.kind}</Badge><Badge tone={tone}>{state}</Badge>{candidate.automatic && <Badge>Automatic</Badge>}
         {risk !== "low" && <Badge tone={RISKS[risk] ?? ""}>{risk} risk</Badge>}<Labels label={candidate.label} />
-        <span class="hint">{(candidate.confidence_bps / 100).toFixed(0)} % sure, found by {candidate.found_by === "rules" || !candidate.found_by ? "rules" : visible(candidate.found_by)}, {when(candidate.created_ms ?? 0)}</span>
+        <span class="hint">{(candidate.confidence_bps / 100).toFixed(0)} % confidence, found by {candidate.found_by === "rules" || !candidate.found_by ? "rules" : visible(candidate.found_by)}, {when(candidate.created_ms ?? 0)}</span>
       </div>
       {candidate.reason && <p class="hint">{visible(candidate.reason)}</p>}
       {candidate.conflicts_with && <Contradicted id={candidate.conflicts_with} />}
-      <h3>Where it comes from</h3>
+      <h3>Evidence</h3>
       <EvidenceList evidence={candidate.evidence ?? []} />
       {(candidate.steps ?? []).length > 0 && <Steps candidate={candidate} />}
-      <h3>{candidate.state === "applied" ? "What accepting it did" : "What accepting it does"}</h3>
+      <h3>{candidate.state === "applied" ? "What accepting did" : "What accepting does"}</h3>
       {candidate.state === "applied" ? <Done candidate={candidate} would={shown.would} /> : <p><bdi>{visible(sentence(shown.would))}</bdi></p>}
       {shown.diff && <Diff text={visible(shown.diff)} />}
-      <Problem text={shown.problem ? `It cannot be done now: ${visible(shown.problem)}` : ""} />
+      <Problem text={shown.problem ? `Cannot apply this now: ${visible(shown.problem)}` : ""} />
       <Answers key={candidate.state} shown={shown} onAnswered={onAnswered} />
     </article>
   );
@@ -52,10 +52,10 @@ function EvidenceList({ evidence }: { evidence: Evidence[] }): VNode {
       {evidence.map((each) => (
         <li key={`${each.session_id}${each.seq}`}>
           {each.quote && <blockquote><bdi>{visible(each.quote)}</bdi></blockquote>}
-          <a href={href("timeline", each.session_id, String(each.seq))}>Entry {each.seq} on the timeline</a> · <a href={href("chat", each.session_id)}>the conversation</a>
+          <a href={href("timeline", each.session_id, String(each.seq))}>Entry {each.seq} on the timeline</a> · <a href={href("chat", each.session_id)}>Open session</a>
         </li>
       ))}
-      {!evidence.length && <li class="hint">Nothing is noted.</li>}
+      {!evidence.length && <li class="hint">No evidence recorded.</li>}
     </ul>
   );
 }
@@ -63,11 +63,11 @@ function EvidenceList({ evidence }: { evidence: Evidence[] }): VNode {
 function Steps({ candidate }: { candidate: Candidate }): VNode {
   return (
     <>
-      <h3>The steps</h3>
+      <h3>Steps</h3>
       <ol aria-label="Steps">
         {candidate.steps!.map((each, at) => <li key={at}>{visible(toolWords(each.tool))}{Object.keys(each.arguments ?? {}).length > 0 && <Output label={visible(each.tool)} text={visible(JSON.stringify(each.arguments, undefined, 1))} />}</li>)}
       </ol>
-      <p class="hint">It succeeded in {(candidate.runs ?? []).length} runs. “…” stands for what was different each time.</p>
+      <p class="hint">Succeeded in {(candidate.runs ?? []).length} runs. “…” marks the parts that differed.</p>
     </>
   );
 }
@@ -76,7 +76,7 @@ function Contradicted({ id }: { id: string }): VNode {
   const found = useLoaded(() => palyra.getMemory(id), [id]);
   return (
     <div class="problem plain">
-      <p>This is remembered and says otherwise; accepting takes its place:</p>
+      <p>This memory says otherwise. Accepting replaces it:</p>
       <blockquote><bdi>{found.value ? visible(found.value.text) : found.error || "…"}</bdi></blockquote>
     </div>
   );
@@ -86,10 +86,10 @@ function Done({ candidate, would }: { candidate: Candidate; would: string }): VN
   const { memory_id, replaced, skill, file } = candidate.effect ?? {};
   return (
     <ul aria-label="Effect">
-      {memory_id && <li>It is remembered{candidate.kind === "preference" ? " and told to the agent every time" : ""}: <a href={href("memory")}>see the memory</a>{replaced ? ". It took the place of what was remembered before." : ""}</li>}
-      {skill && <li>The skill <span class="mono">{visible(skill)}</span> was installed, in quarantine: <a href={href("skills")}>see the skills</a>. Its runs are kept as tests: <code class="breaks">palyra replay --suite {visible(file ?? "")}</code></li>}
-      {file && !skill && <li>The policy file <span class="mono">{visible(file)}</span> is in force: <a href={href("policies", "files")}>see the policies</a></li>}
-      {!memory_id && !skill && !file && <li>{candidate.reason ? "Nothing had to be done." : visible(sentence(would))}</li>}
+      {memory_id && <li>Saved to memory{candidate.kind === "preference" ? " and included in every prompt" : ""}: <a href={href("memory")}>open Memory</a>{replaced ? ". It replaced an earlier memory." : ""}</li>}
+      {skill && <li>The skill <span class="mono">{visible(skill)}</span> was installed in quarantine: <a href={href("skills")}>open Skills</a>. Its runs are kept as tests: <code class="breaks">palyra replay --suite {visible(file ?? "")}</code></li>}
+      {file && !skill && <li>The policy file <span class="mono">{visible(file)}</span> is active: <a href={href("policies", "files")}>open Policies</a></li>}
+      {!memory_id && !skill && !file && <li>{candidate.reason ? "No change was needed." : visible(sentence(would))}</li>}
     </ul>
   );
 }
@@ -109,26 +109,26 @@ function Answers({ shown: { candidate, moves = [], problem }, onAnswered }: { sh
     onAnswered();
   }, said);
   const changed = words !== undefined && words.trim() !== candidate.content ? words.trim() : "";
-  const wrong = words !== undefined && !words.trim() ? "Say it in your words, or leave it as it is." : (words?.length ?? 0) > LONGEST ? `At most ${LONGEST} characters.` : "";
+  const wrong = words !== undefined && !words.trim() ? "Write the text, or cancel." : (words?.length ?? 0) > LONGEST ? `At most ${LONGEST} characters.` : "";
   return (
     <>
       <Problem text={error} />
-      {words !== undefined && <AreaField label="In other words" value={words} onInput={setWords} wrong={wrong} />}
+      {words !== undefined && <AreaField label="Edited text" value={words} onInput={setWords} wrong={wrong} />}
       {reason !== undefined && (
         <form onSubmit={(event) => { event.preventDefault(); does(() => palyra.rejectCandidate(id, { reason }), "Rejected."); }}>
-          <TextField label="Why not? (you need not say)" value={reason} onInput={setReason} />
-          <div class="row"><button type="submit" class="no" disabled={busy}>Reject it</button><button type="button" class="quiet" onClick={() => setReason(undefined)}>Leave it</button></div>
+          <TextField label="Reason (optional)" value={reason} onInput={setReason} />
+          <div class="row"><button type="submit" class="no" disabled={busy}>Reject</button><button type="button" class="quiet" onClick={() => setReason(undefined)}>Cancel</button></div>
         </form>
       )}
       {reason === undefined && (
         <div class="row">
-          {moves.includes("accept") && <button type="button" class="yes" disabled={busy || Boolean(wrong) || Boolean(problem)} onClick={() => does(() => palyra.acceptCandidate(id, changed ? { text: changed } : {}), "Accepted.")}>{candidate.conflicts_with ? "Accept in its place" : changed ? "Accept in these words" : candidate.state === "pending_review" || candidate.state === "conflicted" ? "Accept" : "Accept after all"}</button>}
+          {moves.includes("accept") && <button type="button" class="yes" disabled={busy || Boolean(wrong) || Boolean(problem)} onClick={() => does(() => palyra.acceptCandidate(id, changed ? { text: changed } : {}), "Accepted.")}>{candidate.conflicts_with ? "Replace memory" : changed ? "Accept edited" : candidate.state === "pending_review" || candidate.state === "conflicted" ? "Accept" : "Accept anyway"}</button>}
           {moves.includes("reject") && <button type="button" class="no" disabled={busy} onClick={() => setReason("")}>Reject…</button>}
-          {moves.includes("accept") && rewordable && words === undefined && <button type="button" class="quiet small" onClick={() => setWords(candidate.content)}>Say it in other words</button>}
-          {moves.includes("roll_back") && <Sure words="Roll back…" question="What it did is taken back; the next prompt knows nothing of it." yes="Roll it back" disabled={busy} onYes={() => does(() => palyra.rollBackCandidate(id), "Rolled back.")} />}
+          {moves.includes("accept") && rewordable && words === undefined && <button type="button" class="quiet small" onClick={() => setWords(candidate.content)}>Edit text</button>}
+          {moves.includes("roll_back") && <Sure words="Roll back…" question="Its changes are undone; the next prompt does not include it." yes="Roll back" disabled={busy} onYes={() => does(() => palyra.rollBackCandidate(id), "Rolled back.")} />}
         </div>
       )}
-      {candidate.state === "rejected" && <p class="hint">It is not suggested again.</p>}
+      {candidate.state === "rejected" && <p class="hint">Palyra does not suggest it again.</p>}
     </>
   );
 }

@@ -17,7 +17,7 @@ import type { Candidate, Reflected } from "../types";
 
 type Which = "waiting" | "applied" | "suppressed" | "rejected" | "rolled_back" | "all";
 const WHICH: readonly (readonly [Which, string])[] = [
-  ["waiting", "Waiting for you"], ["applied", "Applied"], ["suppressed", "Not sure enough to ask"], ["rejected", "Rejected"], ["rolled_back", "Rolled back"], ["all", "All"],
+  ["waiting", "Needs review"], ["applied", "Applied"], ["suppressed", "Low confidence"], ["rejected", "Rejected"], ["rolled_back", "Rolled back"], ["all", "All"],
 ];
 const which = signal<Which>("waiting");
 const kind = signal<Candidate["kind"] | "any">("any");
@@ -53,13 +53,13 @@ export function Review(): VNode {
   useEffect(() => { if (found.value) toReview.value = counted(found.value.counts, "waiting"); }, [found.value]);
   return (
     <>
-      <p>What you said and did is read, once a conversation rests, for what is worth keeping. What was found is a suggestion until you accept it, and all of it can be taken back.</p>
+      <p>Palyra reviews finished conversations for things worth remembering. Each find is a suggestion until you accept it, and every change can be rolled back.</p>
       <div class="row fields">
-        <SelectField label="Which" value={which.value} options={WHICH.map(([each, words]) => [each, `${words} (${count(counted(counts, each))})`] as const)} onChoose={(each) => { which.value = each; go("learning"); }} />
-        <SelectField label="Kind" value={kind.value} options={[["any", "Every kind"], ...KINDS]} onChoose={(each) => { kind.value = each; go("learning"); }} />
+        <SelectField label="Status" value={which.value} options={WHICH.map(([each, words]) => [each, `${words} (${count(counted(counts, each))})`] as const)} onChoose={(each) => { which.value = each; go("learning"); }} />
+        <SelectField label="Kind" value={kind.value} options={[["any", "All kinds"], ...KINDS]} onChoose={(each) => { kind.value = each; go("learning"); }} />
       </div>
       <Problem text={found.error || error} />
-      {found.value && !rows.length && <Empty><p>{which.value === "waiting" ? "Nothing waits for you." : "There is none."}</p></Empty>}
+      {found.value && !rows.length && <Empty><p>{which.value === "waiting" ? "Nothing to review. New suggestions appear here after conversations." : "None."}</p></Empty>}
       <div class="inbox">
         <div>
           <ul class="inbox-list" aria-label="Candidates">
@@ -71,7 +71,7 @@ export function Review(): VNode {
               </li>
             ))}
           </ul>
-          {next && <button type="button" class="quiet" disabled={busy} onClick={() => void more()}>Show older ones</button>}
+          {next && <button type="button" class="quiet" disabled={busy} onClick={() => void more()}>Show older</button>}
         </div>
         <div ref={detail}>{current && <Looked key={current} id={current} fresh={fresh} onAnswered={() => { if (!argument.peek()) go("learning", current); found.again(); }} />}</div>
       </div>
@@ -93,17 +93,17 @@ function ReadNow({ onRead }: { onRead: () => void }): VNode | null {
     say("");
     setFound(undefined);
     const last = (await palyra.listRuns(chosen, { limit: 50 })).runs.find((each) => each.state === "done");
-    if (!last) return say("Nothing in it is finished yet.");
+    if (!last) return say("No finished run in it yet.");
     const reflected = await palyra.reflectOnRun(last.run_id);
     setFound(reflected);
-    say(`${reflected.candidates.length ? `Found ${count(reflected.candidates.length)}` : "Found nothing new"} in the last thing you said there.${reflected.note ? ` ${visible(reflected.note)}` : ""}`);
+    say(`${reflected.candidates.length ? `Found ${count(reflected.candidates.length)}` : "Found nothing new"} in your last message there.${reflected.note ? ` ${visible(reflected.note)}` : ""}`);
     onRead();
   });
   return (
-    <Part id="read" title="Read one now">
+    <Part id="read" title="Review a session now">
       <form class="row fields" onSubmit={(event) => { event.preventDefault(); void read(); }}>
-        <SelectField label="Conversation" value={chosen} options={all.map((each) => [each.session_id, visible(each.title || "untitled").slice(0, 80)] as const)} onChoose={choose} />
-        <button type="submit" disabled={busy || !chosen}>{busy ? "Reading…" : "Read its end"}</button>
+        <SelectField label="Session" value={chosen} options={all.map((each) => [each.session_id, visible(each.title || "untitled").slice(0, 80)] as const)} onChoose={choose} />
+        <button type="submit" disabled={busy || !chosen}>{busy ? "Reviewing…" : "Review now"}</button>
       </form>
       <Problem text={error} />
       <p role="status">{said}</p>

@@ -57,35 +57,35 @@ export function Settings(): VNode {
   const now = found.value;
   const changed = changes(drafted(now), draft);
   const set = (some: Partial<Draft>) => { say(""); setDraft({ ...draft, ...some }); };
-  const wrongReview = (kind: Kind) => (!draft[`${kind}_review`].trim() || Number.isNaN(bps(draft[`${kind}_review`])) ? "A number from 0 to 100." : "");
+  const wrongReview = (kind: Kind) => (!draft[`${kind}_review`].trim() || Number.isNaN(bps(draft[`${kind}_review`])) ? "Enter a number from 0 to 100." : "");
   const wrongAuto = (kind: Kind) => {
     const auto = bps(draft[`${kind}_auto`]);
-    return Number.isNaN(auto) ? "A number from 0 to 100, or nothing." : auto < bps(draft[`${kind}_review`]) ? "Not less than what it is shown from." : "";
+    return Number.isNaN(auto) ? "Enter a number from 0 to 100, or leave it empty." : auto < bps(draft[`${kind}_review`]) ? "Must not be lower than the review threshold." : "";
   };
   const minutes = Number(draft.minutes);
-  const wrongMinutes = Number.isInteger(minutes) && minutes >= 1 && minutes <= 1440 ? "" : "A whole number from 1 to 1440.";
+  const wrongMinutes = Number.isInteger(minutes) && minutes >= 1 && minutes <= 1440 ? "" : "Enter a whole number from 1 to 1440.";
   const faulty = Boolean(wrongMinutes) || KINDS.some(([kind, , auto]) => wrongReview(kind) || (auto && wrongAuto(kind)));
   const save = () => attempt(async () => {
     await palyra.changeConfig({ changes: changed });
-    say("Saved and in force.");
+    say("Saved. Active now.");
     found.again();
   });
   return (
     <form class="form" aria-label="Learning settings" onSubmit={(event) => { event.preventDefault(); if (!faulty && Object.keys(changed).length) void save(); }}>
-      <CheckField label="Read finished conversations for what is worth learning" checked={draft.enabled} onChange={(enabled) => set({ enabled })} hint="Switched off, something is read only when you ask for it." />
-      <CheckField label="Apply at once what is sure enough" checked={draft.automatic} onChange={(automatic) => set({ automatic })} hint="You are told, and can take it back. Only what you said yourself is ever applied at once, never what came from a page, a file or somebody else." />
-      <TextField label="A conversation is read at most every so many minutes" value={draft.minutes} onInput={(given) => set({ minutes: given })} wrong={wrongMinutes} eager />
+      <CheckField label="Learn from finished conversations" checked={draft.enabled} onChange={(enabled) => set({ enabled })} hint="When off, Palyra reviews a session only when you ask." />
+      <CheckField label="Apply high-confidence finds automatically" checked={draft.automatic} onChange={(automatic) => set({ automatic })} hint="You get a notice and can roll back. Only your own statements are applied automatically, never content from pages, files or other people." />
+      <TextField label="Minutes between reviews of a session" value={draft.minutes} onInput={(given) => set({ minutes: given })} wrong={wrongMinutes} eager />
       {KINDS.map(([kind, words, auto]) => (
         <fieldset key={kind} class="row fields">
-          <legend>How sure {words} must be</legend>
-          <TextField label="Shown from, in percent" value={draft[`${kind}_review`]} onInput={(given) => set({ [`${kind}_review`]: given } as Partial<Draft>)} wrong={wrongReview(kind)} eager />
-          {auto ? <TextField label="Applied at once from, in percent" value={draft[`${kind}_auto`]} onInput={(given) => set({ [`${kind}_auto`]: given } as Partial<Draft>)} wrong={wrongAuto(kind)} eager hint="Nothing: never." />
-            : <p class="hint">Never applied without your yes.</p>}
+          <legend>Confidence for {words}</legend>
+          <TextField label="Review from (%)" value={draft[`${kind}_review`]} onInput={(given) => set({ [`${kind}_review`]: given } as Partial<Draft>)} wrong={wrongReview(kind)} eager />
+          {auto ? <TextField label="Apply from (%)" value={draft[`${kind}_auto`]} onInput={(given) => set({ [`${kind}_auto`]: given } as Partial<Draft>)} wrong={wrongAuto(kind)} eager hint="Empty: never." />
+            : <p class="hint">Never applied without your approval.</p>}
         </fieldset>
       ))}
       <Problem text={error} />
       <div class="row"><button type="submit" class="main" disabled={busy || faulty || !Object.keys(changed).length}>Save</button><span role="status" class="fine">{said}</span></div>
-      <p class="hint">Facts and preferences are found by {now.model ? <span class="mono">{visible(now.model)}</span> : "rules"}; another model of class <code>extraction</code> is named by <code>models.extraction</code> and comes with the next start. Each reading has at most {count(now.budget_tokens ?? 0)} tokens and {count(now.most_candidates ?? 0)} candidates.</p>
+      <p class="hint">Facts and preferences are found by {now.model ? <span class="mono">{visible(now.model)}</span> : "rules"}; another model of class <code>extraction</code> is set by <code>models.extraction</code> and used after a restart. Each review uses at most {count(now.budget_tokens ?? 0)} tokens and {count(now.most_candidates ?? 0)} candidates.</p>
     </form>
   );
 }

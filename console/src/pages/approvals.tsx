@@ -1,145 +1,207 @@
-// The inbox of open questions, worked through with the keyboard, and what was answered before.
-import { signal } from "@preact/signals";
+// The inbox of approvals, worked through with the keyboard or one thumb, and the answers given before.
 import type { VNode } from "preact";
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { answer, ApprovalCard, Previewed } from "../chat/approval";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { answer, ApprovalCard, FILES, Meta, type Origin, Previewed, question, RISK, What } from "../chat/approval";
+import { originAmong, type Said } from "../chat/origins";
 import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
-import { href } from "../core/router";
-import { lastEntry, listed, pending } from "../core/store";
-import { ago, toolWords, visible, when } from "../core/words";
-import { Badge, Choice, Empty, PageHead, Problem } from "../ui/parts";
+import { go, href, query, setQuery } from "../core/router";
+import { lastEntry, listed, pending, sessions } from "../core/store";
+import { toolWords, visible, when } from "../core/words";
+import { Ago, Badge, Choice, Empty, Labels, PageHead, Problem, Skeleton } from "../ui/parts";
 import { Tell } from "../ui/tell";
-import type { Approval, ToolProposed } from "../types";
+import type { Approval, ApprovalPreview, Entry, InputReceived, ToolFinished, ToolProposed } from "../types";
 
-const tab = signal<"open" | "answered">("open");
-const risk = signal<"any" | "high">("any");
-const words = signal("");
-const tool = signal("");
 const OLDER = 100;
 
 function fits(each: Approval): boolean {
-  if (risk.value === "high" && each.request.risk === "low") return false;
-  if (tool.value && each.request.tool !== tool.value) return false;
-  const wanted = words.value.trim().toLowerCase();
+  if (query.value.get("risk") === "high" && (each.request.risk === "low" || each.request.risk === "medium")) return false;
+  const tool = query.value.get("tool");
+  if (tool && each.request.tool !== tool) return false;
+  const wanted = (query.value.get("q") ?? "").trim().toLowerCase();
   return !wanted || `${each.request.tool} ${each.request.preview.title} ${each.request.why}`.toLowerCase().includes(wanted);
 }
 
 export function ApprovalsPage(): VNode {
-  const tools = [...new Set(pending.value.map((each) => each.request.tool).concat(tool.value || []))].sort();
+  const chosen = query.value.get("tool") ?? "";
+  const tools = [...new Set(pending.value.map((each) => each.request.tool).concat(chosen || []))].sort();
+  const answered = query.value.get("tab") === "answered";
   return (
     <div class="page">
-      <PageHead title="Approvals">
-        <Choice label="Which" value={tab.value} options={[["open", "Open"], ["answered", "Answered"]]} onChoose={(value) => (tab.value = value)} />
-        <Choice label="Risk" value={risk.value} options={[["any", "Any risk"], ["high", "Riskier"]]} onChoose={(value) => (risk.value = value)} />
-        <select aria-label="Kind of step" value={tool.value} onChange={(event) => (tool.value = event.currentTarget.value)}>
-          <option value="">Every kind of step</option>
+      <PageHead title="Approvals" beside={pending.value.length > 0 && <Badge tone="warn">{pending.value.length} waiting</Badge>}>
+        <Choice label="Status" value={answered ? "answered" : "open"} options={[["open", "Waiting"], ["answered", "Answered"]]} onChoose={(value) => setQuery({ tab: value === "open" ? "" : value })} />
+        <div class="row only-wide"><Choice label="Risk" value={query.value.get("risk") === "high" ? "high" : "any"} options={[["any", "Any risk"], ["high", "High risk only"]]} onChoose={(value) => setQuery({ risk: value === "any" ? "" : value })} />
+        <select aria-label="Tool" value={chosen} onChange={(event) => setQuery({ tool: event.currentTarget.value })}>
+          <option value="">All tools</option>
           {tools.map((each) => <option value={each}>{toolWords(each)}</option>)}
         </select>
-        <input type="search" aria-label="Filter approvals" placeholder="Filter" value={words.value} onInput={(event) => (words.value = event.currentTarget.value)} />
+        <input type="search" aria-label="Filter approvals" placeholder="Filter" value={query.value.get("q") ?? ""} onInput={(event) => setQuery({ q: event.currentTarget.value })} /></div>
       </PageHead>
-      <Tell />
-      {tab.value === "open" ? <Open /> : <Answered />}
+      {answered ? <Answered /> : <Open />}
     </div>
   );
 }
 
 function Open(): VNode {
   const [at, setAt] = useState(0);
-  const [armed, setArmed] = useState("");
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
-  const [error, setError] = useState("");
   const shown = pending.value.filter(fits);
   const current = shown[Math.min(at, shown.length - 1)];
-  const attempt = async (work: () => Promise<void>) => {
-    setError("");
-    setArmed("");
-    try {
-      await work();
-    } catch (failure) {
-      setError(wordsOf(failure));
-    }
-  };
-  const denyPicked = () => attempt(async () => {
-    for (const id of picked) await answer(id, { decision: "deny" });
-    setPicked(new Set());
-  });
+  const chosen = shown.filter((each) => picked.has(each.approval_id));
   const toggle = (id: string) => {
     const next = new Set(picked);
     if (!next.delete(id)) next.add(id);
     setPicked(next);
   };
 
-  // Before the next key can come: a second press must know of the first.
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select, button, summary, a, [contenteditable]") && event.key === "Enter") return;
-      if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;
+      if (event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !current) return;
       if (event.key === "j" || event.key === "ArrowDown") setAt(Math.min(at + 1, shown.length - 1));
       else if (event.key === "k" || event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
       else if (event.key === "x") toggle(current.approval_id);
-      else if (event.key === "d" && current.request.about === "tool") void attempt(() => answer(current.approval_id, { decision: "deny" }));
-      else if (event.key === "a" && current.request.about === "tool") {
-        // A yes takes two presses about the same question: one is easily a slip.
-        if (current.request.preview.length) setError("Only a part of this is shown: show everything on the card first.");
-        else if (armed === current.approval_id) void attempt(() => answer(current.approval_id, { decision: "allow", scope: "once" }));
-        else setArmed(current.approval_id);
-        event.preventDefault();
-        return;
-      } else return;
-      setArmed("");
+      else return;
       event.preventDefault();
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   });
 
-  if (!shown.length) return <Empty><p>{listed.value ? (pending.value.length ? "Nothing fits the filter." : "Nothing waits for you.") : "Loading…"}</p></Empty>;
+  if (!listed.value) return <Skeleton label="Loading…" lines={8} />;
+  if (!shown.length)
+    return pending.value.length
+      ? <Empty><h2>No match</h2><p>{pending.value.length} approvals wait, but none matches the filter.</p><div class="row"><button type="button" onClick={() => setQuery({ q: "", tool: "", risk: "" })}>Clear filter</button></div></Empty>
+      : <Empty><h2>Nothing needs approval</h2><p>When Palyra wants to change files, run commands or send something, it asks here first.</p><div class="row"><button type="button" class="main" onClick={() => go("chat")}>Open chat</button><a class="button" href={href("policies")}>What needs approval?</a></div><Tell /></Empty>;
+  const session = current && sessions.value.find((each) => each.session_id === current.session_id);
   return (
     <>
-      <p class="hint keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>d</kbd> deny · <kbd>a</kbd> twice to allow once · <kbd>x</kbd> pick</p>
-      <Problem text={error} />
-      <p role="status" class="armed">{armed ? "Press a again to allow this once; any other key takes it back." : ""}</p>
-      {shown.length > 1 && picked.size === 0 && <div class="row"><button type="button" class="quiet small" onClick={() => setPicked(new Set(shown.map((each) => each.approval_id)))}>Pick all {shown.length}</button></div>}
-      {picked.size > 0 && <div class="row"><button type="button" class="no" onClick={() => void denyPicked()}>Deny the {picked.size} picked</button><button type="button" class="quiet" onClick={() => setPicked(new Set())}>Pick none</button></div>}
       <div class="inbox">
-        <ul class="inbox-list" aria-label="Open questions">
-          {shown.map((each, number) => (
-            <li key={each.approval_id} class={each === current ? "current" : ""}>
-              <input type="checkbox" aria-label={`Pick ${each.request.preview.title}`} checked={picked.has(each.approval_id)} onChange={() => toggle(each.approval_id)} />
-              <button type="button" class="plain" aria-current={each === current} onClick={() => setAt(number)}>
-                <bdi>{visible(each.request.preview.title)}</bdi><span class="hint">{toolWords(each.request.tool)} · {ago(each.requested_ms)}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {current && (
+        <div>
+          <ul class="inbox-list" aria-label="Waiting approvals">
+            {shown.map((each, number) => (
+              <li key={each.approval_id} class={each === current ? "current" : ""}>
+                <input type="checkbox" aria-label={`Select ${each.request.preview.title}`} checked={picked.has(each.approval_id)} onChange={() => toggle(each.approval_id)} />
+                <button type="button" class="plain" aria-current={each === current} onClick={() => setAt(number)}>
+                  <bdi>{visible(each.request.preview.title)}</bdi><span class="hint">{toolWords(each.request.tool)} · <Ago ms={each.requested_ms} /></span>
+                </button>
+              </li>
+            ))}
+          </ul>
+          {shown.length > 1 && picked.size === 0 && <button type="button" class="quiet small" onClick={() => setPicked(new Set(shown.map((each) => each.approval_id)))}>Select all {shown.length}</button>}
+        </div>
+        {chosen.length > 0 && <Together key="together" chosen={chosen} onClear={() => setPicked(new Set())} />}
+        {current && !chosen.length && (
           <div>
+            <h2 class="unseen">Approval</h2>
+            <p class="hint"><a href={href("chat", current.session_id)}>{visible(session?.title || "Open session")}</a> · <Ago ms={current.requested_ms} /> · <a href={href("timeline", current.session_id, String(current.seq ?? ""))}>Show on timeline</a></p>
             <Asked key={current.approval_id} approval={current} />
-            <p><a href={href("chat", current.session_id)}>Open the conversation</a> · <a href={href("timeline", current.session_id, String(current.seq ?? ""))}>See the moment on the timeline</a></p>
           </div>
         )}
       </div>
+      <Tell />
     </>
   );
 }
 
-/** The card of a question, with the arguments it is about: they stand on the tape just before it, and can be edited. */
-function Asked({ approval }: { approval: Approval }): VNode {
-  const [found, setFound] = useState<Record<string, unknown> | undefined>();
+const DEAF_MS = 350;
+type Whole = Readonly<Record<string, ApprovalPreview>>;
+
+/** Several approvals under each other, answered at once. Only what stands here whole, and was scrolled to its end, is approved. */
+function Together({ chosen, onClear }: { chosen: readonly Approval[]; onClear: () => void }): VNode {
+  const [whole, setWhole] = useState<Whole>({});
+  const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(true);
+  const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const after = Math.max(0, (approval.seq ?? 0) - NEARBY);
-    void palyra.listEntries(approval.session_id, { after, limit: NEARBY }).then(({ entries }) => {
-      const proposed = entries.findLast((each) => each.kind === "tool.proposed" && (each.event as ToolProposed).call_id === approval.request.call_id);
-      setFound((proposed?.event as ToolProposed | undefined)?.arguments);
-    }, () => undefined);
-  }, [approval.approval_id]);
-  return <ApprovalCard request={approval.request} {...(found ? { arguments: found } : {})} />;
+    const timer = setTimeout(() => setBusy(false), DEAF_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const names = chosen.map((each) => each.approval_id).join();
+  useEffect(() => {
+    for (const each of chosen)
+      if (each.request.preview.length && !whole[each.approval_id])
+        void palyra.previewApproval(each.approval_id).then((found) => setWhole((before) => ({ ...before, [each.approval_id]: found })), (failure: unknown) => setError(wordsOf(failure)));
+  }, [names]);
+  const previews = new Map(chosen.map((each) => [each.approval_id, whole[each.approval_id]?.preview ?? each.request.preview]));
+  const complete = (each: Approval) => each.request.about === "tool" && !previews.get(each.approval_id)!.length;
+  const able = chosen.filter(complete);
+  useEffect(() => {
+    const watcher = new IntersectionObserver((entries) => {
+      const now = entries.filter((each) => each.isIntersecting).map((each) => (each.target as HTMLElement).dataset.end!);
+      if (now.length) setSeen((before) => new Set([...before, ...now]));
+    });
+    for (const end of box.current?.querySelectorAll("[data-end]") ?? []) watcher.observe(end);
+    return () => watcher.disconnect();
+  }, [names, able.length]);
+  const unseen = able.filter((each) => !seen.has(each.approval_id)).length;
+  const say = async (which: readonly Approval[], decision: "allow" | "deny") => {
+    setError("");
+    setBusy(true);
+    const failed: string[] = [];
+    for (const each of which) {
+      const digest = whole[each.approval_id]?.preview.digest;
+      await answer(each.approval_id, { decision, ...(decision === "allow" ? { scope: "once", ...(digest ? { seen: digest } : {}) } : {}) })
+        .catch((failure: unknown) => failed.push(`${visible(each.request.preview.title)}: ${wordsOf(failure)}`));
+    }
+    setError(failed.join(" · "));
+    setBusy(false);
+  };
+  return (
+    <div ref={box}>
+      <h2 class="unseen">Selected approvals</h2>
+      <div class="row bulk"><strong>{chosen.length} selected</strong>
+        <button type="button" class="yes main" disabled={busy || !able.length || unseen > 0} onClick={() => void say(able, "allow")}>Approve {able.length}</button>
+        <button type="button" class="no" disabled={busy} onClick={() => void say(chosen, "deny")}>Deny {chosen.length}</button>
+        <button type="button" class="quiet" onClick={onClear}>Clear selection</button>
+        <span class="hint" role="status">{unseen ? `Scroll through all of them to approve: ${able.length - unseen} of ${able.length} seen.` : able.length < chosen.length ? `${chosen.length - able.length} cannot be approved here: not shown whole.` : ""}</span>
+      </div>
+      <Problem text={error} />
+      {chosen.map((each) => (
+        <section key={each.approval_id} class={`approval risk-${each.request.risk}`} aria-label={`Selected: ${visible(each.request.preview.title)}`}>
+          <header><h3>{question(each.request)}</h3><Badge tone={each.request.risk === "low" ? "good" : each.request.risk === "medium" ? "warn" : "bad"}>{RISK[each.request.risk] ?? each.request.risk}</Badge>{FILES.test(each.request.tool) && <Badge>Can be undone</Badge>}<Labels label={each.request.label} /><a class="hint" href={href("chat", each.session_id)}>Open session</a></header>
+          <Meta request={each.request} preview={previews.get(each.approval_id)!} />
+          <What preview={previews.get(each.approval_id)!} />
+          {!complete(each) && <p class="inside" role="status"><strong>Not shown whole.</strong> It is not approved with the others; open it alone to answer it.</p>}
+          <span data-end={each.approval_id} />
+        </section>
+      ))}
+    </div>
+  );
 }
 
-const NEARBY = 60;
-const DECISIONS: Record<string, string> = { allow: "allowed", deny: "denied", expired: "expired", withdrawn: "no longer needed", happened: "had happened", again: "done again", skip: "left out" };
+interface Found { proposed: ToolProposed | undefined; origin: Origin | undefined }
+
+/** The card of an approval with the call that it is about and what stood before it, which is on the tape just before it. */
+function Asked({ approval }: { approval: Approval }): VNode {
+  const [found, setFound] = useState<Found | undefined>();
+  useEffect(() => {
+    const after = Math.max(0, (approval.seq ?? 0) - NEARBY);
+    void palyra.listEntries(approval.session_id, { after, limit: NEARBY }).then(({ entries }) => setFound(foundIn(entries, approval.request.call_id, after === 0)), () => setFound({ proposed: undefined, origin: undefined }));
+  }, [approval.approval_id]);
+  // Whole or not at all: a card that grows while it is read moves what is to be pressed.
+  if (!found) return <Skeleton label="Loading…" lines={8} />;
+  return <ApprovalCard request={approval.request} proposed={found.proposed} origin={found.origin} keys />;
+}
+
+function foundIn(entries: readonly Entry[], callId: string, all: boolean): Found {
+  const calls = new Map<string, ToolProposed>();
+  const before: Said[] = [];
+  for (const { kind, event } of entries) {
+    if (kind === "tool.proposed") calls.set((event as ToolProposed).call_id, event as ToolProposed);
+    else if (kind === "input.received") before.push({ text: (event as InputReceived).text });
+    else if (kind === "tool.finished") {
+      const { call_id, text } = event as ToolFinished;
+      const call = calls.get(call_id);
+      if (call && text) before.push({ text, name: visible(String(Object.values(call.arguments)[0] ?? call.tool)).split("\n")[0]!.slice(0, 120) });
+    }
+  }
+  return { proposed: calls.get(callId), origin: originAmong(before, all) };
+}
+
+const NEARBY = 500;
+const DECISIONS: Record<string, string> = { allow: "Approved", deny: "Denied", expired: "Expired", withdrawn: "Withdrawn", happened: "It happened", again: "Run again", skip: "Skipped" };
 
 function Answered(): VNode {
   const [rows, setRows] = useState<Approval[] | undefined>();
@@ -159,19 +221,21 @@ function Answered(): VNode {
   return (
     <>
       <Problem text={error} />
-      {shown && !shown.length && <Empty><p>Nothing was answered yet.</p></Empty>}
+      {!shown && !error && <Skeleton label="Loading…" lines={8} />}
+      {shown && !shown.length && <Empty><h2>No answers yet</h2><p>Approved and denied calls are listed here.</p><div class="row"><button type="button" onClick={() => setQuery({ tab: "", q: "", tool: "", risk: "" })}>Show waiting</button></div></Empty>}
       <ul class="history">
         {shown?.map((each) => (
           <li key={each.approval_id}>
             <details>
-              <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible((each.resolution?.preview ?? each.request.preview).title)}</bdi> <span class="hint">{ago(each.resolved_ms ?? each.requested_ms)}</span></summary>
+              <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible((each.resolution?.preview ?? each.request.preview).title)}</bdi> <span class="hint"><Ago ms={each.resolved_ms ?? each.requested_ms} /></span></summary>
+              <p class="hint">{question(each.request)} {visible(each.request.why)}</p>
               <Previewed request={each.request} resolution={each.resolution} />
-              <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open the conversation</a> · <a href={href("timeline", each.session_id, String(each.seq ?? ""))}>See the moment on the timeline</a></p>
+              <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open session</a> · <a href={href("timeline", each.session_id, String(each.seq ?? ""))}>Show on timeline</a></p>
             </details>
           </li>
         ))}
       </ul>
-      {next && <button type="button" class="quiet" onClick={older}>Show older ones</button>}
+      {next && <button type="button" class="quiet" onClick={older}>Show older</button>}
     </>
   );
 }

@@ -11,14 +11,14 @@ import { visible } from "../core/words";
 import { Page } from "../ui/page";
 import { Choice } from "../ui/parts";
 
-const VIEWS = [["", "Channels"], ["people", "People"], ["messages", "Messages"], ["dead", "Not delivered"]] as const;
+const VIEWS = [["", "Channels"], ["people", "People"], ["messages", "Messages"], ["dead", "Dead letters"]] as const;
 type View = (typeof VIEWS)[number][0];
 
 export function ChannelsPage(): VNode {
   const view = VIEWS.find(([each]) => each === argument.value)?.[0] ?? "";
   const [title, shown] = drawn();
   return (
-    <Page title={title} actions={argument.value === "new" ? undefined : <a class="button main" href={href("channels", "new")}>Add a channel</a>}>
+    <Page title={title} actions={argument.value === "new" ? undefined : <a class="button main" href={href("channels", "new")}>Add channel</a>}>
       <div class="tabs"><Choice<View> label="View" value={view} options={VIEWS} onChoose={(each) => (each ? go("channels", each) : go("channels"))} /></div>
       {shown}
     </Page>
@@ -30,7 +30,7 @@ function drawn(): readonly [string, VNode] {
     case "new": return ["New channel", <NewOne />];
     case "at": return [visible(second.value), <One key={second.value} name={second.value} />];
     case "people": return ["Channels", <People />];
-    case "messages": return second.value ? ["A message", <Traced key={second.value} id={second.value} />] : ["Channels", <Messages />];
+    case "messages": return second.value ? ["Message", <Traced key={second.value} id={second.value} />] : ["Channels", <Messages />];
     case "dead": return ["Channels", <Dead />];
     default: return ["Channels", <All />];
   }

@@ -10,7 +10,7 @@ import { visible } from "../core/words";
 import { Page } from "../ui/page";
 import { Choice } from "../ui/parts";
 
-const VIEWS = [["", "Programs"], ["tokens", "Tokens"], ["workers", "Workers"], ["listening", "Listening"]] as const;
+const VIEWS = [["", "Programs"], ["tokens", "Tokens"], ["workers", "Workers"], ["listening", "Listeners"]] as const;
 type View = (typeof VIEWS)[number][0];
 
 export function ConnectionsPage(): VNode {

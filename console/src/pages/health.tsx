@@ -1,17 +1,22 @@
-// How the daemon is: what went wrong and what was tried, what it does in the background, and what the doctor finds and mends.
+// How the daemon is: its load, incidents, channels, background tasks, and what the doctor finds and repairs.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
 import { lastEntry } from "../core/store";
+import { ChannelHealth } from "../health/channels";
 import { Checks, checkOf } from "../health/checks";
 import { Incidents } from "../health/incidents";
+import { LoadFigures } from "../health/load";
 import { Queue } from "../health/queue";
 import { Watchful } from "../health/watchful";
 import { Progress } from "../ui/form";
-import { Page, useAttempt } from "../ui/page";
+import { useAttempt, useComplete } from "../ui/page";
+import { PageHead, Problem } from "../ui/parts";
+import "../health/health.css";
 import type { Diagnosis, Repair } from "../types";
 
 export function HealthPage(): VNode {
+  const complete = useComplete();
   const [found, setFound] = useState<Diagnosis | undefined>();
   const [repairs, setRepairs] = useState<Repair[]>([]);
   const { error, busy, attempt } = useAttempt();
@@ -26,19 +31,29 @@ export function HealthPage(): VNode {
   });
   useEffect(() => void look(false), [told.current]);
   return (
-    <Page title="Health" error={error} actions={<><button type="button" disabled={busy} onClick={() => void look(false)}>Look again</button><button type="button" class="quiet" disabled={busy} onClick={() => void look(true)}>Look closely</button></>}>
-      {busy && <Progress label="Looking" done={0} words="Looking…" />}
-      {found && <Verdict found={found} />}
-      <Incidents busy={busy} treatable={(id) => Boolean(found?.checks.find((each) => each.id === checkOf(id))?.repairable)} onTreat={(id) => repair(checkOf(id))} />
-      <Watchful />
+    <div class={complete ? "page full health" : "page full health unready"}>
+      <PageHead title="Health" beside={found && <Verdict found={found} />}>
+        <button type="button" disabled={busy} onClick={() => void look(false)}>Refresh</button><button type="button" disabled={busy} title="Also verifies every entry of the journal" onClick={() => void look(true)}>Deep check</button>
+      </PageHead>
+      <Problem text={error} />
+      {busy && <Progress label="Checking" done={0} words="Checking…" />}
+      <LoadFigures />
+      <div class="two-panels">
+        <Incidents busy={busy} treatable={(id) => Boolean(found?.checks.find((each) => each.id === checkOf(id))?.repairable)} onTreat={(id) => repair(checkOf(id))} />
+        <ChannelHealth />
+      </div>
       <Queue />
-      <Checks found={found} repairs={repairs} busy={busy} onRepair={repair} />
-    </Page>
+      <div class="two-panels even">
+        <Checks found={found} repairs={repairs} busy={busy} onRepair={repair} />
+        <Watchful />
+      </div>
+    </div>
   );
 }
 
 function Verdict({ found }: { found: Diagnosis }): VNode {
   const bad = found.checks.filter((each) => each.state === "fail").length;
   const odd = found.checks.filter((each) => each.state === "warn").length;
-  return <p role="status" class={bad ? "verdict" : "verdict fine"}>{bad ? `${bad} must be mended.` : odd ? `Nothing must be mended; ${odd} worth knowing.` : "Everything is well."}</p>;
+  const words = bad ? `${bad} ${bad === 1 ? "problem" : "problems"}` : "Healthy";
+  return <span role="status" class={`verdict badge ${bad ? "bad" : "good"}`}>{words}{odd ? ` · ${odd} ${odd === 1 ? "note" : "notes"}` : ""}</span>;
 }

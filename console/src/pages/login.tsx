@@ -1,4 +1,4 @@
-// Who is not logged in is told how to be: a one-time link, from the terminal where Palyra runs.
+// The login page: how to get a one-time link from the terminal where Palyra runs, and a field to paste it.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { argument } from "../core/router";
@@ -21,11 +21,12 @@ export function LoginPage(): VNode {
   };
   return (
     <main class="login" id="main">
+      <span class="brand"><span class="logo" aria-hidden="true" /></span>
       <h1>Log in to Palyra</h1>
-      {used && <p class="problem" role="alert">This link was used already, or it is older than ten minutes. Get a new one.</p>}
-      <p>In a terminal on the computer where Palyra runs, type</p>
+      {used && <p class="problem" role="alert">This link was already used or is older than 10 minutes. Get a new one.</p>}
+      <p>On the computer where Palyra runs, type:</p>
       <p class="row command"><code>palyra login</code><Copy text="palyra login" /></p>
-      <p>and open the link that it prints, or paste it here:</p>
+      <p>Open the link it prints, or paste it here:</p>
       <form onSubmit={(event) => { event.preventDefault(); open(String(new FormData(event.currentTarget).get("link") ?? "")); }}>
         <label>Login link<input name="link" autocomplete="off" spellcheck={false} required /></label>
         <button type="submit" class="main">Log in</button>

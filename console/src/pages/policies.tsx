@@ -10,7 +10,7 @@ import { Choice } from "../ui/parts";
 
 const VIEWS = { who: Who, presets: Presets, files: Files, suggestions: Suggest, shadow: Shadow } as const;
 type View = keyof typeof VIEWS;
-const WORDS: readonly (readonly [View, string])[] = [["who", "Who can do what"], ["presets", "Presets"], ["files", "Own policies"], ["suggestions", "Suggestions"], ["shadow", "On trial"]];
+const WORDS: readonly (readonly [View, string])[] = [["who", "Permissions"], ["presets", "Presets"], ["files", "Policy files"], ["suggestions", "Suggestions"], ["shadow", "Shadow policy"]];
 
 export function PoliciesPage(): VNode {
   const view: View = argument.value in VIEWS ? (argument.value as View) : "who";

@@ -8,6 +8,7 @@ import { visible } from "../core/words";
 import { Installed } from "../skills/installed";
 import { Install } from "../skills/installing";
 import { Notes } from "../skills/notes";
+import { AddServer } from "../skills/adding";
 import { Server } from "../skills/servers";
 import { TextField } from "../ui/form";
 import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
@@ -33,9 +34,9 @@ function Skills(): VNode {
   const found = useLoaded(() => palyra.listSkills(), [useChanges()]);
   return (
     <>
-      <p>A skill is a folder with instructions, and perhaps small programs that run in a cage. The agent sees only what you let out of quarantine.</p>
+      <p>A skill is a folder with instructions and optional sandboxed programs. The agent uses only skills that you enable.</p>
       <Problem text={found.error} />
-      {found.value && !found.value.skills.length && <Empty><p>No skill is installed.</p></Empty>}
+      {found.value && !found.value.skills.length && <Empty><p>No skills installed. Add one below.</p></Empty>}
       <ul class="cards" aria-label="Installed skills">{found.value?.skills.map((each) => <Installed key={each.record.name} skill={each} onChanged={found.again} />)}</ul>
       <Part id="install" title="Install or update"><Install onInstalled={found.again} /></Part>
     </>
@@ -55,14 +56,14 @@ function Publishers(): VNode {
     found.again();
   }, "Added.");
   return (
-    <Part id="publishers" title="Whom you trust">
-      <p class="hint">Skills signed by these start trusted. Taking one off puts their skills back into quarantine.</p>
+    <Part id="publishers" title="Trusted publishers">
+      <p class="hint">Skills signed by these publishers start trusted. Revoking one puts its skills back into quarantine.</p>
       <Problem text={found.error || error} />
-      <ul class="plain-list">{found.value?.publishers.map((each) => <li key={each.name} class="row"><strong>{visible(each.name)}</strong><span class="mono hint breaks">{each.key}</span><Sure words="Trust no longer…" question={`Trust ${each.name} no longer?`} yes="Trust no longer" disabled={busy} onYes={() => void attempt(async () => { await palyra.removePublisher({ name: each.name }); found.again(); })} /></li>)}</ul>
+      <ul class="plain-list">{found.value?.publishers.map((each) => <li key={each.name} class="row"><strong>{visible(each.name)}</strong><span class="mono hint breaks">{each.key}</span><Sure words="Revoke trust…" question={`Revoke trust in ${each.name}?`} yes="Revoke trust" disabled={busy} onYes={() => void attempt(async () => { await palyra.removePublisher({ name: each.name }); found.again(); })} /></li>)}</ul>
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (!wrong) void add(); }}>
         <TextField label="Name" value={name} onInput={setName} required />
         <TextField label="Public key" mono value={key} onInput={setKey} wrong={wrong} required />
-        <button type="submit" disabled={busy || !name || !key || Boolean(wrong)}>Trust them</button>
+        <button type="submit" disabled={busy || !name || !key || Boolean(wrong)}>Add publisher</button>
       </form>
     </Part>
   );
@@ -72,11 +73,12 @@ function Servers(): VNode {
   const found = useLoaded(() => palyra.listMcpServers(), [useChanges()]);
   return (
     <>
-      <p>Programs of others that offer tools. They run in the sandbox, their tools go through policy, and what they say of their tools needs your yes.</p>
+      <p>Third-party programs that offer tools. They run in the sandbox, policy decides their calls, and you review every tool description.</p>
       <Problem text={found.error} />
-      {found.value && !found.value.servers.length && <Empty><p>There is none. Add one in a terminal: <code>palyra mcp add NAME -- PROGRAM ARGUMENTS</code></p></Empty>}
+      {found.value && !found.value.servers.length && <Empty><p>No MCP servers. Add one below.</p></Empty>}
       <ul class="cards" aria-label="MCP servers">{found.value?.servers.map((each) => <Server key={each.name} server={each} onChanged={found.again} />)}</ul>
-      <button type="button" class="quiet" onClick={found.again}>Look again</button>
+      <button type="button" class="quiet" onClick={found.again}>Refresh</button>
+      <Part id="add" title="Add a server"><AddServer onAdded={found.again} /></Part>
     </>
   );
 }

@@ -18,6 +18,15 @@ const ASK = "What is in this folder?";
 const WRITE = "Write a file palyra-tour.txt that says: I was here";
 const AGAIN = "Write a file palyra-tour.txt that says: I came back";
 
+const TITLES = ["Ask", "Approve a change", "Undo it", "Survive a crash", "Verify the journal"] as const;
+const ABOUT = [
+  "A question about the folder, answered without approval.",
+  "A file is written after you have seen what it will say.",
+  "The file is as before; the journal keeps both.",
+  "Palyra is killed while it waits for you, and goes on where it was.",
+  "Every entry is checked against the one before it.",
+] as const;
+
 interface Kept {
   session: string;
   restarted?: number;
@@ -69,15 +78,20 @@ export function TourPage(): VNode {
     const made = await create();
     localStorage.removeItem(KEPT);
     remember({ session: made.session_id });
-    await rename(made.session_id, "A first tour");
+    await rename(made.session_id, "First tour");
   });
   return (
-    <div class="page tour">
-      <PageHead title="A first tour" />
-      <p>Five short steps with Palyra, done for real in <code>{status.value?.workspace || "your folder"}</code>. They take two minutes, and what they change is one small file.</p>
+    <div class={status.value || !online.value ? "page tour" : "page tour unready"}>
+      <PageHead title="First tour" />
+      <p>Five short steps, done for real in <code>{status.value?.workspace || "your folder"}</code>. They take two minutes and change one small file.</p>
       <Problem text={error} />
-      {conversation ? <Steps conversation={conversation} note={note!} remember={remember} /> : <button type="button" class="main" disabled={busy} onClick={() => void begin()}>Begin</button>}
-      {note && <p><button type="button" class="quiet small" disabled={busy} onClick={() => void begin()}>Begin anew</button></p>}
+      {conversation ? <Steps conversation={conversation} note={note!} remember={remember} /> : (
+        <>
+          <ol class="tour-steps">{TITLES.map((title, number) => <li key={title}><h2>{number + 1}. {title}</h2><p>{ABOUT[number]}</p></li>)}</ol>
+          <button type="button" class="main" disabled={busy} onClick={() => void begin()}>Start tour</button>
+        </>
+      )}
+      {note && <p><button type="button" class="quiet small" disabled={busy} onClick={() => void begin()}>Start over</button></p>}
     </div>
   );
 }
@@ -94,7 +108,7 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
   const say = (text: string) => attempt(() => submit(conversation.id, { text }));
   const verify = () => attempt(async () => {
     const found = await palyra.verifyJournal();
-    if (!found.ok) throw new Error(found.bad ? `Entry ${found.bad.position} is not what it was: ${found.bad.problem}` : "The journal is not whole: run `palyra journal verify`.");
+    if (!found.ok) throw new Error(found.bad ? `Entry ${found.bad.position} was changed: ${found.bad.problem}` : "The journal is damaged. Run `palyra journal verify`.");
     setEntries(found.entries);
     remember({ verified: found.entries });
   });
@@ -109,29 +123,28 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
   const waits = conversation.run.value?.state === "waiting";
   const asked = after(items, AGAIN).length > 0;
   const bodies: VNode[] = [
-    <><p>Ask it something. It may look into the folder without a question to you; it reads, and changes nothing.</p>
+    <><p>Ask a question. Palyra can read the folder without approval; reading changes nothing.</p>
       <button type="button" class="main" disabled={busy || working} onClick={() => void say(ASK)}>Ask “{ASK}”</button></>,
-    <><p>Let it change something. It shows what would change and waits for your yes: below, in the approvals, or on your phone.</p>
-      <button type="button" class="main" disabled={busy || working} onClick={() => void say(WRITE)}>Ask it to write a file</button></>,
-    <><p>Take it back. The file is as it was before; that it was there, and that you took it back, stays on the tape.</p>
-      <button type="button" class="main" disabled={busy || working || !wrote} onClick={() => void undo()}>Undo it</button></>,
-    <><p>Pull the plug. Ask for the file once more, and while the question is open, end Palyra as a power cut would. It starts again by itself, and the question is still there: say yes.</p>
-      {!asked ? <button type="button" class="main" disabled={busy || working} onClick={() => void say(AGAIN)}>Ask once more</button>
-        : note.restarted === undefined ? <button type="button" class="no" disabled={busy || !waits} onClick={() => void plug()}>Pull the plug now</button>
-        : <p role="status">{!online.value || !pulled ? "It is gone. It comes back in a moment…" : "It is back, and goes on where it was. Answer its question below."}</p>}</>,
-    <><p>Check the journal. Every entry is chained to the one before it: whoever changed one would have to change them all.</p>
-      <button type="button" class="main" disabled={busy} onClick={() => void verify()}>Check every entry</button></>,
+    <><p>Let Palyra change something. It shows the diff and waits for your approval: below, in Approvals, or on your phone.</p>
+      <button type="button" class="main" disabled={busy || working} onClick={() => void say(WRITE)}>Ask for a file</button></>,
+    <><p>Undo the change. The file is as before; the journal keeps both the change and the undo.</p>
+      <button type="button" class="main" disabled={busy || working || !wrote} onClick={() => void undo()}>Undo</button></>,
+    <><p>Ask for the file again, then kill Palyra while the approval is open, like a power cut. It restarts by itself and the approval is still there: approve it.</p>
+      {!asked ? <button type="button" class="main" disabled={busy || working} onClick={() => void say(AGAIN)}>Ask again</button>
+        : note.restarted === undefined ? <button type="button" class="no" disabled={busy || !waits} onClick={() => void plug()}>Kill Palyra now</button>
+        : <p role="status">{!online.value || !pulled ? "Palyra is down. It restarts in a moment…" : "Palyra is back and continues where it was. Answer the approval below."}</p>}</>,
+    <><p>Verify the journal. Every entry is chained to the one before it, so any change is detected.</p>
+      <button type="button" class="main" disabled={busy} onClick={() => void verify()}>Verify journal</button></>,
   ];
   const newest = items.slice(Math.max(0, items.findLastIndex((item) => item.kind === "user")));
-  const titles = ["Ask", "Say yes to a change", "Undo it", "Pull the plug", "Check the journal"];
   return (
     <>
       <ol class="tour-steps">
-        {titles.map((title, number) => (
+        {TITLES.map((title, number) => (
           <li class={number === at ? "current" : ""} aria-current={number === at ? "step" : undefined}>
-            <h2>{number + 1}. {title} {done[number] && <Badge tone="good">done</Badge>}</h2>
+            <h2>{number + 1}. {title} {done[number] && <Badge tone="good">Done</Badge>}</h2>
             {number === at && bodies[number]}
-            {number === 4 && done[4] && <p>{count(entries)} entries were checked; every one is as it was written.</p>}
+            {number === 4 && done[4] && <p>{count(entries)} entries verified: the chain is intact.</p>}
           </li>
         ))}
       </ol>
@@ -146,9 +159,9 @@ function Next(): VNode {
   const demo = status.value?.models.find((each) => each.default)?.provider === "demo";
   return (
     <section aria-labelledby="next">
-      <h2 id="next">That was all of it</h2>
-      <p>{demo ? "Until now you have talked to the built-in demo model, which follows simple rules. Add a provider's key for a real one; the key is kept in the vault, and no model ever sees it." : "Palyra works with the model that is set up."}</p>
-      <div class="row"><a class="button main" href={href("settings")}>{demo ? "Add a provider's key" : "Look at the settings"}</a><a class="button" href={href("chat")}>Start working</a></div>
+      <h2 id="next">Tour complete</h2>
+      <p>{demo ? "You used the built-in demo model, which follows simple rules. Add a provider key for a real one; the vault keeps it, and no model sees it." : "You are ready to work."}</p>
+      <div class="row"><a class="button main" href={href("settings")}>{demo ? "Add a model" : "Open settings"}</a><a class="button" href={href("chat")}>Start working</a></div>
     </section>
   );
 }

@@ -1,72 +1,84 @@
-// What models were asked and what it cost: by day, session, run, model, who asked and schedule, drawn and as figures.
-import { signal } from "@preact/signals";
+// What models were asked and what it cost: figures against the period before, over time, by category, and against budgets.
 import type { VNode } from "preact";
-import * as palyra from "../core/verbs";
+import { mark, marks } from "../core/address";
 import { argument, href, second } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
-import { count, lasting, money, visible } from "../core/words";
-import { Budgets } from "../usage/budgets";
-import { Month } from "../usage/month";
-import { PlansOfRun } from "../usage/plans";
-import { Page, Part, useLoaded } from "../ui/page";
-import { Choice, Empty } from "../ui/parts";
-import { Plot } from "../ui/plot";
-import { Table, type Column } from "../ui/table";
+import * as palyra from "../core/verbs";
+import { count, day, lasting, money, visible, when } from "../core/words";
 import type { UsageRow } from "../types";
+import { change, short } from "../ui/figures";
+import { useLoaded } from "../ui/page";
+import { Choice, Empty, PageHead, Problem } from "../ui/parts";
+import { HBars } from "../ui/plot";
+import { Table, type Column } from "../ui/table";
+import { Budgets } from "../usage/budgets";
+import { exportRows } from "../usage/export";
+import { Month } from "../usage/month";
+import { OverTime } from "../usage/over_time";
+import { periodOf, PERIODS, spread, type Period } from "../usage/period";
+import { PlansOfRun } from "../usage/plans";
 
-type By = "day" | "session" | "run" | "model" | "principal" | "schedule";
+export type By = "model" | "session" | "schedule" | "principal" | "run" | "day";
 type Names = ReadonlyMap<string, string>;
-type Period = "7" | "30" | "90" | "all";
-const by = signal<By>("day");
-const period = signal<Period>("30");
-const whose = signal<"all" | "own">("all");
-const DAY_MS = 86_400_000;
 const MOST = 500;
-const MOST_DRAWN = 60;
-const LONGEST_LABEL = 14;
-const ACROSS: Record<By, string> = { day: "Day", session: "Session", run: "Run", model: "Model", principal: "Who asked", schedule: "Schedule" };
-const PICK: readonly (readonly [By, string])[] = [["day", "Day"], ["session", "Session"], ["run", "Run"], ["model", "Model"], ["principal", "Who asked"], ["schedule", "Schedule"]];
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const MOST_BARS = 8;
+const DAY_MS = 86_400_000;
+const ACROSS: Record<By, string> = { model: "Model", session: "Session", schedule: "Schedule", principal: "User", run: "Run", day: "Day" };
+const PICK = Object.entries(ACROSS) as [By, string][];
 
 export function UsagePage(): VNode {
   return argument.value === "run" && second.value ? <PlansOfRun id={second.value} /> : <AllUsage />;
 }
 
 function AllUsage(): VNode {
+  const state = marks.value;
+  const by = (state.by && state.by in ACROSS ? state.by : "model") as By;
+  const period = (PERIODS.find(([each]) => each === state.period)?.[0] ?? "month") as Period;
+  const own = state.whose === "own";
   const changed = lastEntry.value?.kind === "model.replied" ? lastEntry.value.position : 0;
-  const chosen = by.value;
   const rows = useLoaded(async () => {
-    const since = period.value === "all" ? 0 : (Math.floor(Date.now() / DAY_MS) - Number(period.value) + 1) * DAY_MS;
-    const [{ usage, total }, names] = await Promise.all([
-      palyra.usage({ by: chosen, since_ms: since, limit: MOST, everybody: whose.value === "all" }),
-      chosen === "schedule" ? schedules() : new Map<string, string>(),
+    const { since, before } = periodOf(period);
+    const whose = { everybody: !own };
+    const [groups, series, earlier, names] = await Promise.all([
+      palyra.usage({ by, since_ms: since, limit: MOST, ...whose }),
+      spread(period, whose),
+      before === undefined ? undefined : palyra.usage({ by: "month", since_ms: before, until_ms: since, limit: 1, ...whose }),
+      by === "schedule" ? schedules() : new Map<string, string>(),
     ]);
-    return { by: chosen, groups: chosen === "day" ? everyDay(usage) : usage, total, names };
-  }, [chosen, period.value, whose.value, changed]);
+    return { by, period, groups: groups.usage, total: groups.total, series, earlier: earlier?.total, names };
+  }, [by, period, own, changed]);
   const everybody = useLoaded(() => palyra.usage({ by: "principal", limit: 2, everybody: true }), [changed]).value;
   const month = useLoaded(() => palyra.forecastUsage({ everybody: true }), [changed]);
+  const budgets = useLoaded(() => palyra.listBudgets(), [changed]);
   const found = rows.value;
   return (
-    <Page title="Usage" error={rows.error || month.error} actions={
-      <>
-        <Choice label="By" value={by.value} options={PICK} onChoose={(value) => (by.value = value)} />
-        <Choice label="Since" value={period.value} options={[["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["all", "Ever"]]} onChoose={(value) => (period.value = value)} />
-        {(everybody?.usage.length ?? 0) > 1 && <Choice label="Whose" value={whose.value} options={[["all", "Everybody's"], ["own", "My own"]]} onChoose={(value) => (whose.value = value)} />}
-      </>
-    }>
-      {!found ? <p role="status">Loading…</p> : !found.total.calls ? <Empty><p>No model was asked in this time. Once you ask something, this page shows what it took.</p></Empty> : (
+    <div class="page full">
+      <PageHead title="Usage">
+        {(everybody?.usage.length ?? 0) > 1 && <Choice label="Users" value={own ? "own" : "all"} options={[["all", "All users"], ["own", "Only me"]]} onChoose={(value) => mark({ whose: value === "own" ? "own" : "" })} />}
+        <Choice label="Period" value={period} options={PERIODS.map(([each, words]) => [each, words] as const)} onChoose={(value) => mark({ period: value === "month" ? "" : value })} />
+        <button type="button" disabled={!found?.groups.length} onClick={() => found && exportRows(found.by, found.groups)}>Export CSV</button>
+      </PageHead>
+      <Problem text={rows.error || month.error} />
+      {!found ? <p role="status">Loading…</p> : !found.total.calls ? <Empty><p>No model calls in this period.</p><p><a class="button main" href={href("chat")}>Start a chat</a></p></Empty> : (
         <>
-          <Totals row={found.total} />
-          {found.groups.length > 0 && <Drawn by={found.by} rows={found.groups} names={found.names} />}
-          <Part id="figures" title={`By ${ACROSS[found.by].toLowerCase()}`}>
+          <Figures now={found.total} before={found.earlier} period={found.period} forecast={month.value?.expected_microusd} />
+          <div class="two-panels">
+            <OverTime series={found.series} total={found.total} />
+            <section class="box" aria-labelledby="part-share">
+              <h2 id="part-share">By {ACROSS[found.by].toLowerCase()}</h2>
+              <Shares by={found.by} rows={found.groups} names={found.names} />
+            </section>
+          </div>
+          <section class="box" aria-labelledby="part-figures">
+            <div class="box-head"><h2 id="part-figures">Breakdown</h2><Choice label="By" value={by} options={PICK} onChoose={(value) => mark({ by: value === "model" ? "" : value })} /></div>
             {found.groups.length ? <Table key={found.by} label={`Usage by ${found.by}`} rows={found.groups} keyOf={(row) => row.group} columns={columns(found.by, found.names)} />
-              : <p class="hint">No schedule has run in this time.</p>}
-          </Part>
+              : <p class="hint">No scheduled runs in this period.</p>}
+          </section>
         </>
       )}
-      {month.value && <Month changed={changed} month={month.value} />}
-      {(found || rows.error) && (month.value || month.error) && <Budgets changed={changed} month={month.value} />}
-    </Page>
+      {(found || rows.error) && month.value && <Month changed={changed} month={month.value} budgets={budgets.value?.budgets ?? []} />}
+      {(found || rows.error) && (month.value || month.error) && <Budgets found={budgets} changed={changed} month={month.value} />}
+    </div>
   );
 }
 
@@ -75,81 +87,74 @@ async function schedules(): Promise<Names> {
   return new Map(all.map(({ schedule }) => [schedule.schedule_id, schedule.name]));
 }
 
-/** How much of what was sent came from a provider's cache, in percent. */
 function cacheHits(row: UsageRow): number {
-  return row.input_tokens ? Math.round((100 * row.cached_tokens) / row.input_tokens) : 0;
+  return row.input_tokens ? Math.round((row.cached_tokens / row.input_tokens) * 100) : 0;
 }
 
-function Totals({ row }: { row: UsageRow }): VNode {
+function costOf(row: UsageRow): string {
+  return row.unpriced && row.unpriced === row.calls ? "unknown" : `${money(row.cost_microusd)}${row.unpriced ? "+" : ""}`;
+}
+
+/** Figures of the period, each with a second line that says compared to what. */
+function Figures({ now, before, period, forecast }: { now: UsageRow; before: UsageRow | undefined; period: Period; forecast: number | undefined }): VNode {
+  const against = (of: (row: UsageRow) => number) => {
+    const words = before ? change(of(now), of(before)) : "";
+    return words ? `${words} vs ${PERIODS.find(([each]) => each === period)![2]}` : before ? `none in ${PERIODS.find(([each]) => each === period)![2]}` : "since the first call";
+  };
   return (
-    <div class="tiles">
-      <div class="tile"><strong>{count(row.calls)}</strong>calls of models</div>
-      <div class="tile"><strong>{count(row.input_tokens)}</strong>tokens in</div>
-      <div class="tile"><strong>{cacheHits(row)} %</strong>of them from a cache</div>
-      <div class="tile"><strong>{count(row.output_tokens)}</strong>tokens out</div>
-      <div class="tile"><strong>{row.unpriced && row.unpriced === row.calls ? "unknown" : money(row.cost_microusd)}</strong>{row.unpriced ? `cost; the price of ${count(row.unpriced)} calls is not known` : "cost"}</div>
-      {!!row.estimated && <div class="tile" title="Broken off, or the provider reported no usage: Palyra counted the tokens itself"><strong>{count(row.estimated)}</strong>estimated calls</div>}
-      <div class="tile"><strong>{lasting(row.first_delta_ms)}</strong>until the first word; {lasting(row.slowest_ms ?? 0)} the slowest call</div>
+    <div class="figures">
+      <div class="figure"><span>Cost</span><strong>{costOf(now)}</strong><small>{now.unpriced ? `no price for ${count(now.unpriced)} calls` : before?.cost_microusd || !forecast ? against((row) => row.cost_microusd) : `${money(forecast)} expected this month`}</small></div>
+      <div class="figure"><span>Model calls</span><strong>{short(now.calls)}</strong><small>{now.estimated ? `${count(now.estimated)} estimated` : against((row) => row.calls)}</small></div>
+      <div class="figure"><span>Tokens in</span><strong>{short(now.input_tokens)}</strong><small>{cacheHits(now)} % cached</small></div>
+      <div class="figure"><span>Tokens out</span><strong>{short(now.output_tokens)}</strong><small>{against((row) => row.output_tokens)}</small></div>
+      <div class="figure"><span>Time to first token</span><strong>{lasting(now.first_p50_ms || now.first_delta_ms)}</strong><small>p95 {lasting(now.first_p95_ms ?? 0)} · longest call {lasting(now.slowest_ms ?? 0)}</small></div>
     </div>
   );
 }
 
-function Drawn({ by: group, rows, names }: { by: By; rows: readonly UsageRow[]; names: Names }): VNode {
-  const shown = rows.slice(0, MOST_DRAWN).reverse();
-  const same = { across: ACROSS[group], labels: shown.map((row) => short(nameOf(group, row, names))), bars: true };
-  const line = (words: string, tone: string, of: (row: UsageRow) => number) => ({ words, tone, values: shown.map((row) => (row.calls ? of(row) : 0)) });
+function Shares({ by, rows, names }: { by: By; rows: readonly UsageRow[]; names: Names }): VNode {
+  const priced = rows.some((row) => row.cost_microusd);
+  const of = (row: UsageRow) => (priced ? row.cost_microusd : row.input_tokens + row.output_tokens);
+  const sorted = [...rows].sort((a, b) => of(b) - of(a)).slice(0, MOST_BARS);
   return (
-    <div class="plots">
-      <Plot {...same} title="Tokens" unit={(value) => compact.format(value)} lines={[line("in", "accent", (row) => row.input_tokens), line("out", "warn", (row) => row.output_tokens)]} bars={false} />
-      <Plot {...same} title="Cost" unit={money} lines={[line("cost", "good", (row) => row.cost_microusd)]} />
-      <Plot {...same} title="Waiting" unit={(value) => lasting(Math.round(value))} lines={[line("until the first word", "accent", (row) => row.first_delta_ms), line("whole call", "soft", (row) => row.duration_ms)]} bars={false} />
-      <Plot {...same} title="From the cache" unit={(value) => `${Math.round(value)} %`} lines={[line("share of tokens in", "good", cacheHits)]} />
-      <Plot {...same} title="Calls" unit={(value) => compact.format(value)} lines={[line("calls", "accent", (row) => row.calls)]} />
-    </div>
+    <>
+      <p class="hint">{priced ? "Cost" : "Tokens"}{rows.length > MOST_BARS ? `, largest ${MOST_BARS} of ${count(rows.length)}` : ""}</p>
+      {rows.length === 0 ? <p class="hint">Nothing in this period.</p>
+        : <HBars label={`${priced ? "Cost" : "Tokens"} by ${ACROSS[by].toLowerCase()}`} tones={["info", "accent", "good", "label", "warn", "soft"]}
+          rows={sorted.map((row) => ({ key: row.group, words: <Named by={by} row={row} names={names} />, value: of(row), said: priced ? costOf(row) : short(of(row)) }))} />}
+    </>
   );
 }
 
 function columns(group: By, names: Names): Column<UsageRow>[] {
-  const number = (key: string, words: string, of: (row: UsageRow) => number, says: (value: number) => string = count): Column<UsageRow> =>
-    ({ key, words, numeric: true, by: of, draw: (row) => says(of(row)) });
+  const number = (key: string, words: string, of: (row: UsageRow) => number, says: (value: number) => string = short): Column<UsageRow> =>
+    ({ key, words, numeric: true, by: of, draw: (row) => <span title={count(of(row))}>{says(of(row))}</span> });
+  const time = (key: string, words: string, of: (row: UsageRow) => number): Column<UsageRow> => ({ key, words, numeric: true, by: of, draw: (row) => lasting(of(row)) });
   return [
     { key: "group", words: ACROSS[group], draw: (row) => <Named by={group} row={row} names={names} />, ...(group === "session" || group === "run" ? {} : { by: (row: UsageRow) => (group === "day" ? Number(row.group) : nameOf(group, row, names)) }) },
     number("calls", "Calls", (row) => row.calls),
     number("in", "Tokens in", (row) => row.input_tokens),
-    number("cached", "Of them cached", (row) => row.cached_tokens),
-    { key: "hits", words: "Cache hits", numeric: true, by: cacheHits, draw: (row) => `${cacheHits(row)} %` },
+    { key: "hits", words: "Cached", numeric: true, by: cacheHits, draw: (row) => <span title={`${count(row.cached_tokens)} read, ${count(row.cache_write_tokens ?? 0)} written`}>{cacheHits(row)} %</span> },
     number("out", "Tokens out", (row) => row.output_tokens),
-    { key: "cost", words: "Cost", numeric: true, by: (row) => row.cost_microusd, draw: (row) => (row.unpriced && row.unpriced === row.calls ? "unknown" : `${money(row.cost_microusd)}${row.unpriced ? " and more" : ""}`) },
-    number("first", "First word", (row) => row.first_delta_ms, lasting),
-    number("whole", "Whole call", (row) => row.duration_ms, lasting),
+    time("first", "First token", (row) => row.first_p50_ms ?? 0),
+    time("first95", "p95", (row) => row.first_p95_ms ?? 0),
+    time("whole", "Whole call", (row) => row.duration_p50_ms ?? 0),
+    time("whole95", "p95", (row) => row.duration_p95_ms ?? 0),
+    { key: "cost", words: "Cost", numeric: true, by: (row) => row.cost_microusd, draw: costOf },
   ];
 }
 
 function Named({ by: group, row, names }: { by: By; row: UsageRow; names: Names }): VNode {
   const words = <bdi>{nameOf(group, row, names)}</bdi>;
-  if (group === "run") return <a class="mono breaks" href={href("usage", "run", row.group)} title="Who was asked, and why">{row.group}</a>;
+  if (group === "run") return <a href={href("usage", "run", row.group)} title={row.group}>{words}</a>;
   if (group === "session") return <a href={href("chat", row.group)}>{words}</a>;
   return group === "schedule" ? <a href={href("schedules", row.group)}>{words}</a> : <span>{words}</span>;
 }
 
 function nameOf(group: By, row: UsageRow, names: Names): string {
-  if (group === "day") return new Date(Number(row.group) * DAY_MS).toLocaleDateString(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+  if (group === "day") return day(Number(row.group) * DAY_MS, "UTC");
   if (group === "session") return visible(sessions.value.find((each) => each.session_id === row.group)?.title || `…${row.group.slice(-6)}`);
-  if (group === "run") return new Date(row.until_ms ?? 0).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  if (group === "run") return `${when(row.until_ms ?? 0)} · …${row.group.slice(-6)}`;
   if (group === "schedule") return visible(names.get(row.group) ?? `…${row.group.slice(-6)}`);
   return visible(row.group);
-}
-
-function short(name: string): string {
-  return name.length > LONGEST_LABEL ? `${name.slice(0, LONGEST_LABEL - 1)}…` : name;
-}
-
-/** A day without calls is a day too: a plot that leaves it out would lie. */
-function everyDay(rows: readonly UsageRow[]): UsageRow[] {
-  if (!rows.length) return [];
-  const last = Math.floor(Date.now() / DAY_MS);
-  const first = Math.min(...rows.map((row) => Number(row.group)));
-  const known = new Map(rows.map((row) => [Number(row.group), row]));
-  const none = { calls: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_microusd: 0, duration_ms: 0, first_delta_ms: 0 };
-  return Array.from({ length: Math.min(MOST, last - first + 1) }, (_, back) => known.get(last - back) ?? { group: String(last - back), ...none });
 }

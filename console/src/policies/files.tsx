@@ -1,13 +1,14 @@
 // The policy files: written here, judged while they are written, tried on the record, and saved only if everything loads with them.
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
 import * as palyra from "../core/verbs";
 import { Editor, type Fault } from "../ui/editor";
 import { TextField } from "../ui/form";
 import { Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
+import { colouredCedar, offers, schemaOf, type Schema } from "./cedar";
 import { TryOut } from "./testing";
 import type { PolicyFile, Validated } from "../types";
 
@@ -75,29 +76,30 @@ export function Files(): VNode {
     if (!draft.peek() && first) edit(first);
   }, [files.value]);
   const all = files.value?.files ?? [];
+  const schema = useMemo(() => schemaOf(files.value?.schema ?? ""), [files.value?.schema]);
   const open = (file: PolicyFile) => edit(file);
-  const wrong = fresh === undefined || !fresh ? "" : !NAME.test(fresh) ? "A name ends in .cedar and has letters, digits, dots, dashes and underscores." : all.some((each) => each.name === fresh && !each.shipped) ? "There is a file of this name already." : "";
+  const wrong = fresh === undefined || !fresh ? "" : !NAME.test(fresh) ? "Use letters, digits, dots, dashes and underscores, ending in .cedar." : all.some((each) => each.name === fresh && !each.shipped) ? "A file with this name exists." : "";
   return (
     <>
       <Problem text={files.error} />
       <div class="row files" role="group" aria-label="Policy files">
-        {all.map((each) => <button type="button" key={`${each.name}${each.shipped}`} aria-pressed={now?.name === each.name && now.shipped === Boolean(each.shipped)} onClick={() => open(each)}>{each.name}{each.shipped && <Badge>shipped</Badge>}</button>)}
-        {now && !now.shipped && !all.some((each) => each.name === now.name && !each.shipped) && <button type="button" aria-pressed={true}>{now.name}<Badge tone="warn">new</Badge></button>}
+        {all.map((each) => <button type="button" key={`${each.name}${each.shipped}`} aria-pressed={now?.name === each.name && now.shipped === Boolean(each.shipped)} onClick={() => open(each)}>{each.name}{each.shipped && <Badge>Built in</Badge>}</button>)}
+        {now && !now.shipped && !all.some((each) => each.name === now.name && !each.shipped) && <button type="button" aria-pressed={true}>{now.name}<Badge tone="warn">New</Badge></button>}
         <button type="button" class="quiet" aria-expanded={fresh !== undefined} onClick={() => setFresh(fresh === undefined ? "" : undefined)}>New file…</button>
       </div>
       {fresh !== undefined && (
         <form class="form" onSubmit={(event) => { event.preventDefault(); if (!fresh || wrong) return; draft.value = { name: fresh, text: FIRST, was: "", saved: "", shipped: false }; setFresh(undefined); }}>
-          <TextField label="Name of the file" mono value={fresh} onInput={setFresh} wrong={wrong} eager placeholder="mine.cedar" required />
-          <button type="submit" disabled={!fresh || Boolean(wrong)}>Begin it</button>
+          <TextField label="File name" mono value={fresh} onInput={setFresh} wrong={wrong} eager placeholder="mine.cedar" required />
+          <button type="submit" disabled={!fresh || Boolean(wrong)}>Create file</button>
         </form>
       )}
-      {now && <Edited key={`${now.name} ${now.shipped}`} now={now} onSaved={() => setTurn(turn + 1)} />}
-      {files.value && <p class="hint">These files lie in <span class="mono breaks">{files.value.folder}</span>. Whatever is saved there by other programs is picked up, too.</p>}
+      {now && <Edited key={`${now.name} ${now.shipped}`} now={now} schema={schema} onSaved={() => setTurn(turn + 1)} />}
+      {files.value && <p class="hint">Files are in <span class="mono breaks">{files.value.folder}</span>. Changes made there by other programs load automatically.</p>}
     </>
   );
 }
 
-function Edited({ now, onSaved }: { now: Draft; onSaved: () => void }): VNode {
+function Edited({ now, schema, onSaved }: { now: Draft; schema: Schema; onSaved: () => void }): VNode {
   const { faults, verdict, error } = useVerdict(now.shipped ? "" : now.name, now.text);
   const { error: failed, busy, attempt } = useAttempt();
   const [said, setSaid] = useState("");
@@ -106,27 +108,27 @@ function Edited({ now, onSaved }: { now: Draft; onSaved: () => void }): VNode {
     setSaid("");
     const { file, reloaded } = await palyra.savePolicyFile({ name: now.name, text: now.text, was: now.was });
     edit(file!);
-    setSaid(`Saved and in force: ${told(reloaded.added, "added")}${told(reloaded.changed, "changed")}${told(reloaded.removed, "removed")}version ${reloaded.version}.`);
+    setSaid(`Saved and active: ${told(reloaded.added, "added")}${told(reloaded.changed, "changed")}${told(reloaded.removed, "removed")}version ${reloaded.version.slice(0, 16)}.`);
     onSaved();
   });
   const remove = () => attempt(async () => {
     await palyra.removePolicyFile({ name: now.name, was: now.was });
     draft.value = undefined;
     onSaved();
-  }, "Removed.");
-  if (now.shipped) return <><p class="hint">This comes with Palyra and cannot be changed; your own files add to it.</p><Editor label={`${now.name}, shipped`} value={now.text} onInput={() => undefined} faults={[]} readOnly /></>;
+  }, "Deleted.");
+  if (now.shipped) return <><p class="hint">Built into Palyra and read-only. Your own files add to it.</p><Editor label={`${now.name}, built in`} value={now.text} onInput={() => undefined} faults={[]} readOnly colour={colouredCedar} /></>;
   return (
     <>
-      <Editor label={now.name} value={now.text} faults={faults} onInput={(text) => { setSaid(""); draft.value = { ...now, text }; }} />
-      <p role="status" class="verdict">{verdict?.ok ? <span class="fine">Everything loads. {verdict.policies.length ? `This file: ${verdict.policies.map((each) => `${each.effect} ${each.id}`).join(", ")}.` : "This file has no policies."}</span> : faults.length ? `${faults.length === 1 ? "One thing is" : `${faults.length} things are`} wrong; what is in force stays as it is.` : "Reading…"}</p>
+      <Editor label={now.name} value={now.text} faults={faults} colour={colouredCedar} offering={(before, asked) => offers(schema, before, asked)} onInput={(text) => { setSaid(""); draft.value = { ...now, text }; }} />
+      <p role="status" class="verdict">{verdict?.ok ? <span class="fine">Valid. {verdict.policies.length ? `This file: ${verdict.policies.map((each) => `${each.effect} ${each.id}`).join(", ")}.` : "This file has no policies."}</span> : faults.length ? `${faults.length === 1 ? "1 error" : `${faults.length} errors`}; the active policies stay as they are.` : "Checking…"}</p>
       <Problem text={error || failed} />
       {said && <p class="notice good" role="status">{said}</p>}
       <div class="row">
-        <button type="button" class="main" disabled={busy || !changed || !verdict?.ok} onClick={() => void save()}>Save and put in force</button>
-        <button type="button" class="quiet" disabled={!changed} onClick={() => (draft.value = now.was ? { ...now, text: now.saved } : undefined)}>Take changes back</button>
-        {now.was && <Sure words="Remove this file…" question={`Remove ${now.name}? What it permits or forbids no longer holds.`} yes="Remove it" onYes={() => void remove()} />}
+        <button type="button" class="main" disabled={busy || !changed || !verdict?.ok} onClick={() => void save()}>Save and activate</button>
+        <button type="button" class="quiet" disabled={!changed} onClick={() => (draft.value = now.was ? { ...now, text: now.saved } : undefined)}>Discard changes</button>
+        {now.was && <Sure words="Delete file…" question={`Delete ${now.name}? Its rules no longer apply.`} yes="Delete" onYes={() => void remove()} />}
       </div>
-      <TryOut trial={{ name: now.name, text: now.text }} words="Try it on what happened" disabled={!verdict?.ok} />
+      <TryOut trial={{ name: now.name, text: now.text }} words="Backtest" disabled={!verdict?.ok} />
     </>
   );
 }

@@ -6,7 +6,8 @@ import * as palyra from "../core/verbs";
 import { go } from "../core/router";
 import { count, toolWords, visible } from "../core/words";
 import { Code } from "../ui/code";
-import { useLoaded } from "../ui/page";
+import { TextField } from "../ui/form";
+import { useAttempt, useLoaded } from "../ui/page";
 import { Choice, Empty, Problem } from "../ui/parts";
 import { takeOver } from "./files";
 import { Outcomes, PERIODS, sinceOf, type Period } from "./outcomes";
@@ -21,27 +22,27 @@ export function Suggest(): VNode {
   const value = found.value;
   return (
     <>
-      <p>Permits that would have covered what you allowed, each as narrow as what it covers. Nothing that you denied is ever covered.</p>
-      <Choice label="Answers of" value={period} options={PERIODS} onChoose={setPeriod} />
+      <p>Narrow permits that would have covered calls you approved. They never cover a call you denied.</p>
+      <Choice label="Period" value={period} options={PERIODS} onChoose={setPeriod} />
       <Problem text={found.error || error} />
-      {value && !value.permits.length && <Empty><p>{value.approved ? "What you allowed has nothing in common that a narrow permit could say." : "Nothing was allowed in this time, so there is nothing to suggest."}</p></Empty>}
+      {value && !value.permits.length && <Empty><p>{value.approved ? "The calls you approved have nothing in common that a narrow permit could cover." : "You approved no calls in this period."}</p></Empty>}
       {value && value.permits.length > 0 && (
         <>
-          <p role="status">With these, {count(value.passing)} of the {count(value.approved)} calls you allowed would not have asked. {count(value.denied)} were denied, and stay so.</p>
-          <div class="row"><button type="button" class="main" onClick={() => void take(value.cedar)}>Take all over</button><span class="hint">opens them in the editor; nothing is in force until you save</span></div>
+          <p role="status">With these, {count(value.passing)} of the {count(value.approved)} approved calls would not have asked. {count(value.denied)} were denied and stay denied.</p>
+          <div class="row"><button type="button" class="main" onClick={() => void take(value.cedar)}>Use all</button><span class="hint">Opens them in the editor; nothing is active until you save.</span></div>
           <ul class="history">
             {value.permits.map((each) => (
               <li key={each.id}>
                 <p><strong>{toolWords(each.tool)}</strong> <bdi>{visible(each.what)}</bdi>, for {visible(each.principal)}: covers {count(each.covers)}</p>
-                <details><summary>As a policy</summary><Code text={each.cedar} language="cedar" /></details>
-                {each.kept_narrow_by.length > 0 && <p class="hint">Not wider, because you denied: {visible(each.kept_narrow_by.join(", "))}</p>}
-                <button type="button" class="small" onClick={() => void take(each.cedar)}>Take this over</button>
+                <details><summary>Show policy</summary><Code text={each.cedar} language="cedar" /></details>
+                {each.kept_narrow_by.length > 0 && <p class="hint">Kept narrow because you denied: {visible(each.kept_narrow_by.join(", "))}</p>}
+                <button type="button" class="small" onClick={() => void take(each.cedar)}>Use this</button>
               </li>
             ))}
           </ul>
         </>
       )}
-      {value && value.left.length > 0 && <details><summary>{count(value.left.length)} would still ask</summary><ul class="plain-list">{value.left.map((each) => <li key={each.call_id}>{toolWords(each.tool)} <bdi>{visible(each.about)}</bdi>: {visible(each.why)}</li>)}</ul></details>}
+      {value && value.left.length > 0 && <details><summary>{count(value.left.length)} still ask</summary><ul class="plain-list">{value.left.map((each) => <li key={each.call_id}>{toolWords(each.tool)} <bdi>{visible(each.about)}</bdi>: {visible(each.why)}</li>)}</ul></details>}
     </>
   );
 }
@@ -52,16 +53,35 @@ export function Shadow(): VNode {
   const value = found.value;
   return (
     <>
-      <p>A second set of policies can be asked beside the one in force, for a trial. What it would have decided is recorded and never enforced.</p>
+      <p>A shadow policy runs beside the active one. Its decisions are recorded and never enforced.</p>
       <Problem text={found.error} />
-      {value && !value.named && !value.calls && <Empty><p>There is no second set. Name a preset or a folder: <code>palyra config set policy.shadow locked</code>, then start Palyra again.</p></Empty>}
+      {value && <ChooseShadow key={value.named} named={value.named} onChanged={found.again} />}
+      {value && !value.named && !value.calls && <Empty><p>No shadow policy configured. Choose a preset or a folder above.</p></Empty>}
       {value && (value.named || value.calls > 0) && (
         <>
-          <p>{value.named ? <>On trial: <strong>{visible(value.named)}</strong>, version <span class="mono">{value.version}</span></> : "No trial at the moment; these are earlier ones."}</p>
-          <Choice label="Calls of" value={period} options={PERIODS} onChoose={setPeriod} />
+          <p>{value.named ? <>Shadow policy: <strong>{visible(value.named)}</strong>, version <span class="mono">{value.version.slice(0, 16)}</span></> : "No shadow policy now; these are earlier decisions."}</p>
+          <Choice label="Period" value={period} options={PERIODS} onChoose={setPeriod} />
           <Outcomes calls={value.calls} same={value.same} denied={value.denied} asked={value.asked} allowed={value.allowed} />
         </>
       )}
     </>
+  );
+}
+
+const PRESETS = ["locked", "default", "coding", "research"] as const;
+
+/** Which policies are tried beside those in force. In use at once. */
+function ChooseShadow({ named, onChanged }: { named: string; onChanged: () => void }): VNode {
+  const [folder, setFolder] = useState("");
+  const { error, busy, attempt } = useAttempt();
+  const use = (wanted: string) => void attempt(async () => { await palyra.useShadowPolicy({ named: wanted }); onChanged(); }, wanted ? "Shadow policy started." : "Shadow policy stopped.");
+  return (
+    <form class="row fields" aria-label="Choose a shadow policy" onSubmit={(event) => { event.preventDefault(); if (folder.trim()) use(folder.trim()); }}>
+      <div class="row" role="group" aria-label="Presets">{PRESETS.map((each) => <button type="button" key={each} disabled={busy} aria-pressed={named.startsWith(`preset ${each}`)} onClick={() => use(each)}>Try {each}</button>)}</div>
+      <TextField label="Or a folder of policies" mono value={folder} onInput={setFolder} placeholder="/home/me/policies-next" />
+      <button type="submit" disabled={busy || !folder.trim()}>Try folder</button>
+      {named && <button type="button" class="no" disabled={busy} onClick={() => use("")}>Stop shadow policy</button>}
+      <Problem text={error} />
+    </form>
   );
 }

@@ -36,9 +36,9 @@ export function TryOut({ trial, words, disabled = false }: { trial: Trial; words
     <div class="tryout">
       <div class="row">
         <button type="button" disabled={disabled || done >= 0} onClick={() => void test()}>{words}</button>
-        <Choice label="Calls of" value={period} options={PERIODS} onChoose={setPeriod} />
+        <Choice label="Period" value={period} options={PERIODS} onChoose={setPeriod} />
       </div>
-      {done >= 0 && <Progress label="Calls decided again" done={done} words={`${count(done)} calls decided again`} />}
+      {done >= 0 && <Progress label="Calls replayed" done={done} words={`${count(done)} calls replayed`} />}
       <Problem text={error} />
       {report && <Tested report={report} />}
     </div>

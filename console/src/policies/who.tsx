@@ -8,10 +8,11 @@ import { SelectField } from "../ui/form";
 import { useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
+import { Grants } from "./grants";
 import { TONES, WORDS } from "./outcomes";
 import type { Cell, ToolRow } from "../types";
 
-const ORIGINS = [["interactive", "while you look on"], ["scheduled", "on a schedule"], ["api", "for a program"], ["child", "for another run"]] as const;
+const ORIGINS = [["interactive", "attended"], ["scheduled", "scheduled"], ["api", "API"], ["child", "subagent"]] as const;
 
 export function Who(): VNode {
   const [principal, setPrincipal] = useState("user:owner");
@@ -24,13 +25,13 @@ export function Who(): VNode {
     <>
       <Problem text={found.error} />
       <div class="row fields">
-        <SelectField label="Who" value={principal} onChoose={setPrincipal} options={(table?.known ?? ["user:owner"]).map((each) => [each, each === "user:owner" ? "you (user:owner)" : visible(each)] as const)} />
-        <SelectField label="When it works" value={origin} onChoose={setOrigin} options={ORIGINS} />
+        <SelectField label="User" value={principal} onChoose={setPrincipal} options={(table?.known ?? ["user:owner"]).map((each) => [each, each === "user:owner" ? "you (user:owner)" : visible(each)] as const)} />
+        <SelectField label="Origin" value={origin} onChoose={setOrigin} options={ORIGINS} />
       </div>
       {table && (
-        <Table label="Who can do what" rows={table.tools} keyOf={(each) => each.tool} sorted="tool" onOpen={setChosen}
+        <Table label="Permissions" rows={table.tools} keyOf={(each) => each.tool} sorted="tool" onOpen={setChosen}
           columns={[
-            { key: "tool", words: "Step", draw: (each) => <><strong>{toolWords(each.tool)}</strong>{toolWords(each.tool) !== each.tool && <><br /><span class="mono hint">{each.tool}</span></>}</>, by: (each) => each.tool },
+            { key: "tool", words: "Tool", draw: (each) => <><strong>{toolWords(each.tool)}</strong>{toolWords(each.tool) !== each.tool && <><br /><span class="mono hint">{each.tool}</span></>}</>, by: (each) => each.tool },
             ...table.situations.map((situation, at) => ({ key: situation.id, words: situation.words, draw: (each: ToolRow) => <Said cell={each.cells[at]!} />, by: (each: ToolRow) => each.cells[at]!.word ?? "" })),
           ]} />
       )}
@@ -42,7 +43,8 @@ export function Who(): VNode {
           </dl>
         </section>
       )}
-      <p class="hint">Each is decided as an ordinary call would be: one file, one command, one host. A rule of a session, or what was allowed for a time, comes on top. Press Enter on a row to see why.</p>
+      <p class="hint">Decisions for an ordinary call: one file, one command, one host. Session rules and grants are not included. Press Enter on a row to see why.</p>
+      <Grants />
     </>
   );
 }

@@ -10,10 +10,10 @@ export function Coming({ shown }: { shown: ShownSchedule }): VNode {
   const basis = forecast?.runs || forecast?.like || 0;
   return (
     <>
-      <p>Fires <strong><bdi>{visible(whenWords(shown))}</bdi></strong>.</p>
-      {times.length > 0 && <ol class="times" aria-label="Next firings">{times.map((each, at) => <li key={at}><time dateTime={new Date(shown.upcoming![at]!).toISOString()}>{each}</time></li>)}</ol>}
-      {forecast && <p class="hint" aria-label="Forecast">{times.length > 0 && <>{count(forecast.firings_a_month)} {forecast.firings_a_month === 1 ? "time" : "times"} in the next thirty days. </>}
-        {basis ? <>{forecast.runs ? "By its last" : "If it is like your last"} {count(basis)} {basis === 1 ? "run" : "runs"}: {count(forecast.tokens_a_run ?? 0)} tokens and {money(forecast.cost_microusd_a_run ?? 0)} each time, {money(forecast.cost_microusd_a_month ?? 0)} in thirty days.</> : "What it takes is known after its first run."}</p>}
+      <p>Runs <strong><bdi>{visible(whenWords(shown))}</bdi></strong>.</p>
+      {times.length > 0 && <ol class="times" aria-label="Next runs">{times.map((each, at) => <li key={at}><time dateTime={new Date(shown.upcoming![at]!).toISOString()}>{each}</time></li>)}</ol>}
+      {forecast && <p class="hint" aria-label="Forecast">{times.length > 0 && <>{count(forecast.firings_a_month)} {forecast.firings_a_month === 1 ? "time" : "times"} in the next 30 days. </>}
+        {basis ? <>{forecast.runs ? "From its last" : "From your last"} {count(basis)} {basis === 1 ? "run" : "runs"}: {count(forecast.tokens_a_run ?? 0)} tokens and {money(forecast.cost_microusd_a_run ?? 0)} per run, {money(forecast.cost_microusd_a_month ?? 0)} in 30 days.</> : "The cost is known after the first run."}</p>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// A new schedule, as a form. While it is filled in, the daemon says when it would fire and what is wrong with it; nothing is saved before.
+// A schedule, as a form: a new one, or one that is changed. While it is filled in, the daemon says when it would fire and what is wrong with it; nothing is saved before.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Refused, wordsOf } from "../core/api";
@@ -6,14 +6,14 @@ import * as palyra from "../core/verbs";
 import { go, href } from "../core/router";
 import { status } from "../core/store";
 import { AreaField, CheckField, SelectField, TextField } from "../ui/form";
-import { Page, useAttempt } from "../ui/page";
+import { Page, useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
 import { Coming } from "./coming";
 import { once } from "./one";
 import { ScopeFields } from "./scopes";
 import { ASKS, MISSED, OVERLAPS, THEN } from "./words";
-import { asWords, BLANK, WhenFields, type When } from "./when";
-import type { NewSchedule, ShownSchedule, Subject } from "../types";
+import { asFields, asWords, BLANK, WhenFields, type When } from "./when";
+import type { NewSchedule, Schedule, ShownSchedule, Subject } from "../types";
 
 const SOON_MS = 250;
 const SOMETHING = "…";
@@ -59,8 +59,24 @@ function useForeseen(wanted: NewSchedule): Foreseen {
 }
 
 export function NewOne(): VNode {
-  const [when, setWhen] = useState<When>(BLANK);
-  const [draft, setDraft] = useState<Draft>(EMPTY);
+  return <ScheduleForm title="New schedule" />;
+}
+
+export function ChangeOne({ id }: { id: string }): VNode {
+  const found = useLoaded(() => palyra.getSchedule(id), [id]);
+  const schedule = found.value?.schedule;
+  if (!schedule) return <Page title="Edit schedule" error={found.error}>{found.error ? null : <p role="status">Loading…</p>}</Page>;
+  return <ScheduleForm title="Edit schedule" schedule={schedule} />;
+}
+
+function drafted(schedule: Schedule): Draft {
+  const { text, name, zone = "UTC", overlap = "skip", missed = "skip", ask = "wait", quiet, scopes = [], model = "", workspace = "", fresh = false } = schedule;
+  return { text, name, zone, overlap, missed, ask, from: quiet?.from ?? "", to: quiet?.to ?? "", then: quiet?.then ?? "later", scopes, model, workspace, fresh };
+}
+
+function ScheduleForm({ title, schedule }: { title: string; schedule?: Schedule }): VNode {
+  const [when, setWhen] = useState<When>(schedule ? asFields(schedule.trigger, schedule.zone ?? "UTC") : BLANK);
+  const [draft, setDraft] = useState<Draft>(schedule ? drafted(schedule) : EMPTY);
   const { error, busy, attempt } = useAttempt();
   const wanted = whole(draft, asWords(when));
   const { shown, wrong, field } = useForeseen(wanted);
@@ -68,42 +84,43 @@ export function NewOne(): VNode {
   const half = Boolean(draft.from) !== Boolean(draft.to);
   const ready = Boolean(wanted.text && wanted.when && shown && !wrong && !half);
   const save = () => attempt(async () => {
-    const made = await palyra.addSchedule(wanted);
+    const made = schedule ? await palyra.changeSchedule(schedule.schedule_id, wanted) : await palyra.addSchedule(wanted);
     if (made.secret) once.value = { id: made.schedule.schedule_id, secret: made.secret };
     go("schedules", made.schedule.schedule_id);
-  }, "It is saved.");
+  }, "Saved.");
+  const back = schedule ? href("schedules", schedule.schedule_id) : href("schedules");
   return (
-    <Page title="New schedule" actions={<a class="button quiet" href={href("schedules")}>All schedules</a>}>
-      <form class="form wide" aria-label="New schedule" onSubmit={(event) => { event.preventDefault(); if (ready) void save(); }}>
-        <AreaField label="What is said to the agent then" value={draft.text} onInput={(text) => set({ text })} required placeholder="Say what changed in this folder since yesterday" />
+    <Page title={title} actions={<a class="button quiet" href={href("schedules")}>All schedules</a>}>
+      <form class="form wide" aria-label={title} onSubmit={(event) => { event.preventDefault(); if (ready) void save(); }}>
+        <AreaField label="Prompt" value={draft.text} onInput={(text) => set({ text })} required placeholder="Summarise what changed in this folder since yesterday" />
         <WhenFields when={when} wrong={field === "when" ? wrong : ""} onChange={(some) => setWhen({ ...when, ...some })} />
-        <section class={when.on === "cron" || when.on === "every" ? "foreseen five" : "foreseen"} aria-label="What comes" aria-live="polite">{shown && !wrong ? <Coming shown={shown} /> : <p class="hint">{wrong ? "Nothing comes of it yet." : "When it fires is shown here as you type."}</p>}</section>
+        <section class={when.on === "cron" || when.on === "every" ? "foreseen five" : "foreseen"} aria-label="Preview" aria-live="polite">{shown && !wrong ? <Coming shown={shown} /> : <p class="hint">{wrong ? "No runs yet." : "The next runs appear here as you type."}</p>}</section>
         <div class="row fields">
-          <TextField label="Name" value={draft.name} onInput={(name) => set({ name })} hint="Else the beginning of what is said." />
+          <TextField label="Name" value={draft.name} onInput={(name) => set({ name })} hint="Default: the beginning of the prompt." />
           <TextField label="Time zone" value={draft.zone} onInput={(zone) => set({ zone })} list={ZONES} wrong={field === "zone" ? wrong : ""} eager />
         </div>
         <details>
-          <summary>What if, and what it may do</summary>
+          <summary>Advanced</summary>
           <div class="row fields">
-            <SelectField label="While the run before goes on" value={draft.overlap} options={OVERLAPS} onChoose={(overlap) => set({ overlap })} />
-            <SelectField label="Times when nobody was there" value={draft.missed} options={MISSED} onChoose={(missed) => set({ missed })} />
-            <SelectField label="What policy asks about" value={draft.ask} options={ASKS} onChoose={(ask) => set({ ask })} />
+            <SelectField label="Overlapping runs" value={draft.overlap} options={OVERLAPS} onChoose={(overlap) => set({ overlap })} />
+            <SelectField label="Missed runs" value={draft.missed} options={MISSED} onChoose={(missed) => set({ missed })} />
+            <SelectField label="Calls that need approval" value={draft.ask} options={ASKS} onChoose={(ask) => set({ ask })} />
           </div>
           <fieldset class="row fields">
-            <legend>Quiet hours, in which it does not fire</legend>
+            <legend>Quiet hours</legend>
             <TextField label="From" type="time" value={draft.from} onInput={(from) => set({ from })} />
-            <TextField label="To" type="time" value={draft.to} onInput={(to) => set({ to })} wrong={half ? "Both, or neither." : ""} eager />
-            <SelectField label="What falls into them fires" value={draft.then} options={THEN} onChoose={(then) => set({ then })} />
+            <TextField label="To" type="time" value={draft.to} onInput={(to) => set({ to })} wrong={half ? "Enter both or neither." : ""} eager />
+            <SelectField label="Runs in quiet hours" value={draft.then} options={THEN} onChoose={(then) => set({ then })} />
           </fieldset>
           <ScopeFields scopes={draft.scopes} onChange={(scopes) => set({ scopes })} />
           <div class="row fields">
-            <SelectField label="Model" value={draft.model} options={[["", "the usual one"], ...(status.value?.models ?? []).map((each) => [each.name, each.name] as const)]} onChoose={(model) => set({ model })} />
-            <TextField label="Folder it works in" mono value={draft.workspace} onInput={(workspace) => set({ workspace })} placeholder={status.value?.workspace ?? ""} />
+            <SelectField label="Model" value={draft.model} options={[["", "default"], ...(status.value?.models ?? []).map((each) => [each.name, each.name] as const)]} onChoose={(model) => set({ model })} />
+            <TextField label="Folder" mono value={draft.workspace} onInput={(workspace) => set({ workspace })} placeholder={status.value?.workspace ?? ""} />
           </div>
-          <CheckField label="A new conversation each time" checked={draft.fresh} onChange={(fresh) => set({ fresh })} />
+          <CheckField label="New session for each run" checked={draft.fresh} onChange={(fresh) => set({ fresh })} />
         </details>
         <Problem text={error || (field === "rest" || when.on === "webhook" ? wrong : "")} />
-        <div class="row"><button type="submit" class="main" disabled={busy || !ready}>Save it</button><a class="button quiet" href={href("schedules")}>Leave it</a></div>
+        <div class="row"><button type="submit" class="main" disabled={busy || !ready}>Save schedule</button><a class="button quiet" href={back}>Cancel</a></div>
       </form>
     </Page>
   );

@@ -11,6 +11,7 @@ import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge } from "../ui/parts";
 import { Table } from "../ui/table";
 import { Coming } from "./coming";
+import { FiringRun } from "./run";
 import { ASKS, FIRINGS, MISSED, OVERLAPS, saidOf, scopeWords, STATES, THEN } from "./words";
 import type { Firing, Schedule } from "../types";
 
@@ -32,19 +33,20 @@ export function One({ id }: { id: string }): VNode {
     <Page title={visible(schedule.name)} error={found.error || error} actions={back}>
       <div class="row">
         <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>
-        {state === "active" && <button type="button" disabled={busy} onClick={() => does(palyra.pauseSchedule, "It is paused.")}>Pause</button>}
-        {state === "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.resumeSchedule, "It fires again.")}>Resume</button>}
-        {state !== "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.runSchedule, "It fires now.")}>Run now</button>}
-        <Sure words="Remove…" question="It is gone, with what it was allowed to do. Runs that are under way go on, and its conversations stay." yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await palyra.removeSchedule(id); go("schedules"); }, "It is removed.")} />
+        {state === "active" && <button type="button" disabled={busy} onClick={() => does(palyra.pauseSchedule, "Paused.")}>Pause</button>}
+        {state === "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.resumeSchedule, "Resumed.")}>Resume</button>}
+        {state !== "paused" && <button type="button" disabled={busy} onClick={() => does(palyra.runSchedule, "Running now.")}>Run now</button>}
+        <a class="button" href={href("schedules", id, "edit")}>Edit</a>
+        <Sure words="Delete…" question="Deletes the schedule and its grants. Active runs continue, and its sessions stay." yes="Delete" disabled={busy} onYes={() => void attempt(async () => { await palyra.removeSchedule(id); go("schedules"); }, "Deleted.")} />
       </div>
       {once.value?.id === id && <Secret id={id} secret={once.value.secret} />}
-      <Part id="says" title="What it says then"><blockquote class="says" tabIndex={0}><bdi>{visible(schedule.text)}</bdi></blockquote></Part>
-      <Part id="coming" title="What comes">
-        {state === "active" ? <Coming shown={found.value} /> : <p>{state === "paused" ? "It is paused: nothing comes until you resume it." : "It is over: what was to happen once has happened."}</p>}
+      <Part id="says" title="Prompt"><blockquote class="says" tabIndex={0}><bdi>{visible(schedule.text)}</bdi></blockquote></Part>
+      <Part id="coming" title="Next runs">
+        {state === "active" ? <Coming shown={found.value} /> : <p>{state === "paused" ? "Paused: no runs until you resume it." : "Finished: it was set to run once."}</p>}
         {schedule.trigger.on === "webhook" && !once.value && <Called id={id} />}
       </Part>
-      <Part id="rules" title="What if, and what it may do"><Rules schedule={schedule} /></Part>
-      <Part id="history" title="What came of it"><History firings={firings} /></Part>
+      <Part id="rules" title="Advanced"><Rules schedule={schedule} /></Part>
+      <Part id="history" title="History"><History firings={firings} /></Part>
     </Page>
   );
 }
@@ -53,27 +55,27 @@ function Rules({ schedule }: { schedule: Schedule }): VNode {
   const quiet = schedule.quiet;
   return (
     <dl class="facts">
-      <dt>time zone</dt><dd>{visible(schedule.zone ?? "UTC")}</dd>
-      <dt>while the run before goes on</dt><dd>{saidOf(OVERLAPS, schedule.overlap ?? "skip")}</dd>
-      <dt>times when nobody was there</dt><dd>{saidOf(MISSED, schedule.missed ?? "skip")}</dd>
-      {quiet && <><dt>quiet hours</dt><dd>{quiet.from} to {quiet.to}; fires {saidOf(THEN, quiet.then ?? "later")}</dd></>}
-      <dt>may do without asking</dt><dd>{(schedule.scopes ?? []).length ? <ul class="plain-list">{schedule.scopes!.map((each, at) => <li key={at}><bdi>{visible(scopeWords(each))}</bdi></li>)}</ul> : "nothing beyond what policy allows everybody"}</dd>
-      <dt>what else would ask</dt><dd>{saidOf(ASKS, schedule.ask ?? "wait")}</dd>
-      {schedule.model && <><dt>model</dt><dd class="mono">{visible(schedule.model)}</dd></>}
-      {schedule.workspace && <><dt>works in</dt><dd class="mono breaks">{visible(schedule.workspace)}</dd></>}
-      <dt>conversation</dt><dd>{schedule.fresh ? "a new one each time" : "one for all"}</dd>
+      <dt>Time zone</dt><dd>{visible(schedule.zone ?? "UTC")}</dd>
+      <dt>Overlapping runs</dt><dd>{saidOf(OVERLAPS, schedule.overlap ?? "skip")}</dd>
+      <dt>Missed runs</dt><dd>{saidOf(MISSED, schedule.missed ?? "skip")}</dd>
+      {quiet && <><dt>Quiet hours</dt><dd>{quiet.from} to {quiet.to}; runs {saidOf(THEN, quiet.then ?? "later")}</dd></>}
+      <dt>Allowed without approval</dt><dd>{(schedule.scopes ?? []).length ? <ul class="plain-list">{schedule.scopes!.map((each, at) => <li key={at}><bdi>{visible(scopeWords(each))}</bdi></li>)}</ul> : "only what policy allows"}</dd>
+      <dt>Calls that need approval</dt><dd>{saidOf(ASKS, schedule.ask ?? "wait")}</dd>
+      {schedule.model && <><dt>Model</dt><dd class="mono">{visible(schedule.model)}</dd></>}
+      {schedule.workspace && <><dt>Folder</dt><dd class="mono breaks">{visible(schedule.workspace)}</dd></>}
+      <dt>Session</dt><dd>{schedule.fresh ? "new for each run" : "one for all runs"}</dd>
     </dl>
   );
 }
 
 function History({ firings }: { firings: Firing[] }): VNode {
-  if (!firings.length) return <p class="hint">It has not fired yet.</p>;
+  if (!firings.length) return <p class="hint">No runs yet.</p>;
   return (
-    <Table label="Firings" rows={firings} keyOf={(each) => String(each.due_ms)} columns={[
+    <Table label="Runs" rows={firings} keyOf={(each) => String(each.due_ms)} columns={[
       { key: "due", words: "Due", draw: (each) => when(each.due_ms), by: (each) => each.due_ms },
-      { key: "state", words: "How it went", draw: (each) => <Badge tone={FIRINGS[each.state][0]}>{FIRINGS[each.state][1]}</Badge>, by: (each) => each.state },
-      { key: "note", words: "Note", draw: (each) => <bdi>{visible(each.note ?? "")}</bdi> },
-      { key: "where", words: "Where", draw: (each) => (each.session_id ? <a href={href("chat", each.session_id)}>the conversation</a> : "–") },
+      { key: "state", words: "Result", draw: (each) => <Badge tone={FIRINGS[each.state][0]}>{FIRINGS[each.state][1]}</Badge>, by: (each) => each.state },
+      { key: "note", words: "Note", draw: (each) => <><bdi>{visible(each.note ?? "")}</bdi>{each.run_id && <FiringRun runId={each.run_id} />}</> },
+      { key: "where", words: "Session", draw: (each) => (each.session_id ? <a href={href("chat", each.session_id)}>Open session</a> : "–") },
     ]} />
   );
 }
@@ -81,8 +83,8 @@ function History({ firings }: { firings: Firing[] }): VNode {
 function Secret({ id, secret }: { id: string; secret: string }): VNode {
   return (
     <div class="once" role="status">
-      <p>Calls are signed with this secret. It is shown this once: copy it now.</p>
-      <p class="row"><code class="breaks">{secret}</code><Copy text={secret} what="Copy the secret" /><button type="button" class="quiet small" onClick={() => (once.value = undefined)}>I have it</button></p>
+      <p>Calls are signed with this secret. It is shown only once: copy it now.</p>
+      <p class="row"><code class="breaks">{secret}</code><Copy text={secret} what="Copy secret" /><button type="button" class="quiet small" onClick={() => (once.value = undefined)}>Done</button></p>
       <Called id={id} />
     </div>
   );
@@ -93,5 +95,5 @@ function Called({ id }: { id: string }): VNode {
   const text = `ts=$(date +%s); body='{"order": 7}'
 sig=$(printf '%s.%s' "$ts" "$body" | openssl dgst -sha256 -hmac "$SECRET" | sed 's/.* //')
 curl -H "x-palyra-timestamp: $ts" -H "x-palyra-signature: sha256=$sig" -d "$body" ${status.value?.url ?? location.origin}/v1/hooks/${id}`;
-  return <Output label="how to call it" text={text} />;
+  return <Output label="example call" text={text} />;
 }

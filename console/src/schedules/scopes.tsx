@@ -15,7 +15,7 @@ export function ScopeFields({ scopes, onChange }: { scopes: Subject[]; onChange:
   const [tool, setTool] = useState("");
   const [kind, setKind] = useState<Kind>("tool");
   const [value, setValue] = useState("");
-  const wrong = kind === "path_prefix" && value && !value.startsWith("/") ? "By its whole path." : "";
+  const wrong = kind === "path_prefix" && value && !value.startsWith("/") ? "Enter an absolute path." : "";
   const ready = Boolean(tool) && (kind === "tool" || Boolean(value.trim())) && !wrong && scopes.length < MOST;
   const add = () => {
     onChange([...scopes, kind === "tool" ? { tool, kind } : { tool, kind, value: value.trim() }]);
@@ -25,15 +25,15 @@ export function ScopeFields({ scopes, onChange }: { scopes: Subject[]; onChange:
   };
   return (
     <fieldset>
-      <legend>What it may do without asking</legend>
-      <p class="hint">It is what you could answer a question with, said beforehand. What policy denies stays denied.</p>
-      <ul class="plain-list" aria-label="Allowed beforehand">{scopes.map((each, at) => <li key={at} class="row"><bdi>{visible(scopeWords(each))}</bdi><button type="button" class="quiet small" aria-label={`Take back: ${scopeWords(each)}`} onClick={() => onChange(scopes.filter((_, other) => other !== at))}>Take back</button></li>)}</ul>
+      <legend>Allowed without approval</legend>
+      <p class="hint">Grants given in advance. What policy denies stays denied.</p>
+      <ul class="plain-list" aria-label="Grants">{scopes.map((each, at) => <li key={at} class="row"><bdi>{visible(scopeWords(each))}</bdi><button type="button" class="quiet small" aria-label={`Remove: ${scopeWords(each)}`} onClick={() => onChange(scopes.filter((_, other) => other !== at))}>Remove</button></li>)}</ul>
       <div class="row fields">
-        <SelectField label="Step" value={tool} options={[["", "choose one"], ...tools.map((each) => [each, toolWords(each)] as const)]} onChoose={setTool} />
-        <SelectField label="About" value={kind} options={SUBJECTS} onChoose={setKind} />
-        {kind !== "tool" && <TextField label="Which" mono value={value} onInput={setValue} wrong={wrong} />}
+        <SelectField label="Tool" value={tool} options={[["", "Choose…"], ...tools.map((each) => [each, toolWords(each)] as const)]} onChoose={setTool} />
+        <SelectField label="Limited to" value={kind} options={SUBJECTS} onChoose={setKind} />
+        {kind !== "tool" && <TextField label="Value" mono value={value} onInput={setValue} wrong={wrong} />}
       </div>
-      <button type="button" disabled={!ready} onClick={add}>Allow this</button>
+      <button type="button" disabled={!ready} onClick={add}>Add grant</button>
     </fieldset>
   );
 }

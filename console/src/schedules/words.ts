@@ -2,17 +2,17 @@
 import { toolWords, visible } from "../core/words";
 import type { Firing, Schedule, ShownSchedule, Subject } from "../types";
 
-export const STATES: Record<NonNullable<Schedule["state"]>, readonly [string, string]> = { active: ["good", "active"], paused: ["warn", "paused"], done: ["", "over"] };
+export const STATES: Record<NonNullable<Schedule["state"]>, readonly [string, string]> = { active: ["good", "Active"], paused: ["warn", "Paused"], done: ["", "Finished"] };
 
 export const FIRINGS: Record<Firing["state"], readonly [string, string]> = {
-  due: ["", "begins"], queued: ["", "waits its turn"], started: ["", "under way"], done: ["good", "done"], failed: ["bad", "failed"], cancelled: ["warn", "cancelled"], skipped: ["", "left out"], missed: ["warn", "missed"],
+  due: ["", "Starting"], queued: ["", "Queued"], started: ["info", "Running"], done: ["good", "Done"], failed: ["bad", "Failed"], cancelled: ["warn", "Cancelled"], skipped: ["", "Skipped"], missed: ["warn", "Missed"],
 };
 
-export const OVERLAPS = [["skip", "leave this time out"], ["queue", "wait for its end"], ["replace", "cancel the run before"]] as const;
-export const MISSED = [["", "as is usual for it"], ["skip", "leave them out"], ["catch_up", "make up for the last three"]] as const;
-export const ASKS = [["wait", "wait for an answer"], ["deny", "deny it and go on without"]] as const;
-export const THEN = [["later", "once when they end"], ["skip", "not at all"]] as const;
-export const SUBJECTS = [["tool", "whatever it is about"], ["program", "with the program"], ["command", "exactly the command"], ["path_prefix", "in the folder"], ["host", "with the site"]] as const;
+export const OVERLAPS = [["skip", "skip this run"], ["queue", "queue"], ["replace", "cancel the earlier run"]] as const;
+export const MISSED = [["", "default"], ["skip", "skip"], ["catch_up", "run the last three"]] as const;
+export const ASKS = [["wait", "wait for approval"], ["deny", "deny and continue"]] as const;
+export const THEN = [["later", "once after they end"], ["skip", "are skipped"]] as const;
+export const SUBJECTS = [["tool", "every call"], ["program", "the program"], ["command", "this exact command"], ["path_prefix", "the folder"], ["host", "the site"]] as const;
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const ON: Record<string, string> = { "*": "every day", "1-5": "on weekdays", "0,6": "at weekends", ...Object.fromEntries(DAYS.map((each, at) => [String(at), `every ${each}`])) };

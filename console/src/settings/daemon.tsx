@@ -23,7 +23,7 @@ export async function restart(): Promise<void> {
       status.value = now;
       return;
     }
-    if (Date.now() > end) throw new Error("Palyra did not come back within 30 s. Start it with `palyra up`; its log says why.");
+    if (Date.now() > end) throw new Error("Palyra did not restart within 30 s. Start it with `palyra up` and check its log.");
   }
 }
 
@@ -34,24 +34,24 @@ export function Daemon(): VNode | null {
   if (!now) return null;
   const stopAll = () => attempt(async () => {
     const { cancelled } = await palyra.stop();
-    setSaid(cancelled.length ? `${cancelled.length} stopped.` : "Nothing was running.");
+    setSaid(cancelled.length ? `Stopped ${cancelled.length}.` : "Nothing was running.");
   });
   const again = () => attempt(async () => {
-    setSaid("Starting again…");
+    setSaid("Restarting…");
     await restart();
-    setSaid("It runs again.");
+    setSaid("Restarted.");
   });
   return (
-    <Part id="daemon" title="This Palyra">
+    <Part id="daemon" title="Daemon">
       <dl class="facts">
-        <dt>version</dt><dd>{now.version}</dd><dt>works in</dt><dd class="mono breaks">{now.workspace || "no folder"}</dd><dt>kept in</dt><dd class="mono breaks">{now.home}</dd>
-        <dt>policy</dt><dd>{now.policy.preset} (<a href={href("policies", "presets")}>change it</a>)</dd><dt>tools</dt><dd>{now.tools.length}</dd><dt>entries</dt><dd>{count(now.entries)}</dd><dt>up for</dt><dd>{lasting(now.uptime_ms)}</dd>
+        <dt>Version</dt><dd>{now.version}</dd><dt>Workspace</dt><dd class="mono breaks">{now.workspace || "no folder"}</dd><dt>Data folder</dt><dd class="mono breaks">{now.home}</dd>
+        <dt>Policy</dt><dd>{now.policy.preset} (<a href={href("policies", "presets")}>change</a>)</dd><dt>Tools</dt><dd>{now.tools.length}</dd><dt>Journal entries</dt><dd>{count(now.entries)}</dd><dt>Uptime</dt><dd>{lasting(now.uptime_ms)}</dd>
       </dl>
       {now.notes.map((note) => <p key={note} class="notice warn">{note}</p>)}
       <Problem text={error} />
       <div class="row">
         <button type="button" class="no" disabled={busy} onClick={() => void stopAll()}>Stop everything</button>
-        <Sure words="Start it again…" question="It ends at once and starts again. What runs goes on by itself." yes="Start again" disabled={busy} onYes={() => void again()} />
+        <Sure words="Restart…" question="Palyra stops and starts again. Active runs continue by themselves." yes="Restart" disabled={busy} onYes={() => void again()} />
         <span role="status">{said}</span>
       </div>
     </Part>

@@ -18,41 +18,41 @@ export function Vault(): VNode {
   const found = useLoaded(() => palyra.listSecrets(), [changed]);
   const [form, setForm] = useState<typeof BLANK | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const wrong = form?.name && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(form.name) ? "A name has letters, digits, dots, dashes and underscores." : "";
-  const short = form?.value && form.value.trim().length < 4 ? "At least 4 characters: a shorter one could not be kept out of texts." : "";
+  const wrong = form?.name && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(form.name) ? "Use letters, digits, dots, dashes and underscores." : "";
+  const short = form?.value && form.value.trim().length < 4 ? "At least 4 characters: shorter values cannot be redacted." : "";
   const save = () => attempt(async () => {
     await palyra.putSecret({ name: form!.name, value: form!.value, hosts: few(form!.hosts), tools: few(form!.tools) });
     setForm(undefined);
     found.again();
-  }, "The secret is stored.");
+  }, "Secret saved.");
   return (
     <Part id="vault" title="Vault">
-      <p class="hint">Secrets that tools may use without anybody seeing them. Wherever one would show up in a text, it is taken out.</p>
+      <p class="hint">Secrets that tools can use without showing them. Palyra redacts them everywhere.</p>
       <Problem text={found.error || error} />
       {found.value?.state === "locked" && <Problem text={`The vault is locked: ${found.value.why}`} />}
       {found.value && found.value.secrets.length > 0 && (
         <Table label="Secrets" rows={found.value.secrets} keyOf={(each) => `${each.scope}/${each.name}`} sorted="name"
           columns={[
-            { key: "name", words: "Name", draw: (each) => <><span class="mono">{each.name}</span>{each.scope !== "global" && <Badge>{visible(each.scope)}</Badge>}{each.readable === false && <Badge tone="bad">cannot be read</Badge>}</>, by: (each) => each.name },
-            { key: "where", words: "Only for", draw: (each) => [...each.hosts, ...each.tools].join(", ") || "anything that asks, with your yes" },
-            { key: "changed", words: "Set", draw: (each) => ago(each.updated_ms), by: (each) => each.updated_ms },
-            { key: "used", words: "Used", draw: (each) => (each.used_ms ? ago(each.used_ms) : "never"), by: (each) => each.used_ms ?? 0 },
-            { key: "remove", words: "", draw: (each) => <Remove secret={each} busy={busy} onYes={() => void attempt(async () => { await palyra.removeSecret({ name: each.name, scope: each.scope }); found.again(); }, "The secret is removed.")} /> },
+            { key: "name", words: "Name", draw: (each) => <><span class="mono">{each.name}</span>{each.scope !== "global" && <Badge>{visible(each.scope)}</Badge>}{each.readable === false && <Badge tone="bad">Unreadable</Badge>}</>, by: (each) => each.name },
+            { key: "where", words: "Limited to", draw: (each) => [...each.hosts, ...each.tools].join(", ") || "any call you approve" },
+            { key: "changed", words: "Updated", draw: (each) => ago(each.updated_ms), by: (each) => each.updated_ms },
+            { key: "used", words: "Last used", draw: (each) => (each.used_ms ? ago(each.used_ms) : "never"), by: (each) => each.used_ms ?? 0 },
+            { key: "remove", words: "", draw: (each) => <Remove secret={each} busy={busy} onYes={() => void attempt(async () => { await palyra.removeSecret({ name: each.name, scope: each.scope }); found.again(); }, "Secret removed.")} /> },
           ]} />
       )}
       {form ? (
         <form class="form" aria-label="Secret" onSubmit={(event) => { event.preventDefault(); if (!wrong && !short) void save(); }}>
           <TextField label="Name" mono value={form.name} onInput={(name) => setForm({ ...form, name })} wrong={wrong} eager required placeholder="GITHUB_TOKEN" />
-          <TextField label="Value" type="password" value={form.value} onInput={(value) => setForm({ ...form, value })} wrong={short} required hint="Shown nowhere again, not here either." />
-          <TextField label="Only for these hosts" mono value={form.hosts} onInput={(hosts) => setForm({ ...form, hosts })} placeholder="api.example.org" hint="Separated by commas; empty: any." />
-          <TextField label="Only for these tools" mono value={form.tools} onInput={(tools) => setForm({ ...form, tools })} placeholder="http.fetch" hint="Separated by commas; empty: any." />
-          <div class="row"><button type="submit" class="main" disabled={busy || !form.name || !form.value || Boolean(wrong || short)}>Store it</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Leave it</button></div>
+          <TextField label="Value" type="password" value={form.value} onInput={(value) => setForm({ ...form, value })} wrong={short} required hint="Never shown again." />
+          <TextField label="Limit to hosts" mono value={form.hosts} onInput={(hosts) => setForm({ ...form, hosts })} placeholder="api.example.org" hint="Comma-separated. Empty: any." />
+          <TextField label="Limit to tools" mono value={form.tools} onInput={(tools) => setForm({ ...form, tools })} placeholder="http.fetch" hint="Comma-separated. Empty: any." />
+          <div class="row"><button type="submit" class="main" disabled={busy || !form.name || !form.value || Boolean(wrong || short)}>Save secret</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Cancel</button></div>
         </form>
-      ) : <button type="button" onClick={() => setForm(BLANK)}>Add a secret</button>}
+      ) : <button type="button" onClick={() => setForm(BLANK)}>Add secret</button>}
     </Part>
   );
 }
 
 function Remove({ secret, busy, onYes }: { secret: Secret; busy: boolean; onYes: () => void }): VNode {
-  return <Sure words="Remove…" question={`Remove ${secret.name}?`} yes="Remove it" disabled={busy} onYes={onYes} />;
+  return <Sure words="Remove…" question={`Remove ${secret.name}?`} yes="Remove" disabled={busy} onYes={onYes} />;
 }

@@ -8,17 +8,17 @@ import { useAttempt } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import type { Permission, Proposal, ShownSkill } from "../types";
 
-const EFFECTS: Record<string, string> = { pure: "changes nothing", idempotent: "can be repeated", once: "cannot be taken back" };
-export const STATES: Record<string, readonly [string, string]> = { quarantined: ["warn", "in quarantine"], enabled: ["", "enabled, not trusted"], trusted: ["good", "trusted"] };
+const EFFECTS: Record<string, string> = { pure: "changes nothing", idempotent: "is safe to repeat", once: "cannot be undone" };
+export const STATES: Record<string, readonly [string, string]> = { quarantined: ["warn", "Quarantined"], enabled: ["", "Enabled"], trusted: ["good", "Trusted"] };
 
 function words({ tool, kind, value }: Permission): string {
   switch (kind) {
     case "effect": return `${tool}: a tool that ${EFFECTS[value] ?? value}`;
-    case "host": return `${tool}: talk to ${value}`;
+    case "host": return `${tool}: connect to ${value}`;
     case "read": return `${tool}: read ${value === "." ? "every file of the workspace" : `${value} in the workspace`}`;
     case "write": return `${tool}: write ${value === "." ? "every file of the workspace" : `${value} in the workspace`}`;
-    case "secret": return `${tool}: be given the secret ${value}`;
-    case "limit": return `${tool}: use more than usual: ${value.replace("=", " ")}`;
+    case "secret": return `${tool}: use the secret ${value}`;
+    case "limit": return `${tool}: raise a limit: ${value.replace("=", " ")}`;
   }
 }
 
@@ -44,20 +44,20 @@ export function Install({ onInstalled }: { onInstalled: () => void }): VNode {
     const { skill } = await ask<ShownSkill>(source, proposal.digest);
     setFound(undefined);
     setPath("");
-    setSaid(`${skill.record.name} is ${proposal.updates ? "updated" : "installed"}: ${STATES[skill.state]![1]}.${skill.state === "quarantined" ? " The agent does not see it until you enable it." : ""}`);
+    setSaid(`${skill.record.name} is ${proposal.updates ? "updated" : "installed"}: ${STATES[skill.state]![1]}.${skill.state === "quarantined" ? " Enable it so that the agent can use it." : ""}`);
     onInstalled();
   });
-  const wrong = path && !path.startsWith("/") ? "Begin with a slash: it is a place on the computer where Palyra runs." : "";
+  const wrong = path && !path.startsWith("/") ? "Enter an absolute path on the computer where Palyra runs." : "";
   return (
     <>
       <div class="form">
         <div class="field">
-          <label for="skill-file">A zip file</label>
+          <label for="skill-file">Zip file</label>
           <input id="skill-file" type="file" accept=".zip,application/zip" onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void look({ file }); event.currentTarget.value = ""; }} />
         </div>
         <form onSubmit={(event) => { event.preventDefault(); if (path && !wrong) void look({ path }); }}>
-          <TextField label="or a folder or zip file on Palyra's computer" mono value={path} onInput={setPath} wrong={wrong} placeholder="/home/me/skills/word-count" />
-          <button type="submit" disabled={busy || !path || Boolean(wrong)}>{busy ? "Looking…" : "Look at it"}</button>
+          <TextField label="Or a path on Palyra's computer" mono value={path} onInput={setPath} wrong={wrong} placeholder="/home/me/skills/word-count" />
+          <button type="submit" disabled={busy || !path || Boolean(wrong)}>{busy ? "Loading…" : "Preview"}</button>
         </form>
       </div>
       <Problem text={error} />
@@ -72,20 +72,20 @@ function Proposed({ proposal, busy, onInstall, onLeave }: { proposal: Proposal; 
   const kept = proposal.permissions.map((each) => words(each)).filter((each) => !added.has(each));
   const [tone, state] = STATES[proposal.state]!;
   return (
-    <section class="form" aria-label={`What ${proposal.name} asks for`}>
-      <h3><bdi>{visible(proposal.name)}</bdi> {proposal.version} {proposal.updates && !proposal.older_than && <Badge>an update</Badge>} {proposal.older_than && <Badge tone="bad">Older than the installed {visible(proposal.older_than)}</Badge>} <Badge tone={tone}>will be {state}</Badge></h3>
+    <section class="form" aria-label={`Permissions of ${proposal.name}`}>
+      <h3><bdi>{visible(proposal.name)}</bdi> {proposal.version} {proposal.updates && !proposal.older_than && <Badge>Update</Badge>} {proposal.older_than && <Badge tone="bad">Older than the installed {visible(proposal.older_than)}</Badge>} <Badge tone={tone}>{state}</Badge></h3>
       <p><bdi>{visible(proposal.description)}</bdi></p>
-      <p class="hint">{proposal.publisher ? `Signed by ${visible(proposal.publisher)}, whom you trust.` : proposal.signer ? "Signed by somebody you do not know." : "Nobody signed it."}</p>
-      <h4>What it may do</h4>
+      <p class="hint">{proposal.publisher ? `Signed by ${visible(proposal.publisher)} (trusted).` : proposal.signer ? "Signed by an unknown publisher." : "Not signed."}</p>
+      <h4>Permissions</h4>
       <ul class="permissions">
-        {[...added].map((each) => <li key={each} class="add"><Badge tone="warn">new</Badge> {visible(each)}</li>)}
+        {[...added].map((each) => <li key={each} class="add"><Badge tone="warn">New</Badge> {visible(each)}</li>)}
         {kept.map((each) => <li key={each}>{visible(each)}</li>)}
-        {(proposal.dropped ?? []).map((each) => <li key={words(each)} class="gone"><Badge>no longer</Badge> <s>{visible(words(each))}</s></li>)}
-        {!proposal.permissions.length && <li>Nothing: it has instructions only.</li>}
+        {(proposal.dropped ?? []).map((each) => <li key={words(each)} class="gone"><Badge>Removed</Badge> <s>{visible(words(each))}</s></li>)}
+        {!proposal.permissions.length && <li>None: instructions only.</li>}
       </ul>
       {Object.keys(proposal.changes ?? {}).length > 0 && <details><summary>Files</summary><ul class="plain-list">{Object.entries(proposal.changes ?? {}).map(([file, how]) => <li key={file}><span class="mono">{visible(file)}</span> <Badge>{how}</Badge></li>)}</ul></details>}
       <p class="hint mono breaks">{proposal.digest}</p>
-      <div class="row"><button type="button" class="yes" disabled={busy} onClick={onInstall}>{proposal.older_than ? "Go back to this" : proposal.updates ? "Update to exactly this" : "Install exactly this"}</button><button type="button" class="quiet" onClick={onLeave}>Leave it</button></div>
+      <div class="row"><button type="button" class="yes" disabled={busy} onClick={onInstall}>{proposal.older_than ? "Downgrade" : proposal.updates ? "Update" : "Install"}</button><button type="button" class="quiet" onClick={onLeave}>Cancel</button></div>
     </section>
   );
 }

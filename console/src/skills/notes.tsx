@@ -18,7 +18,7 @@ export function Notes({ changes }: { changes: number }): VNode {
     <>
       <p>AGENTS.md, CLAUDE.md and PALYRA.md tell the agent how to work in a folder. The agent follows a file only with the content that you accepted; any change needs a new review.</p>
       <Problem text={found.error} />
-      {found.value && !found.value.notes.length && <Empty><p>No folder in use has such a file.</p></Empty>}
+      {found.value && !found.value.notes.length && <Empty><p>No project notes found in your folders.</p></Empty>}
       <ul class="cards" aria-label="Project notes">{found.value?.notes.map((each) => <One key={`${each.workspace}/${each.file}`} note={each} onChanged={found.again} />)}</ul>
       <button type="button" class="quiet" onClick={found.again}>Refresh</button>
     </>

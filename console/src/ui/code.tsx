@@ -1,6 +1,9 @@
-// Code, diffs and output: text in a frame of its own, with a button that copies exactly that text.
+// Code and output: text in a frame of its own, with buttons that copy exactly that text and wrap its lines. What is long is folded.
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
+import { Diff } from "./diff";
+
+export { Diff, turned } from "./diff";
 
 const WORDS = new Set(
   ("and as assert async await break case catch class const continue def default del do elif else enum except export extends False finally fn for from func function if impl import in interface " +
@@ -9,9 +12,16 @@ const WORDS = new Set(
 const TOKEN = /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|(\/\/[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\/)|\b(\d[\d_.a-fxA-F]*)\b|\b([A-Za-z_]\w*)\b/g;
 const LONGEST = 20_000;
 const PLAIN = new Set(["", "text", "txt", "output", "console"]);
+const PROSE = new Set(["md", "txt", "log", "csv", "rst", "tex"]);
+
+/** The language of a file by its name; empty for prose, which has no words of a program. */
+export function languageOf(path: string): string {
+  const ending = /\.(\w{1,12})$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  return PROSE.has(ending) ? "" : ending;
+}
 
 /** Strings, comments, numbers and the usual words, in any language; not a parser, and never slower than the text is long. */
-function coloured(text: string): ComponentChildren[] {
+export function coloured(text: string): ComponentChildren[] {
   const out: ComponentChildren[] = [];
   let end = 0;
   for (const found of text.matchAll(TOKEN)) {
@@ -36,7 +46,7 @@ export function Copy({ text, what = "Copy" }: { text: string | (() => string); w
     setTimeout(() => say(""), 1500);
   };
   return (
-    <button type="button" class="quiet small" onClick={() => void copy()}>
+    <button type="button" class="quiet small" onClick={(event) => { event.preventDefault(); void copy(); }}>
       <span aria-live="polite">{said || what}</span>
     </button>
   );
@@ -45,69 +55,29 @@ export function Copy({ text, what = "Copy" }: { text: string | (() => string); w
 export function Code({ text, language, plain: uncoloured = false }: { text: string; language: string; plain?: boolean }): VNode {
   if (!uncoloured && (language === "diff" || language === "patch")) return <Diff text={text} />;
   const plain = uncoloured || PLAIN.has(language) || text.length > LONGEST;
-  return (
-    <div class="code">
-      <div class="code-head"><span>{language || "code"}</span><Copy text={text} /></div>
-      <pre tabIndex={0}><code>{plain ? text : coloured(text)}</code></pre>
-    </div>
-  );
+  return <Framed label={language || "code"} text={text}>{(shown) => (plain ? shown : coloured(shown))}</Framed>;
 }
 
-const MOST_LINES = 2000;
+const FOLDED_LINES = 40;
+const FIRST_LINES = 24;
+const LONGEST_OUTPUT = 60_000;
 
-/** `all`: somebody decides about it, so nothing is left out; what is very long loses its colours instead. */
-export function Diff({ text, all = false }: { text: string; all?: boolean }): VNode {
-  const lines = text.split("\n");
-  if (all && lines.length > MOST_LINES) return <Output text={text} label="what changes" all />;
-  const shown = lines.slice(0, MOST_LINES);
-  const kind = (line: string) =>
-    line.startsWith("+++") || line.startsWith("---") ? "file" : line.startsWith("@@") ? "hunk" : line[0] === "+" ? "add" : line[0] === "-" ? "del" : "";
-  return (
-    <div class="code diff">
-      <div class="code-head"><span>what changes</span><Copy text={text} /></div>
-      <pre tabIndex={0}><code>{shown.map((line) => <span class={`line ${kind(line)}`}>{line + "\n"}</span>)}</code></pre>
-      {lines.length > MOST_LINES && <p class="hint">{lines.length - MOST_LINES} more lines: copy to see all.</p>}
-    </div>
-  );
-}
-
-/** A diff the other way round: what an undo would do, turned, is what was done. */
-export function turned(diff: string): string {
-  const out: string[] = [];
-  let less: string[] = [];
-  let more: string[] = [];
-  const settle = () => {
-    out.push(...less, ...more);
-    less = [];
-    more = [];
-  };
-  const lines = diff.split("\n");
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!;
-    const hunk = /^@@ -(\S+) \+(\S+) @@(.*)$/.exec(line);
-    if (line.startsWith("--- ") && lines[at + 1]?.startsWith("+++ ")) {
-      settle();
-      out.push(`--- ${lines[at + 1]!.slice(4)}`, `+++ ${line.slice(4)}`);
-      at++;
-    } else if (hunk) {
-      settle();
-      out.push(`@@ -${hunk[2]} +${hunk[1]} @@${hunk[3]}`);
-    } else if (line[0] === "+") less.push(`-${line.slice(1)}`);
-    else if (line[0] === "-") more.push(`+${line.slice(1)}`);
-    else {
-      settle();
-      out.push(line);
-    }
-  }
-  settle();
-  return out.join("\n");
-}
-
+/** `all`: somebody decides about it, so nothing is folded or cut. */
 export function Output({ text, label, all = false }: { text: string; label: string; all?: boolean }): VNode {
+  return <Framed kind="output" label={label} text={text} all={all}>{(shown) => (shown.length > LONGEST_OUTPUT && !all ? shown.slice(0, LONGEST_OUTPUT) + "\n…" : shown)}</Framed>;
+}
+
+function Framed({ kind = "", label, text, all = false, children }: { kind?: string; label: string; text: string; all?: boolean; children: (shown: string) => ComponentChildren }): VNode {
+  const [wrapped, wrap] = useState(false);
+  const [whole, showWhole] = useState(false);
+  const lines = text.split("\n");
+  const folded = kind === "output" && !all && !whole && lines.length > FOLDED_LINES;
+  const shown = folded ? lines.slice(0, FIRST_LINES).join("\n") : text;
   return (
-    <div class="code output">
-      <div class="code-head"><span>{label}</span><Copy text={text} /></div>
-      <pre tabIndex={0}><code>{text.length > 60_000 && !all ? text.slice(0, 60_000) + "\n…" : text}</code></pre>
+    <div class={`code ${kind} ${wrapped ? "wrapped" : ""}`}>
+      <div class="code-head"><span>{label}</span><button type="button" class="quiet small" aria-pressed={wrapped} onClick={() => wrap(!wrapped)}>Wrap</button><Copy text={text} /></div>
+      <pre tabIndex={0}><code>{children(shown)}</code></pre>
+      {folded && <button type="button" class="show-all small" onClick={() => showWhole(true)}>Show all {lines.length} lines</button>}
     </div>
   );
 }

@@ -4,6 +4,11 @@ import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { calm } from "../core/words";
 import { Code } from "./code";
+import { laterPart } from "./page";
+
+/** Both are loaded with the first text that has one. */
+const Maths = laterPart<{ text: string; display: boolean }>(() => import("./maths").then((it) => it.Maths), ({ text }) => <code>{text}</code>);
+const Diagram = laterPart<{ text: string }>(() => import("./diagram").then((it) => it.Diagram), ({ text }) => <Code text={text} language="mermaid" plain />);
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const LONGEST_NESTING = 8;
@@ -71,7 +76,20 @@ function blocks(lines: string[], depth: number, live: boolean): ComponentChildre
       const mark = fence[1]!;
       const body = take((each) => !(each.trim().startsWith(mark) && each.trim().replaceAll(mark[0]!, "") === ""));
       at++;
-      out.push(<Code text={body.join("\n")} language={fence[2] ?? ""} plain={live} />);
+      out.push(fenced(body.join("\n"), fence[2] ?? "", live));
+    } else if (FORMULA.test(line)) {
+      const [open, close] = line.trimStart().startsWith("$$") ? ["$$", "$$"] : ["\\[", "\\]"];
+      const whole: string[] = [];
+      let rest = line.trim().slice(2);
+      while (!rest.trimEnd().endsWith(close!) && at + 1 < lines.length) {
+        whole.push(rest);
+        rest = lines[++at]!;
+      }
+      at++;
+      const closed = rest.trimEnd().endsWith(close!);
+      whole.push(closed ? rest.trimEnd().slice(0, -2) : rest);
+      const text = whole.join("\n").trim();
+      out.push(closed && text && text.length <= LONGEST_FORMULA ? fenced(text, "math", live) : <p>{open}{whole.join("\n")}{closed ? close : ""}</p>);
     } else if (/^#{1,6}\s/.test(line)) {
       const level = line.indexOf(" ");
       // A page has its own headings; those of a text stand below them.
@@ -88,6 +106,8 @@ function blocks(lines: string[], depth: number, live: boolean): ComponentChildre
       out.push(list(take((each) => ITEM.test(each) || /^\s+\S/.test(each) || !each.trim()), depth, live));
     } else if (line.includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("|")) {
       out.push(table(take((each) => each.includes("|"))));
+    } else if (NOTE.test(line)) {
+      out.push(<div class="footnotes">{take((each) => NOTE.test(each)).map((each) => { const [, name, words] = NOTE.exec(each)!; return <p><sup>{name}</sup> {inline(words!)}</p>; })}</div>);
     } else if (!line.trim()) at++;
     else {
       const first = at++;
@@ -98,10 +118,21 @@ function blocks(lines: string[], depth: number, live: boolean): ComponentChildre
   return out;
 }
 
+const FORMULA = /^ {0,3}(\$\$|\\\[)/;
+const LONGEST_FORMULA = 4000;
+
+/** What is fenced off: a diagram, a formula, or code. What may still grow is shown as it is written. */
+function fenced(text: string, language: string, live: boolean): VNode {
+  if (!live && language === "mermaid") return <Diagram text={text} />;
+  if (!live && language === "math" && text.length <= LONGEST_FORMULA) return <Maths text={text} display />;
+  return <Code text={text} language={language} plain={live} />;
+}
+
+const NOTE = /^\[\^([\w-]{1,20})\]:\s+(.*)$/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 
 function startsBlock(line: string): boolean {
-  return FENCE.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line) || /^ {0,3}>/.test(line);
+  return FENCE.test(line) || FORMULA.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line) || /^ {0,3}>/.test(line);
 }
 
 function list(lines: string[], depth: number, live: boolean): VNode {
@@ -115,27 +146,31 @@ function list(lines: string[], depth: number, live: boolean): VNode {
   }
   const children = items.map((item) => {
     const task = /^\[([ xX])\]\s+(.*)$/.exec(item[0]!);
-    if (task) item[0] = `${task[1] === " " ? "☐" : "☑"} ${task[2]}`;
-    return <li>{item.length === 1 ? inline(item[0]!) : blocks(item, depth + 1, live)}</li>;
+    if (task) item[0] = task[2]!;
+    const inside = item.length === 1 ? inline(item[0]!) : blocks(item, depth + 1, live);
+    if (!task) return <li>{inside}</li>;
+    const done = task[1] !== " ";
+    return <li class="task"><span class={done ? "box done" : "box"} role="img" aria-label={done ? "done" : "not done"}>{done ? "✓" : ""}</span>{inside}</li>;
   });
   return /\d/.test(first[2]!) ? <ol start={parseInt(first[2]!, 10)}>{children}</ol> : <ul>{children}</ul>;
 }
 
 function table(lines: string[]): VNode {
   const cells = (line: string) => line.trim().replace(/^\||\|$/g, "").split("|").map((each) => each.trim());
-  const [head, , ...rows] = lines;
+  const [head, ruler, ...rows] = lines;
+  const sides = cells(ruler ?? "").map((each) => (/^:-+:$/.test(each) ? "a-center" : /^-+:$/.test(each) ? "a-end" : undefined));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="table">
       <table>
-        <thead><tr>{cells(head!).map((each) => <th>{inline(each)}</th>)}</tr></thead>
-        <tbody>{rows.map((row) => <tr>{cells(row).map((each) => <td>{inline(each)}</td>)}</tr>)}</tbody>
+        <thead><tr>{cells(head!).map((each, at) => <th class={sides[at]}>{inline(each)}</th>)}</tr></thead>
+        <tbody>{rows.map((row) => <tr>{cells(row).map((each, at) => <td class={sides[at]}>{inline(each)}</td>)}</tr>)}</tbody>
       </table>
     </div>
   );
 }
 
 const INLINE =
-  /(`{1,8})([\s\S]{0,2000}?[^`])\1(?!`)|!?\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000}(?:\([^\s()<>]*\))?)>?[^)\n]{0,200}\)|\*\*(?=\S)([\s\S]{1,2000}?\S)\*\*|~~(?=\S)([\s\S]{1,2000}?\S)~~|(?<![\w*])\*(?=[^\s*])([^*\n]{0,1000}?[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]{0,1000}?[^\s_])_(?![\w_])|\bhttps?:\/\/[^\s<>"')\]]{1,2000}[^\s<>"')\].,;:!?]/g;
+  /(?:\$(?=[^\s$])((?:\\[\s\S]|[^$\\\n]){1,1000}?)(?<=[^\s\\])\$(?![\d$])|\\\(([^\n]{1,1000}?)\\\))|\[\^([\w-]{1,20})\]|(`{1,8})([\s\S]{0,2000}?[^`])\4(?!`)|!?\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000}(?:\([^\s()<>]*\))?)>?[^)\n]{0,200}\)|\*\*(?=\S)([\s\S]{1,2000}?\S)\*\*|~~(?=\S)([\s\S]{1,2000}?\S)~~|(?<![\w*])\*(?=[^\s*])([^*\n]{0,1000}?[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]{0,1000}?[^\s_])_(?![\w_])|\bhttps?:\/\/[^\s<>"')\]]{1,2000}[^\s<>"')\].,;:!?]/g;
 
 function inline(text: string, depth = 0): ComponentChildren[] {
   if (depth > LONGEST_NESTING) return [text];
@@ -144,8 +179,10 @@ function inline(text: string, depth = 0): ComponentChildren[] {
   for (const found of text.matchAll(INLINE)) {
     if (found.index > end) out.push(text.slice(end, found.index));
     end = found.index + found[0].length;
-    const [whole, , code, label, target, strong, struck, starred, lined] = found;
-    if (code !== undefined) out.push(<code>{code.trim() || code}</code>);
+    const [whole, dollars, brackets, note, , code, label, target, strong, struck, starred, lined] = found;
+    if (dollars ?? brackets) out.push(<Maths text={(dollars ?? brackets)!} display={false} />);
+    else if (note !== undefined) out.push(<sup>{note}</sup>);
+    else if (code !== undefined) out.push(<code>{code.trim() || code}</code>);
     else if (target !== undefined) out.push(<Link target={target} words={label ?? ""}>{label ? inline(label, depth + 1) : target}</Link>);
     else if (strong !== undefined) out.push(<strong>{inline(strong, depth + 1)}</strong>);
     else if (struck !== undefined) out.push(<s>{inline(struck, depth + 1)}</s>);

@@ -1,9 +1,34 @@
 // What a page stands on: its frame, what it has loaded, what it tries, and pages that are fetched when somebody goes there.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { wordsOf } from "../core/api";
-import { Empty, PageHead, Problem, spoken } from "./parts";
+import { Empty, PageHead, Problem, Skeleton, spoken } from "./parts";
+
+/** How many things are loaded for the first time now. */
+const firstLoads = signal(0);
+/** Whatever takes longer appears when it comes. */
+const LATEST_MS = 500;
+
+/** Whether what a page begins with is there: until then it keeps its place unseen, so that nothing jumps under who reads. */
+export function useComplete(): boolean {
+  const [complete, setComplete] = useState(false);
+  useEffect(() => {
+    if (complete) return;
+    const late = setTimeout(() => setComplete(true), LATEST_MS);
+    let frame = 0;
+    const stop = effect(() => {
+      cancelAnimationFrame(frame);
+      if (!firstLoads.value) frame = requestAnimationFrame(() => (frame = requestAnimationFrame(() => setComplete(true))));
+    });
+    return () => {
+      stop();
+      clearTimeout(late);
+      cancelAnimationFrame(frame);
+    };
+  }, [complete]);
+  return complete;
+}
 
 export function Page({ title, actions, error, children }: {
   title: string;
@@ -11,7 +36,8 @@ export function Page({ title, actions, error, children }: {
   error?: string;
   children: ComponentChildren;
 }): VNode {
-  return <div class="page"><PageHead title={title}>{actions}</PageHead><Problem text={error ?? ""} />{children}</div>;
+  const complete = useComplete();
+  return <div class={complete ? "page" : "page unready"}><PageHead title={title}>{actions}</PageHead><Problem text={error ?? ""} />{children}</div>;
 }
 
 /** A part of a page with a heading of its own. */
@@ -38,6 +64,12 @@ export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = 
     let stale = false;
     let busy = false;
     let more = false;
+    let first = true;
+    firstLoads.value++;
+    const arrived = () => {
+      if (first) firstLoads.value--;
+      first = false;
+    };
     // One at a time: however often something changes, what is asked for arrives.
     ask.current = () => {
       if (stale || busy) return void (more = true);
@@ -45,6 +77,7 @@ export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = 
       more = false;
       const end = () => {
         busy = false;
+        arrived();
         if (more) ask.current();
       };
       latest.current().then(
@@ -53,7 +86,7 @@ export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = 
       );
     };
     ask.current();
-    return () => { stale = true; };
+    return () => { stale = true; arrived(); };
   }, [...when]);
   useEffect(() => {
     if (seen.current === fresh) return;
@@ -97,16 +130,24 @@ export function useAttempt(): Attempts {
 
 /** A page whose program is fetched when it is opened first. */
 export function later(load: () => Promise<() => VNode>): () => VNode {
-  const found = signal<{ draw: () => VNode } | undefined>(undefined);
   const failed = signal(false);
-  return function Later(): VNode {
+  const Part = laterPart<object>(load, () => failed.value
+    ? <Empty><h1>This page could not be loaded</h1><p>Palyra may have been updated, or it cannot be reached.</p><div class="row"><button type="button" onClick={() => location.reload()}>Reload</button></div></Empty>
+    : <div class="page"><Skeleton label="Loading…" lines={8} /></div>, () => (failed.value = true));
+  return () => <Part />;
+}
+
+type Drawing<T> = (given: T) => VNode | null;
+
+/** A part of a page whose program is fetched when it is first drawn; until then `meanwhile` is. */
+export function laterPart<T extends object>(load: () => Promise<Drawing<T>>, meanwhile: (given: T) => VNode | null = () => null, onFailed: () => void = () => undefined): (given: T) => VNode | null {
+  const found = signal<{ draw: Drawing<T> } | undefined>(undefined);
+  return function Later(given: T): VNode | null {
     useEffect(() => {
-      if (!found.peek()) load().then((draw) => (found.value = { draw }), () => (failed.value = true));
+      if (!found.peek()) void load().then((draw) => (found.value = { draw }), onFailed);
     }, []);
     const There = found.value?.draw;
-    if (There) return <There />;
-    if (!failed.value) return <Empty><p role="status">Loading…</p></Empty>;
-    return <Empty><h1>This page could not be loaded</h1><p>Palyra may have been updated, or it is away. <button type="button" onClick={() => location.reload()}>Load again</button></p></Empty>;
+    return There ? <There {...given} /> : meanwhile(given);
   };
 }
 
@@ -130,7 +171,7 @@ export function Sure({ words, question, yes, onYes, tone = "no", disabled = fals
     <div class="sure" role="group" aria-label={words}>
       <span>{question}</span>
       <button type="button" class={tone} disabled={disabled} onClick={() => { ask(false); onYes(); }}>{yes}</button>
-      <button type="button" class="quiet" ref={focused} onClick={() => ask(false)}>Leave it</button>
+      <button type="button" class="quiet" ref={focused} onClick={() => ask(false)}>{yes.startsWith("Cancel") ? "Keep" : "Cancel"}</button>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // Small pieces that every page uses: labels of what was read, failures with a way on, a status for screen readers.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
+import { ago, when } from "../core/words";
 import type { Label } from "../types";
 
 /** Said by a screen reader; everyone else sees it where it happens. */
@@ -23,15 +24,32 @@ export function Labels({ label }: { label: Label | undefined }): VNode | null {
   if (!label || (label.integrity !== "untrusted" && (label.confidentiality ?? "public") === "public")) return null;
   return (
     <>
-      {label.integrity === "untrusted" && <Badge tone="warn" title={`From: ${(label.sources ?? []).join(", ")}`}>from outside</Badge>}
-      {label.confidentiality === "private" && <Badge title={`From: ${(label.private_sources ?? []).join(", ")}`}>private</Badge>}
+      {label.integrity === "untrusted" && <Badge tone="warn" title={`From: ${(label.sources ?? []).join(", ")}`}>untrusted</Badge>}
+      {label.confidentiality === "private" && <Badge tone="label" title={`From: ${(label.private_sources ?? []).join(", ")}`}>private</Badge>}
       {label.confidentiality === "secret" && <Badge tone="bad" title={`From: ${(label.private_sources ?? []).join(", ")}`}>secret</Badge>}
     </>
   );
 }
 
-export function PageHead({ title, children }: { title: string; children?: ComponentChildren }): VNode {
-  return <header class="page-head"><h1>{title}</h1><div class="row">{children}</div></header>;
+export function PageHead({ title, beside, children }: { title: string; beside?: ComponentChildren; children?: ComponentChildren }): VNode {
+  return <header class="page-head"><div class="row"><h1>{title}</h1>{beside}</div><div class="row">{children}</div></header>;
+}
+
+/** Lines where something will stand, while it is loaded. */
+export function Skeleton({ label, lines = 4 }: { label: string; lines?: number }): VNode {
+  return <div class="skeleton" role="status"><span class="unseen">{label}</span>{Array.from({ length: lines }, (_, at) => <i key={at} />)}</div>;
+}
+
+/** A text with the words that were searched for marked in it. */
+export function marked(text: string, wanted: string): ComponentChildren[] {
+  const words = wanted.split(/\s+/).filter((each) => each.length > 1).map((each) => each.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (!words.length) return [text];
+  return text.split(new RegExp(`(${words.join("|")})`, "gi")).map((piece, at) => (at % 2 ? <mark>{piece}</mark> : piece));
+}
+
+/** A moment as people say it, with the exact time on hover. */
+export function Ago({ ms }: { ms: number }): VNode {
+  return <time dateTime={new Date(ms).toISOString()} title={when(ms)}>{ago(ms)}</time>;
 }
 
 export function Empty({ children }: { children: ComponentChildren }): VNode {

@@ -34,7 +34,7 @@ export function Table<T>({ label, columns, rows, keyOf, sorted = "", down = fals
       {columns.some((each) => each.by) && rows.length > 1 && (
         <div class="sort-narrow">
           <label>Sort by <select aria-label={`Sort by: ${label}`} value={order.key} onChange={(event) => turn(event.currentTarget.value)}>
-            {!order.key && <option value="">as it is</option>}
+            {!order.key && <option value="">default order</option>}
             {columns.filter((each) => each.by).map((each) => <option key={each.key} value={each.key}>{each.words}</option>)}
           </select></label>
           <button type="button" class="quiet" disabled={!order.key} onClick={() => turn(order.key)}>{order.down ? "Largest first" : "Smallest first"}</button>
@@ -46,7 +46,7 @@ export function Table<T>({ label, columns, rows, keyOf, sorted = "", down = fals
             {columns.map((each) => (
               <th key={each.key} role="columnheader" scope="col" class={each.numeric ? "numeric" : ""}
                 aria-sort={each.by ? (order.key === each.key ? (order.down ? "descending" : "ascending") : "none") : undefined}>
-                {each.by ? <button type="button" class="heading" onClick={() => turn(each.key)}>{each.words}<span aria-hidden="true">{order.key === each.key ? (order.down ? " ↓" : " ↑") : ""}</span></button> : each.words}
+                {each.by ? <button type="button" class="heading" onClick={() => turn(each.key)}>{each.words}<span aria-hidden="true">{order.key === each.key ? (order.down ? " ↓" : " ↑") : ""}</span></button> : each.words || <span class="unseen">Actions</span>}
               </th>
             ))}
           </tr>

@@ -6,8 +6,8 @@ export function Tell(): VNode | null {
   if (allowed.value === "unsupported") return null;
   return (
     <p class="row hint">
-      {allowed.value === "denied" ? "This browser does not let Palyra tell you anything: its settings for this page decide that."
-        : <label class="check-label"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks or has news and I look elsewhere</label>}
+      {allowed.value === "denied" ? "This browser blocks notifications. Allow them in its settings for this page."
+        : <label class="check-label"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Notify me when Palyra needs approval or has news</label>}
     </p>
   );
 }

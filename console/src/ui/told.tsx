@@ -8,7 +8,7 @@ import { Tell } from "./tell";
 import type { Notice } from "../types";
 
 export const ABOUT: Record<Notice["about"], string> = {
-  approval: "a question waits", budget: "a budget", channel: "a channel", daemon: "the daemon", incident: "something went wrong", learning: "learned", notes: "project notes", schedule: "a schedule",
+  approval: "Approval", budget: "Budget", channel: "Channel", daemon: "Daemon", incident: "Incident", learning: "Learning", notes: "Project notes", provider: "Provider", schedule: "Schedule",
 };
 
 export function Told(): VNode {
@@ -16,11 +16,11 @@ export function Told(): VNode {
   const all = notices.value;
   return (
     <>
-      <div class="row told-head"><h2>Notices</h2>{unread.value > 0 && <button type="button" class="quiet small" disabled={busy} onClick={() => void attempt(() => markRead(), "All are read.")}>Mark all as read</button>}</div>
+      <div class="row told-head"><h2>Notices</h2>{unread.value > 0 && <button type="button" class="quiet small" disabled={busy} onClick={() => void attempt(() => markRead(), "All marked as read.")}>Mark all as read</button>}</div>
       <Problem text={error} />
-      {!all ? <p role="status">Loading…</p> : !all.length && <p class="hint">Nothing was told yet. Questions that wait for long, budgets that are nearly used up, schedules that failed and what was learned are told here.</p>}
+      {!all ? <p role="status">Loading…</p> : !all.length && <p class="hint">No notices yet. Approvals that wait long, budgets near their limit, failed schedules and new learning appear here.</p>}
       <ul class="told-list" aria-label="Notices">{all?.map((each) => <One key={each.notice_id} notice={each} onRead={() => void attempt(() => markRead(each))} />)}</ul>
-      {moreNotices.value && <button type="button" class="quiet" disabled={busy} onClick={() => void attempt(showOlderNotices)}>Show older ones</button>}
+      {moreNotices.value && <button type="button" class="quiet" disabled={busy} onClick={() => void attempt(showOlderNotices)}>Show older</button>}
       <Tell />
     </>
   );
@@ -33,7 +33,7 @@ function One({ notice, onRead }: { notice: Notice; onRead: () => void }): VNode 
       <div class="row"><Badge tone={notice.about === "incident" ? "bad" : notice.read_ms ? "" : "warn"}>{ABOUT[notice.about] ?? notice.about}</Badge><time class="hint" dateTime={new Date(notice.created_ms).toISOString()} title={when(notice.created_ms)}>{ago(notice.created_ms)}</time>{!notice.read_ms && <span class="unseen">unread</span>}</div>
       <p><bdi>{visible(notice.text)}</bdi></p>
       <div class="row">
-        {leads && <a href={`#${leads}`} onClick={onRead}>Look at it</a>}
+        {leads && <a href={`#${leads}`} onClick={onRead}>Open</a>}
         {!notice.read_ms && <button type="button" class="quiet small" onClick={onRead}>Mark as read</button>}
       </div>
     </li>
