@@ -66,6 +66,32 @@ _PAINTED = """() => new Promise((done) => new PerformanceObserver((list) => {
   for (const each of list.getEntries()) if (each.name === "first-contentful-paint") done(each.startTime);
 }).observe({type: "paint", buffered: true}))"""
 _UNWATCH = "() => { window.frames_seen.on = false; return window.frames_seen; }"
+_BRUSH = """async () => {
+  const box = document.querySelector(".overview");
+  const {left, top, width} = box.getBoundingClientRect();
+  const times = [];
+  const at = (type, x) => (type === "pointerdown" ? box : window).dispatchEvent(
+    new PointerEvent(type, {bubbles: true, cancelable: true, clientX: left + x * width, clientY: top + 20}));
+  let before = 0;
+  const frame = () => new Promise((done) => requestAnimationFrame((now) => {
+    if (before) times.push(now - before);
+    before = now;
+    done();
+  }));
+  const drag = async (from, to) => {
+    at("pointerdown", from);
+    for (let step = 1; step <= 45; step++) { at("pointermove", from + (to - from) * step / 45); await frame(); }
+    at("pointerup", to);
+  };
+  await drag(0.5, 0.02);
+  await drag(0.25, 0.7);
+  for (let step = 0; step < 60; step++) {
+    box.dispatchEvent(new WheelEvent("wheel", {cancelable: true, clientX: left + width / 2, clientY: top + 20, deltaY: step < 30 ? -60 : 90}));
+    await frame();
+  }
+  times.sort((a, b) => a - b);
+  return times[times.length >> 1];
+}"""
 _SCROLL = """async (selector) => {
   const box = document.querySelector(selector);
   const pause = () => new Promise((done) => requestAnimationFrame(done));
@@ -78,10 +104,18 @@ def deltas() -> list[str]:
     """A reply in so many pieces, with paragraphs, code and a long list."""
     pieces: list[str] = [*_CODE, *_LIST, "\n\n"]
     while len(pieces) < DELTAS:
-        pieces += [f"{word} " for word in _WORDS]
+        # Numbered: an answer that repeats itself is refused.
+        pieces += [f"{word} " for word in (*_WORDS, str(len(pieces)))]
         if len(pieces) % 70 < len(_WORDS):
             pieces.append("\n\n")
     return pieces[:DELTAS]
+
+
+def brush(page: Page) -> float:
+    """Drag the window of the timeline over all runs, move it and zoom it; gives the median time
+    between two frames, in milliseconds.
+    """
+    return float(page.evaluate(_BRUSH))
 
 
 def stream(page: Page) -> None:
@@ -91,7 +125,7 @@ def stream(page: Page) -> None:
     # answer only the end is drawn.
     working = page.locator(".meter .badge").get_by_text("working")
     working.or_(page.get_by_role("article", name="You").last.get_by_text("stream")).first.wait_for()
-    page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
+    page.locator(".meter .badge").get_by_text("Done").wait_for(timeout=_LONGEST_S * 1000)
 
 
 def scroll(page: Page, selector: str) -> None:
@@ -206,7 +240,12 @@ def long_tape(daemon: DaemonProcess, entries: int) -> str:
 
     def step(tx: Tx) -> None:
         for number in range(entries // len(_events(0)) + 1):
-            tape.append(tx, session, OWNER, _events(number), journals.new_id())
+            run = journals.new_id()
+            for event in _events(number):
+                # Time passes as in a real session: in the model call, and between the runs.
+                tx.now_ms += event.duration_ms if isinstance(event, ModelReplied) else 3
+                tape.append(tx, session, OWNER, [event], run)
+            tx.now_ms += 20_000 * (number % 7 == 0)
 
     async def write() -> None:
         async with journals.opened(daemon.home / "journal.db") as db:
@@ -226,7 +265,13 @@ def _events(number: int) -> list[AnyEvent]:
         InputReceived(submission_id=journals.new_id(), text=f"Question {number}"),
         RunStarted(),
         InputAssembled(turn=1, upto_seq=0, parts=(), tokens=0, budget=0),
-        ModelReplied(turn=1, provider="scripted", model="s1", text=text),
+        ModelReplied(
+            turn=1,
+            provider="scripted",
+            model="s1",
+            text=text,
+            duration_ms=300 + number * 37 % 2_000,
+        ),
         RunCompleted(text=text),
     ]
 

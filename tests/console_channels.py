@@ -18,7 +18,7 @@ def fill(daemon: DaemonProcess) -> None:
 
 def _one(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/channels/at/garden-club")
-    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+    expect(page.locator(".badge", has_text="Connected")).to_be_visible()
 
 
 def _form(page: Page, daemon: DaemonProcess, session: str) -> None:

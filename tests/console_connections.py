@@ -88,7 +88,7 @@ def _programs(page: Page, daemon: DaemonProcess, session: str) -> None:
 def _workers(page: Page, daemon: DaemonProcess, session: str) -> None:
     _shed(daemon)
     page.goto(f"{daemon.url}/#/connections/workers")
-    expect(page.get_by_role("list", name="Runs there")).to_contain_text(_ASKED)
+    expect(page.get_by_role("list", name="Running calls")).to_contain_text(_ASKED)
 
 
 def _listening(page: Page, daemon: DaemonProcess, session: str) -> None:

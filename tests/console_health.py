@@ -65,7 +65,7 @@ def incident(daemon: DaemonProcess, summary: str, **more: Any) -> str:
     return incident_id
 
 
-def used_by(daemon: DaemonProcess, principal: str, tokens: int) -> None:
+def used_by(daemon: DaemonProcess, principal: str, tokens: int, **more: Any) -> None:
     """What somebody else used, as if it had happened before everything else."""
     with closing(sqlite3.connect(daemon.home / "journal.db", timeout=10)) as opened:
         (first,) = opened.execute("SELECT coalesce(min(position), 0) FROM usage").fetchone()
@@ -75,17 +75,13 @@ def used_by(daemon: DaemonProcess, principal: str, tokens: int) -> None:
         "session_id": "",
         "run_id": "",
         "principal": principal,
+        "input_tokens": tokens,
+        "output_tokens": 1,
+        "cached_tokens": 0,
+        "cost_microusd": 0,
+        "provider": "scripted",
+        "model": "s1",
+        "duration_ms": 1,
+        "first_delta_ms": 1,
     }
-    spent = {"input_tokens": tokens, "output_tokens": 1, "cached_tokens": 0, "cost_microusd": 0}
-    _insert(
-        daemon,
-        "usage",
-        {
-            **row,
-            **spent,
-            "provider": "scripted",
-            "model": "s1",
-            "duration_ms": 1,
-            "first_delta_ms": 1,
-        },
-    )
+    _insert(daemon, "usage", {**row, **more})

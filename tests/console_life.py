@@ -60,23 +60,23 @@ def _learning(page: Page, daemon: DaemonProcess, session: str) -> None:
 
 def _schedules(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/schedules")
-    expect(page.get_by_role("table", name="Schedules")).to_contain_text("failed")
+    expect(page.get_by_role("table", name="Schedules")).to_contain_text("Failed")
 
 
 def _schedule(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/schedules")
     page.get_by_role("link", name="Morning round").click()
-    expect(page.get_by_role("table", name="Firings")).to_contain_text("done")
+    expect(page.get_by_role("table", name="Runs")).to_contain_text("Done")
 
 
 def _new(page: Page, daemon: DaemonProcess, session: str) -> None:
     page.goto(f"{daemon.url}/#/schedules/new")
-    page.get_by_label("What is said to the agent then").fill(
+    page.get_by_label("Prompt").fill(
         "Water beds 1 and 3 unless it has rained, and write down how much"
     )
     page.get_by_label("When", exact=True).fill("every saturday at 7pm")
     page.get_by_label("Time zone").fill("Europe/Vienna")
-    expect(page.get_by_role("list", name="Next firings")).to_contain_text(re.compile("19:00 CES?T"))
+    expect(page.get_by_role("list", name="Next runs")).to_contain_text(re.compile("19:00 CES?T"))
 
 
 def _notices(page: Page, daemon: DaemonProcess, session: str) -> None:

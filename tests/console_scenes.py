@@ -5,6 +5,7 @@ Every scene opens one page and waits until what it is about is there.
 """
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,14 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests import console_channels, console_connections, console_life
-from tests.console_health import incident, task
+from tests import (
+    console_channels,
+    console_connections,
+    console_life,
+    console_moments,
+    console_timeline,
+)
+from tests.console_health import incident, task, used_by
 from tests.daemon import DaemonProcess
 
 _CONFIG = """[limits]
@@ -56,6 +63,14 @@ forbid (principal, action == Action::"run", resource == Tool::"shell.run");
 """
 
 
+def _beds(second: str, third: str) -> str:
+    plants = ("lettuce", second, third)
+    return "\n".join(
+        f'[bed.{number}]\nplant = "{plant}"\nwidth = "{number + 1} m"\n'
+        for number, plant in enumerate(plants, 1)
+    )
+
+
 def furnish(home: Path) -> str:
     """What a home has before its daemon starts; gives its config."""
     home.mkdir(mode=0o700)
@@ -73,13 +88,14 @@ def script() -> dict[str, Any]:
         "name": "fs.write",
         "arguments": {
             "path": "beds.toml",
-            "content": '[bed.1]\nplant = "lettuce"\n[bed.2]\nplant = "beans"\n[bed.3]\nplant = "tomatoes"\n',
+            "content": _beds("beans", "tomatoes"),
         },
     }
     return {
         "*": [turn(text="Done.")],
         **console_life.script(),
         **console_connections.script(),
+        **console_moments.script(),
         "Is the rotation of my beds right?": [
             turn(
                 text="I look at the plan.",
@@ -115,9 +131,7 @@ def fill(daemon: DaemonProcess) -> str:
     notes = daemon.workspace / "notes" / "2019"
     notes.mkdir(parents=True)
     (notes / "april.md").write_text("Frost until the 20th.\n")
-    (daemon.workspace / "beds.toml").write_text(
-        '[bed.1]\nplant = "lettuce"\n[bed.2]\nplant = "tomatoes"\n[bed.3]\nplant = "beans"\n'
-    )
+    (daemon.workspace / "beds.toml").write_text(_beds("tomatoes", "beans"))
     for text in ("What is in this folder?", "What did I sow last year?", "When is the last frost?"):
         daemon.run(text)
     asked(daemon, "Write a plan for spring", "allow")
@@ -141,9 +155,10 @@ def fill(daemon: DaemonProcess) -> str:
     daemon.post("/v1/tokens", {"name": "phone", "scope": "operator"})
     console_life.fill(daemon)
     console_channels.fill(daemon)
+    console_moments.fill(daemon)
     daemon.post("/v1/journal/backup")
     daemon.request(
-        "PUT", "/v1/budgets/month", {"every": "month", "microusd": 200_000, "then": "ask"}
+        "PUT", "/v1/budgets/month", {"every": "month", "microusd": 4_000_000, "then": "ask"}
     )
     daemon.request(
         "PUT",
@@ -164,7 +179,46 @@ def fill(daemon: DaemonProcess) -> str:
         severity="warning",
         tried=tried,
     )
+    for days, hours, severity, domain, summary in (
+        (1.1, 3, "warning", "connector", "the weather station does not answer"),
+        (2.6, 1, "error", "resource", "only 180 MiB are free for the home folder"),
+        (4.4, 7, "info", "worker", "the worker attic has been away for 2 min"),
+    ):
+        opened_ms = _now_ms() - int(days * 86_400_000)
+        incident(
+            daemon,
+            summary,
+            severity=severity,
+            domain=domain,
+            opened_ms=opened_ms,
+            closed_ms=opened_ms + hours * 3_600_000,
+        )
+    _past_usage(daemon, session)
+    console_timeline.fill(daemon)
     return session
+
+
+def _past_usage(daemon: DaemonProcess, session: str) -> None:
+    """What two weeks of use leave behind, more on some days than on others."""
+    day_ms = 86_400_000
+    for days in range(1, 17):
+        for call in range(2 + days * 7 % 4):
+            tokens = 6_000 + (days * 9_973 + call * 4_421) % 38_000
+            own = call % 2 == 0
+            used_by(
+                daemon,
+                "user:owner" if call else "guest",
+                tokens,
+                time_ms=_now_ms() - days * day_ms + call * 3_600_000,
+                session_id=session if own else "",
+                output_tokens=tokens // 14,
+                cached_tokens=tokens * 8 // 10,
+                cost_microusd=tokens if own else tokens // 5,
+                provider="scripted" if own else "home",
+                model="s1" if own else "small",
+                duration_ms=900 + (tokens * 13) % 6_000,
+                first_delta_ms=180 + (tokens * 7) % 1_400,
+            )
 
 
 def _now_ms() -> int:
@@ -199,28 +253,31 @@ def _at(where: str, ready: str, then: Callable[[Page], None] | None = None) -> S
 
 
 def _verified(page: Page) -> None:
-    page.get_by_role("button", name="Check every entry").click()
-    expect(page.get_by_text("Whole:")).to_be_visible()
+    page.get_by_role("button", name="Verify journal").click()
+    expect(page.get_by_text("Intact:")).to_be_visible()
 
 
-def _entry(page: Page) -> None:
-    page.get_by_role("option").filter(has_text="the model answered").last.click()
+def _timeline(page: Page, daemon: DaemonProcess, session: str) -> None:
+    page.goto(f"{daemon.url}/#/timeline")
+    runs = page.get_by_role("list", name="Sessions").get_by_role("link")
+    runs.filter(has_text="Is the rotation of my beds right?").first.click()
+    page.locator(".step-row").filter(has_text=re.compile(r"^fs\.write")).click()
+    page.get_by_role("tab", name="Why").click()
     expect(page.locator(".tape-entry h2")).to_be_visible()
+    expect(page.get_by_text("Loading…")).to_have_count(0)
 
 
 def _policy(page: Page) -> None:
     page.get_by_role("button", name="garden.cedar").click()
     page.get_by_role("textbox", name="garden.cedar").fill(_RULES + _MORE_RULES)
     expect(page.get_by_text("forbid no-commands")).to_be_visible()
-    page.get_by_role("button", name="Try it on what happened").click()
+    page.get_by_role("button", name="Backtest").click()
     expect(page.locator(".tile").first).to_be_visible()
 
 
-def _by_run(page: Page) -> None:
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("table", name="Usage by run")).to_be_visible()
-    for figure in page.get_by_role("figure").all():
-        expect(figure.locator("canvas")).to_be_visible()
+def _by_session(page: Page) -> None:
+    page.get_by_role("button", name="Session", exact=True).click()
+    expect(page.get_by_role("table", name="Usage by session")).to_be_visible()
 
 
 def _plan(page: Page, daemon: DaemonProcess, session: str) -> None:
@@ -238,18 +295,19 @@ PAGES: dict[str, Scene] = {
     "approvals": _at(
         "approvals", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()
     ),
-    "timeline": _at("timeline/SESSION", ".tape-row", _entry),
+    "timeline": _timeline,
     "memory": _at("memory", ".remembered"),
     **console_life.PAGES,
     **console_channels.PAGES,
     **console_connections.PAGES,
-    "policies": _at("policies", "table[aria-label='Who can do what'] tbody tr"),
+    "policies": _at("policies", "table[aria-label='Permissions'] tbody tr"),
     "policy-editor": _at("policies/files", ".editor", _policy),
     "skills": _at("skills", ".card"),
-    "usage": _at("usage", "figure", _by_run),
+    "usage": _at("usage", "figure svg", _by_session),
     "plan": _plan,
     "journal": _at("journal", "h2", _verified),
     "health": _at("health", ".check"),
-    "settings": _at("settings", ".card"),
+    "settings": _at("settings", "[aria-label=Providers] .card"),
     "tour": _at("tour", "h1"),
+    **console_moments.PAGES,
 }

@@ -122,6 +122,20 @@ def say(page: Page, text: str) -> None:
     box.press("Enter")
 
 
+def read(shown: Locator) -> str:
+    """What somebody can read there: a page that is still being loaded shows nothing."""
+    expect(shown).to_be_visible()
+    return shown.inner_text()
+
+
+def file_text(path: Path) -> str:
+    """What a call has written there, once it has: an answer is recorded before its tool runs."""
+    until = time.monotonic() + _LOADS_S
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return path.read_text()
+
+
 def settled(page: Page) -> None:
     """The view that somebody went to is drawn, with what it loads: just after the way there, the
     one before it is.

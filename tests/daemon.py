@@ -25,6 +25,14 @@ from urllib.parse import urlsplit
 START_S = 60.0
 STOP_S = 30.0
 SILENCE_S = 60.0
+# For tests whose subject is a run that fails: no run waits for its provider.
+IMPATIENT = """
+[waiting.patience_ms]
+interactive = 0
+api = 0
+channel = 0
+scheduled = 0
+"""
 
 
 @dataclass(frozen=True)

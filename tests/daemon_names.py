@@ -17,7 +17,7 @@ _PLACES = {
     "db": "store.database:Database",
     "doctor": "features.health.doctor:Doctor",
     "enclosures": "features.references.message_inputs:Enclosures",
-    "feeder": "features.learning.enqueue:Feeder",
+    "feeder": "features.learning.reflection:Feeder",
     "files": "features.schedules.watched_files:WatchedFiles",
     "forecasts": "features.budgets.forecasts:Forecasts",
     "forking": "features.time_travel.fork:Forking",
@@ -51,10 +51,11 @@ _PLACES = {
     "shelf": "features.skills.registry:SkillRegistry",
     "task_verbs": "features.tasks.service:TaskVerbs",
     "tasks": "features.tasks.worker:Tasks",
-    "transcripts": "features.memory.transcripts:Transcripts",
+    "transcripts": "features.memory.recall:Transcripts",
     "undoing": "features.time_travel.undo:Undoing",
     "vault": "features.vault.service:Vault",
     "watchdog": "features.health.watchdog:Watchdog",
+    "why": "features.why.service:CauseFinder",
     "workers": "features.workers.service:Workers",
 }
 

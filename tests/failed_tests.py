@@ -1,12 +1,30 @@
 """A plugin of pytest for scripts/run_tests.py: writes the names of the tests that failed into a
-file, one a line.
+file, one a line, as they fail.
 """
 
 from pathlib import Path
 
 import pytest
 
-_failed: dict[str, None] = {}
+
+class FailedTests:
+    """Writes each name once."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._seen: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and report.nodeid not in self._seen:
+            self._seen.add(report.nodeid)
+            with self._target.open("a") as file:
+                file.write(f"{report.nodeid}\n")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,18 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.failed:
-        _failed[report.nodeid] = None
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    if report.failed:
-        _failed[report.nodeid] = None
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     # Workers of pytest-xdist report to the process that started them; that one knows of all.
-    target = session.config.getoption("--failed-to")
-    if target and not hasattr(session.config, "workerinput"):
-        Path(target).write_text("".join(f"{name}\n" for name in _failed))
+    target = config.getoption("--failed-to")
+    if target and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailedTests(Path(target)))

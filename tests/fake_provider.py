@@ -1,4 +1,4 @@
-"""A model provider on loopback: recorded bytes, scripted replies in three dialects, and every way
+"""A model provider on loopback: recorded bytes, scripted replies in four dialects, and every way
 to fail.
 
 Used in-process by tests, and as `python -m tests.fake_provider --port P` by benchmarks, where it
@@ -64,9 +64,12 @@ class FakeProvider:
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", 0)
+        await self.listen(0)
         return self
+
+    async def listen(self, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", port)
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
@@ -310,10 +313,37 @@ def anthropic(script: Script) -> bytes:
     return sse(*events, named=True)
 
 
+def gemini(script: Script) -> bytes:
+    def chunk(part: dict[str, Any], **more: Any) -> dict[str, Any]:
+        candidate = {"content": {"parts": [part], "role": "model"}, "index": 0}
+        used = {"promptTokenCount": script.input_tokens}
+        return {
+            "candidates": [candidate | more],
+            "usageMetadata": used,
+            "modelVersion": "fake-1",
+        }
+
+    events = [chunk({"text": piece, "thought": True}) for piece in script.reasoning]
+    events += [chunk({"text": piece}) for piece in script.text]
+    sealed = {"thoughtSignature": "signed"} if script.reasoning else {}
+    for id, name, pieces in script.calls:
+        arguments = {"args": json.loads("".join(pieces))} if pieces else {}
+        events.append(chunk({"functionCall": {"id": id, "name": name, **arguments}, **sealed}))
+        sealed = {}
+    last = chunk({"text": "", **sealed})
+    last["candidates"][0]["finishReason"] = {"length": "MAX_TOKENS"}.get(script.stop, "STOP")
+    last["usageMetadata"] = {
+        "promptTokenCount": script.input_tokens,
+        "candidatesTokenCount": script.output_tokens,
+    }
+    return sse(*events, last)
+
+
 WRITERS: dict[str, Callable[[Script], bytes]] = {
     "openai-chat": openai_chat,
     "openai-responses": openai_responses,
     "anthropic": anthropic,
+    "gemini": gemini,
 }
 
 
@@ -326,7 +356,8 @@ class BenchConnection(asyncio.Protocol):
     hundred words.
     """
 
-    call = b""
+    # Each another one: a model that repeats itself is stopped.
+    calls: tuple[bytes, ...] = ()
     words: tuple[bytes, ...] = ()
     every_s = 0.0
 
@@ -354,7 +385,7 @@ class BenchConnection(asyncio.Protocol):
 
     def _reply(self, results: int) -> None:
         if results < TOOL_TURNS:
-            self._transport.write(self.call)
+            self._transport.write(self.calls[results])
         elif not self.every_s:
             self._transport.writelines(self.words)
         else:
@@ -375,16 +406,19 @@ def _ready(body: bytes) -> list[bytes]:
 
 
 def bench_replies(deltas: int = DELTAS) -> tuple[list[bytes], list[bytes]]:
-    call = openai_chat(Script(calls=(("call_0", "fs_list", ('{"path": "."}',)),)))
+    calls = [
+        openai_chat(Script(calls=(("call_0", "fs_list", (f'{{"path": ".", "limit": {most}}}',)),)))
+        for most in range(200, 200 - TOOL_TURNS, -1)
+    ]
     words = openai_chat(
         Script(text=tuple(f"word{n} " for n in range(deltas)), output_tokens=deltas)
     )
-    return _ready(call), _ready(words)
+    return [b"".join(_ready(call)) for call in calls], _ready(words)
 
 
 async def serve(port: int, every_ms: float) -> None:
-    call, words = bench_replies()
-    BenchConnection.call = b"".join(call)
+    calls, words = bench_replies()
+    BenchConnection.calls = tuple(calls)
     BenchConnection.words = tuple(words)
     BenchConnection.every_s = every_ms / 1000
     server = await asyncio.get_running_loop().create_server(

@@ -127,15 +127,13 @@ def at_commit(d: Daemon, kind: str, act: Callable[[], None]) -> None:
     """Do something once: in the moment when an entry of this kind is durable and everybody has been
     told.
     """
-    inner = d.db.on_commit
 
     def told(appended: list[Appended]) -> None:
-        inner(appended)
         if any(entry.kind == kind for entry in appended):
-            d.db.on_commit = inner
+            leave()
             act()
 
-    d.db.on_commit = told
+    leave = d.db.on_commit.connect(told)
 
 
 class HeldWriter:

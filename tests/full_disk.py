@@ -17,7 +17,7 @@ from palyra.agent import durable_write, runs
 from palyra.core.errors import Unavailable
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.messages import ModelRequest
-from palyra.features.health import disk_reserve
+from palyra.features.health import resources
 from palyra.features.health.rows import Incident
 from palyra.models.scripted import ScriptedModel, StreamPause, Turn
 from palyra.serve.wiring.daemon import Daemon
@@ -64,7 +64,7 @@ async def of_ours(d: Daemon) -> None:
     """
     await d.watchdog.look()
     home = d.journal_path.parent
-    assert (home / disk_reserve.NAME).stat().st_size == disk_reserve.BYTES
+    assert (home / resources.NAME).stat().st_size == resources.BYTES
     left = home / "backups/a.db.partial"
     fill(left)
     os.utime(left, (0, 0))
@@ -80,7 +80,7 @@ async def of_ours(d: Daemon) -> None:
     )
     assert incident.closed_ms
     assert "a.db.partial" in incident.tried[0].detail
-    assert (home / disk_reserve.NAME).exists(), "what was set aside was not needed"
+    assert (home / resources.NAME).exists(), "what was set aside was not needed"
     assert await told_of_it(d) == 1
     await finished(d, await say(d, await session(d), "short"))
 
@@ -99,7 +99,7 @@ async def of_others(d: Daemon, hold: StreamPause) -> None:
     hold.released.set()
     await eventually(lambda: d.db.trouble is not None, "the reply found no room")
     await d.watchdog.look()
-    assert not (home / disk_reserve.NAME).exists()
+    assert not (home / resources.NAME).exists()
     assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
     incident = await only(d)
     assert not incident.closed_ms, "the disk is as good as full"
@@ -123,7 +123,7 @@ async def of_others(d: Daemon, hold: StreamPause) -> None:
     incident = await only(d)
     assert incident.closed_ms
     assert await told_of_it(d) == 1
-    assert (home / disk_reserve.NAME).exists()
+    assert (home / resources.NAME).exists()
     assert (await kinds(d, where.session_id)).count("model.replied") == 2
     seen = [entry.kind for entry in await entries(d, SYSTEM_TAPE)]
     assert (seen.count("incident.opened"), seen.count("incident.closed")) == (1, 1)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from palyra.agent.gateway import Submission, Submitted
 from palyra.agent.sessions import Resolve
+from palyra.agent.submit import Submission, Submitted
 from palyra.core.events import Entry
 from palyra.core.ids import OWNER
 from palyra.core.ports import ModelProvider
@@ -26,6 +26,7 @@ from palyra.store import tape
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
 from palyra.tools.net.resolve import Resolver
+from tests.daemon import IMPATIENT as IMPATIENT
 from tests.daemon_names import Inside
 
 TERMINAL = ("run.completed", "run.failed", "run.cancelled")

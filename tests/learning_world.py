@@ -28,9 +28,8 @@ from palyra.core.labels import CLEAN, Label, untrusted
 from palyra.core.ports import ModelProvider
 from palyra.features.budgets.service import BudgetService
 from palyra.features.learning import rows as learning_rows
-from palyra.features.learning.model import Candidate, CandidateState
+from palyra.features.learning.model import Candidate, CandidateState, LearningSettings
 from palyra.features.learning.reflection import Reflected, Reflecting
-from palyra.features.learning.settings import LearningSettings
 from palyra.features.memory.service import Memory
 from palyra.features.notices.service import Notices
 from palyra.models.routing import Models, Target
@@ -131,7 +130,7 @@ async def learning_world(
         )
         notices = Notices(db, Broadcast(), redactor, clock)
         budgets = BudgetService(db, models.prices, notices, clock, limits=limits)
-        db.on_commit = budgets.on_commit
+        db.on_commit.connect(budgets.on_commit)
         reflecting = Reflecting(
             db,
             memory,

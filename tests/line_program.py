@@ -18,6 +18,9 @@ class Echo:
     def prompt(self) -> str:
         return "> "
 
+    def status_line(self) -> str:
+        return ""
+
     def settle(self) -> None:
         pass
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from palyra.agent.approvals import Answer
-from palyra.agent.gateway import Submitted
+from palyra.agent.approval_steps import Answer
+from palyra.agent.submit import Submitted
 from palyra.core.events import Entry
 from palyra.core.ids import OWNER
 from palyra.core.messages import AssistantMessage, ModelRequest, Text, UserMessage
-from palyra.features.mcp.model import ServerStatus
+from palyra.features.mcp.settings import ServerStatus
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.serve.config.edit import literal
 from palyra.serve.wiring.daemon import Daemon

@@ -16,13 +16,13 @@ from palyra.api.calls import Input, Receive, Scope, Send
 from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits
 from palyra.features.mcp_server import jsonrpc
-from palyra.features.mcp_server.endpoint import McpEndpoint
-from palyra.features.mcp_server.tool import (
+from palyra.features.mcp_server.ask_tool import (
     McpToolResult,
     ServedProgress,
     ServedTool,
     ToolInvocation,
 )
+from palyra.features.mcp_server.http import McpEndpoint
 from palyra.models.scripted import Turn
 from palyra.serve.process import http_app
 from palyra.serve.wiring.daemon import Daemon

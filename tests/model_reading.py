@@ -14,6 +14,7 @@ import yaml
 
 from palyra.core.messages import Channel, ModelReply, ModelRequest, ToolSchema
 from palyra.models.anthropic_stream import MessagesParser
+from palyra.models.gemini_stream import GeminiParser
 from palyra.models.http import ProviderEndpoint
 from palyra.models.openai_chat_stream import ChatParser
 from palyra.models.openai_responses_stream import ResponsesParser
@@ -24,6 +25,7 @@ PARSERS: dict[str, Callable[..., Parser]] = {
     "openai-chat": ChatParser,
     "openai-responses": ResponsesParser,
     "anthropic": MessagesParser,
+    "gemini": GeminiParser,
 }
 ENDPOINT = ProviderEndpoint(name="fake", base_url="http://127.0.0.1/v1", api_key="sk-very-secret")
 
@@ -103,4 +105,6 @@ def _dialect(path: str, body: bytes) -> str:
         return "openai-chat"
     if path.endswith("/responses"):
         return "openai-responses"
+    if path.endswith(":streamGenerateContent"):
+        return "gemini"
     return "anthropic" if path.endswith("/v1/messages") else ""

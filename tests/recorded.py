@@ -5,7 +5,7 @@ them.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from palyra.agent.authorize import circumstances
+from palyra.agent.value_origins import circumstances
 from palyra.core import ids
 from palyra.core.events import (
     AnyEvent,

@@ -11,8 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from palyra.core.ports import Embedder
+from palyra.features.memory import selection
 from palyra.features.memory.embedding import Embedding
-from palyra.features.memory.model import Item, NewMemory, Where
+from palyra.features.memory.model import Item, NewMemory, Recalled, Where
 from palyra.features.memory.service import Memory
 from palyra.store.database import Database
 from palyra.store.sqlite import Sqlite
@@ -87,3 +88,9 @@ async def remember(memory: Memory, where: Where, *texts: str) -> list[Item]:
 
 async def found(memory: Memory, where: Where, text: str, limit: int = 10) -> Sequence[str]:
     return [each.item.text for each in (await memory.search(where, text, limit)).found]
+
+
+async def told(memory: Memory, where: Where, text: str) -> list[Recalled]:
+    """What a run is told that begins with this text."""
+    searched = await memory.search(where, text, patient=False)
+    return selection.told(await memory.standing(where), searched.found, searched.threshold)

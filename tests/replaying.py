@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from palyra.agent.approvals import Answer
-from palyra.agent.gateway import Submitted
+from palyra.agent.approval_steps import Answer
 from palyra.agent.message_inputs import Attaching
+from palyra.agent.submit import Submitted
+from palyra.core.call_options import NOTHING, CallOptions
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.core.events import Budgets, ClientTool, Earlier
 from palyra.core.ids import OWNER
@@ -36,13 +37,13 @@ from palyra.serve.wiring.daemon import Daemon
 from palyra.store import approvals, runs
 from palyra.store.approvals import Approval
 from palyra.store.sessions import Session
-from tests.e2e.test_images import png
-from tests.inprocess import TERMINAL, body, finished, say, session, until
+from tests.e2e.agent.test_images import png
+from tests.inprocess import IMPATIENT, TERMINAL, body, finished, say, session, until
 from tests.watching_over import JumpingClock
 
 # Whether memory is asked by meaning does not matter here, and a model for it would have to be
 # started.
-SETTINGS = "[memory]\nembeddings = false\n"
+SETTINGS = "[memory]\nembeddings = false\n" + IMPATIENT.replace("channel = 0", "channel = 600000")
 NO_JSON = ('{"text": ', "[1, 2]", "nonsense", '{"text": "a",}', '{"te\x01xt": 1}', "{'text': 1}")
 
 
@@ -261,6 +262,15 @@ SCRIPTS: dict[str, list[Turn]] = {
         ),
         Turn(text="then"),
     ],
+    "write the same": [
+        Turn(
+            calls=(
+                call("fs.write", path="notes.md", content="# title\n\nsome text\n"),
+                call("test.pure", text="x"),
+            )
+        ),
+        Turn(text="as it was"),
+    ],
     "retry": [
         Turn(fail=ScriptedFailure(failure="overloaded", times=2, retry_after_ms=1)),
         Turn(text="no"),
@@ -280,6 +290,10 @@ SCRIPTS: dict[str, list[Turn]] = {
     "queue": [Turn(text=("a",), hold="second"), Turn(text="b")],
     "expire": [Turn(calls=(call("test.once", path="a", line="b"),)), Turn(text="nobody")],
     "hello": [Turn(text="hello")],
+    "away": [
+        Turn(fail=ScriptedFailure(failure="network", times=1, retry_after_ms=90_000), text="back")
+    ],
+    "gone": [Turn(fail=ScriptedFailure(failure="overloaded", retry_after_ms=90_000))],
     "no quota": [Turn(fail=ScriptedFailure(failure="quota", times=1), text="from elsewhere")],
     "no key after a call": [
         Turn(calls=(call("test.pure", text="x"),)),
@@ -336,6 +350,24 @@ async def stop_everything(d: Daemon, holds: dict[str, StreamPause]) -> str:
         await say(d, where, "hello")
     await until(d, where.session_id, "tool.started", run_id=run.run_id)
     await d.gateway.stop(OWNER)
+    return where.session_id
+
+
+async def wait_for_the_provider(d: Daemon, holds: dict[str, StreamPause]) -> str:
+    """One waits after it has asked, one without asking; both are tried again, and one gives up."""
+    where = await session(d)
+    first = await say(d, where, "away", origin="channel")
+    await until(d, where.session_id, "run.waiting", run_id=first.run_id)
+    await d.gateway.retry(OWNER, first.run_id)
+    await finished(d, first)
+    other = await session(d)
+    gone = await say(d, other, "gone", origin="channel")
+    await until(d, other.session_id, "run.waiting", run_id=gone.run_id)
+    held = await say(d, where, "hello", origin="channel")
+    await until(d, where.session_id, "run.waiting", run_id=held.run_id)
+    await d.gateway.retry(OWNER, held.run_id)
+    await finished(d, held)
+    await d.gateway.cancel(OWNER, gone.run_id)
     return where.session_id
 
 
@@ -490,7 +522,16 @@ async def remembered(d: Daemon, holds: dict[str, StreamPause]) -> str:
     await d.memory.add(
         here, NewMemory(text="Whoever says hello likes to be called Ada", pinned=True)
     )
-    await finished(d, await say(d, where, "hello"))
+    for _ in range(2):
+        # The second run is shown it where it stood.
+        await finished(d, await say(d, where, "hello"))
+    return where.session_id
+
+
+async def with_options(d: Daemon, holds: dict[str, StreamPause]) -> str:
+    where = await session(d)
+    for options in (CallOptions(effort="high", seed=3), CallOptions(temperature=0.5), NOTHING):
+        await finished(d, await say(d, where, "hello", options=options))
     return where.session_id
 
 
@@ -542,6 +583,13 @@ async def images(d: Daemon, holds: dict[str, StreamPause]) -> str:
     return where.session_id
 
 
+async def write_the_same(d: Daemon, holds: dict[str, StreamPause]) -> str:
+    """A call that changes nothing is done before it starts."""
+    where = await session(d)
+    await finished(d, await say(d, where, "write the same"))
+    return where.session_id
+
+
 async def tools_of_a_program(d: Daemon, holds: dict[str, StreamPause]) -> str:
     """It brings results together with a word more, and then says something else instead of the
     next.
@@ -579,11 +627,13 @@ def _with_a_moved_clock(hold: str, story: Story, ms: int) -> Story:
 
 
 STORIES: tuple[Story, ...] = (
+    write_the_same,
     tools_of_a_program,
     cancel_in_a_model_call,
     cancel_in_a_tool,
     cancel_while_it_waits,
     stop_everything,
+    wait_for_the_provider,
     reset_at_work,
     steer,
     interrupt_the_model,
@@ -601,6 +651,7 @@ STORIES: tuple[Story, ...] = (
     a_branch,
     a_rule_while_it_waits,
     remembered,
+    with_options,
     rewound,
     condensed,
     named_and_attached,

@@ -11,7 +11,8 @@ from typing import Any
 from palyra.core.tools import ToolResult
 from palyra.features.skills import tools
 from palyra.features.skills.host import World
-from palyra.features.skills.store import Record, Skills
+from palyra.features.skills.records import Record
+from palyra.features.skills.store import Skills
 from palyra.features.skills.tools import SkillTool
 from palyra.tools.paths import PathGuard
 from tests.tools_at_work import context

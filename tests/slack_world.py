@@ -15,7 +15,7 @@ from palyra.features.channels.contract import (
     OutgoingMessage,
 )
 from palyra.features.channels.model import Button, InboundFile
-from palyra.features.channels.slack.mrkdwn import EVERYONE
+from palyra.features.channels.slack.messages import EVERYONE
 from palyra.features.channels.slack.settings import KIND
 from tests.connectors import Post, Quirk, RecordingDoor, Trouble, World
 from tests.slack_fake import APP_TOKEN, NAMES, TEAM, TOKEN, FakeSlack, slack

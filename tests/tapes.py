@@ -1,7 +1,7 @@
 """Building tapes by hand for tests of the fold: events in, conversation out."""
 
 from palyra.core import conversation
-from palyra.core.conversation import Conversation, RunProgress
+from palyra.core.conversation import Conversation
 from palyra.core.events import (
     AnyEvent,
     Call,
@@ -17,6 +17,7 @@ from palyra.core.events import (
 )
 from palyra.core.ids import CallId, RunId
 from palyra.core.messages import StopReason
+from palyra.core.run_progress import RunProgress
 from palyra.core.tools import Effect
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from palyra.features.channels.contract import OutFile
 from palyra.features.channels.model import InboundFile
-from palyra.features.channels.telegram.formatting import units
+from palyra.features.channels.telegram.messages import units
 from tests.connectors import Trouble
 
 TOKEN = "4711:a-token-that-nobody-may-see"

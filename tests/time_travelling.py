@@ -85,13 +85,11 @@ class Watched:
     def __init__(self, d: Daemon, folder: Path) -> None:
         self.trees: dict[tuple[str, int], Tree] = {}
         self._folder = folder
-        self._inner = d.db.on_commit
-        d.db.on_commit = self._look
+        d.db.on_commit.connect(self._look, first=True)
 
     def _look(self, appended: list[Appended]) -> None:
         for entry in appended:
             self.trees[entry.tape, entry.seq] = tree(self._folder)
-        self._inner(appended)
 
     def at(self, where: Session, seq: int) -> Tree:
         return self.trees[where.session_id, seq]

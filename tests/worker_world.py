@@ -174,7 +174,7 @@ class World:
     async def told(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
         """The same, once there are so many."""
         committed = asyncio.Event()
-        self.daemon.gateway.listeners.append(lambda appended: committed.set())
+        self.daemon.gateway.on_commit.connect(lambda appended: committed.set())
         async with asyncio.timeout(20):
             while len(found := await self.system(kind)) < count:
                 await committed.wait()

@@ -31,6 +31,9 @@ per = "principal"
 every = "month"
 [channels.garden]
 kind = "loopback"
+[waiting.patience_ms]
+interactive = 0
+api = 0
 """
 # Keys that a user or the daemon makes up: the table is a map, and its keys are no part of its
 # shape.
@@ -98,11 +101,12 @@ def _ids(daemon: DaemonProcess) -> dict[str, str]:
     daemon.run("hello there", ids["session"])
     _, entries = daemon.run("hello again", ids["session"])
     ids["run"], ids["seq"] = entries[0]["run_id"], str(entries[-1]["seq"])
+    # A write that changes nothing does not ask, so the one that is allowed comes last.
+    _, ids["denied"] = _ask(daemon, workspace, {"decision": "deny"})
+    _, ids["pending"] = _ask(daemon, workspace, None)
     ids["written"], ids["asked"] = _ask(
         daemon, workspace, {"decision": "allow", "scope": "session"}
     )
-    _, ids["denied"] = _ask(daemon, workspace, {"decision": "deny"})
-    _, ids["pending"] = _ask(daemon, workspace, None)
     daemon.run("broken")
     ids["memory"] = daemon.post("/v1/memory", {"text": "the garden gate is green"})["memory_id"]
     schedule = daemon.post(
@@ -253,6 +257,9 @@ READING = (
     "channels resume garden",
     "token create robot --scope viewer",
     "journal backup",
+    "backup now",
+    "backup list",
+    "backup check",
     "fork {run} --at {seq}",
     "policy reload",
     "undo --session {written}",

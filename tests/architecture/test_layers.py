@@ -93,3 +93,16 @@ def test_only_serve_reads_the_config() -> None:
         and any(each.startswith("palyra.serve.config") for each in imports(module))
     ]
     assert sorted(found) == RULES["config_elsewhere"]
+
+
+def test_tests_lie_in_folders_named_as_the_source() -> None:
+    """`project` holds tests of what is no part of the product: locks, scripts."""
+    features = {feature_of(name) for name in modules()} - {"", "wiring", None}
+    known = LAYERS | features | {"project"}
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for kind in ("unit", "contract", "e2e")
+        for path in (ROOT / "tests" / kind).rglob("test_*.py")
+        if len(path.relative_to(ROOT).parts) != 4 or path.parent.name not in known
+    ]
+    assert found == []

@@ -15,6 +15,10 @@ from tests.daemon import DaemonProcess, start
 
 WRITE = {"name": "fs.write", "arguments": {"path": "plan.txt", "content": "one\ntwo\n"}}
 
+THREE_FILES = "".join(
+    f"--- /dev/null\n+++ b/{name}.txt\n@@ -0,0 +1 @@\n+{name}\n" for name in ("p", "q", "r")
+)
+
 WAITS = "echo first line; while [ ! -e go ]; do sleep 0.05; done; echo second line"
 
 
@@ -70,6 +74,10 @@ def script(folder: Path) -> dict[str, Any]:
             },
             {"text": "Much is settled."},
         ],
+        "patch three": [
+            {"calls": [{"name": "fs.patch", "arguments": {"diff": THREE_FILES}}]},
+            {"text": "The patch is settled."},
+        ],
         "two and wait": [
             {
                 "calls": [
@@ -111,6 +119,9 @@ def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
     with console_world.person(browser, daemon) as person:
         yield person
     daemon.post("/v1/stop")
+    # A write that changes nothing does not ask: the next one finds no file.
+    for name in ("plan", "much", "a", "b", "c", "d"):
+        (daemon.workspace / f"{name}.txt").unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 
 def test_the_first_load_is_small_and_soon_drawn(browser: Browser, daemon: DaemonProcess) -> None:
-    assert console_budgets.first_load() <= 150_000
+    assert console_budgets.first_load() <= 70_000
     with person(browser, daemon) as somebody:
         slow = patience()
         painted = min(console_budgets.first_paint(somebody) for _ in range(3))
@@ -60,14 +60,29 @@ def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(
     session = console_budgets.long_tape(daemon, 10_000)
     with person(browser, daemon) as somebody:
         page = somebody.log_in(f"/#/timeline/{session}")
-        expect(page.get_by_role("option").first).to_be_visible()
+        expect(page.get_by_text("Drag to select")).to_be_visible()
+        # `python -m bench console` measures 5.8 MB; a little more may wait to be collected.
+        assert console_budgets.heap(page) <= 6_300_000
+        page.goto(f"{daemon.url}/#/timeline/{session}/view=entries")
+        rows = page.get_by_role("listbox").get_by_role("option")
+        expect(rows.first).to_be_visible()
+        expect(page.get_by_text("Drag to select")).to_be_visible()
         assert (
             console_budgets.longest_task(page, lambda: console_budgets.scroll(page, ".tape-list"))
             <= LONGEST_TASK_MS
         )
-        assert page.get_by_role("option").count() < 100
+        assert rows.count() < 100
+        # Entries that were passed by are let go.
+        assert console_budgets.heap(page) <= 8_000_000
         page.get_by_role("listbox").press("End")
-        expect(page.get_by_role("region", name="Entry")).to_contain_text("run.completed")
+        expect(page.get_by_role("region", name="Entry")).to_contain_text("Answer")
+        page.get_by_role("button", name="Waterfall").click()
+        page.get_by_role("button", name="All runs", exact=True).click()
+        assert (
+            console_budgets.longest_task(page, lambda: console_budgets.brush(page))
+            <= LONGEST_TASK_MS
+        )
+        assert rows.count() < 150
         page.goto(f"{daemon.url}/#/chat/{session}")
         expect(page.get_by_role("article", name="Palyra").last).to_be_in_viewport()
         assert (
@@ -91,7 +106,7 @@ def test_memory_stays_flat_however_many_runs_there_are(
         seen: list[int] = []
         for _ in range(18):
             console_budgets.many_runs(daemon, session, 24)
-            expect(page.locator(".meter .badge")).to_have_text("done")
+            expect(page.locator(".meter .badge")).to_have_text("Done")
             seen.append(console_budgets.heap(page))
         grown = min(seen[12:]) - min(seen[6:12])
-        assert grown < 200_000, seen
+        assert grown < 300_000, seen

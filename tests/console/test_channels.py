@@ -19,7 +19,7 @@ from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
 from tests.console_quiet import asks_by_itself, open_in_time
-from tests.console_world import Person, serious, settled
+from tests.console_world import Person, read, serious, settled
 from tests.daemon import DaemonProcess, start
 from tests.webhook_world import SECRET, signed
 
@@ -128,20 +128,18 @@ def test_a_channel_is_added_step_by_step_tried_with_a_message_and_removed(
     keeper: Person, program: Program
 ) -> None:
     page = keeper.log_in("/#/channels")
-    expect(page.get_by_text("There is none.")).to_be_visible()
-    page.get_by_role("link", name="Add a channel").click()
+    expect(page.get_by_text("No channels yet")).to_be_visible()
+    page.get_by_role("link", name="Add channel").first.click()
     page.get_by_label("Platform").select_option("matrix")
     form = page.get_by_role("form", name="New channel")
     expect(form.get_by_role("list", name="Permissions")).to_contain_text("must not be encrypted")
-    expect(form.get_by_role("list", name="What to do there")).not_to_contain_text(
-        "palyra channels add"
-    )
+    expect(form.get_by_role("list", name="Steps")).not_to_contain_text("palyra channels add")
     assert serious(page) == []
     page.get_by_label("Platform").select_option("webhook")
     save = form.get_by_role("button", name="Save and connect")
     form.get_by_label("Name").fill("Not a name")
     form.get_by_label("url").fill(program.url)
-    expect(form.get_by_text("A name has small letters")).to_be_visible()
+    expect(form.get_by_text("Use lower-case letters")).to_be_visible()
     form.get_by_label("Name").fill("hook")
     expect(save).to_be_disabled()
     form.get_by_label("secret").fill("short")
@@ -155,28 +153,28 @@ def test_a_channel_is_added_step_by_step_tried_with_a_message_and_removed(
     form.get_by_label("url").fill(program.url)
     form.get_by_label("secret").fill(SECRET)
     save.click()
-    expect(page.locator(".badge", has_text="connected")).to_be_visible()
-    trial = page.get_by_role("form", name="Try it")
-    trial.get_by_role("button", name="Ask who we are").click()
-    expect(trial.get_by_role("status")).to_contain_text("It works: we are hook")
+    expect(page.locator(".badge", has_text="Connected")).to_be_visible()
+    trial = page.get_by_role("form", name="Test channel")
+    trial.get_by_role("button", name="Test connection").click()
+    expect(trial.get_by_role("status")).to_contain_text("Connected as hook")
     trial.get_by_label("Conversation").fill("a room")
     trial.get_by_label("Test message").fill("is this thing on?")
-    trial.get_by_role("button", name="Send the test message").click()
-    expect(trial.get_by_role("status")).to_contain_text("under way")
+    trial.get_by_role("button", name="Send test message").click()
+    expect(trial.get_by_role("status")).to_contain_text("was sent")
     # Who pauses while it is being said, does not know whether it was heard.
     deadline = time.monotonic() + 20
     while keeper.daemon.get("/v1/channels/hook").get("outbox"):
         assert time.monotonic() < deadline, "it was not sent"
         time.sleep(0.02)  # Another process: there is nothing to wait on but the clock.
     page.get_by_role("button", name="Pause").click()
-    expect(page.locator(".badge", has_text="paused")).to_be_visible()
+    expect(page.locator(".badge", has_text="Paused")).to_be_visible()
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+    expect(page.locator(".badge", has_text="Connected")).to_be_visible()
     assert program.texts == ["is this thing on?"]
     assert SECRET not in page.content()
     page.get_by_role("button", name="Remove…").click()
-    page.get_by_role("button", name="Remove it").click()
-    expect(page.get_by_text("There is none.")).to_be_visible()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    expect(page.get_by_text("No channels yet")).to_be_visible()
     assert keeper.daemon.get("/v1/channels")["channels"] == []
 
 
@@ -190,20 +188,20 @@ def test_rules_are_changed_while_it_runs_and_the_preview_says_what_becomes_of_a_
     )
     preview.get_by_label("From").fill("anna")
     preview.get_by_label("Text").fill("hello")
-    preview.get_by_label("Written to Palyra alone").check()
-    expect(decision).to_contain_text("refused")
+    preview.get_by_label("Direct message").check()
+    expect(decision).to_contain_text("Rejected")
     expect(
         decision.get_by_role("list", name="Checks").get_by_role("listitem").last
     ).to_contain_text("pairing_required")
     rules = page.get_by_role("form", name="Rules")
-    expect(rules.get_by_role("button", name="Save the rules")).to_be_disabled()
-    rules.get_by_label("Strangers who write directly").select_option("allow")
-    rules.get_by_label("Never heard").fill("mallory, trent")
-    rules.get_by_label("Messages a minute").fill("0")
-    expect(rules.get_by_text("A number from 1 up.")).to_be_visible()
-    rules.get_by_label("Messages a minute").fill("7")
-    rules.get_by_role("button", name="Save the rules").click()
-    expect(rules).to_contain_text("Changed over the file")
+    expect(rules.get_by_role("button", name="Save rules")).to_be_disabled()
+    rules.get_by_label("Direct messages from unknown people").select_option("allow")
+    rules.get_by_label("Block list").fill("mallory, trent")
+    rules.get_by_label("Messages per minute").fill("0")
+    expect(rules.get_by_text("Enter a number from 1.")).to_be_visible()
+    rules.get_by_label("Messages per minute").fill("7")
+    rules.get_by_role("button", name="Save rules").click()
+    expect(rules).to_contain_text("Differs from the file")
     expect(decision).to_contain_text("The message goes to the agent.")
     found = keeper.daemon.get("/v1/channels/hook")["changed"]
     assert found == {"direct": "allow", "deny": ["mallory", "trent"], "per_minute": 7}
@@ -212,8 +210,8 @@ def test_rules_are_changed_while_it_runs_and_the_preview_says_what_becomes_of_a_
         decision.get_by_role("list", name="Checks").get_by_role("listitem").last
     ).to_contain_text("sender_denied")
     assert serious(page) == []
-    rules.get_by_role("button", name="As in the file again").click()
-    expect(rules).not_to_contain_text("Changed over the file")
+    rules.get_by_role("button", name="Reset to file").click()
+    expect(rules).not_to_contain_text("Differs from the file")
     assert keeper.daemon.get("/v1/channels/hook")["changed"] == {}
 
 
@@ -221,34 +219,32 @@ def test_a_stranger_is_admitted_and_taken_back_and_another_one_is_not(
     hook: Callable[..., str], keeper: Person
 ) -> None:
     page = keeper.log_in("/#/channels/people")
-    expect(page.get_by_text("Nobody waits.")).to_be_visible()
+    expect(page.get_by_text("No requests.")).to_be_visible()
     hook("may I?", "anna")
     hook("me too", "bert", name="Bert")
     asking = page.get_by_role("list", name="Pairing requests").locator(".card")
     expect(asking).to_have_count(2)
     assert serious(page) == []
-    page.get_by_label("A yes holds").select_option("for a day")
-    asking.filter(has_text="Anna").get_by_role("button", name="Admit", exact=True).click()
-    asking.filter(has_text="Bert").get_by_role("button", name="Do not admit").click()
-    expect(page.get_by_text("Nobody waits.")).to_be_visible()
+    page.get_by_label("Approval lasts").select_option("for a day")
+    asking.filter(has_text="Anna").get_by_role("button", name="Approve", exact=True).click()
+    asking.filter(has_text="Bert").get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("No requests.")).to_be_visible()
     row = page.get_by_role("table", name="People").get_by_role("row").filter(has_text="Anna")
-    expect(row).to_contain_text("paired until")
+    expect(row).to_contain_text("Paired until")
     row.get_by_role("button", name="This is me…").click()
-    row.get_by_role("button", name="It is me").click()
+    row.get_by_role("button", name="Link").click()
     expect(row).to_contain_text("user:owner")
     row.get_by_role("button", name="Not me…").click()
-    row.get_by_role("button", name="It is not me").click()
-    row.get_by_role("button", name="Take back…").click()
-    row.get_by_role("button", name="Take it back").click()
-    expect(row).to_contain_text("taken back")
-    page.get_by_role("button", name="Make a code").click()
-    code = (
-        page.get_by_role("form", name="Invite").get_by_role("status").locator("code").inner_text()
-    )
+    row.get_by_role("button", name="Unlink").click()
+    row.get_by_role("button", name="Revoke…").click()
+    row.get_by_role("button", name="Revoke", exact=True).click()
+    expect(row).to_contain_text("Revoked")
+    page.get_by_role("button", name="Create code").click()
+    code = read(page.get_by_role("form", name="Invite").get_by_role("status").locator("code"))
     hook(code, "carl", name="Carl")
     expect(
         page.get_by_role("table", name="People").get_by_role("row").filter(has_text="Carl")
-    ).to_contain_text("paired")
+    ).to_contain_text("Paired")
 
 
 def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_sent_again(
@@ -264,28 +260,33 @@ def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_se
         .get_by_role("row")
         .filter(has_text="how are you?")
     )
-    expect(row).to_contain_text("failed and told")
+    expect(row).to_contain_text("Failed")
     row.get_by_role("link").click()
     steps = page.get_by_role("list", name="Steps")
     expect(steps).to_contain_text("received")
     replies = page.get_by_role("list", name="Replies")
-    expect(replies).to_contain_text("could not be delivered")
+    expect(replies).to_contain_text("Undelivered")
     expect(replies).to_contain_text("Hello from the script.")
     assert serious(page) == []
+    replies.get_by_role("link", name="Why was this sent?").click()
+    causes = page.get_by_role("list", name="Causes")
+    expect(causes).to_contain_text("answered: Hello from the script.")
+    expect(causes).to_contain_text("dora on ")
+    page.go_back()
     program.gone = False
-    page.get_by_role("button", name="Not delivered").click()
+    page.get_by_role("button", name="Dead letters").click()
     dead = page.get_by_role("list", name="Dead letters").locator(".card")
     expect(dead).to_have_count(1)
     assert serious(page) == []
-    dead.get_by_role("button", name="Send it again").click()
+    dead.get_by_role("button", name="Resend").click()
     expect(page.get_by_text("No dead letters.")).to_be_visible()
     page.go_back()
-    expect(replies.locator(".badge", has_text="sent")).to_be_visible()
+    expect(replies.locator(".badge", has_text="Sent")).to_be_visible()
     assert program.texts == ["Hello from the script."]
     program.gone = True
     hook("and now?", "dora", name="Dora")
-    page.get_by_role("button", name="Not delivered").click()
-    dead.get_by_role("button", name="Give it up").click()
+    page.get_by_role("button", name="Dead letters").click()
+    dead.get_by_role("button", name="Drop").click()
     expect(page.get_by_text("No dead letters.")).to_be_visible()
     program.gone = False
     rule(daemon, direct=None)
@@ -308,14 +309,14 @@ def test_what_people_call_themselves_and_write_stays_text(
     asking = (
         page.get_by_role("list", name="Pairing requests").locator(".card").filter(has_text="<img")
     )
-    expect(asking.get_by_role("button", name="Admit", exact=True)).to_have_count(1)
+    expect(asking.get_by_role("button", name="Approve", exact=True)).to_have_count(1)
     expect(asking).to_contain_text("⟨202E⟩")
     unharmed(page)
     for path in ("messages", f"messages/{said}", "at/hook", "at/%3Cscript%3E"):
         page.goto(f"{keeper.daemon.url}/#/channels/{path}")
         settled(page)
         unharmed(page)
-        assert "\u202e" not in page.locator("main").inner_text()
+        assert "\u202e" not in read(page.locator("main"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -345,14 +346,14 @@ def test_somebody_is_admitted_and_a_rule_changed_without_a_mouse(
     page.get_by_role("list", name="Pairing requests").locator(".card").filter(
         has_text="Frida"
     ).wait_for()
-    press(page, "Do not admit")
+    press(page, "Deny")
     expect(page.locator(".card", has_text="Frida")).to_have_count(0)
     page.goto(f"{keeper.daemon.url}/#/channels/at/hook")
     page.get_by_role("form", name="Rules").wait_for()
-    reach(page, "In groups, answer only if mentioned")
+    reach(page, "In groups, reply only when mentioned")
     page.keyboard.press("Space")
-    press(page, "Save the rules")
-    expect(page.get_by_role("form", name="Rules")).to_contain_text("Changed over the file")
+    press(page, "Save rules")
+    expect(page.get_by_role("form", name="Rules")).to_contain_text("Differs from the file")
     assert keeper.daemon.get("/v1/channels/hook")["changed"] == {"mention": False}
 
 
@@ -364,20 +365,32 @@ def test_what_happens_on_channels_shows_and_nothing_is_asked_for_until_then(
     page = open_in_time(keeper, "/#/channels")
     card = page.get_by_role("list", name="Channels").locator(".card").filter(has_text="hook")
     expect(card).to_contain_text(" answered")
-    (before,) = re.findall(r"(\d+) answered", card.inner_text())
+    (before,) = re.findall(r"(\d+) answered", read(card))
     assert asks_by_itself(page) == []
     daemon.post("/v1/channels/hook", {"verb": "pause"})
-    expect(card).to_contain_text("paused")
+    expect(card).to_contain_text("Paused")
     daemon.post("/v1/channels/hook", {"verb": "resume"})
-    expect(card).to_contain_text("connected")
+    expect(card).to_contain_text("Connected")
     hook("good morning", "greta", name="Greta")
     expect(card).to_contain_text(f"{int(before) + 1} answered")
     page.goto(f"{daemon.url}/#/channels/messages")
     rows = page.get_by_role("table", name="Messages").locator("tbody").get_by_role("row")
-    expect(rows.filter(has_text="good morning")).to_contain_text("answered")
+    expect(rows.filter(has_text="good morning")).to_contain_text("Answered")
     assert asks_by_itself(page) == []
     hook("good night", "greta", name="Greta")
     # Whatever the model makes of it: that it ended shows by itself.
-    expect(rows.filter(has_text="good night")).to_contain_text(
-        re.compile("answered|failed and told")
-    )
+    expect(rows.filter(has_text="good night")).to_contain_text(re.compile("Answered|Failed"))
+
+
+def test_the_health_page_has_the_last_message_of_a_channel_and_its_lag(
+    keeper: Person, hook: Callable[..., str]
+) -> None:
+    rule(keeper.daemon, direct="allow")
+    page = keeper.log_in("/#/health")
+    row = page.get_by_role("table", name="Channels").get_by_role("row").filter(has_text="hook")
+    expect(row).to_contain_text("Connected")
+    hook("is it lagging?", "hanna", name="Hanna")
+    # The page hears of it by itself.
+    expect(row.locator("td[data-label='Last message']")).to_have_text("just now")
+    expect(row.locator("td[data-label='Lag']")).to_have_text(re.compile(r"\d+ m?s$"))
+    expect(row.locator("td[data-label='Waiting']")).to_have_text("0")

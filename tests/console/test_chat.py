@@ -27,7 +27,7 @@ PASTE = """() => {
 
 
 def ended(page: Page) -> None:
-    expect(page.locator(".meter .badge")).to_have_text("done")
+    expect(page.locator(".meter .badge")).to_have_text("Done")
 
 
 def test_what_is_asked_is_answered_with_the_thinking_folded(somebody: Person) -> None:
@@ -36,10 +36,11 @@ def test_what_is_asked_is_answered_with_the_thinking_folded(somebody: Person) ->
     reply = page.get_by_role("article", name="Palyra")
     expect(reply.locator("strong")).to_have_text("the script")
     expect(page.get_by_text("They greet me.")).to_be_hidden()
-    page.get_by_text("How it thought about this").click()
+    page.get_by_text("Reasoning").click()
     expect(page.get_by_text("They greet me.")).to_be_visible()
     ended(page)
-    expect(page.locator(".meter")).to_contain_text("in,")
+    page.get_by_role("button", name="Details").click()
+    expect(page.get_by_role("complementary", name="Details")).to_contain_text("tokens")
     expect(page).to_have_title("hello · Palyra")
 
 
@@ -48,7 +49,7 @@ def test_words_are_shown_as_they_come(somebody: Person, release: Callable[[str],
     say(page, "slow")
     expect(page.get_by_text("The beginning is")).to_be_visible()
     expect(page.get_by_text("The beginning follows")).to_have_count(0)
-    expect(page.locator(".meter .badge")).to_have_text("working")
+    expect(page.locator(".meter .badge")).to_have_text("Working")
     release("slow")
     expect(page.get_by_text("The beginning is here, and the end.")).to_be_visible()
     ended(page)
@@ -64,7 +65,7 @@ def test_a_page_that_is_loaded_again_in_mid_run_goes_on(
     # What was said before the page was there, also what it thought.
     expect(page.get_by_text("It starts with")).to_be_visible()
     expect(page.get_by_text("One word after the")).to_be_attached()
-    expect(page.locator(".meter .badge")).to_have_text("working")
+    expect(page.locator(".meter .badge")).to_have_text("Working")
     release("long")
     expect(page.get_by_text("It starts with this, and it stops.")).to_be_visible()
     expect(page.get_by_role("article", name="Palyra")).to_have_count(1)
@@ -77,11 +78,11 @@ def test_stop_ends_what_runs_and_it_can_be_tried_again(somebody: Person) -> None
     expect(page.get_by_text("Never will")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped: cancelled by the user")).to_be_visible()
-    expect(page.locator(".meter .badge")).to_have_text("stopped")
+    expect(page.locator(".meter .badge")).to_have_text("Stopped")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("article", name="You")).to_have_count(2)
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".meter .badge")).to_have_text("stopped")
+    expect(page.locator(".meter .badge")).to_have_text("Stopped")
 
 
 def test_what_was_said_before_stop_is_there_after_a_reload_and_marked(somebody: Person) -> None:
@@ -99,7 +100,7 @@ def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> Non
     page = somebody.log_in()
     say(page, "never")
     expect(page.get_by_text("Never will")).to_be_visible()
-    page.get_by_role("button", name="Do it instead").click()
+    page.get_by_label("While Palyra works").select_option("interrupt")
     say(page, "hello")
     expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text(
         "the script"
@@ -111,22 +112,22 @@ def test_a_word_joins_what_it_is_doing(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "never")
     expect(page.get_by_text("Never will")).to_be_visible()
-    page.get_by_role("button", name="Tell it now").click()
+    page.get_by_label("While Palyra works").select_option("steer")
     say(page, "and hurry")
     joined = page.get_by_role("article", name="You").last
     expect(joined).to_contain_text("and hurry")
-    expect(joined).to_contain_text("added while it worked")
+    expect(joined).to_contain_text("Steered")
 
 
 def test_a_step_is_a_card_with_what_it_does_while_it_does_it(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "shell")
-    page.get_by_role("button", name="Allow once").click()
-    step = page.get_by_role("article", name="Step: run a command")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    step = page.get_by_role("article", name="Tool call: run a command")
     expect(step.locator(".output")).to_contain_text("first line")
-    expect(step.locator("summary .badge")).to_have_text("working")
+    expect(step.locator("summary .badge")).to_have_text("Running")
     (somebody.daemon.workspace / "go").touch()
-    expect(step.locator("summary .badge")).to_have_text("done")
+    expect(step.locator("summary .badge")).to_have_text("Done")
     expect(step.locator(".output")).to_contain_text("second line")
     facts = step.locator(".facts")
     expect(facts).to_contain_text("shell.run")
@@ -134,7 +135,7 @@ def test_a_step_is_a_card_with_what_it_does_while_it_does_it(somebody: Person) -
     expect(facts).to_contain_text("sandbox")
     expect(facts).to_contain_text(re.compile(r"\d in, \d+ out"))
     expect(facts).to_contain_text("private")
-    expect(facts).to_contain_text("you allowed it")
+    expect(facts).to_contain_text("Approved by you")
     expect(step.locator(".code").first).to_contain_text("echo first line")
     (somebody.daemon.workspace / "go").unlink()
 
@@ -143,7 +144,7 @@ def test_code_can_be_copied(somebody: Person) -> None:
     somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = somebody.log_in()
     say(page, "code")
-    click_and_see(page.locator(".code button"), "Copied")
+    click_and_see(page.locator(".code").get_by_role("button", name="Copy"), "Copied")
     assert page.evaluate("navigator.clipboard.readText()") == "print('hi')"
 
 
@@ -153,7 +154,7 @@ def test_files_come_by_drag_and_by_paste(somebody: Person) -> None:
     expect(page.locator(".composer .attached")).to_contain_text("notes.txt")
     page.evaluate(PASTE)
     expect(page.locator(".composer .attached li")).to_have_count(2)
-    page.get_by_role("button", name="Leave out pasted.txt").click()
+    page.get_by_role("button", name="Remove pasted.txt").click()
     say(page, "hello")
     sent = page.get_by_role("article", name="You")
     expect(sent.get_by_role("link", name="notes.txt")).to_be_visible()
@@ -190,7 +191,8 @@ def test_paths_are_completed_inside_the_workspace(somebody: Person) -> None:
     expect(page.get_by_role("option", name="my notes/")).to_be_visible()
     expect(page.get_by_role("listbox", name="Suggestions")).not_to_contain_text(".env")
     box.press_sequentially("my")
-    expect(page.get_by_role("option")).to_have_count(1)
+    offered = page.get_by_role("listbox", name="Suggestions")
+    expect(offered.get_by_role("option")).to_have_count(1)
     box.press("Tab")
     expect(page.get_by_role("option", name="first day.md")).to_be_visible()
     box.press("Enter")
@@ -212,7 +214,7 @@ def test_commands_are_offered_and_done(somebody: Person) -> None:
     box.press("Enter")
     box.press_sequentially("A better name")
     box.press("Enter")
-    expect(page.get_by_role("textbox", name="Name of this session")).to_have_value("A better name")
+    expect(page.get_by_role("textbox", name="Session name")).to_have_value("A better name")
     expect(page.get_by_role("navigation", name="Sessions")).to_contain_text("A better name")
     box.fill("/help")
     box.press("Enter")
@@ -228,21 +230,21 @@ def test_an_earlier_message_is_edited_in_a_branch_and_the_session_stays(somebody
     expect(page.get_by_role("article", name="You")).to_have_count(2)
     ended(page)
     page.get_by_role("article", name="You").last.get_by_role(
-        "button", name="Edit in a new branch"
+        "button", name="Edit in new branch"
     ).click()
     expect(page.get_by_role("textbox", name="Message")).to_have_value("code")
     say(page, "hello")
     page.wait_for_url(lambda url: url != before)
-    expect(page.get_by_text("This continues another session.")).to_be_visible()
+    expect(page.get_by_text("Branched from another session.")).to_be_visible()
     # What it shares with the other session is shown before, and belongs to that one.
     expect(page.locator(".item.shared").get_by_role("article", name="You")).to_have_text(
         re.compile("^hello")
     )
     expect(page.locator(".item:not(.shared)").get_by_role("article", name="You")).to_have_count(1)
     expect(
-        page.locator(".item.shared").get_by_role("button", name="Edit in a new branch")
+        page.locator(".item.shared").get_by_role("button", name="Edit in new branch")
     ).to_have_count(0)
-    page.get_by_role("link", name="Open that session").click()
+    page.get_by_role("link", name="Open session").click()
     expect(page.get_by_role("article", name="You")).to_have_text(
         [re.compile("^hello"), re.compile("^code")]
     )
@@ -259,6 +261,7 @@ def test_sessions_are_found_by_what_was_said_and_saved_as_a_file(somebody: Perso
     ).first.click()
     expect(page.get_by_role("article", name="You")).to_contain_text("zebra crossing")
     with page.expect_download() as download:
+        page.get_by_role("button", name="Session actions").click()
         page.get_by_role("button", name="Export").click()
     assert "zebra crossing" in download.value.path().read_text()
 
@@ -284,9 +287,9 @@ def test_what_waits_its_turn_is_taken_back(somebody: Person) -> None:
     expect(page.get_by_text("Never will")).to_be_visible()
     say(page, "hello")
     waiting = page.get_by_role("article", name="You").last
-    expect(waiting).to_contain_text("waits its turn")
-    waiting.get_by_role("button", name="Take it back").click()
-    expect(page.get_by_text("waits its turn")).to_have_count(0)
+    expect(waiting).to_contain_text("Queued")
+    waiting.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("Queued")).to_have_count(0)
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
 
 
@@ -319,7 +322,7 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(
     say(page, "good evening")
     expect(messages.last).to_contain_text("good evening")
     expect(messages.last).to_be_in_viewport()
-    expect(page.locator(".meter .badge")).not_to_have_text("working")
+    expect(page.locator(".meter .badge")).not_to_have_text("Working")
 
 
 def test_a_picture_is_seen_where_it_is_attached_and_downloaded_by_its_name(

@@ -24,9 +24,9 @@ from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
 from tests.console_quiet import asks_by_itself, open_in_time
-from tests.console_world import click_and_see, serious, settled
+from tests.console_world import click_and_see, read, serious, settled
 from tests.daemon import DaemonProcess, start
-from tests.e2e.test_workers_daemon import HELD, begin
+from tests.e2e.workers.test_daemon import HELD, begin
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """[limits]
@@ -146,7 +146,7 @@ def enrolled(daemon: DaemonProcess, tmp_path: Path) -> Iterator[str]:
 def copied(page: Page, which: int, language: str) -> str:
     """What is in the clipboard after somebody has pressed Copy at a text."""
     text = page.locator(".code").filter(has_text=language).nth(which)
-    click_and_see(text.locator("button"), "Copied")
+    click_and_see(text.get_by_role("button", name="Copy"), "Copied")
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
@@ -154,72 +154,72 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(
     at: At, daemon: DaemonProcess, machine: Machine
 ) -> None:
     page = at("/workers")
-    expect(page.get_by_text("There is none.")).to_be_visible()
+    expect(page.get_by_text("No workers yet")).to_be_visible()
     form = page.get_by_role("form", name="Enrol")
     expect(form.get_by_label("This machine")).to_have_value("127.0.0.1")
     form.get_by_label("Name").fill("Attic!")
     form.get_by_label("This machine").fill("$(reboot)")
-    expect(form.get_by_text("small letters")).to_be_visible()
-    expect(form.get_by_text("A name or an address")).to_be_visible()
+    expect(form.get_by_text("lower-case letters")).to_be_visible()
+    expect(form.get_by_text("Enter a host name")).to_be_visible()
     form.get_by_label("Name").fill("attic")
-    expect(form.get_by_role("button", name="Make a code")).to_be_disabled()
+    expect(form.get_by_role("button", name="Create code")).to_be_disabled()
     form.get_by_label("This machine").fill("127.0.0.1")
-    form.get_by_role("button", name="Make a code").click()
+    form.get_by_role("button", name="Create code").click()
     told = page.locator(".once")
-    expect(told.get_by_role("status")).to_have_text("Nobody has used the code yet.")
+    expect(told.get_by_role("status")).to_have_text("Waiting for the worker…")
     assert serious(page) == []
-    enrol, run = told.locator("code").inner_text().strip().splitlines()
+    enrol, run = read(told.locator("code")).strip().splitlines()
     machine.types(enrol)
     expect(told.get_by_role("status")).to_contain_text("attic is enrolled")
     process = machine.starts(run)
-    expect(told.get_by_role("status")).to_have_text("attic is here.")
+    expect(told.get_by_role("status")).to_have_text("attic is connected.")
     told.get_by_role("button", name="Done").click()
     assert shlex.split(enrol)[4] not in page.content()
     form.get_by_label("Name").fill("attic")
-    form.get_by_role("button", name="Make a code").click()
+    form.get_by_role("button", name="Create code").click()
     expect(form.get_by_role("alert")).to_contain_text("there is a worker attic already")
 
     # What runs where, while it runs.
     card = page.get_by_role("list", name="Workers").locator(".card")
-    expect(card).to_contain_text("connected")
+    expect(card).to_contain_text("Connected")
     session, _, _, held = begin(daemon, machine.folder)
     expect(card).to_contain_text("1 of 4 busy")
-    runs = card.get_by_role("list", name="Runs there")
+    runs = card.get_by_role("list", name="Running calls")
     expect(runs).to_contain_text("test.once for go")
     expect(runs.get_by_role("link", name="go")).to_have_attribute("href", f"#/chat/{session}")
     expect(card).to_contain_text("<img src=x")
     unharmed(page)
-    assert "\u202e" not in page.locator("main").inner_text()
+    assert "\u202e" not in read(page.locator("main"))
     card.get_by_role("link", name="attic").click()
-    expect(page.get_by_role("region", name="Runs there now")).to_contain_text("test.once")
+    expect(page.get_by_role("region", name="Running now")).to_contain_text("test.once")
     expect(page.get_by_text("shell.run")).to_be_visible()
     unharmed(page)
-    page.get_by_role("button", name="Give it nothing new").click()
-    expect(page.locator(".badge", has_text="draining")).to_be_visible()
+    page.get_by_role("button", name="Drain").click()
+    expect(page.locator(".badge", has_text="Draining")).to_be_visible()
     assert daemon.get("/v1/workers/attic")["worker"]["state"] == "draining"
     os.write(held, b"x")
     os.close(held)
     expect(
-        page.get_by_role("table", name="Calls").locator(".badge", has_text="done")
+        page.get_by_role("table", name="Calls").locator(".badge", has_text="Done")
     ).to_be_visible()
-    expect(page.get_by_role("region", name="Runs there now")).to_contain_text("Nothing.")
-    page.get_by_role("button", name="Use it again").click()
-    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+    expect(page.get_by_role("region", name="Running now")).to_contain_text("Idle.")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".badge", has_text="Connected")).to_be_visible()
     # A line that is cut is on no tape for as long as the worker may come back.
     process.kill()
-    expect(page.locator(".badge", has_text="away")).to_be_visible()
+    expect(page.locator(".badge", has_text="Offline")).to_be_visible()
     process = machine.starts(run)
-    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+    expect(page.locator(".badge", has_text="Connected")).to_be_visible()
     page.get_by_role("button", name="Revoke…").click()
-    expect(page.get_by_text("would have to be enrolled anew")).to_be_visible()
-    page.get_by_role("button", name="Revoke it").click()
-    expect(page.locator(".badge", has_text="revoked")).to_be_visible()
-    expect(page.get_by_role("button", name="Give it nothing new")).to_have_count(0)
+    expect(page.get_by_text("must be enrolled again")).to_be_visible()
+    page.get_by_role("button", name="Revoke", exact=True).click()
+    expect(page.locator(".badge", has_text="Revoked")).to_be_visible()
+    expect(page.get_by_role("button", name="Drain")).to_have_count(0)
     assert process.wait(LONGEST_S) != 0
     page.get_by_role("link", name="All workers").click()
-    expect(page.get_by_text("There is none.")).to_be_visible()
-    page.get_by_label("Also revoked ones").check()
-    expect(card).to_contain_text("revoked")
+    expect(page.get_by_text("No workers yet")).to_be_visible()
+    page.get_by_label("Show revoked").check()
+    expect(card).to_contain_text("Revoked")
 
 
 def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_revoked(
@@ -229,15 +229,16 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
     doors = page.get_by_role("table", name="Listeners")
     for each in daemon.get("/v1/tls")["listeners"]:
         expect(doors.get_by_role("row").filter(has_text=each["address"])).to_contain_text(
-            "encrypted" if each.get("tls") else "in the clear"
+            "Encrypted" if each.get("tls") else "No TLS"
         )
     expect(doors.locator("tbody tr")).to_have_count(4)
-    click_and_see(doors.get_by_role("row").filter(has_text="HTTP/3").locator("button"), "Copied")
+    copy = doors.get_by_role("row").filter(has_text="HTTP/3").locator("button").first
+    click_and_see(copy, "Copied")
     assert page.evaluate("navigator.clipboard.readText()").startswith("https://127.0.0.1:")
-    expect(page.get_by_text("Only programs on its own machine.")).to_be_visible()
+    expect(page.get_by_text("Only programs on this machine")).to_be_visible()
     before = daemon.get("/v1/tls")["served"]["fingerprint"]
     expect(page.get_by_text(before)).to_be_visible()
-    page.get_by_role("button", name="Renew it now").click()
+    page.get_by_role("button", name="Renew now").click()
     expect(page.get_by_text(before)).to_have_count(0)
     after = daemon.get("/v1/tls")["served"]["fingerprint"]
     expect(page.get_by_text(after)).to_be_visible()
@@ -249,14 +250,14 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
     assert "PRIVATE" not in page.content()
 
     row = (
-        page.get_by_role("table", name="Certificates of workers")
+        page.get_by_role("table", name="Worker certificates")
         .get_by_role("row")
         .filter(has_text=enrolled)
         .last
     )
     row.get_by_role("button", name="Revoke…").click()
-    row.get_by_role("button", name="Revoke it").click()
-    expect(row).to_contain_text("revoked")
+    row.get_by_role("button", name="Revoke", exact=True).click()
+    expect(row).to_contain_text("Revoked")
     assert [
         each["name"]
         for each in daemon.get("/v1/tls")["workers"]
@@ -347,8 +348,8 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
         # and none.
         expect(part).to_contain_text("YOUR_TOKEN")
         assert "plr_" not in page.content()
-        part.get_by_role("button", name="Make a token for it").click()
-        expect(part.get_by_role("status")).to_contain_text("is shown only now")
+        part.get_by_role("button", name="Create token").click()
+        expect(part.get_by_role("status")).to_contain_text("shown only once")
         assert answer in paste(page, tmp_path), program
         (made,) = [each for each in daemon.get("/v1/tokens")["tokens"] if each["name"] == program]
         assert (made["scope"], made["expires_ms"] > made["created_ms"]) == (
@@ -361,7 +362,7 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
 
     # What starts a program is told where it is.
     page.get_by_role("button", name="Editor (ACP)").click()
-    shown = page.get_by_role("region", name="Editor (ACP)").locator(".code code").inner_text()
+    shown = read(page.get_by_role("region", name="Editor (ACP)").locator(".code code"))
     palyra = json.loads(shown)["agent_servers"]["Palyra"]
     assert [palyra["command"], *palyra["args"]] == ["palyra", "acp"]
     assert palyra["env"] == {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": "YOUR_TOKEN"}
@@ -393,8 +394,8 @@ def test_over_tls_programs_are_told_to_trust_its_own_authority(
             page = somebody.tab(link.removeprefix(secured.url))
             page.get_by_role("textbox", name="Message").wait_for()
             page.goto(f"{secured.url}/#/connections")
-            page.get_by_role("button", name="Make a token for it").click()
-            expect(page.get_by_text("is shown only now")).to_be_visible()
+            page.get_by_role("button", name="Create token").click()
+            expect(page.get_by_text("shown only once")).to_be_visible()
             with page.expect_download() as download:
                 page.get_by_role("link", name="palyra-ca.pem").click()
             download.value.save_as(tmp_path / "palyra-ca.pem")
@@ -409,18 +410,18 @@ def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(
     at: At, daemon: DaemonProcess
 ) -> None:
     page = at("/tokens")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     form = page.get_by_role("form", name="Token")
     form.get_by_label("Name").fill("phone")
-    form.get_by_label("It may").select_option("viewer")
-    form.get_by_role("button", name="Make it").click()
-    token = page.locator(".once code").inner_text()
+    form.get_by_label("Scope").select_option("viewer")
+    form.get_by_role("button", name="Create", exact=True).click()
+    token = read(page.locator(".once code"))
     row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="phone")
     used = row.locator("td[data-label='Last used']")
     expect(used).to_have_text("never")
     assert daemon.request("GET", "/v1/status", token=token).status == 200
     assert daemon.request("POST", "/v1/stop", {}, token=token).status == 403
-    page.get_by_role("button", name="I have it").click()
+    page.get_by_role("button", name="Done").click()
     assert token not in page.content()
     daemon.run("hello")
     expect(used).to_have_text("just now")
@@ -430,15 +431,13 @@ def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(
     expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")
     expect(row).to_have_count(0)
     scopes.get_by_role("button", name=re.compile("^viewer 1")).click()
-    expect(
-        page.get_by_text("Viewer: reads every session, memory and the journal, changes nothing.")
-    ).to_be_visible()
-    row.get_by_role("button", name="Take back…").click()
-    row.get_by_role("button", name="Take it back").click()
+    expect(page.get_by_text("Viewer: reads everything, changes nothing.")).to_be_visible()
+    row.get_by_role("button", name="Revoke…").click()
+    row.get_by_role("button", name="Revoke", exact=True).click()
     expect(row).to_have_count(0)
     assert daemon.request("GET", "/v1/status", token=token).status == 401
-    page.get_by_label("Also those that ended").check()
-    expect(row).to_contain_text("taken back")
+    page.get_by_label("Show expired and revoked").check()
+    expect(row).to_contain_text("Revoked")
 
 
 def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(
@@ -452,17 +451,17 @@ def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(
     page.keyboard.type("loft")
     page.keyboard.press("Enter")
     expect(page.locator(".once")).to_contain_text("loft")
-    press(page, "I have it")
+    press(page, "Done")
     page.get_by_role("link", name=enrolled).focus()
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Give it nothing new").wait_for()
-    press(page, "Give it nothing new")
-    expect(page.locator(".badge", has_text="draining, away")).to_be_visible()
+    page.get_by_role("button", name="Drain").wait_for()
+    press(page, "Drain")
+    expect(page.locator(".badge", has_text="Draining, offline")).to_be_visible()
     press(page, "Revoke…")
-    expect(page.get_by_role("button", name="Leave it")).to_be_focused()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".badge", has_text="revoked")).to_be_visible()
+    expect(page.locator(".badge", has_text="Revoked")).to_be_visible()
 
 
 def test_every_view_is_fit_for_everyone_also_on_a_phone(
@@ -485,7 +484,7 @@ def test_every_view_is_fit_for_everyone_also_on_a_phone(
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, path
         unharmed(page)
-        assert "\u202e" not in page.locator("main").inner_text()
+        assert "\u202e" not in read(page.locator("main"))
     page.emulate_media(color_scheme="dark")
     assert serious(page) == []
 
@@ -496,10 +495,10 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(
     with console_world.person(browser, daemon) as somebody:
         page = open_in_time(somebody, "/#/connections/workers")
         card = page.get_by_role("list", name="Workers").locator(".card").filter(has_text=enrolled)
-        expect(card).to_contain_text("away")
+        expect(card).to_contain_text("Offline")
         assert asks_by_itself(page) == []
         daemon.post(f"/v1/workers/{enrolled}/drain", {"on": True})
-        expect(card).to_contain_text("draining")
+        expect(card).to_contain_text("Draining")
         page.goto(f"{daemon.url}/#/connections/tokens")
         rows = page.get_by_role("table", name="Tokens").locator("tbody").get_by_role("row")
         expect(rows.first).to_be_visible()
@@ -511,7 +510,7 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(
         expect(late.locator("td[data-label='Last used']")).to_contain_text("ago")
         page.goto(f"{daemon.url}/#/connections/listening")
         certificate = (
-            page.get_by_role("table", name="Certificates of workers")
+            page.get_by_role("table", name="Worker certificates")
             .get_by_role("row")
             .filter(has_text=enrolled)
             .last
@@ -519,4 +518,4 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(
         expect(certificate.get_by_role("button", name="Revoke…")).to_be_visible()
         assert asks_by_itself(page) == []
         daemon.request("DELETE", f"/v1/workers/{enrolled}")
-        expect(certificate).to_contain_text("revoked")
+        expect(certificate).to_contain_text("Revoked")

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console_health import incident, task, used_by
-from tests.console_world import Person
+from tests.console_world import Person, read
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = "<img src=x onerror='window.owned=1'><script>window.owned=2</script>"
 BIDI = "gpj\u202egnp"
-BUTTON = "<button>Mend it</button>"
+BUTTON = "<button>Repair</button>"
 HOSTILE = f"{SCRIPT} {BUTTON} {BIDI} [here](javascript:window.owned=3)"
 CONFIG = """[limits]
 requests_per_second = 1000
@@ -46,7 +46,7 @@ def unharmed(page: Page) -> None:
         )
         == 0
     )
-    assert "\u202e" not in page.locator("main").inner_text()
+    assert "\u202e" not in read(page.locator("main"))
 
 
 def test_what_a_provider_says_when_it_fails_stays_text(somebody: Person) -> None:
@@ -54,7 +54,7 @@ def test_what_a_provider_says_when_it_fails_stays_text(somebody: Person) -> None
     page = somebody.log_in(f"/#/usage/run/{entries[0]['run_id']}")
     expect(page.get_by_role("table").first).to_contain_text("⟨202E⟩")
     expect(page.get_by_role("list", name="Plans")).to_contain_text(BUTTON)
-    expect(page.get_by_role("button", name="Mend it")).to_have_count(0)
+    expect(page.get_by_role("button", name="Repair")).to_have_count(0)
     unharmed(page)
 
 
@@ -67,7 +67,7 @@ def test_names_of_people_and_schedules_stay_text(somebody: Person) -> None:
     daemon.post(f"/v1/schedules/{made['schedule']['schedule_id']}/run")
     page = somebody.log_in("/#/usage")
     chosen = page.get_by_role("group", name="By")
-    chosen.get_by_role("button", name="Who asked").click()
+    chosen.get_by_role("button", name="User").click()
     expect(page.get_by_role("table", name="Usage by principal")).to_contain_text("⟨202E⟩")
     unharmed(page)
     chosen.get_by_role("button", name="Schedule").click()
@@ -88,10 +88,10 @@ def test_a_budget_about_somebody_with_an_odd_name_stays_text(somebody: Person) -
     budget = page.get_by_role("list", name="Budgets").locator(".card")
     expect(budget).to_contain_text("⟨202E⟩")
     unharmed(page)
-    budget.get_by_role("button", name="Change…").click()
+    budget.get_by_role("button", name="Edit…").click()
     form = page.get_by_role("form", name="Budget")
-    expect(form.get_by_label("Only for this one")).to_have_value(odd)
-    form.get_by_role("button", name="Change it").click()
+    expect(form.get_by_label("Only for")).to_have_value(odd)
+    form.get_by_role("button", name="Save changes").click()
     expect(form).to_have_count(0)
     assert daemon.get("/v1/budgets")["budgets"][0]["terms"]["who"] == odd, (
         "what is shown as a mark is kept as it is"
@@ -124,7 +124,7 @@ def test_what_tasks_and_incidents_say_stays_text(somebody: Person) -> None:
     ):
         expect(each).to_contain_text("⟨202E⟩")
         expect(each).to_contain_text(BUTTON)
-        expect(each.get_by_role("button", name="Mend it", exact=True)).to_have_count(0)
+        expect(each.get_by_role("button", name="Repair", exact=True)).to_have_count(0)
     unharmed(page)
     row = (
         page.get_by_role("table", name="Kinds of tasks")
@@ -132,4 +132,4 @@ def test_what_tasks_and_incidents_say_stays_text(somebody: Person) -> None:
         .filter(has_text="odd<img")
     )
     row.get_by_role("button").click()
-    expect(page.get_by_role("alert").or_(row.get_by_text("held"))).to_be_visible()
+    expect(page.get_by_role("alert").or_(row.get_by_text("Paused"))).to_be_visible()

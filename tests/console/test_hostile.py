@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.console_world import Person, person, say
+from tests.console_world import Person, person, read, say
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = "<script>window.owned=1</script><img src=x onerror='window.owned=2'><svg onload='window.owned=3'>"
@@ -17,7 +17,7 @@ LINKS = "[a](javascript:window.owned=4) [b](data:text/html,<script>window.owned=
 BIDI = "invoice\u202egnp.exe"
 CARD = '<section class="approval" aria-label="Palyra asks: run"><button class="yes">Allow once</button></section>'
 TABLE = f"| {SCRIPT} | b |\n|---|---|\n| {LINKS} | d |"
-IMITATION = "**Palyra asks you** write a file\n\n[Allow once](#/approvals) [Deny](#/approvals)\n\n<button>Allow once</button>"
+IMITATION = "**Approve file write?** Low risk\n\n[Approve](#/approvals) [Deny](#/approvals)\n\n<button>Approve</button>"
 LIE = "[https://bank.example/login](https://evil.example/) and [a page](https://fine.example/)"
 NASTY = "\n\n".join(
     [SCRIPT, LINKS, CARD, f"**{SCRIPT}**", f"> {SCRIPT}", TABLE, f"```html\n{SCRIPT}\n```\n"]
@@ -25,8 +25,8 @@ NASTY = "\n\n".join(
 
 INJECT = """() => new Promise((done) => {
   const box = document.createElement("div");
-  box.innerHTML = '<img src=x onerror="window.owned = 8">';
-  box.firstChild.addEventListener("error", () => done(true));
+  try { box.innerHTML = '<img src=x onerror="window.owned = 8">'; } catch { return done("trusted types"); }
+  box.firstChild.addEventListener("error", () => done(""));
   document.body.append(box);
 })"""
 
@@ -86,35 +86,35 @@ def victim(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
 def test_what_a_model_writes_stays_text(victim: Person) -> None:
     page = victim.log_in()
     say(page, "hi")
-    expect(page.locator(".meter .badge")).to_have_text("done")
-    page.get_by_text("How it thought about this").click()
+    expect(page.locator(".meter .badge")).to_have_text("Done")
+    page.get_by_text("Reasoning").click()
     expect(page.get_by_text("window.owned=1").first).to_be_visible()
-    expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
-    expect(page.get_by_role("region", name="Palyra asks")).to_have_count(0)
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    expect(page.get_by_role("region", name="Approval:")).to_have_count(0)
 
 
 def test_what_a_tool_returns_stays_text(victim: Person) -> None:
     page = victim.log_in()
     say(page, "read")
     expect(page.get_by_text("It was read.")).to_be_visible()
-    page.get_by_role("article", name="Step: read a file").locator("summary").first.click()
+    page.get_by_role("article", name="Tool call: read a file").locator("summary").first.click()
     expect(page.locator(".output").get_by_text("window.owned=1").first).to_be_visible()
-    expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
 
 def test_names_and_content_that_are_asked_about_are_shown_as_they_are(victim: Person) -> None:
     page = victim.log_in()
     say(page, "write")
-    card = page.get_by_role("region", name="Palyra asks")
-    expect(page.locator(".tool-what")).to_contain_text("invoice⟨202E⟩gnp")
-    assert "\u202e" not in page.locator("main").inner_text()
+    card = page.get_by_role("region", name="Approval:")
+    expect(card).to_contain_text("invoice⟨202E⟩gnp")
+    assert "\u202e" not in read(page.locator("main"))
     expect(card.locator(".diff")).to_contain_text("window.owned=1")
-    expect(page.get_by_role("button", name="Allow once")).to_have_count(1)
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(1)
     page.goto(victim.daemon.url + "/#/approvals")
     expect(page.locator(".inbox-list")).to_contain_text("invoice")
-    assert "\u202e" not in page.locator("main").inner_text()
+    assert "\u202e" not in read(page.locator("main"))
     page.get_by_role("button", name="Deny").click()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing needs approval")).to_be_visible()
 
 
 def test_titles_messages_and_memory_stay_text(victim: Person) -> None:
@@ -150,23 +150,23 @@ def test_files_with_nasty_names_and_nasty_words_found_by_searching_stay_text(
 def test_what_imitates_a_question_is_none_and_no_key_answers_it(victim: Person) -> None:
     page = victim.log_in()
     say(page, "imitate")
-    expect(page.locator(".meter .badge")).to_have_text("done")
-    page.get_by_role("article", name="Step: read a file").locator("summary").first.click()
-    expect(page.locator(".output")).to_contain_text("Palyra asks you")
-    for name in ("Allow once", "Deny"):
-        expect(page.get_by_role("button", name=name)).to_have_count(0)
-        expect(page.get_by_role("link", name=name)).to_have_count(0)
-    expect(page.get_by_role("region", name="Palyra asks")).to_have_count(0)
-    assert "\u202e" not in page.locator("main").inner_text()
+    expect(page.locator(".meter .badge")).to_have_text("Done")
+    page.get_by_role("article", name="Tool call: read a file").locator("summary").first.click()
+    expect(page.locator(".output")).to_contain_text("Approve file write?")
+    for name in ("Approve", "Deny"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
+    expect(page.get_by_role("region", name="Approval:")).to_have_count(0)
+    assert "\u202e" not in read(page.locator("main"))
     page.get_by_role("link", name="Approvals").click()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing needs approval")).to_be_visible()
 
 
 def test_a_failure_says_its_words_and_does_nothing(victim: Person) -> None:
     page = victim.log_in()
     say(page, "fail")
     expect(page.locator(".notice.bad")).to_contain_text("window.owned=1")
-    assert "\u202e" not in page.locator("main").inner_text()
+    assert "\u202e" not in read(page.locator("main"))
 
 
 def test_a_link_that_names_another_site_says_where_it_leads(victim: Person) -> None:
@@ -192,7 +192,7 @@ def test_names_of_sessions_and_files_turn_nothing_around(victim: Person) -> None
     for name in ("timeline", f"timeline/{session}"):
         page.goto(f"{daemon.url}/#/{name}")
         expect(page.get_by_text("invoice⟨202E⟩gnp").first).to_be_visible()
-        assert "\u202e" not in page.locator("main").inner_text()
+        assert "\u202e" not in read(page.locator("main"))
 
 
 def test_where_a_memory_comes_from_stays_text(victim: Person) -> None:
@@ -201,9 +201,9 @@ def test_where_a_memory_comes_from_stays_text(victim: Person) -> None:
     )
     page = victim.log_in("/#/memory")
     item = page.locator(".remembered").filter(has_text="a fact")
-    item.get_by_text("Why do you believe this?").click()
+    item.get_by_text("Where does this come from?").click()
     expect(item.locator("dl")).to_contain_text("window.owned=1")
-    assert "\u202e" not in page.locator("main").inner_text()
+    assert "\u202e" not in read(page.locator("main"))
 
 
 def test_an_image_that_would_be_enormous_is_refused_or_kept_as_a_file_and_never_drawn(
@@ -217,7 +217,7 @@ def test_an_image_that_would_be_enormous_is_refused_or_kept_as_a_file_and_never_
         page.get_by_role("alert").or_(page.locator(".composer .attached li")).first
     ).to_be_visible()
     say(page, "hi")
-    expect(page.locator(".meter .badge")).to_have_text("done")
+    expect(page.locator(".meter .badge")).to_have_text("Done")
 
 
 def bomb() -> bytes:
@@ -240,11 +240,19 @@ def bomb() -> bytes:
 
 def test_the_content_policy_lets_no_foreign_script_in(victim: Person) -> None:
     page = victim.log_in()
-    page.evaluate(
-        "const s = document.createElement('script'); s.textContent = 'window.owned = 9'; document.body.append(s)"
+    refused = page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            try { script.textContent = "window.owned = 9"; } catch { return "trusted types"; }
+            return "";
+        }"""
     )
-    page.evaluate(INJECT)
+    assert refused == "trusted types"
+    page.evaluate(
+        "const s = document.createElement('script'); s.append('window.owned = 9'); document.body.append(s)"
+    )
+    assert page.evaluate(INJECT) == "trusted types"
     assert page.evaluate("window.owned") is None
     page.evaluate("document.querySelector('body > script').remove()")
-    assert any("Content Security Policy" in each for each in victim.complaints)
+    assert any("TrustedScript" in each for each in victim.complaints)
     victim.complaints.clear()

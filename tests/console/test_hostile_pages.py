@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console_world import Person
+from tests.console_world import Person, read
 from tests.skills_at_work import ECHO, make
 
 SCRIPT = "<img src=x onerror='window.owned=1'><script>window.owned=2</script>"
 BIDI = "gpj\u202egnp"
-YES = "<button class=yes>Install exactly this</button>"
+YES = "<button class=yes>Install</button>"
 
 
 def unharmed(page: Page) -> None:
@@ -31,18 +31,16 @@ def hostile(folder: Path) -> Path:
 
 def test_a_skill_cannot_draw_in_the_console(somebody: Person, tmp_path: Path) -> None:
     page = somebody.log_in("/#/skills")
-    page.get_by_label("or a folder or zip file on Palyra's computer").fill(
-        str(hostile(tmp_path / "subject"))
-    )
-    page.get_by_role("button", name="Look at it").click()
-    asked = page.get_by_role("region", name="What subject asks for")
+    page.get_by_label("Or a path on Palyra's computer").fill(str(hostile(tmp_path / "subject")))
+    page.get_by_role("button", name="Preview").click()
+    asked = page.get_by_role("region", name="Permissions of subject")
     expect(asked).to_contain_text(YES)
-    assert "\u202e" not in asked.inner_text()
-    expect(page.get_by_role("button", name="Install exactly this")).to_have_count(1)
+    assert "\u202e" not in read(asked)
+    expect(page.get_by_role("button", name="Install")).to_have_count(1)
     unharmed(page)
-    asked.get_by_role("button", name="Install exactly this").click()
+    asked.get_by_role("button", name="Install").click()
     installed = page.get_by_role("list", name="Installed skills").locator(".card")
-    installed.get_by_role("button", name="What it is").click()
+    installed.get_by_role("button", name="Details").click()
     expect(installed).to_contain_text("javascript:window.owned=3")
     assert installed.locator("a[href^='javascript']").count() == 0
     unharmed(page)
@@ -64,7 +62,9 @@ def test_names_stay_text_wherever_they_are_listed(somebody: Person, place: str) 
             expect(page.get_by_role("table", name="Usage by session")).to_contain_text("⟨202E⟩")
         case "journal":
             expect(
-                page.get_by_label("What").locator("option").filter(has_text="⟨202E⟩")
+                page.get_by_role("combobox", name="Export")
+                .locator("option")
+                .filter(has_text="⟨202E⟩")
             ).not_to_have_count(0)
         case "connections/tokens":
             expect(page.get_by_role("table", name="Tokens")).to_contain_text("⟨202E⟩")

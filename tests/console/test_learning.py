@@ -56,7 +56,7 @@ def test_a_fact_is_read_with_its_evidence_accepted_and_rolled_back(reviewer: Per
     expect(shown).to_contain_text("found by rules")
     assert serious(page) == []
     shown.get_by_role("button", name="Accept", exact=True).click()
-    expect(shown).to_contain_text("It is remembered")
+    expect(shown).to_contain_text("Saved to memory")
     expect(page.get_by_role("link", name="Learning", exact=True)).to_be_visible()
     # It stays in view, so that what was done can be taken back, and nothing else lies where the
     # click was.
@@ -67,11 +67,11 @@ def test_a_fact_is_read_with_its_evidence_accepted_and_rolled_back(reviewer: Per
         == candidate["content"]
     )
     shown.get_by_role("button", name="Roll back…").click()
-    shown.get_by_role("button", name="Roll it back").click()
-    expect(shown).to_contain_text("rolled back")
-    expect(shown.get_by_role("button", name="Accept after all")).to_be_visible()
+    shown.get_by_role("button", name="Roll back").click()
+    expect(shown).to_contain_text("Rolled back")
+    expect(shown.get_by_role("button", name="Accept anyway")).to_be_visible()
     assert reviewer.daemon.get(f"/v1/memory/{found['effect']['memory_id']}")["state"] == "forgotten"
-    page.get_by_label("Which", exact=True).select_option("rolled_back")
+    page.get_by_label("Status", exact=True).select_option("rolled_back")
     expect(page.get_by_role("list", name="Candidates")).to_contain_text("stage7.example")
 
 
@@ -89,13 +89,13 @@ def test_a_preference_is_accepted_in_other_words(reviewer: Person) -> None:
     (candidate,) = learned(reviewer.daemon, "I prefer metric units over imperial units.")
     page, shown = look(reviewer, candidate)
     expect(shown).to_contain_text("tell it to the agent every time")
-    shown.get_by_role("button", name="Say it in other words").click()
-    words = shown.get_by_label("In other words")
+    shown.get_by_role("button", name="Edit text").click()
+    words = shown.get_by_label("Edited text")
     words.fill(" ")
     expect(shown.get_by_role("button", name="Accept", exact=True)).to_be_disabled()
     words.fill("Metric units, always")
     assert serious(page) == []
-    shown.get_by_role("button", name="Accept in these words").click()
+    shown.get_by_role("button", name="Accept edited").click()
     expect(shown.get_by_role("heading", level=2)).to_have_text("Metric units, always")
     found = reviewer.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]
     assert (found["state"], found["content"]) == ("applied", "Metric units, always")
@@ -105,17 +105,17 @@ def test_one_is_rejected_with_a_reason_and_accepted_after_all(reviewer: Person) 
     (candidate,) = learned(reviewer.daemon, "I prefer tea over coffee.")
     page, shown = look(reviewer, candidate)
     shown.get_by_role("button", name="Reject…").click()
-    shown.get_by_label("Why not?").fill("not any more")
-    shown.get_by_label("Why not?").press("Enter")
-    expect(shown).to_contain_text("It is not suggested again.")
+    shown.get_by_label("Reason (optional)").fill("not any more")
+    shown.get_by_label("Reason (optional)").press("Enter")
+    expect(shown).to_contain_text("Palyra does not suggest it again.")
     expect(shown).to_contain_text("not any more")
     expect(
         page.get_by_role("list", name="Candidates")
         .get_by_role("button")
         .filter(has_text="tea over coffee")
     ).to_have_count(0)
-    shown.get_by_role("button", name="Accept after all").click()
-    expect(shown).to_contain_text("It is remembered")
+    shown.get_by_role("button", name="Accept anyway").click()
+    expect(shown).to_contain_text("Saved to memory")
 
 
 def test_a_contradiction_shows_what_is_remembered_and_takes_its_place(reviewer: Person) -> None:
@@ -125,8 +125,8 @@ def test_a_contradiction_shows_what_is_remembered_and_takes_its_place(reviewer: 
     page, shown = look(reviewer, candidate)
     expect(shown).to_contain_text("Our build server is old.example")
     assert serious(page) == []
-    shown.get_by_role("button", name="Accept in its place").click()
-    expect(shown).to_contain_text("It took the place of what was remembered before.")
+    shown.get_by_role("button", name="Replace memory").click()
+    expect(shown).to_contain_text("It replaced an earlier memory.")
 
 
 def test_a_procedure_shows_its_steps_and_becomes_a_skill_in_quarantine(reviewer: Person) -> None:
@@ -143,8 +143,8 @@ def test_a_procedure_shows_its_steps_and_becomes_a_skill_in_quarantine(reviewer:
     (skill,) = reviewer.daemon.get("/v1/skills")["skills"]
     assert skill["state"] == "quarantined"
     shown.get_by_role("button", name="Roll back…").click()
-    shown.get_by_role("button", name="Roll it back").click()
-    expect(shown).to_contain_text("rolled back")
+    shown.get_by_role("button", name="Roll back").click()
+    expect(shown).to_contain_text("Rolled back")
     assert reviewer.daemon.get("/v1/skills")["skills"] == []
 
 
@@ -160,20 +160,20 @@ def test_a_policy_shows_the_permit_before_it_is_in_force(reviewer: Person) -> No
     ).to_have_count(len(candidate["evidence"]))
     before = reviewer.daemon.get("/v1/policy")["version"]
     shown.get_by_role("button", name="Accept", exact=True).click()
-    expect(shown.get_by_role("list", name="Effect")).to_contain_text("is in force")
+    expect(shown.get_by_role("list", name="Effect")).to_contain_text("is active")
     assert reviewer.daemon.get("/v1/policy")["version"] != before
     shown.get_by_role("button", name="Roll back…").click()
-    shown.get_by_role("button", name="Roll it back").click()
-    expect(shown).to_contain_text("rolled back")
+    shown.get_by_role("button", name="Roll back").click()
+    expect(shown).to_contain_text("Rolled back")
     assert reviewer.daemon.get("/v1/policy")["version"] == before
 
 
 def test_a_conversation_is_read_now_and_what_was_found_appears(reviewer: Person) -> None:
     session, _ = reviewer.daemon.run("Our printer is called Gutenberg.")
     page = reviewer.log_in("/#/learning")
-    page.get_by_label("Conversation", exact=True).select_option(session)
-    page.get_by_role("button", name="Read its end").click()
-    expect(page.get_by_text("Found 1 in the last thing you said there.")).to_be_visible()
+    page.get_by_label("Session", exact=True).select_option(session)
+    page.get_by_role("button", name="Review now").click()
+    expect(page.get_by_text("Found 1 in your last message there.")).to_be_visible()
     page.get_by_role("list", name="Found").get_by_role("link", name="Gutenberg").click()
     expect(
         page.get_by_role("article", name="Candidate").get_by_role("heading", level=2)
@@ -186,25 +186,25 @@ def test_settings_are_checked_saved_and_in_force_at_once(reviewer: Person) -> No
     form = page.get_by_role("form", name="Learning settings")
     save = form.get_by_role("button", name="Save")
     expect(save).to_be_disabled()
-    fact = form.get_by_role("group", name="How sure a fact must be")
-    fact.get_by_label("Shown from").fill("95")
-    expect(fact.get_by_text("Not less than what it is shown from.")).to_be_visible()
+    fact = form.get_by_role("group", name="Confidence for a fact")
+    fact.get_by_label("Review from").fill("95")
+    expect(fact.get_by_text("Must not be lower than the review threshold.")).to_be_visible()
     expect(save).to_be_disabled()
-    fact.get_by_label("Applied at once from").fill("")
-    fact.get_by_label("Shown from").fill("62.5")
-    form.get_by_label("Apply at once what is sure enough").uncheck()
-    form.get_by_label("at most every so many minutes").fill("9")
+    fact.get_by_label("Apply from").fill("")
+    fact.get_by_label("Review from").fill("62.5")
+    form.get_by_label("Apply high-confidence finds automatically").uncheck()
+    form.get_by_label("Minutes between reviews").fill("9")
     assert serious(page) == []
     save.click()
-    expect(form.get_by_text("Saved and in force.")).to_be_visible()
+    expect(form.get_by_text("Saved. Active now.")).to_be_visible()
     now = reviewer.daemon.get("/v1/candidates/settings")
     assert now["thresholds"]["fact"] == {"review_bps": 6_250, "auto_bps": 10_001}
     assert (now["thresholds"]["automatic"], now["cooldown_ms"]) == (False, 9 * 60_000)
     (candidate,) = learned(reviewer.daemon, "Remember that my locker is number 17.")
     assert candidate["state"] == "pending_review"
-    form.get_by_label("Apply at once what is sure enough").check()
-    fact.get_by_label("Applied at once from").fill("90")
+    form.get_by_label("Apply high-confidence finds automatically").check()
+    fact.get_by_label("Apply from").fill("90")
     save.click()
-    expect(form.get_by_text("Saved and in force.")).to_be_visible()
+    expect(form.get_by_text("Saved. Active now.")).to_be_visible()
     (candidate,) = learned(reviewer.daemon, "Remember that my bicycle is green.")
     assert (candidate["state"], candidate["automatic"]) == ("applied", True)

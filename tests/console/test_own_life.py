@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import console_world
 from tests.console.test_keyboard import press, reach
-from tests.console_world import Person, serious, settled
+from tests.console_world import Person, read, serious, settled
 from tests.daemon import DaemonProcess, start
 from tests.learning_at_work import approved, learned
 
@@ -63,7 +63,7 @@ def unharmed(page: Page) -> None:
         )
         == 0
     )
-    assert "\u202e" not in page.locator("#app").inner_text()
+    assert "\u202e" not in read(page.locator("#app"))
 
 
 def test_what_was_learned_stays_text_with_its_evidence(somebody: Person) -> None:
@@ -108,32 +108,34 @@ def test_schedules_their_failures_and_the_notices_of_them_stay_text(somebody: Pe
     page.get_by_role("button", name="Notices").click()
     expect(page.get_by_role("dialog", name="Notices")).to_contain_text("⟨202E⟩")
     unharmed(page)
-    page.get_by_role("dialog", name="Notices").get_by_role("link", name="Look at it").first.click()
-    expect(page.get_by_role("table", name="Firings")).to_contain_text("failed")
+    page.get_by_role("dialog", name="Notices").get_by_role(
+        "link", name="Open", exact=True
+    ).first.click()
+    expect(page.get_by_role("table", name="Runs")).to_contain_text("Failed")
     unharmed(page)
 
 
 def test_a_schedule_is_made_and_held_without_a_mouse(somebody: Person) -> None:
     page = somebody.log_in("/#/schedules")
     press(page, "New schedule")
-    reach(page, "What is said to the agent then")
+    reach(page, "Prompt")
     page.keyboard.type("look around")
-    press(page, "In a rhythm")
+    press(page, "Every…")
     reach(page, "Every")
     page.keyboard.press("Control+A")
     page.keyboard.type("3")
-    expect(page.get_by_role("region", name="What comes")).to_contain_text("every 3h")
+    expect(page.get_by_role("region", name="Preview")).to_contain_text("every 3h")
     reach(page, "Name")
     page.keyboard.type("by keys")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="by keys")).to_be_visible()
     press(page, "Pause")
-    expect(page.get_by_text("nothing comes until you resume it")).to_be_visible()
-    press(page, "Remove…")
-    expect(page.get_by_role("button", name="Leave it")).to_be_focused()
+    expect(page.get_by_text("no runs until you resume it")).to_be_visible()
+    press(page, "Delete…")
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
+    expect(page.get_by_role("heading", name="Schedules", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="by keys")).to_have_count(0)
 
 
@@ -148,12 +150,12 @@ def test_what_was_learned_is_answered_without_a_mouse(somebody: Person) -> None:
     shown = page.get_by_role("article", name="Candidate")
     expect(shown.get_by_role("heading", level=2)).to_contain_text("backup9")
     press(page, "Accept")
-    expect(shown).to_contain_text("It is remembered")
+    expect(shown).to_contain_text("Saved to memory")
     press(page, "Roll back…")
-    expect(page.get_by_role("button", name="Leave it")).to_be_focused()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    expect(shown).to_contain_text("rolled back")
+    expect(shown).to_contain_text("Rolled back")
     assert (
         somebody.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]["state"]
         == "rolled_back"
@@ -190,9 +192,7 @@ def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, place
             assert serious(page) == [], place
         page.get_by_role("button", name="Notices").click()
-        expect(
-            page.get_by_role("dialog", name="Notices").get_by_text("Tell me when")
-        ).to_be_visible()
+        expect(page.get_by_role("dialog", name="Notices").get_by_text("Notify me")).to_be_visible()
         box = page.get_by_role("dialog", name="Notices").bounding_box()
         assert box is not None
         assert min(box["x"], box["y"]) >= 0

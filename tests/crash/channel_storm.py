@@ -167,11 +167,11 @@ class StormModel:
 
 
 async def _daemon(folder: Path) -> None:
-    from palyra.features.channels import connectors
+    from palyra.features.channels import registry
     from palyra.serve import config
     from palyra.serve.wiring import daemon
 
-    connectors._KINDS["storm"] = "tests.crash.channel_storm:KIND"
+    registry._KINDS["storm"] = "tests.crash.channel_storm:KIND"
     loaded = config.load(folder / "home", {})
     opened = Inside(
         await daemon.start(

@@ -19,13 +19,15 @@ _IN_MEMORY = "/dev/shm"
 _LEAST_FREE = 2 << 30
 # On a machine that does much else at the same time.
 _SECONDS = 580
+_SHOWN = 4_000
 
 
 def crash_everywhere(folder: Path, least_points: int, module: str, *arguments: str) -> None:
     """Nothing may have failed, whatever the point was where a daemon died."""
     with in_memory(folder) as fast:
         found = program(module, str(fast), *arguments)
-        assert found["failures"] == {}, f"{len(found['failures'])} failed"
+        failures = found["failures"]
+        assert failures == {}, f"{len(failures)} failed: {json.dumps(failures)[:_SHOWN]}"
     assert found["points"] >= least_points, "too few points were tried to mean anything"
 
 

@@ -160,14 +160,21 @@ def forked(work: Work, seconds: int, stopped: Callable[[], None] | None = None) 
     return status
 
 
+_TRACE = 3_000
+
+
 def told(
     report: Path, work: Work, seconds: int, stopped: Callable[[], None] | None = None
 ) -> tuple[int, Any]:
-    """The same, and what the work returned, by way of a file."""
+    """The same, and what the work returned, by way of a file; `error` if it failed."""
     report.unlink(missing_ok=True)
 
     async def tell() -> None:
-        report.write_text(json.dumps(await work()))
+        try:
+            report.write_text(json.dumps(await work()))
+        except BaseException:
+            report.write_text(json.dumps({"error": traceback.format_exc()[-_TRACE:]}))
+            raise
 
     status = forked(tell, seconds, stopped)
     return status, json.loads(report.read_text()) if report.exists() else {}

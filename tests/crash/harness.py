@@ -7,12 +7,15 @@ itself there, as those that crash twice do in any case: the same answers, in a m
 
 import json
 import random
+import shutil
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from palyra.store import sqlite_files
+from palyra.store import log_keys, sqlite_files
+from palyra.store.verify import Bad
 from tests.crash.forking import Copies, Points, arm, killed, ready_to_fork, told
 from tests.crash.scenarios import (
     SCENARIOS,
@@ -48,7 +51,7 @@ def child(
 
 
 async def live(folder: Path, scenario: Scenario) -> dict[str, Any]:
-    async with daemon(folder, scenario.turns, window=scenario.window) as opened:
+    async with daemon(folder, scenario.turns, scenario.settings, window=scenario.window) as opened:
         session_id = await drive(opened, scenario)
         await folds_agree(opened, scenario, session_id)
         return await conversation_of(opened, session_id)
@@ -78,19 +81,38 @@ def try_crashes(
 
 
 def recovered(folder: Path, scenario: Scenario, reference: dict[str, Any]) -> list[str]:
-    """Start from what a crash left, let it finish, and look."""
+    """Look whether what a crash left bears out what was signed for, start from it, let it finish,
+    and look.
+    """
+    if (left := _signed_for(folder)) is not None:
+        return [f"what was signed for is not there: {left}"]
     status, report = child(folder, scenario, 0)
     if status != 0:
-        return [f"the daemon that recovered ended with status {status}"]
+        return [f"the daemon that recovered ended with status {status}: {report.get('error')}"]
     found = problems(
         scenario, folder / "work", cancelled=any(cancels for _, cancels in scenario.says)
     )
     if not any(cancels for _, cancels in scenario.says) and report["conversation"] != reference:
         found.append(f"another conversation: {report['conversation']} instead of {reference}")
-    verified = sqlite_files.inspect(folder / "home/journal.db")
+    journal = folder / "home/journal.db"
+    verified = sqlite_files.inspect(journal, trust=log_keys.trust(journal))
     if not verified.ok:
         found.append(f"the chain is broken: {verified.bad}")
+    elif verified.vouched is None or verified.vouched.newer > 1:
+        found.append(f"not all of it was signed for when it closed: {verified.vouched}")
+    found += [f"not implied by the tape: {row}" for row in sqlite_files.inspect_rows(journal)]
     return found
+
+
+def _signed_for(folder: Path) -> Bad | None:
+    """What is wrong with a journal as it lies: every checkpoint, in it and in the keys folder, is
+    one of the tree over its entries. A copy is looked at: whoever opens a journal changes its log.
+    """
+    with TemporaryDirectory(dir=folder.parent) as made:
+        journal = shutil.copytree(folder / "home", Path(made) / "home") / "journal.db"
+        if not journal.exists() or not sqlite_files.schema(journal):
+            return None
+        return sqlite_files.inspect(journal, trust=log_keys.trust(journal)).bad
 
 
 def main(root: Path, name: str, *, kill: bool = False) -> None:

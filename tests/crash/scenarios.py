@@ -9,17 +9,17 @@ nothing is done twice.
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from palyra.agent.approvals import Answer
-from palyra.agent.gateway import Submission
+from palyra.agent.approval_steps import Answer
 from palyra.agent.session_cache import LiveSession, conversation_at
 from palyra.agent.session_cache import _look_up as read_session
 from palyra.agent.sessions import Resolve
+from palyra.agent.submit import Submission
 from palyra.core import ids
 from palyra.core.conversation import fold_segments
 from palyra.core.errors import Conflict
@@ -57,6 +57,7 @@ class Scenario:
     compactions: int = 0
     # The tasks of its subagents, each of which must have been given once.
     agents: list[str] = field(default_factory=list)
+    settings: str = ""
 
 
 def call(name: str, **arguments: Any) -> ScriptedCall:
@@ -169,7 +170,7 @@ def _compaction() -> Scenario:
         ("a", False),
         ("b", False),
     ]
-    return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=5_000, compactions=1)
+    return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=4_000, compactions=1)
 
 
 def _references() -> Scenario:
@@ -249,6 +250,11 @@ def recorded(path: Path, number: int) -> Scenario:
     return scenario
 
 
+def _checkpoints() -> Scenario:
+    """A checkpoint is signed whenever something was appended."""
+    return replace(_approvals(), settings="[journal]\ncheckpoint_entries = 1\n")
+
+
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "every-effect": _every_effect,
     "approvals": _approvals,
@@ -257,6 +263,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "references": _references,
     "compaction": _compaction,
     "agents": _agents,
+    "checkpoints": _checkpoints,
 }
 
 

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from palyra.core import ids
 from palyra.core.ids import OWNER
 from palyra.features.schedules import rows
 from palyra.features.schedules.service import NewSchedule
-from palyra.features.schedules.steps import derived_id
 from palyra.store import sqlite_files
 from palyra.store.database import Tx
 from tests.clocks import HeldClock
@@ -23,7 +23,7 @@ from tests.scheduling import moment, settle, timed
 
 BEFORE = moment("2026-11-16T08:59")
 DUE = moment("2026-11-16T09:00")
-SCHEDULE = derived_id(1_000, "crash")
+SCHEDULE = ids.derive(1_000, "crash")
 _CHILD_SECONDS = 300
 _SETTINGS = "[memory]\nembeddings = false\n"
 

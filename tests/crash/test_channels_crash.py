@@ -14,7 +14,7 @@ from tests.crash.channel_storm import storm
 def test_over_all_connectors_at_once_every_message_is_accounted_for_answered_once_and_in_order(
     tmp_path: Path,
 ) -> None:
-    # Matrix has its own, with a real server: tests/e2e/test_channel_matrix.py.
+    # Matrix has its own, with a real server: tests/e2e/channels/test_matrix.py.
     counts = dict.fromkeys(("discord", "slack", "telegram", "email", "webhook"), 24)
     found = connector_storm.storm(tmp_path, counts, people=4, kill_every_s=2.5, seed=5, limit_s=240)
     assert found.problems == []

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from palyra.agent.approvals import Answer
+from palyra.agent.approval_steps import Answer
 from palyra.core.ids import OWNER
 from palyra.features.learning.model import STATES
 from palyra.models.scripted import ScriptedModel, Turn

@@ -15,7 +15,7 @@ _STORM = """
 import json, sys
 from pathlib import Path
 from tests.crash.task_storm import storm
-found = storm(Path(sys.argv[1]), 900, workers=3, kill_every_s=0.12, seed=7, limit_s=240)
+found = storm(Path(sys.argv[1]), 5_400, workers=3, kill_every_s=0.06, seed=7, limit_s=240)
 print(json.dumps({"problems": found.problems[:5], "kills": found.kills, "unfinished": found.unfinished, "states": found.states}))
 """
 
@@ -37,6 +37,6 @@ def test_every_task_is_done_as_often_as_its_kind_promises_however_workers_die(
     assert found["problems"] == []
     assert found["unfinished"] == 0
     assert found["kills"] >= 3, "nobody was killed: this shows nothing"
-    assert found["states"]["least"] == {"done": 300}
-    assert found["states"]["exact"] == {"done": 300}
-    assert sum(found["states"]["most"].values()) == 300
+    assert found["states"]["least"] == {"done": 1_800}
+    assert found["states"]["exact"] == {"done": 1_800}
+    assert sum(found["states"]["most"].values()) == 1_800

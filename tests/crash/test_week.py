@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from palyra.agent.session_cache import MOST_IDLE
 from tests.crash.everywhere import in_memory, program
 from tests.crash.week import LIVES
 from tests.crash.week_story import (
@@ -24,6 +25,7 @@ from tests.crash.week_story import (
     LONGEST_CALL,
     MINUTE,
     SCHEDULES,
+    TROUBLE,
 )
 
 # The first of these tests waits for the week.
@@ -58,8 +60,9 @@ def fired(week: Any, schedule_id: str) -> list[int]:
 def test_the_journal_is_whole_with_what_was_put_away(week: Any) -> None:
     assert (week["verified"], week["problem"]) == (True, "")
     assert week["segments"] >= 3
-    # What the tables tell is on the tapes, wherever they lie.
-    assert sum(week["tapes"]["kinds"].values()) == week["entries"]
+    # What the tables tell is on the tapes, wherever they lie. One entry came later: the checkpoint
+    # that the last daemon signed when it ended.
+    assert sum(week["tapes"]["kinds"].values()) + 1 == week["entries"]
 
 
 def test_each_firing_is_exactly_one_run_and_each_scheduled_run_is_a_firing(week: Any) -> None:
@@ -94,7 +97,9 @@ def test_what_fires_in_a_rhythm_fires_each_time_unless_nobody_was_there(
     wanted = set(range(every, 7 * DAY + 1, every))
     lost = wanted - set(found)
     assert set(found) <= wanted | {0}, "something fired at no time of its own"
-    assert all(any(begin <= at <= end for begin, end in ABSENT) for at in lost), sorted(lost)
+    # While no provider answers, a run waits, and the firings behind it are skipped.
+    away = [*ABSENT, (TROUBLE[0], TROUBLE[1] + HOUR)]
+    assert all(any(begin <= at <= end for begin, end in away) for at in lost), sorted(lost)
     # Whoever is killed at the moment and back within minutes has missed nothing.
     assert {life.end for life in LIVES[:-1] if life.dies_at and life.end % every == 0} <= set(found)
 
@@ -136,7 +141,6 @@ def test_each_class_of_failure_was_met_and_only_those_that_should_ended_runs(wee
     assert set(week["tapes"]["failures"]) == {
         "model_content_blocked",
         "model_bad_request",
-        "model_overloaded",
         "budget_spent",
     }
     failed = [run_id for _, _, state, run_id in week["firings"] if state == "failed"]
@@ -161,11 +165,17 @@ def test_what_people_said_was_learned_and_nothing_that_came_from_outside(week: A
     assert set(week["remembered"]) <= set(FACTS)
 
 
+_OBJECTS_OF_A_SESSION = 80
+
+
 def test_memory_and_disk_stay_within_bounds(week: Any) -> None:
     first, *rest = week["samples"]
     assert [each["day"] for each in week["samples"]] == [3, 4, 5, 6]
     for day in rest:
-        assert day["objects"] < first["objects"] * 1.15, (
+        # Sessions that were used lately stay in memory, up to a number.
+        assert day["sessions"] <= MOST_IDLE
+        kept = _OBJECTS_OF_A_SESSION * max(0, day["sessions"] - first["sessions"])
+        assert day["objects"] < first["objects"] * 1.1 + kept, (
             "what is kept in memory grows with what has happened"
         )
         assert day["tasks"] <= first["tasks"] + 3

@@ -115,7 +115,9 @@ def _tapes(tx: Tx, folder: Path) -> dict[str, Any]:
     failures: Counter[str] = Counter()
     troubles: Counter[str] = Counter()
     tokens = cost = 0
-    for _, _, _, _, run_id, _, kind, body, _ in segment_walk.rows(tx, folder, segments.listing(tx)):
+    for _, _, _, _, run_id, _, kind, body, *_ in segment_walk.rows(
+        tx, folder, segments.listing(tx)
+    ):
         kinds[kind] += 1
         if kind == "run.accepted":
             accepted[run_id] += 1

@@ -1,7 +1,7 @@
 """Follows a guide the way its reader does: types what stands behind a prompt, and looks for every
 line that is shown below it.
 
-In a `console` block `$ ` is the shell's prompt; `> `, or a question that ends in `> ` or `) `, is
+In a `console` block `$ ` is the shell's prompt; `› `, or a question that ends in `› ` or `) `, is
 the chat's. `…` stands for anything. Other blocks are for reading only. A chat goes on in the next
 block that does not begin with the shell's prompt.
 """
@@ -21,7 +21,7 @@ from tests.cli_terminal import Terminal, environment, terminal
 
 CHAT = "palyra chat"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_SAID = re.compile(r"(> |.*\[q\]uit > |which\? .*\) |for how long\? .*\) )(.*)")
+_SAID = re.compile(r"(› |.*\[q\]uit › |which\? .*\) |for how long\? .*\) )(.*)")
 # Values that differ from day to day and from machine to machine.
 _VARYING = (
     r"[0-9A-HJKMNP-TV-Z]{26}",

@@ -15,9 +15,9 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from palyra.agent.approvals import Answer
-from palyra.agent.gateway import Submission
+from palyra.agent.approval_steps import Answer
 from palyra.agent.sessions import Resolve
+from palyra.agent.submit import Submission
 from palyra.api.errors import problem_of
 from palyra.api.watch import cursor_for
 from palyra.core.errors import PalyraError

@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from palyra.core.errors import ConfigInvalid, Conflict
-from palyra.serve import grpc_listener
 from palyra.serve.config.schema import ServerSection
+from palyra.serve.listeners import grpc_listener
 from palyra.v1 import admin_pb2, admin_pb2_grpc, sessions_pb2, sessions_pb2_grpc
 from tests.doors.conftest import Served
 from tests.doors.doors import Door, Refused
@@ -56,7 +56,7 @@ def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(
         certificates = world.daemon.certificates
         pair = await certificates.serve(["localhost", "127.0.0.1"])
         authority = await certificates.trust()
-        async with grpc_listener.opened(
+        async with grpc_listener(
             world.app, ServerSection(grpc_port=0), certificates, pair
         ) as address:
             assert len(await session_over(address, world, authority)) == 26
@@ -82,13 +82,13 @@ def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopba
     async def body(world: World, door: Door) -> None:
         port = int(world.grpc_address.rpartition(":")[2])
         with pytest.raises(Conflict, match="process") as taken:
-            async with grpc_listener.opened(
+            async with grpc_listener(
                 world.app, ServerSection(grpc_port=port), world.daemon.certificates, None
             ):
                 pass
         assert "server.grpc_port" in taken.value.message
         with pytest.raises(ConfigInvalid):
-            async with grpc_listener.opened(
+            async with grpc_listener(
                 world.app,
                 ServerSection(host="0.0.0.0", grpc_port=0),
                 world.daemon.certificates,

@@ -105,7 +105,7 @@ def test_steering_joins_the_run_under_way(served: Served, name: str) -> None:
 def test_an_approval_is_asked_and_answered_and_only_once(served: Served, name: str) -> None:
     async def body(world: World, door: Door) -> None:
         async with door.open(await door.session()) as talk:
-            run = await talk.submit("write")
+            run = await talk.submit(f"write {name}")
             asked = (await talk.until("approval.requested"))[-1].event
             assert await talk.answer(asked["approval_id"], "allow") == "allow"
             heard = await talk.until(*ENDS)

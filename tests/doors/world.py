@@ -47,6 +47,9 @@ def script(holds: dict[str, StreamPause]) -> ScriptedModel:
         ),
     }
     for name in NAMES:
+        # Each writes something else: a write that changes nothing does not ask.
+        written = ScriptedCall(name="fs.write", arguments={"path": "door.txt", "content": name})
+        by_trigger[f"write {name}"] = (Turn(calls=(written,)), Turn(text="written"))
         pure = ScriptedCall(
             name="test.pure", arguments={"text": "big numbers stay: 9007199254740993"}
         )

@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("daemon")
     hold = folder / "hold"
     script = {**SCRIPT, "hold": [{"text": ["so ", "far"], "hold": str(hold), "hold_after": 1}]}
-    with daemon.start(folder, config=CONFIG, script=script) as process:
+    with daemon.start(folder, config=CONFIG + daemon.IMPATIENT, script=script) as process:
         yield process
 
 

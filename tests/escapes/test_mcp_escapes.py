@@ -22,9 +22,9 @@ import pytest
 from palyra.core.errors import Forbidden
 from palyra.core.ports import CallContext
 from palyra.core.tools import ToolResult
-from palyra.features.mcp import http_link, sandboxed_process, stdio_link  # noqa: F401 - the same
 from palyra.features.mcp import process as mcp_process
-from palyra.features.mcp.accepted_tools import AcceptedTool, KnownFiles
+from palyra.features.mcp import servers as stdio_link  # noqa: F401 - the same
+from palyra.features.mcp.acceptances import AcceptedTool, KnownFiles
 from palyra.features.mcp.connection import RetryPace
 from palyra.features.mcp.process import Spawn
 from palyra.features.mcp.servers import Servers
@@ -183,7 +183,7 @@ def walls(here: World, given: ServerConfig, who: str) -> Spawn:
     sandbox = Sandbox(
         hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable
     )
-    return sandboxed_process.spawner_for(
+    return mcp_process.spawner_for(
         given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)]
     )
 

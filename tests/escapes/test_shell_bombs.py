@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from palyra.core.tools import Tier
-from palyra.tools.sandbox import cgroups, confine, resource_usage
+from palyra.tools.sandbox import cgroups, confine
 from palyra.tools.sandbox.command import Caps
 from palyra.tools.sandbox.descriptors import PipeReader
 from tests.escapes.attempts import python
@@ -205,7 +205,7 @@ def test_files_end_at_their_limit_wherever_they_are_written(here: World, who: st
 @pytest.mark.parametrize("who", WHO)
 def test_a_command_that_fills_the_disk_is_ended_while_there_is_room(here: World, who: str) -> None:
     here.owned_by(who)
-    room = resource_usage.free(str(here.work)) - (64 << 20)
+    room = cgroups.free(str(here.work)) - (64 << 20)
     if room < 0:
         pytest.skip("there is less than 64 MiB left on this disk")
     flood = (
@@ -213,7 +213,7 @@ def test_a_command_that_fills_the_disk_is_ended_while_there_is_room(here: World,
     )
 
     # The floor is put just below what is free now, so that little needs to be written.
-    class Low(resource_usage.Use):
+    class Low(cgroups.Use):
         def __init__(self, *args: object, **more: object) -> None:
             super().__init__(*args, **more)  # type: ignore[arg-type]
             self._floor = room

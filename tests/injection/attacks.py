@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palyra.agent.approvals import Answer
+from palyra.agent.approval_steps import Answer
 from palyra.core.events import (
     ApprovalRequested,
     ApprovalResolved,

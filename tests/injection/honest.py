@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from palyra.agent.approvals import Answer
+from palyra.agent.approval_steps import Answer
 from palyra.core.events import ApprovalRequested, RunCompleted, ToolFinished, decode
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
 from tests.injection.world import WEB, World, world

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palyra.agent.approvals import Answer
+from palyra.agent.approval_steps import Answer
 from palyra.agent.settings import ApprovalTimes
 from palyra.core.events import ApprovalRequested
 from palyra.core.ids import OWNER
