@@ -14,6 +14,7 @@ NAMES = (
     "where",
     "memory",
     "curves",
+    "proof",
     "stop",
     "wasm",
     "sandbox",

@@ -44,10 +44,17 @@ def _opening(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
 def _long(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
     session = budgets.long_tape(daemon, _ENTRIES)
     with person(browser, daemon) as somebody:
-        page = somebody.log_in(f"/#/timeline/{session}")
-        page.get_by_role("option").first.wait_for()
+        page = somebody.log_in(f"/#/timeline/{session}/view=entries")
+        page.get_by_text("Drag to select").wait_for()
         yield from _frames(
             f"{_ENTRIES:,} entries, timeline", page, lambda: budgets.scroll(page, ".tape-list")
+        )
+        page.goto(f"{daemon.url}/#/timeline/{session}")
+        page.get_by_role("button", name="All runs", exact=True).click()
+        yield (f"{_ENTRIES:,} entries, waterfall: memory", f"{budgets.heap(page) / 1e6:.1f} MB")
+        yield (
+            f"{_ENTRIES:,} entries, waterfall: median frame while the window is dragged and zoomed",
+            f"{budgets.brush(page):.1f} ms",
         )
         page.goto(f"{daemon.url}/#/chat/{session}")
         page.get_by_role("article", name="Palyra").last.wait_for()

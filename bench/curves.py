@@ -33,12 +33,20 @@ def _step(tape_id: str, count: int = 1) -> Callable[[Tx], None]:
     return append
 
 
-def _new_tape() -> str:
+def new_tape() -> str:
     return ids.make(time.time_ns() // 1_000_000, os.urandom(10))
 
 
+async def fill(db: Database, count: int, session: str = "") -> None:
+    """Append so many events, to one tape or twenty to each of many."""
+    while count > 0:
+        sizes = [min(20, count - at) for at in range(0, min(count, 4_000), 20)]
+        await asyncio.gather(*(db.write(_step(session or new_tape(), size)) for size in sizes))
+        count -= sum(sizes)
+
+
 async def _produce(db: Database, count: int) -> None:
-    mine = _new_tape()
+    mine = new_tape()
     for _ in range(count):
         await db.write(_step(mine))
 
@@ -53,14 +61,8 @@ async def _appending(folder: Path) -> tuple[list[tuple[str, ...]], float]:
     first = rate = 0.0
     size = 0
     for goal in SIZES:
-        while size < goal:
-            await asyncio.gather(
-                *(
-                    db.write(_step(_new_tape(), 20))
-                    for _ in range(min(200, (goal - size) // 20 + 1))
-                )
-            )
-            size += 20 * min(200, (goal - size) // 20 + 1)
+        await fill(db, goal - size)
+        size = goal
         total = 20_000
         cpu, began = time.process_time(), time.monotonic()
         await asyncio.gather(*(_produce(db, total // PRODUCERS) for _ in range(PRODUCERS)))

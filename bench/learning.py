@@ -16,8 +16,7 @@ from tests.learning_model import reader
 from tests.learning_world import SHOWN, learning_world, matches
 
 from bench.common import Table
-from palyra.features.learning.model import Candidate
-from palyra.features.learning.settings import LearningSettings
+from palyra.features.learning.model import Candidate, LearningSettings
 
 KINDS = ("fact", "preference", "procedure")
 

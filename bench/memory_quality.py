@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 import os
+import random
 import re
 import tempfile
 import time
@@ -25,6 +26,7 @@ import numpy as np
 from tests.daemon import DaemonProcess, start
 
 from bench.common import ROOT, Table
+from bench.memory_facts import FACTS, UNKNOWN
 from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
 from palyra.features.memory import words as memory_words
 from palyra.features.memory.model import INJECTION_THRESHOLD
@@ -50,7 +52,8 @@ class Collection(NamedTuple):
 
 
 def tables() -> list[Table]:
-    collections = [_ours(), _our_talk(), *_conversations()]
+    conversations = list(_conversations())
+    collections = [_ours(), _facts(), _our_talk(), *conversations, *map(_assisted, conversations)]
     with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=_CONFIG) as daemon:
         return [table for each in collections for table in _measured(daemon, each)]
 
@@ -61,6 +64,18 @@ def _ours() -> Collection:
         Question(asked, frozenset((at,)), "paraphrase") for at, (_, asked) in enumerate(ANSWERED)
     ]
     return Collection("our own set", items, questions, list(UNANSWERED))
+
+
+def _facts() -> Collection:
+    """Two hundred short facts, as people have them remembered; half of the unanswered questions are
+    about the same person.
+    """
+    questions = [
+        Question(asked, frozenset((at,)), "paraphrase")
+        for at, (_, asked) in enumerate(FACTS)
+        if asked
+    ]
+    return Collection("200 facts", [{"text": text} for text, _ in FACTS], questions, list(UNKNOWN))
 
 
 def _our_talk() -> Collection:
@@ -98,6 +113,29 @@ def _conversations() -> Iterator[Collection]:
                 question for number, each in enumerate(asked) if number != at for question in each
             ]
             yield _conversation(one, others)
+
+
+def _assisted(talk: Collection) -> Collection:
+    """The same with a long reply behind every second turn, made of what was said around it: texts
+    that have all the words, and not the answer.
+    """
+    chance = random.Random(3)
+    said = [str(each["text"]).partition(": ")[2] for each in talk.items]
+    items: list[dict[str, Any]] = []
+    moved: dict[int, int] = {}
+    for at, each in enumerate(talk.items):
+        moved[at] = len(items)
+        items.append({**each, "place": each["place"] * 2})
+        if at % 2 == 0:
+            around = said[max(0, at - 12) : at + 12]
+            reply = " ".join(chance.sample(around, min(8, len(around))))
+            text = f"assistant: Thanks for telling me. You said: {said[at]} {reply} Tell me more."
+            items.append({**each, "text": text[:3_900], "place": each["place"] * 2 + 1})
+    questions = [
+        each._replace(answers=frozenset(moved[answer] for answer in each.answers))
+        for each in talk.questions
+    ]
+    return Collection(f"{talk.name}, with an assistant", items, questions, talk.unanswered)
 
 
 def _conversation(given: dict[str, Any], others: list[str]) -> Collection:

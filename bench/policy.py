@@ -21,7 +21,7 @@ from palyra.core.labels import Label
 from palyra.core.tools import Scope, Subject, ToolSpec
 from palyra.core.verdicts import Question
 from palyra.policy.backtest import retest
-from palyra.policy.permanent_grants import always_policy, append_always
+from palyra.policy.grants import always_policy, append_always
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Report
 from palyra.policy.store import PolicyStore, load

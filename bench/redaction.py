@@ -2,7 +2,8 @@
 
 Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever
 tunes looks at one half only, and both are printed. Beside the given rows there are usages of
-services (`redaction_vendors`) and generated rows (`redaction_set`), plain and in disguise.
+services (`redaction_vendors`), generated rows (`redaction_set`), plain and in disguise, and fresh
+rows in the manner of scanners' test suites (`redaction_fresh`, `redaction_alike`).
 
 A line of code or documentation that is touched is a false alarm unless what was taken is an example
 of a credential: it was read and stands where a credential stands (`redaction_examples`).
@@ -14,9 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tests.unit import test_redaction_figures as figures
+from tests.unit.project import test_redaction_figures as figures
 
-from bench import redaction_set, redaction_vendors
+from bench import redaction_alike, redaction_fresh, redaction_set, redaction_vendors
 from bench.common import Table
 from bench.redaction_examples import EXAMPLES
 from bench.redaction_set import DISGUISES, Row
@@ -82,6 +83,7 @@ def quality() -> Iterator[Table]:
     yield Table(
         "Redaction: services, as their manuals show them", ("rows", "number", "secrets gone"), lines
     )
+    yield from fresh()
     made = [*redaction_set.named(SEED), *redaction_set.placed(SEED)]
     given = [each for row in rows if row["label"] == "pos" for each in _given(row)]
     lines = []
@@ -96,6 +98,35 @@ def quality() -> Iterator[Table]:
         lines.append((name, *sides, share([is_gone(row) for row in worn[1]])))
     columns = ("written", "given, first half", "given, second half", "generated")
     yield Table("Redaction: secrets gone by disguise", columns, lines)
+
+
+def fresh() -> Iterator[Table]:
+    """Yield the figures of generated rows by half: the rules were tuned on the first one only."""
+    made = {
+        "samples of detectors": redaction_fresh.named(SEED),
+        "accounts in notes": redaction_fresh.paired(SEED),
+        "passwords in grammars": redaction_fresh.placed(SEED),
+        "lines of keys": redaction_fresh.key_lines(SEED),
+    }
+    lines = []
+    everything: tuple[list[bool], list[bool]] = ([], [])
+    for name, rows in made.items():
+        sides: tuple[list[bool], list[bool]] = ([], [])
+        for row in rows:
+            sides[redaction_fresh.half(row.kind)].append(is_gone(row))
+        for side in (0, 1):
+            everything[side].extend(sides[side])
+        lines.append((name, *(f"{share(side)} of {len(side)}" for side in sides)))
+    lines.append(("all", *(f"{share(side)} of {len(side)}" for side in everything)))
+    alike: tuple[list[bool], list[bool]] = ([], [])
+    for kind, text in redaction_alike.look_alikes(SEED):
+        alike[redaction_fresh.half(kind)].append(REDACTOR.redact(text) is not text)
+    lines.append(("look-alikes touched", *(f"{share(side)} of {len(side)}" for side in alike)))
+    yield Table(
+        "Redaction: fresh rows, secrets gone",
+        ("rows", "first half, tuned on", "second half, held out"),
+        lines,
+    )
 
 
 class Touched(NamedTuple):

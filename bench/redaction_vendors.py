@@ -13,7 +13,7 @@ import random
 import re
 import string
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.redaction_set import Row
@@ -42,12 +42,22 @@ def _draw(rng: random.Random, part: re.Match[str]) -> str:
     return "".join(rng.choices(_ALPHABETS[part[2]], k=size))
 
 
+def filled(form: str, write: Callable[[re.Match[str]], str], rng: random.Random) -> str:
+    """Return `form` with each part written by `write`; a UUID is always drawn."""
+    return _DRAWN.sub(lambda part: _draw(rng, part) if part[1] else write(part), form)
+
+
+def drawn(form: str, rng: random.Random) -> str:
+    """Return `form` with each part drawn."""
+    return _DRAWN.sub(lambda part: _draw(rng, part), form)
+
+
 def rows(seed: int) -> Iterator[Row]:
     """Every usage with what it needs drawn."""
     rng = random.Random(seed)
     for line in _USAGES.read_text().splitlines():
         service, _, usage = line.partition(": ")
-        text = _DRAWN.sub(lambda part: _draw(rng, part), usage)
+        text = drawn(usage, rng)
         found = _SECRET.search(text)
         assert found is not None, line
         yield Row(service, "usage", text.replace("«", "").replace("»", ""), found[1])
