@@ -14,7 +14,7 @@ TESTS ?= tests
 GRPC := src/palyra/v1/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory clean
+.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory test-model clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
@@ -23,9 +23,10 @@ help:
 	@echo "make quick   run the tests of the spine, in less than a minute"
 	@echo "make check   format, lint, types, layers"
 	@echo "make console build the web console"
-	@echo "make screenshots   take every page of the console anew, for docs"
+	@echo "make screenshots   take pictures of every page of the console, for docs"
 	@echo "make bench   run the benchmarks"
 	@echo "make bench-memory   how well and how fast memory is searched"
+	@echo "make test-model   how many of twenty small tasks a real model does"
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/.runs
@@ -38,10 +39,11 @@ grpc: $(VENV)/.grpc
 prepare: $(VENV)/.browses $(GRPC)
 	@{ $(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"; } & \
 	{ $(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"; } & \
-	{ $(BIN)/python scripts/openai_clients.py || echo "warning: without it tests/e2e/test_openai_programs.py fails"; } & \
-	{ $(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py and test_mcp_server_conformance.py fail"; \
-	$(BIN)/python scripts/mcp_inspector.py || echo "warning: without it tests/e2e/test_mcp_server_clients.py fails"; \
-	$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/test_channel_slack_emulator.py fails"; } & \
+	{ $(BIN)/python scripts/tlog_reader.py || echo "warning: without it tests/contract/proof/test_go_reader.py fails"; } & \
+	{ $(BIN)/python scripts/openai_clients.py || echo "warning: without it tests/e2e/openai_api/test_programs.py fails"; } & \
+	{ $(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/mcp/test_conformance.py and test_mcp_server_conformance.py fail"; \
+	$(BIN)/python scripts/mcp_inspector.py || echo "warning: without it tests/e2e/mcp_server/test_clients.py fails"; \
+	$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/channels/test_slack_emulator.py fails"; } & \
 	wait
 
 test: prepare
@@ -69,6 +71,10 @@ bench: $(VENV)/.develops $(GRPC)
 
 bench-memory: $(VENV)/.develops
 	$(BIN)/python -m bench memory_quality memory_speed
+
+# Twenty small tasks for a real model: one from the package index, MODEL=file.gguf, or SERVER=address of a running one with NAME=model.
+test-model: $(VENV)/.develops $(GRPC)
+	$(BIN)/python scripts/model_tasks.py --model "$(MODEL)" --server "$(SERVER)" --name "$(NAME)" $(if $(WINDOW),--window $(WINDOW)) $(if $(TOOLS),--tools $(TOOLS))
 
 clean:
 	rm -rf $(VENV) console/node_modules src/palyra/console src/palyra/v1 build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -101,7 +107,8 @@ $(VENV)/.develops: $(VENV)/.made pyproject.toml setup.py requirements/dev.txt
 $(GRPC): scripts/proto_code.py $(wildcard proto/palyra/v1/*.proto) | $(VENV)/.develops
 	@$(BIN)/python scripts/proto_code.py
 
-# The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download.
+# The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download. Those of the console also run in a Firefox, if there is one.
 $(VENV)/.browses: $(VENV)/.develops
 	@$(BIN)/python scripts/chromium.py
+	@$(BIN)/python scripts/firefox.py
 	@touch $@

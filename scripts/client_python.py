@@ -162,7 +162,8 @@ class Types:
             self._given.setdefault(area, {}).update(dict.fromkeys(gives(route).values()))
 
     def _add(self, cls: Any, area: str) -> None:
-        if cls in self.areas:
+        # One that is named and has no area yet is inside of itself: a tree.
+        if cls in self.areas or cls in self.names:
             return
         self._name(cls)
         if not self.imported(cls):
@@ -281,9 +282,10 @@ class Types:
         lines += _docstring(cls.__doc__ or ("" if info.fields else "Nothing."))
         for field in info.fields:
             default = "" if field.required else f" = {self._default(field)}"
-            lines.append(
-                f"    {field.name}: {self.annotation(field.type)}{_may_lack(field)}{default}"
-            )
+            annotation = self.annotation(field.type)
+            if cls in _inside(field.type):
+                annotation = annotation.replace(self.names[cls], f'"{self.names[cls]}"')
+            lines.append(f"    {field.name}: {annotation}{_may_lack(field)}{default}")
         return "\n".join(lines) + "\n"
 
     def _default(self, field: inspect.Field) -> str:

@@ -10,6 +10,7 @@ Imports nothing but grpcio-tools: setup.py runs it in an environment that has no
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -64,7 +65,7 @@ def stale(target: Path = CODE) -> list[str]:
         for name, text in files.items()
         if not (target / name).exists() or (target / name).read_text() != text
     ]
-    return wrong + [each.name for each in target.glob("*.py*") if each.name not in files]
+    return wrong + [each.name for each in _others(target, files)]
 
 
 def write(target: Path = CODE) -> None:
@@ -78,9 +79,14 @@ def write(target: Path = CODE) -> None:
         fresh = target / f".{name}.{os.getpid()}"
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(target / name)
-    for each in target.glob("*.py*"):
-        if each.name not in files:
-            each.unlink()
+    for each in _others(target, files):
+        each.unlink(missing_ok=True)
+
+
+def _others(target: Path, files: Mapping[str, str]) -> list[Path]:
+    """Return what does not belong there; what another one is just writing (a dot in front) does."""
+    found = target.glob("*.py*")
+    return [each for each in found if each.name not in files and not each.name.startswith(".")]
 
 
 def main() -> int:

@@ -22,8 +22,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripts import proto_code
 
 from palyra.api.errors import ErrorBody
-from palyra.api.grpc.shapes import (
+from palyra.api.grpc.verbs import (
     EVENT,
+    HAPPENED,
+    UP,
     Field,
     Json,
     Many,
@@ -33,9 +35,12 @@ from palyra.api.grpc.shapes import (
     Scalar,
     Shape,
     Single,
+    answers_of,
     fields_of,
+    kind_of,
+    option_of,
+    request_fields,
 )
-from palyra.api.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, request_fields
 from palyra.api.routes import Route
 from palyra.serve import routes as table
 

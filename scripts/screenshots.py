@@ -1,5 +1,5 @@
-"""Takes every page of the console, in light and dark, on a desktop and on a phone, with real work
-in it.
+"""Take every page of the console, in light and dark, on a desktop, a tablet and a phone, with real
+work in it.
 
 `python scripts/screenshots.py` writes to docs/images/console; `--to FOLDER` elsewhere, and names of
 pages take only those. It has a daemon of its own with a scripted model in a temporary home, and
@@ -28,9 +28,11 @@ from palyra.tools.browser import discovery  # noqa: E402
 from palyra.tools.browser.discovery import Installed  # noqa: E402
 
 FOLDER = ROOT / "docs" / "images" / "console"
-SCREENS = {"desktop": (1280, 800), "phone": (390, 780)}
+SCREENS = {"desktop": (1440, 900), "tablet": (1024, 768), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
-_COLOURS = 192
+_COLOURS = 224
+# So many are those that are used most; the others are chosen where they are missed most.
+_COMMON = 96
 # Not the usual folder for temporary files: commands in the sandbox have one of their own in its
 # place.
 _ROOM = Path("/var/tmp")
@@ -67,6 +69,8 @@ def main() -> int:
         sync_playwright() as playwright,
     ):
         session = scenes.fill(daemon)
+        short = f"…/{Path(folder).name}"
+        names = {folder: "/home/me", short: "…/me", str(ROOT): "/opt/palyra"}
         browser = playwright.chromium.launch(
             executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
@@ -75,7 +79,7 @@ def main() -> int:
                 with opened(browser, daemon, scheme, screen) as page:
                     for name in given.pages or scenes.PAGES:
                         scenes.PAGES[name](page, daemon, session)
-                        page.evaluate(_RENAME, {folder: "/home/me", str(ROOT): "/opt/palyra"})
+                        page.evaluate(_RENAME, names)
                         write(
                             given.to / f"{name}-{screen}-{scheme}.png",
                             page.screenshot(animations="disabled"),
@@ -104,15 +108,15 @@ def opened(browser: Browser, daemon: DaemonProcess, scheme: str, screen: str) ->
 
 
 def write(path: Path, picture: bytes) -> None:
-    """With the colours that are used most, exactly: a screen of text has few. Each of the others
-    becomes the nearest of them.
+    """With few colours, exactly: a screen of text has few. Each of the others becomes the nearest
+    of them.
     """
     image = Image.open(BytesIO(picture)).convert("RGB")
     pixels = numpy.frombuffer(image.tobytes(), numpy.uint8).reshape(-1, 3).astype(numpy.uint32)
     packed = pixels[:, 0] << 16 | pixels[:, 1] << 8 | pixels[:, 2]
     codes, which, often = numpy.unique(packed, return_inverse=True, return_counts=True)
     colours = numpy.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
-    kept = colours[numpy.argsort(-often, kind="stable")[:_COLOURS]].astype(int)
+    kept = chosen(colours.astype(int), often)
     nearest = numpy.array(
         [((kept - colour) ** 2).sum(axis=1).argmin() for colour in colours.astype(int)], numpy.uint8
     )
@@ -121,6 +125,21 @@ def write(path: Path, picture: bytes) -> None:
     small.save(path, optimize=True)
     sys.stdout.write(f"{path.name} {path.stat().st_size // 1000} KB\n")
     sys.stdout.flush()
+
+
+def chosen(colours: numpy.ndarray, often: numpy.ndarray) -> numpy.ndarray:
+    """The commonest, and then whichever is missed most: far from those that are kept, and not
+    rare. A small dot of its own colour keeps it.
+    """
+    kept = list(numpy.argsort(-often, kind="stable")[:_COMMON])
+    away = numpy.full(len(colours), numpy.inf)
+    for one in kept:
+        away = numpy.minimum(away, ((colours - colours[one]) ** 2).sum(axis=1))
+    while len(kept) < min(_COLOURS, len(colours)):
+        one = int((away * numpy.sqrt(often)).argmax())
+        kept.append(one)
+        away = numpy.minimum(away, ((colours - colours[one]) ** 2).sum(axis=1))
+    return colours[kept]
 
 
 if __name__ == "__main__":

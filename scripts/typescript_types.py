@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from palyra.api import openapi
+from palyra.api import routes as openapi
 from palyra.api.routes import Route
 from palyra.core.events import LiveEvent
 from palyra.serve import routes as table
