@@ -107,8 +107,8 @@ $(VENV)/.develops: $(VENV)/.made pyproject.toml setup.py requirements/dev.txt
 $(GRPC): scripts/proto_code.py $(wildcard proto/palyra/v1/*.proto) | $(VENV)/.develops
 	@$(BIN)/python scripts/proto_code.py
 
-# The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download. Those of the console also run in a Firefox, if there is one.
+# The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download. Those of the console also run in a Firefox and a WebKit, if they are there.
 $(VENV)/.browses: $(VENV)/.develops
 	@$(BIN)/python scripts/chromium.py
-	@$(BIN)/python scripts/firefox.py
+	@$(BIN)/python scripts/other_browsers.py
 	@touch $@

@@ -6,6 +6,7 @@ do that.
 """
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,16 +49,17 @@ _VERIFIER: Headers = (
     (b"cache-control", b"no-cache"),
 )
 # Diagrams are drawn by a program that writes styles into its pictures. It runs in a frame without
-# origin, storage or network, to which the page gives a text and from which it takes a size.
+# origin, storage or network, to which the page gives a text and from which it takes a size. To
+# WebKit, 'self' is nothing in such a frame: where its program lies is named as well.
+_DIAGRAM_CSP = (
+    b"sandbox allow-scripts; default-src 'none'; script-src 'self'%b; style-src 'unsafe-inline';"
+    b" frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+)
 _DIAGRAM: Headers = (
-    (
-        b"content-security-policy",
-        b"sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline';"
-        b" frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
-    ),
     (b"x-frame-options", b"SAMEORIGIN"),
     (b"permissions-policy", _PERMISSIONS),
 )
+_HOST = re.compile(rb"[a-z0-9.:\[\]-]+", re.IGNORECASE)
 # A file's name changes with its content. They are the same for everybody, and the frame of a
 # diagram, which has no origin, loads its program like anybody else's page.
 _FOR_GOOD: Headers = (
@@ -109,7 +111,10 @@ async def page(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def diagram(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
-    return _answer(await _built("diagram.html"), call.headers, HTML, _DIAGRAM)
+    host = call.headers.get(b"host", b"")
+    here = b" http://%b https://%b" % (host, host) if _HOST.fullmatch(host) else b""
+    policy = (b"content-security-policy", _DIAGRAM_CSP % here)
+    return _answer(await _built("diagram.html"), call.headers, HTML, (policy, *_DIAGRAM))
 
 
 async def asset(call: ApiCall[Nothing, Nothing]) -> HttpResponse:

@@ -1,5 +1,5 @@
-"""The console in Firefox: in, a message and its answer, an approval, every page, a formula and a
-diagram, and nothing that the browser refuses. Skipped where there is no Firefox.
+"""The console in Firefox and in WebKit: in, a message and its answer, an approval, every page, a formula and a
+diagram, and nothing that the browser refuses. Skipped where a browser is missing.
 """
 
 from collections.abc import Iterator
@@ -10,19 +10,17 @@ from tests.console.conftest import script
 from tests.console.test_access import PAGES
 from tests.console.test_content import DIAGRAM
 from tests.daemon import DaemonProcess, start
-from tests.firefox import Tab, firefox, program
+from tests.other_browsers import Tab, firefox, firefox_program, webkit, webkit_program
 
 DRAWN = (
     "!!document.querySelector('h1')?.textContent && !document.body.innerText.includes('Loading…')"
 )
-pytestmark = pytest.mark.skipif(
-    not program(), reason="no Firefox: run `.venv/bin/python scripts/firefox.py`"
-)
+BROWSERS = {"firefox": (firefox_program, firefox), "webkit": (webkit_program, webkit)}
 
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
-    folder = tmp_path_factory.mktemp("firefox")
+    folder = tmp_path_factory.mktemp("daemon")
     formula = {"formula": [{"text": "So $\\frac{1}{2}$ it is."}], "diagram": [{"text": DIAGRAM}]}
     with start(
         folder,
@@ -32,9 +30,14 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory, daemon: DaemonProcess) -> Iterator[Tab]:
-    with firefox(tmp_path_factory.mktemp("browser")) as opened:
+@pytest.fixture(scope="module", params=BROWSERS)
+def tab(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, daemon: DaemonProcess
+) -> Iterator[Tab]:
+    program, browser = BROWSERS[request.param]
+    if not program():
+        pytest.skip(f"no {request.param}: run `.venv/bin/python scripts/other_browsers.py`")
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
         opened.resize(1280, 860)
         opened.go(daemon.post("/v1/login-links")["url"])
         opened.says("What can I help with?")
@@ -44,8 +47,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory, daemon: DaemonProcess) -> Iter
 @pytest.fixture(autouse=True)
 def without_complaints(tab: Tab) -> Iterator[None]:
     yield
-    complaints, tab.complaints = tab.complaints, []
-    assert complaints == []
+    assert tab.complaints() == []
 
 
 def say(tab: Tab, text: str) -> None:
@@ -62,7 +64,9 @@ def test_a_message_is_answered_and_a_change_is_approved(tab: Tab, daemon: Daemon
     tab.until("/one[^]*two/.test(document.querySelector('.diff')?.innerText)")
     tab.click("button.yes:not(:disabled)", "Approve")
     tab.says("It is settled.")
-    assert (daemon.workspace / "plan.txt").read_text() == "one\ntwo\n"
+    plan = daemon.workspace / "plan.txt"
+    assert plan.read_text() == "one\ntwo\n"
+    plan.unlink()  # The next browser writes it, too.
 
 
 def test_every_page_is_drawn(tab: Tab, daemon: DaemonProcess) -> None:
