@@ -127,6 +127,17 @@ def llamacpp(*, tools: str = "calls") -> Answering:
     return answer
 
 
+def loading(answering: Answering, times: int) -> Answering:
+    """A server as llama.cpp is while it reads its model: so many requests are refused."""
+    left = iter(range(times))
+    error = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+
+    def answer(request: Request) -> Answer:
+        return answering(request) if next(left, None) is None else said(error, 503)
+
+    return answer
+
+
 def vllm(*, tools: str = "calls") -> Answering:
     def answer(request: Request) -> Answer:
         match request.path:

@@ -1118,6 +1118,7 @@ export interface FoundProvider {
   local?: boolean;
   advice?: string;
   configured?: boolean;
+  loading?: boolean;
 }
 
 export interface FoundProviders {

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli_terminal import palyra, terminal
 from tests.daemon import DaemonProcess, start
-from tests.model_servers import host_of, llamacpp, lmstudio, ollama, serving, vllm
+from tests.model_servers import host_of, llamacpp, lmstudio, loading, ollama, serving, vllm
 
 SCRIPT = {"*": [{"text": "from the script"}]}
 FREE_PORT = {"PALYRA_SERVER__HTTP_PORT": "0"}
@@ -69,6 +69,15 @@ def test_a_running_daemon_uses_at_once_what_was_set_up(
         assert (now["name"], now["context_tokens"]) == (f"mine/{model}", window)
         asked = palyra(daemon.home, "ask", "hello", cwd=daemon.workspace, stdin="")
         assert asked.stdout.strip() == "Hello from the server.", asked.stderr
+
+
+def test_a_server_that_is_still_loading_its_model_is_waited_for(tmp_path: Path) -> None:
+    # Each look asks on four paths.
+    with start(tmp_path, script=SCRIPT) as daemon, serving(loading(llamacpp(), 8)) as server:
+        done = palyra(daemon.home, "setup", "--yes", "--url", server.url, env={})
+        assert done.returncode == 0, done.stderr
+        assert f"the model server at {server.url} is loading its model" in done.stderr
+        assert "local/qwen2.5-3b is used from now on" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,7 @@ class FoundProvider(Struct, frozen=True, kw_only=True):
     local: bool = False
     advice: str = ""
     configured: bool = False
+    loading: bool = False
 
 
 class FoundProviders(Struct, frozen=True, kw_only=True):

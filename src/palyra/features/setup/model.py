@@ -61,6 +61,8 @@ class FoundProvider(Struct, frozen=True, kw_only=True):
     advice: str = ""
     # It is in the settings already.
     configured: bool = False
+    # It answers, but its model is not in memory yet: ask again soon.
+    loading: bool = False
 
 
 class NewProvider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,6 +16,8 @@ from palyra.features.setup.model import FoundModel, FoundProvider
 from palyra.models.call_limits import is_local
 
 Ask = Callable[[str, bytes | None], Awaitable[Any]]
+# What `Ask` gives for 503: llama.cpp says so on every path while it reads its model.
+LOADING: Final = object()
 # Where they usually listen: Ollama, LM Studio, llama.cpp, vLLM.
 PORTS: Final = (11434, 1234, 8080, 8000)
 _MOST_MODELS: Final = 50
@@ -67,12 +69,22 @@ def root_of(base_url: str) -> str:
 
 async def examine(root: str, ask: Ask) -> FoundProvider | None:
     """What listens at an address; None if that is no model server. `ask` raises OSError or
-    TimeoutError, or gives None, where there is no answer.
+    TimeoutError, or gives None, where there is no answer, and LOADING for "not yet".
     """
     paths = ("/api/tags", "/api/v0/models", "/props", "/v1/models")
     tags, studio, props, listed = await asyncio.gather(
         *(_answer(ask, root + path) for path in paths)
     )
+    if LOADING in (props, listed):
+        return FoundProvider(
+            name="local",
+            title=_TITLES["local"],
+            kind="openai-chat",
+            base_url=f"{root}/v1",
+            local=is_local(root),
+            advice=f"The model server at {root} is still loading its model. Try again in a moment",
+            loading=True,
+        )
     # First, because llama.cpp answers to Ollama's paths as well.
     if isinstance(props, dict) and "default_generation_settings" in props:
         return _made(

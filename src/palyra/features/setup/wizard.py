@@ -6,6 +6,7 @@ said is chosen, and what cannot be chosen is an error that says what to give.
 """
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -25,6 +26,9 @@ from palyra.features.setup.model import FoundModel, FoundProvider, NewProvider, 
 # A local server may have to load the model first.
 _TRIAL_S = 240.0
 _LOOK_S = 60.0
+# Large models take minutes to be read from a disk.
+_LOADS_S = 600.0
+_AGAIN_S = 1.0
 _SHOWN = 20
 NOTHING_FOUND = (
     "no model server answers on this machine and no key is in the environment. Start Ollama (ollama"
@@ -101,14 +105,14 @@ class Wizard:
         found = self._found()
         if self._wishes.provider:
             return self._named(found, self._wishes.provider)
-        usable = [each for each in found if not each.advice]
+        usable = [each for each in found if each.loading or not each.advice]
         self._tell_found(found)
         if self._asks:
             return self._picked(found)
         if not usable:
             advice = next((each.advice for each in found if each.advice), "")
             raise NotFound(advice or NOTHING_FOUND)
-        return usable[0]
+        return self._loaded(usable[0])
 
     def _found(self) -> list[FoundProvider]:
         """What the daemon finds, and keys that only this shell has."""
@@ -121,17 +125,37 @@ class Wizard:
         name = self._wishes.provider or "local"
         kind = self._wishes.kind or "openai-chat"
         new = NewProvider(name=name, kind=kind, base_url=url, key_from=self._wishes.key_env)
-        api = self._state.api.within(_LOOK_S)
-        found = _ours(self._asked(api.list_provider_models, new))
+        found = self._once_loaded(new)
         # The address is the one that was given; what answers there gives it its name.
         return replace(found, base_url=found.base_url or url, name=self._wishes.provider or name)
+
+    def _once_loaded(self, new: NewProvider) -> FoundProvider:
+        """What a server offers. One that is still loading its model is asked until it has."""
+        api = self._state.api.within(_LOOK_S)
+        until_s, told = time.monotonic() + _LOADS_S, False
+        while True:
+            found = _ours(self._asked(api.list_provider_models, new))
+            if not found.loading or time.monotonic() > until_s:
+                return found
+            if not told and not self._state.as_json:
+                self._state.out.note(f"the model server at {new.base_url} is loading its model …")
+            told = True
+            time.sleep(_AGAIN_S)
+
+    def _loaded(self, found: FoundProvider) -> FoundProvider:
+        """The same server, once it has loaded its model; an error if it cannot be used."""
+        if found.loading:
+            place = found.base_url
+            self._once_loaded(NewProvider(name=found.name, kind=found.kind, base_url=place))
+            found = next((each for each in self._found() if each.base_url == place), found)
+        if found.advice:
+            raise NotFound(found.advice)
+        return found
 
     def _named(self, found: Sequence[FoundProvider], name: str) -> FoundProvider:
         for each in found:
             if each.name == name:
-                if each.advice:
-                    raise NotFound(each.advice)
-                return each
+                return self._loaded(each)
         if vendor := vendors.BY_NAME.get(name):
             return vendors.offer(vendor)
         servers = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
@@ -170,9 +194,7 @@ class Wizard:
             return self._at(click.prompt("Address (http://HOST:PORT/v1)", err=True))
         if chosen > len(found):
             return vendors.offer(others[chosen - len(found) - 1])
-        if found[chosen - 1].advice:
-            raise NotFound(found[chosen - 1].advice)
-        return found[chosen - 1]
+        return self._loaded(found[chosen - 1])
 
     # Its key
 

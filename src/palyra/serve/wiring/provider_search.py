@@ -4,6 +4,7 @@ server says it has.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -85,6 +86,8 @@ class ProviderSearch:
         async def ask(url: str, body: bytes | None) -> Any:
             sent = headers if body is None else {**headers, "Content-Type": "application/json"}
             status, said = await self._http.fetch(url, headers=sent, body=body, limit_s=limit_s)
+            if status == HTTPStatus.SERVICE_UNAVAILABLE:
+                return servers.LOADING
             try:
                 return msgspec.json.decode(said) if status == 200 else None
             except msgspec.DecodeError:
