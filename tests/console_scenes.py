@@ -302,6 +302,7 @@ PAGES: dict[str, Scene] = {
     **console_connections.PAGES,
     "policies": _at("policies", "table[aria-label='Permissions'] tbody tr"),
     "policy-editor": _at("policies/files", ".editor", _policy),
+    "security": _at("security", "table[aria-label='Unattended calls by tool'] tbody tr"),
     "skills": _at("skills", ".card"),
     "usage": _at("usage", "figure svg", _by_session),
     "plan": _plan,

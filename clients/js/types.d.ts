@@ -1619,6 +1619,15 @@ export interface MessageStep {
   detail?: string;
 }
 
+export interface MetSource {
+  source: string;
+  times: number;
+  words: string;
+  session_id: string;
+  seq: number;
+  time_ms: number;
+}
+
 export interface ModelDelta {
   kind: "model.delta";
   run_id: string;
@@ -2257,6 +2266,13 @@ export interface Repaired {
   checks: (DoctorCheck)[];
 }
 
+export interface RepeatedAnswer {
+  tool: string;
+  about: string;
+  decision: "again" | "allow" | "deny" | "expired" | "happened" | "skip" | "withdrawn";
+  times: number;
+}
+
 export interface Replayed {
   session_id: string;
   run_id?: string;
@@ -2758,6 +2774,38 @@ export interface Secret {
   updated_ms: number;
   used_ms?: number;
   readable?: boolean;
+}
+
+export interface SecurityDay {
+  day_ms: number;
+  tasks: number;
+  quiet_tasks: number;
+  calls: number;
+  questions: number;
+}
+
+export interface SecurityScore {
+  since_ms: number;
+  score: number | null;
+  lost_to_exposure: number;
+  lost_to_questions: number;
+  tasks: number;
+  quiet_tasks: number;
+  calls: number;
+  questions: number;
+  approved: number;
+  edited: number;
+  denied: number;
+  expired: number;
+  refused: number;
+  unattended: number;
+  exposed: number;
+  days: (SecurityDay)[];
+  tools: (UnattendedTool)[];
+  repeated: (RepeatedAnswer)[];
+  permits: (Permit)[];
+  saved: number;
+  sources: (MetSource)[];
 }
 
 export interface Segment {
@@ -3418,6 +3466,16 @@ export interface Tried {
   result: "begun" | "done" | "failed";
   time_ms: number;
   detail?: string;
+}
+
+export interface UnattendedTool {
+  tool: string;
+  calls: number;
+  by_grant: number;
+  after_untrusted: number;
+  exposed: number;
+  example?: string;
+  call_id?: string;
 }
 
 export interface Uncompacted {

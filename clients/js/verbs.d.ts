@@ -336,6 +336,8 @@ export interface Verbs {
   forkRun(runId: string, given?: t.Fork): Promise<t.Forked>;
   /** The causes of an entry, a file, a message or a cost, as a tree. */
   why(given: { about: string; limit?: number; }): Promise<t.WhyAnswer>;
+  /** Questions, unattended calls, repeated answers and instruction-like sources. */
+  securityScore(given?: { since_ms?: number; }): Promise<t.SecurityScore>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
   /** Seal sessions that were not used for long, or list them. */

@@ -167,6 +167,7 @@ export const VERBS = {
   getReplay: ["GET", "/v1/runs/{run_id}/replay"],
   forkRun: ["POST", "/v1/runs/{run_id}/fork"],
   why: ["GET", "/v1/journal/why"],
+  securityScore: ["GET", "/v1/security/score"],
   listAgents: ["GET", "/v1/sessions/{session_id}/agents"],
   archiveOldSessions: ["POST", "/v1/journal/archive"],
   cleanJournal: ["POST", "/v1/journal/clean"],

@@ -22,6 +22,7 @@ const PLACES: Record<string, Place> = {
   learning: { words: "Learning", sign: "M12 4a6 6 0 0 0-4 10.5V17h8v-2.5A6 6 0 0 0 12 4zM9.5 20h5", draw: later(() => import("./pages/learning").then((it) => it.LearningPage)), waiting: () => toReview.value, group: "Knowledge" },
   skills: { words: "Skills", sign: "M9 4h6v4h5v6h-4v-1a2 2 0 0 0-4 0v1H8v-2H7a2 2 0 0 1 0-4h2zM8 14v6h12v-6", draw: later(() => import("./pages/skills").then((it) => it.SkillsPage)), group: "Knowledge" },
   policies: { words: "Policies", sign: "M12 4v16M7 20h10M5 7h14M5 7l-2.5 6a2.8 2.8 0 0 0 5 0zM19 7l-2.5 6a2.8 2.8 0 0 0 5 0z", draw: later(() => import("./pages/policies").then((it) => it.PoliciesPage)), group: "Trust" },
+  security: { words: "Security", sign: "M12 3l7 3v6c0 4-3 7-7 9-4-2-7-5-7-9V6zM9 15v-3M12 15V9M15 15v-5", draw: later(() => import("./pages/security").then((it) => it.SecurityPage)), group: "Trust" },
   timeline: { words: "Timeline", sign: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 8v4l3 2", draw: later(() => import("./pages/timeline").then((it) => it.TimelinePage)), group: "Trust" },
   journal: { words: "Journal", sign: "M7 4h13v13H7zM4 7v13h13M10 9h7M10 13h5", draw: later(() => import("./pages/journal").then((it) => it.JournalPage)), group: "Trust" },
   channels: { words: "Channels", sign: "M4 5h10v7H8l-4 3zM10 15v1h6l4 3V9h-3", draw: later(() => import("./pages/channels").then((it) => it.ChannelsPage)), group: "System" },

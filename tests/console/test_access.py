@@ -18,6 +18,7 @@ PAGES = (
     "channels",
     "connections",
     "policies",
+    "security",
     "skills",
     "usage",
     "journal",

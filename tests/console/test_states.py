@@ -74,6 +74,7 @@ STATES: tuple[tuple[str, Act | None], ...] = (
     ("policies/files", button("New file…")),
     ("policies/suggestions", None),
     ("policies/shadow", None),
+    ("security", None),
     ("timeline", None),
     ("timeline/{talk}", None),
     ("timeline/{talk}", entry("Why")),

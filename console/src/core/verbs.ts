@@ -333,6 +333,8 @@ export const getReplay = (runId: string, given?: { wait_ms?: number; }) => ask<t
 export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", `/v1/runs/${part(runId)}/fork`, given);
 /** The causes of an entry, a file, a message or a cost, as a tree. */
 export const why = (given: { about: string; limit?: number; }) => ask<t.WhyAnswer>("GET", `/v1/journal/why`, given);
+/** Questions, unattended calls, repeated answers and instruction-like sources. */
+export const securityScore = (given?: { since_ms?: number; }) => ask<t.SecurityScore>("GET", `/v1/security/score`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
 /** Seal sessions that were not used for long, or list them. */

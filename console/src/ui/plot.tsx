@@ -104,7 +104,9 @@ function Drawing({ labels, lines, unit, shape = "area", band, limit, width, heig
   const edge = small ? SMALL : WIDE;
   const inner = Math.max(1, width - edge.left - edge.right);
   const room = height - edge.top - edge.bottom;
-  const all = [...lines.flatMap((each) => each.values), ...(band ? band.high : []), limit?.value ?? 0].map((each) => each ?? 0);
+  // Bars stand on each other: what counts is how high they are together.
+  const heights = shape === "bars" ? labels.map((_, index) => lines.reduce((sum, each) => sum + (each.values[index] ?? 0), 0)) : lines.flatMap((each) => each.values);
+  const all = [...heights, ...(band ? band.high : []), limit?.value ?? 0].map((each) => each ?? 0);
   const marks = ticks(Math.max(...all), small ? 2 : 4);
   const top = small ? Math.max(1e-9, ...all) * 1.05 : marks.at(-1)!;
   const step = inner / labels.length;

@@ -11,7 +11,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Review", ("approvals", "undo", "rewind", "why", "sessions", "runs", "stop")),
     ("Automate", ("schedule", "tasks", "channels", "notices")),
     ("Knowledge", ("memory", "learn", "skills", "notes", "refs")),
-    ("Control", ("policy", "rules", "vault", "token", "tls", "login")),
+    ("Control", ("policy", "rules", "security", "vault", "token", "tls", "login")),
     ("Models and cost", ("models", "usage", "why-tokens")),
     ("Proof", ("journal", "backup", "restore", "replay", "fork", "witness")),
     ("Connect", ("mcp", "acp", "browser", "workers", "worker")),
@@ -87,6 +87,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ('palyra policy explain shell.run \'{"command": "ls"}\'', "how a call is decided"),
         ("palyra policy suggest", "fewer approvals, from what you allowed"),
     ),
+    "security": (("palyra security score", "questions, unattended calls, what would help"),),
     "journal": (
         ("palyra journal verify", "check every entry"),
         ("palyra journal backup", "make a verified copy"),

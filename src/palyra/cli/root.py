@@ -78,6 +78,10 @@ _TABLE = {
         "serve.commands.policy_tools:policy",
         "Show, check, explain, test and suggest policies.",
     ),
+    "security": (
+        "features.security_score.cli:security",
+        "How safe and how quiet your last month was.",
+    ),
     "rules": ("cli.rules:rules", "Rules for one session: list, add, remove."),
     "notes": (
         "features.project_notes.cli:notes",

@@ -131,6 +131,7 @@ if TYPE_CHECKING:
         ScheduleList,
         ShownSchedule,
     )
+    from palyra.client.types.security import SecurityScore
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
@@ -2058,6 +2059,15 @@ class Verbs(Calling):
             "/v1/journal/why",
             sent({"about": about, "limit": limit}, {"limit": 1}),
             "journal:WhyAnswer",
+        )
+
+    def security_score(self, *, since_ms: int = 0) -> SecurityScore:
+        """Questions, unattended calls, repeated answers and instruction-like sources."""
+        return self.call(
+            "GET",
+            "/v1/security/score",
+            sent({"since_ms": since_ms}, {"since_ms": 0}),
+            "security:SecurityScore",
         )
 
     def list_agents(self, session_id: str) -> Agents:

@@ -39,6 +39,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("setup"),
     Feature("time_travel"),
     Feature("why"),
+    Feature("security_score"),
     Feature("subagents"),
     Feature("retention", needs=("tasks",)),
     Feature("backups", needs=("tasks",)),
