@@ -203,8 +203,8 @@ def trial() -> Iterator[DoctorCheck]:
     """Return whether every text is read in time on this machine."""
     slow, worst = [], 0.0
     for case in CASES:
-        # Another process can spoil one measurement. A step in how texts of one length are read looks
-        # like growth, once: at twice the length only real growth is left.
+        # Another process can spoil one measurement. A step in how texts of one length are read
+        # looks like growth, once: at twice the length only real growth is left.
         found = next((each for size in _SIZES if (each := judge(case, size)).holds), None)
         worst = max(worst, found.ratio if found else 0.0)
         if found is None:
