@@ -29,13 +29,14 @@ from palyra.features.backups.model import (
     CheckedBackup,
     MadeBackup,
     RestoredHome,
+    Secret,
     StoredBackup,
     belongs_to,
     interval_ms,
     is_name,
     name_of,
 )
-from palyra.features.backups.targets import BackupTarget, Secret, open_target
+from palyra.features.backups.targets import BackupTarget, open_target
 from palyra.features.tasks.worker import Step, Tasks
 from palyra.store import log_keys, sqlite_files, tape, tasks
 from palyra.store.database import Database, Tx
