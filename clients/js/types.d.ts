@@ -3562,6 +3562,13 @@ export interface Vouched {
   newer: number;
   origin?: string;
   checkpoints?: number;
+  vouchers?: (Voucher)[];
+}
+
+export interface Voucher {
+  name: string;
+  size?: number;
+  time_ms?: number;
 }
 
 export interface Wanted {

@@ -103,7 +103,7 @@ def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Ap
         tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
     grant = grant_of(approval, resolved)
     if grant is not None:
-        approvals.add_grant(tx, grant)
+        approvals.add_grant(tx, grant, entry.position)
     return approvals.get(tx, approval_id, approval.owner)
 
 

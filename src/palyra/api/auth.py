@@ -252,8 +252,8 @@ class Access:
         )
 
         def step(tx: Tx) -> None:
-            tokens.add(tx, token, digest)
-            tape.append(tx, SYSTEM_TAPE, by, [event])
+            (entry,) = tape.append(tx, SYSTEM_TAPE, by, [event])
+            tokens.add(tx, token, digest, entry.position)
 
         await self._db.write(step)
         self._tokens[digest] = token
@@ -266,8 +266,8 @@ class Access:
             before = tokens.get(tx, token_id)
             if before.revoked_ms:
                 return before
-            tape.append(tx, SYSTEM_TAPE, by, [event])
-            return tokens.revoke(tx, token_id)
+            (entry,) = tape.append(tx, SYSTEM_TAPE, by, [event])
+            return tokens.revoke(tx, token_id, entry.position)
 
         # Forgotten first: nobody gets in with it while the step is on its way to the disk.
         kept, self._tokens = (

@@ -21,7 +21,7 @@ from palyra.cli.safe_text import clean
 from palyra.cli.state import CliState
 from palyra.client import discovery
 from palyra.client.http import ServerSentEvent, StopSignal, decode
-from palyra.client.types.journal import BackedUp, Bad, Verified, Vouched, WrongRow
+from palyra.client.types.journal import BackedUp, Bad, Verified, Vouched, Voucher, WrongRow
 from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.events import Entry
 
@@ -190,7 +190,7 @@ def verify_file(
     path = file or home / "journal.db"
     trust = log_keys.trust(home / "journal.db")
     if file is not None:
-        trust = log_keys.LogTrust(trust.keys, "", trust.witnesses)
+        trust = trust.of_a_copy
     steps: SimpleQueue[int | Verified | Exception] = SimpleQueue()
 
     def work() -> None:
@@ -238,7 +238,8 @@ def _report(state: CliState, report: Verified) -> None:
     )
     if report.ok:
         state.out.line(state.out.style("✓ ", "green") + f"Journal verified: {counted}")
-        state.out.line(f"  {_vouched(report)}")
+        for line in _vouched(report):
+            state.out.line(f"  {line}")
         return
     state.out.line(
         state.out.style("✗ the journal is not as it was written", "red") + f" ({counted} are good)"
@@ -261,16 +262,29 @@ def _report(state: CliState, report: Verified) -> None:
     )
 
 
-def _vouched(report: Verified) -> str:
-    """Say how far the journal is proven, and by whom."""
+def _vouched(report: Verified) -> Iterator[str]:
+    """Say how far the journal is proven, and by whom: first the newest checkpoint, then those who
+    vouch for fewer entries.
+    """
     found = report.vouched
     if found is None:
-        return "hash chain intact; no signed checkpoint covers it yet"
-    clock = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.time_ms / 1000))
-    by = clean(", ".join(found.by))
-    newer = f"; {formatting.count(found.newer)} newer by chain only" if found.newer else ""
-    covered = f"entries 1\u2013{formatting.count(found.size)}"
-    return f"{covered} proven by checkpoint of {clock} ({by}){newer}"
+        yield "hash chain intact; no signed checkpoint covers it yet"
+        return
+    by: dict[int, list[Voucher]] = {found.size: []}
+    for each in found.vouchers:
+        by.setdefault(each.size, []).append(each)
+    for size, who in by.items():
+        names = clean(", ".join([each.name for each in who] or found.by))
+        if not size:
+            yield f"nothing yet by {names}"
+            continue
+        time_ms = found.time_ms if size == found.size else who[0].time_ms
+        clock = time.strftime(" of %Y-%m-%d %H:%M", time.localtime(time_ms / 1000))
+        line = f"proven by checkpoint{clock if time_ms else ''} ({names})"
+        newer = f"; {formatting.count(found.newer)} newer by chain only" if found.newer else ""
+        yield (
+            f"entries 1\u2013{formatting.count(size)} {line}{newer if size == found.size else ''}"
+        )
 
 
 @verb(

@@ -17,7 +17,7 @@ from palyra.core.tools import Subject
 from palyra.core.verdicts import Grant, Origin
 from palyra.store import rights, subagents
 from palyra.store.database import Tx
-from palyra.store.rights import GRANTS
+from palyra.store.rights import APPROVALS, GRANTS, ROUTES
 
 _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms,
     a.expires_ms, a.decision, a.resolved_ms,
@@ -98,6 +98,7 @@ def add(
         now=tx.now_ms,
         expires_ms=request.expires_ms,
     )
+    rights.seal(tx, APPROVALS, position, approval_id=request.approval_id)
     if origin == "child":
         subagents.asked(tx, run_id, request)
 
@@ -152,6 +153,11 @@ def get(tx: Tx, approval_id: str, principal: str) -> Approval:
     approval = find(tx, approval_id)
     if approval is None:
         raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
+    if not rights.genuine(tx, APPROVALS, "approval_id = :id", id=approval_id):
+        raise Forbidden(
+            "this approval was changed by somebody else than Palyra: nobody can answer it",
+            approval_id=approval_id,
+        )
     if approval.owner != principal and not _answers_for(tx, approval, principal):
         raise Forbidden("this approval is someone else's to answer", approval_id=approval_id)
     return approval
@@ -163,18 +169,24 @@ def _answers_for(tx: Tx, approval: Approval, principal: str) -> bool:
     """
     if principal == OWNER and approval.owner.startswith(CHANNEL):
         return True
-    handed_on = "SELECT 1 FROM approval_routes WHERE approval_id = :id AND principal = :principal"
-    return tx.one(handed_on, id=approval.approval_id, principal=principal) is not None
+    row = tx.one(
+        f"SELECT {ROUTES.columns} FROM approval_routes WHERE approval_id = :id AND principal ="
+        " :principal",
+        id=approval.approval_id,
+        principal=principal,
+    )
+    return row is not None and rights.holds(tx, ROUTES, row)
 
 
-def hand_on(tx: Tx, approval_id: str, principal: str) -> None:
-    """Let somebody else answer an approval too."""
+def hand_on(tx: Tx, approval_id: str, principal: str, entry: int = 0) -> None:
+    """Let somebody else answer an approval too, as an entry says."""
     tx.run(
         "INSERT INTO approval_routes (approval_id, principal) VALUES (:id, :principal) ON CONFLICT"
         " DO NOTHING",
         id=approval_id,
         principal=principal,
     )
+    rights.seal(tx, ROUTES, entry, approval_id=approval_id, principal=principal)
 
 
 def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
@@ -267,7 +279,8 @@ def next_expiry(tx: Tx) -> int:
     return int(row[0]) if row and row[0] else 0
 
 
-def add_grant(tx: Tx, grant: Grant) -> None:
+def add_grant(tx: Tx, grant: Grant, entry: int = 0) -> None:
+    """Add a grant, as an entry says."""
     tx.run(
         """INSERT INTO grants (approval_id, principal, session_id, tool, subject_kind,
         subject_value, until_ms, seen, created_ms)
@@ -283,7 +296,7 @@ def add_grant(tx: Tx, grant: Grant) -> None:
         seen=msgspec.json.encode(grant.seen),
         now=tx.now_ms,
     )
-    rights.seal(tx, GRANTS, approval_id=grant.approval_id)
+    rights.seal(tx, GRANTS, entry, approval_id=grant.approval_id)
 
 
 def grants_for(tx: Tx, principal: str, session_id: str) -> list[Grant]:

@@ -9,9 +9,11 @@ not reach it.
 
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
+import msgspec
 from msgspec import Struct
 
 from palyra.core import signed_notes
@@ -22,18 +24,36 @@ from palyra.system.private_files import write_private
 
 _KEY, _PUBLIC, _MARK = "journal.key", "journal.pub", "journal.checkpoint"
 _ROTATIONS, _SET_ASIDE = "journal.rotations", "journal.checkpoint.set-aside"
-_WITNESSES = "journal.witnesses"
+_WITNESSES, _ANCHORS = "journal.witnesses", "journal.anchors"
 _ROTATION = "palyra key rotation 1"
+
+
+class KeptNote(Struct, frozen=True):
+    """An anchor that can be read: where it keeps its checkpoint, and the checkpoint when it was
+    read.
+    """
+
+    name: str
+    path: str
+    note: str = ""
 
 
 class LogTrust(Struct, frozen=True):
     """What a journal is held against: the daemon's public keys, newest first, the largest
-    checkpoint that was signed, and the witnesses by their keys.
+    checkpoint that was signed, the witnesses by their keys, and what anchors keep.
     """
 
     keys: tuple[NoteKey, ...] = ()
     mark: str = ""
     witnesses: tuple[NoteKey, ...] = ()
+    anchors: tuple[KeptNote, ...] = ()
+
+    @property
+    def of_a_copy(self) -> "LogTrust":
+        """What a copy of the journal is held against: it may have fewer entries than were signed
+        for since.
+        """
+        return LogTrust(self.keys, "", self.witnesses)
 
 
 def folder_of(journal: Path) -> Path:
@@ -47,6 +67,7 @@ def trust(journal: Path) -> LogTrust:
         tuple(NoteKey.decode(line) for line in _lines(folder / _PUBLIC)),
         _text(folder / _MARK),
         tuple(NoteKey.decode(line) for line in _lines(folder / _WITNESSES)),
+        tuple(_anchors(folder / _ANCHORS)),
     )
 
 
@@ -54,6 +75,14 @@ def remember_witnesses(journal: Path, keys: tuple[NoteKey, ...]) -> None:
     """Keep the keys of witnesses, so that a journal can be verified without its settings."""
     path = folder_of(journal) / _WITNESSES
     wanted = "".join(f"{key.encode()}\n" for key in keys)
+    if wanted != _text(path):
+        write_private(path, wanted.encode())
+
+
+def remember_anchors(journal: Path, anchors: tuple[KeptNote, ...]) -> None:
+    """Keep where anchors that can be read lie, so that a journal is held against them."""
+    path = folder_of(journal) / _ANCHORS
+    wanted = msgspec.json.encode(anchors).decode() if anchors else ""
     if wanted != _text(path):
         write_private(path, wanted.encode())
 
@@ -188,6 +217,24 @@ def _text(path: Path) -> str:
     try:
         return path.read_text()
     except FileNotFoundError:
+        return ""
+
+
+def _anchors(path: Path) -> Iterator[KeptNote]:
+    try:
+        found = msgspec.json.decode(_text(path) or "[]", type=list[KeptNote])
+    except msgspec.DecodeError:
+        raise ConfigInvalid(
+            f"the file {path} is damaged: remove it, the daemon writes it when it starts"
+        ) from None
+    return (msgspec.structs.replace(each, note=_kept(Path(each.path))) for each in found)
+
+
+def _kept(path: Path) -> str:
+    """Return what an anchor keeps; nothing if its disk is not there."""
+    try:
+        return _text(path)
+    except (OSError, UnicodeDecodeError):
         return ""
 
 

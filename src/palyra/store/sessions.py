@@ -8,8 +8,9 @@ from palyra.core import visible_ranges
 from palyra.core.errors import Conflict, Forbidden, NotFound
 from palyra.core.events import SessionBranched, SessionChanged, SessionCreated, SessionReset
 from palyra.core.ids import SessionId
-from palyra.store import rewinds, session_rules, tape
+from palyra.store import rewinds, rights, session_rules, tape
 from palyra.store.database import Tx
+from palyra.store.rights import SESSIONS
 
 TITLE_LENGTH = 72
 _EVERYTHING = 1 << 53
@@ -19,6 +20,9 @@ _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channe
     s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id, s.segment_id, s.kept,
     s.model,
     coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
+
+
+_SELECTED = f"{', '.join(f's.{name}' for name in SESSIONS.columns.split(', '))}, {_COLUMNS}"
 
 
 class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,6 +61,12 @@ def _session(row: tuple[Any, ...]) -> Session:
     return Session(**values)
 
 
+def _genuine(tx: Tx, row: tuple[Any, ...]) -> Session | None:
+    """Return the session of a row. One that somebody else made, or gave to another, is none."""
+    sealed = SESSIONS.width
+    return _session(row[sealed:]) if rights.holds(tx, SESSIONS, row[:sealed]) else None
+
+
 def find(
     tx: Tx,
     *,
@@ -71,21 +81,21 @@ def find(
     """
     if session_id:
         row = tx.one(
-            f"SELECT {_COLUMNS} FROM sessions s WHERE session_id = :session_id",
+            f"SELECT {_SELECTED} FROM sessions s WHERE session_id = :session_id",
             session_id=session_id,
         )
     elif key:
-        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE key = :key", key=key)
+        row = tx.one(f"SELECT {_SELECTED} FROM sessions s WHERE key = :key", key=key)
     else:
         row = tx.one(
-            f"""SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label AND
+            f"""SELECT {_SELECTED} FROM sessions s WHERE owner = :owner AND label = :label AND
             :device IN ('', device)
             ORDER BY session_id DESC LIMIT 1""",
             owner=owner,
             label=label,
             device=device,
         )
-    return _session(row) if row else None
+    return _genuine(tx, row) if row else None
 
 
 def get(tx: Tx, session_id: str, principal: str, *, in_segment: bool = False) -> Session:
@@ -119,7 +129,8 @@ def create(tx: Tx, session_id: str, event: SessionCreated) -> Session:
         workspace=event.workspace,
         now=tx.now_ms,
     )
-    tape.append(tx, session_id, event.owner, [event])
+    (entry,) = tape.append(tx, session_id, event.owner, [event])
+    rights.seal(tx, SESSIONS, entry.position, session_id=session_id)
     created = find(tx, session_id=session_id)
     assert created is not None
     return created
@@ -146,6 +157,7 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
         fold=1 - parent_seq - _before(tx, parent),
         child=child_id,
     )
+    rights.seal(tx, SESSIONS, session_id=child_id)
     event = SessionBranched(
         parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id)
     )
@@ -228,7 +240,7 @@ def listing(
     """
     updated_ms, session_id = before or (1 << 62, "~")
     rows = tx.all(
-        f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id =
+        f"""SELECT {_SELECTED}, coalesce((SELECT r.state FROM runs r WHERE r.session_id =
         s.session_id
                 AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position
                 LIMIT 1), '')
@@ -243,7 +255,7 @@ def listing(
         limit=limit,
         device=device,
     )
-    return [_session(row) for row in rows]
+    return [session for row in rows if (session := _genuine(tx, row)) is not None]
 
 
 class TapeRange(Struct, frozen=True):
@@ -353,3 +365,4 @@ def set_parent(tx: Tx, child: str, parent: str, parent_seq: int) -> None:
         seq=parent_seq,
         child=child,
     )
+    rights.seal(tx, SESSIONS, session_id=child)

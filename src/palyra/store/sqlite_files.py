@@ -11,10 +11,12 @@ from pathlib import Path
 
 import apsw
 
+from palyra.core import signed_notes
 from palyra.core.errors import ChainBroken, Conflict, InvalidInput, NotFound, Unavailable
-from palyra.store import log_keys, migrations, segments, verify
+from palyra.core.signed_notes import LogCheckpoint
+from palyra.store import log_keys, migrations, segments, tape, tree, verify
 from palyra.store.database import Connection, Tx
-from palyra.store.log_keys import LogTrust
+from palyra.store.log_keys import LogKeys, LogTrust
 from palyra.store.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 from palyra.store.verify_rows import WrongRow, wrong_rows
 
@@ -49,6 +51,23 @@ def newest_entry(journal: Path) -> tuple[int, bytes]:
     finally:
         with suppress(apsw.Error):
             connection.close()
+
+
+def sign_for(journal: Path, keys: LogKeys) -> None:
+    """Sign for every entry of a journal that verifies, of any version, unless that was done. The
+    checkpoint is kept beside the keys; who signs for the journal next stores it.
+    """
+    connection = Sqlite(journal).open_reader()
+    try:
+        connection.begin_read()
+        tx = Tx(connection, 0)
+        grown = tree.rebuilt(tx, segments.folder_of(journal))
+        telling = tape.kinds_between(tx, grown.size - 1, grown.size).get("journal.checkpointed", 0)
+    finally:
+        connection.close()
+    mark = LogCheckpoint.parse(signed_notes.parse(keys.mark).text) if keys.mark else None
+    if mark is None or mark.size < grown.size - telling:
+        keys.sign(LogCheckpoint(keys.signer.name, grown.size, grown.root()))
 
 
 def fold_log(journal: Path) -> None:
@@ -181,7 +200,7 @@ def restore(source: Path, journal: Path, set_aside: Path) -> verify.VerifyReport
     if not source.exists():
         raise NotFound(f"there is no backup at {source}", path=str(source))
     known = log_keys.trust(journal)
-    report = inspect(source, trust=LogTrust(known.keys, "", known.witnesses))
+    report = inspect(source, trust=known.of_a_copy)
     if not report.ok:
         raise ChainBroken(
             f"the backup {source} does not verify, so it was not restored: {report.bad}; a backup"

@@ -975,4 +975,36 @@ MIGRATIONS = (
         "the policies that decided, by the digest that their decisions name",
         ("CREATE TABLE policy_sets (version TEXT PRIMARY KEY, files BLOB NOT NULL)",),
     ),
+    Migration(
+        31,
+        "rows that give rights carry the entry that made them; seals of who may ask and answer",
+        (
+            *(
+                f"ALTER TABLE {table} ADD COLUMN mac BLOB NOT NULL DEFAULT x''"
+                for table in ("sessions", "approvals", "approval_routes", "channel_settings")
+            ),
+            *(
+                f"ALTER TABLE {table} ADD COLUMN {column}"
+                for table in (
+                    "grants",
+                    "tokens",
+                    "workers",
+                    "worker_renewals",
+                    "worker_codes",
+                    "channel_people",
+                    "channel_pairings",
+                    "accepted_notes",
+                    "schedules",
+                    "sessions",
+                    "approvals",
+                    "approval_routes",
+                    "channel_settings",
+                )
+                for column in (
+                    "entry INTEGER NOT NULL DEFAULT 0",
+                    "entry_hash BLOB NOT NULL DEFAULT x''",
+                )
+            ),
+        ),
+    ),
 )

@@ -24,8 +24,9 @@ from palyra.core.events import (
 )
 from palyra.core.ids import CallId, RunId, SessionId
 from palyra.core.run_state import RunState
-from palyra.store import tape
+from palyra.store import rights, tape
 from palyra.store.database import Tx
+from palyra.store.rights import SESSIONS
 
 _COLUMNS = "run_id, session_id, parent_run_id, parent_session_id, call_id, principal, depth, task"
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
@@ -76,6 +77,7 @@ def add(tx: Tx, child: Subagent) -> None:
         parent=child.parent_run_id,
         id=child.session_id,
     )
+    rights.seal(tx, SESSIONS, session_id=child.session_id)
 
 
 def find(tx: Tx, run_id: str) -> Subagent | None:

@@ -37,7 +37,7 @@ class Token(Struct, frozen=True, omit_defaults=True):
         return f"client:{self.name}" if self.scope == "client" else ""
 
 
-def add(tx: Tx, token: Token, digest: bytes) -> None:
+def add(tx: Tx, token: Token, digest: bytes, entry: int = 0) -> None:
     tx.run(
         """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms,
         workspace)
@@ -52,7 +52,7 @@ def add(tx: Tx, token: Token, digest: bytes) -> None:
         expires_ms=token.expires_ms,
         workspace=token.workspace,
     )
-    rights.seal(tx, TOKENS, token_id=token.token_id)
+    rights.seal(tx, TOKENS, entry, token_id=token.token_id)
 
 
 def valid(tx: Tx) -> list[tuple[bytes, Token]]:
@@ -62,7 +62,7 @@ def valid(tx: Tx) -> list[tuple[bytes, Token]]:
         " (expires_ms = 0 OR expires_ms > :now)",
         now=tx.now_ms,
     )
-    sealed = len(TOKENS.fields) + 1
+    sealed = TOKENS.width
     return [
         (bytes(row[sealed]), Token(*row[sealed + 1 :]))
         for row in rows
@@ -81,13 +81,13 @@ def get(tx: Tx, token_id: str) -> Token:
     return Token(*row)
 
 
-def revoke(tx: Tx, token_id: str) -> Token:
+def revoke(tx: Tx, token_id: str, entry: int = 0) -> Token:
     tx.run(
         "UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0",
         now=tx.now_ms,
         token_id=token_id,
     )
-    rights.seal(tx, TOKENS, token_id=token_id)
+    rights.seal(tx, TOKENS, entry, token_id=token_id)
     return get(tx, token_id)
 
 

@@ -7,6 +7,7 @@ make proofs cheap, and keep the leaves of entries that lie in segments.
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -141,6 +142,17 @@ def other_than_stored(tx: Tx, entries: Iterable[tuple[int, int, bytes]]) -> int:
     return 0
 
 
+def rebuilt(tx: Tx, folder: Path | None) -> TileTree:
+    """Return the tree over all entries, made from them alone: also of a journal of a version that
+    had none.
+    """
+    grown = TileTree({})
+    rows = segment_walk.rows(tx, folder, segments.listing(tx))
+    while leaves := [leaf(row[9], row[8]) for row in islice(rows, _CHUNK)]:
+        grown.extend(leaves)
+    return grown
+
+
 def put_tiles(tx: Tx, tiles: dict[TileKey, bytes]) -> None:
     if tiles:
         tx.many(
@@ -168,6 +180,10 @@ def checkpoints(tx: Tx) -> list[StoredCheckpoint]:
     """Return all of them, oldest first."""
     rows = tx.all("SELECT size, time_ms, note FROM checkpoints ORDER BY size")
     return [StoredCheckpoint(*row) for row in rows]
+
+
+def is_stored(tx: Tx, size: int) -> bool:
+    return bool(tx.one("SELECT 1 FROM checkpoints WHERE size = :size", size=size))
 
 
 def newest_checkpoint(tx: Tx) -> StoredCheckpoint | None:

@@ -27,7 +27,7 @@ from palyra.core.events import (
     ToolStarted,
 )
 from palyra.core.run_state import RunState
-from palyra.store import policy_sets, segment_walk, segments, sessions
+from palyra.store import policy_sets, rights, segment_walk, segments, sessions
 from palyra.store.database import Row, Tx
 from palyra.store.verify_projections import (
     KINDS,
@@ -54,6 +54,7 @@ _TOLD = frozenset(
         "tool.finished",
         "tool.started",
         *KINDS,
+        *rights.TELLING,
     }
 )
 
@@ -109,6 +110,8 @@ class _Fold:
         self._ended: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self.illegal: list[WrongRow] = []
         self.projections = ProjectionFold()
+        # The entries that make rows which give rights: their hash, and the rows.
+        self.telling: dict[int, tuple[bytes, tuple[tuple[str, str], ...]]] = {}
 
     def add(self, row: Row) -> None:
         position, tape, seq, _, run_id, principal, kind, body, *_ = row
@@ -117,6 +120,8 @@ class _Fold:
         if kind not in _TOLD:
             return
         event = events.decode(body)
+        if told := rights.told_of(tape, event):
+            self.telling[position] = (row[8], told)
         if kind in KINDS:
             self.projections.add(principal, event)
         match event:
@@ -398,6 +403,22 @@ def _projections(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
         yield WrongRow(table, row, problem)
 
 
+def _bound(tx: Tx, fold: _Fold) -> Iterator[WrongRow]:
+    """A right was made by the entry that it carries. One from before rows said so carries none."""
+    for right in rights.ALL:
+        for row in tx.all(f"SELECT {right.columns} FROM {right.table} WHERE entry > 0"):
+            entry, digest, _ = row[-3:]
+            known, told = fold.telling.get(entry, (b"", ()))
+            name = rights.names(right, row)
+            # What a schedule's runs may do was said with the schedule.
+            gives = any(
+                made == (right.table, name) or (right is rights.GRANTS and made[0] == "schedules")
+                for made in told
+            )
+            if digest != known or not gives:
+                yield WrongRow(right.table, name, f"the entry at {entry} has not made it")
+
+
 _LOOKS = (
     _runs,
     _approvals,
@@ -408,4 +429,5 @@ _LOOKS = (
     _effects,
     _policies,
     _projections,
+    _bound,
 )

@@ -5,8 +5,10 @@ that this tree does not bear out. A chain alone can be written anew by whoever w
 signed root cannot.
 """
 
+from collections.abc import Iterator
 from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from palyra.core import signed_notes
@@ -23,8 +25,20 @@ _PORTION = 4_096
 _OWN_KEY = "own key"
 
 
+class Voucher(Struct, frozen=True):
+    """Who vouches, and for how many entries: 0 if for none. `time_ms` is 0 if the checkpoint is
+    not stored here.
+    """
+
+    name: str
+    size: int = 0
+    time_ms: int = 0
+
+
 class Vouched(Struct, frozen=True, kw_only=True):
-    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone."""
+    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone.
+    `vouchers` are the own key, each witness and each anchor that can be read.
+    """
 
     size: int
     time_ms: int
@@ -32,6 +46,7 @@ class Vouched(Struct, frozen=True, kw_only=True):
     newer: int
     origin: str = ""
     checkpoints: int = 0
+    vouchers: tuple[Voucher, ...] = ()
 
 
 class TreeFault(Struct, frozen=True):
@@ -115,6 +130,8 @@ class TreeCheck:
         mark = _read(self._trust.mark) if self._trust.mark else None
         if mark is not None:
             wanted.add(mark.size)
+        self._kept = dict(self._of_this_log())
+        wanted.update(each.size for each in self._kept.values())
         self._due = sorted(wanted - {0}, reverse=True)
         self._room = self._next_portion()
 
@@ -146,15 +163,17 @@ class TreeCheck:
         self._flush()
         self._tiles.finish()
         size = self._tree.size
-        if fault := self._shorter_than_mark(size):
+        if fault := self._shorter_than_mark(size) or self._shorter_than_anchors(size):
             return fault, None
         proven: Vouched | None = None
+        vouchers = dict.fromkeys(self._vouchers(), Voucher(""))
         good = 0
         for each in self._checkpoints:
             fault, by = self._against(each, good, size)
             if fault:
                 return fault, None
             good = each.size
+            vouchers |= {name: Voucher(name, each.size, each.time_ms) for name in by}
             if by:
                 proven = Vouched(
                     size=each.size,
@@ -164,8 +183,56 @@ class TreeCheck:
                     origin=_read(each.note).origin,
                     checkpoints=len(self._checkpoints),
                 )
-        fault = self._other_than_mark(good) or self._tiles.fault or self._against_tape()
+        fault = (
+            self._other_than_mark(good)
+            or self._other_than_anchors(good)
+            or self._tiles.fault
+            or self._against_tape()
+        )
+        if proven is not None:
+            times = {each.size: each.time_ms for each in self._checkpoints}
+            for name, kept in self._kept.items():
+                vouchers[name] = Voucher(name, kept.size, times.get(kept.size, 0))
+            named = [msgspec.structs.replace(each, name=name) for name, each in vouchers.items()]
+            proven = msgspec.structs.replace(
+                proven, vouchers=tuple(sorted(named, key=lambda each: -each.size))
+            )
         return fault, proven
+
+    def _vouchers(self) -> Iterator[str]:
+        """Who may vouch for this journal."""
+        if self._keys:
+            yield _OWN_KEY
+        yield from (f"witness {key.name}" for key in self._trust.witnesses)
+        yield from (each.name for each in self._trust.anchors)
+
+    def _of_this_log(self) -> Iterator[tuple[str, LogCheckpoint]]:
+        """What anchors keep of this log, signed by its keys. What else lies there says nothing."""
+        for each in self._trust.anchors if self._keys else ():
+            try:
+                note = signed_notes.parse(each.note)
+                said = LogCheckpoint.parse(note.text)
+            except InvalidInput:
+                continue
+            if said.origin == self._keys[0].name and any(map(note.signed_by, self._keys)):
+                yield each.name, said
+
+    def _shorter_than_anchors(self, size: int) -> TreeFault | None:
+        for name, kept in self._kept.items():
+            if kept.size > size:
+                return TreeFault(
+                    size + 1,
+                    f"the anchor {name} has a checkpoint over {kept.size} entries, and {size} are"
+                    " there: the end was cut off, or an older copy was put in the journal's place",
+                )
+        return None
+
+    def _other_than_anchors(self, good: int) -> TreeFault | None:
+        for name, kept in self._kept.items():
+            if self._roots.get(kept.size) != kept.root:
+                first = good if good < kept.size else 0
+                return self._changed(first, kept.size, f"the checkpoint of the anchor {name}")
+        return None
 
     def _shorter_than_mark(self, size: int) -> TreeFault | None:
         """The largest checkpoint that was ever signed lies outside the file."""

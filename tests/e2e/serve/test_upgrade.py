@@ -14,7 +14,7 @@ from palyra.store import sqlite_files, tokens, tree
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.tree import StoredCheckpoint
 from tests.inprocess import daemon
-from tests.proving import verified
+from tests.proving import relink, retile, unguarded, verified
 from tests.upgrading import older_home
 
 SCHEMAS = [each.number for each in MIGRATIONS[:-1]]
@@ -55,6 +55,47 @@ def test_what_a_migration_left_is_signed_for_at_once(schema: int, tmp_path: Path
     newest = asyncio.run(scenario())
     assert newest is not None
     assert newest.size >= 3
+
+
+@pytest.mark.parametrize("schema", [1, 20, 27, SCHEMAS[-1]])
+def test_what_a_killed_daemon_left_is_signed_for_before_its_schema_changes(
+    schema: int, tmp_path: Path
+) -> None:
+    """The checkpoint is over the entries that were there before, not over what came after."""
+    home = tmp_path / "home"
+    journal = older_home(home, schema)
+    before = journal.read_bytes()
+    for _ in range(2):
+        assert upgrade.copy_before_migration(home, origin="example.org/log") is not None
+    mark = (home / "keys" / "journal.checkpoint").read_text()
+    assert mark.splitlines()[:2] == ["example.org/log", "3"]
+    assert journal.read_bytes() == before
+
+    async def scenario() -> list[StoredCheckpoint]:
+        async with daemon(tmp_path, [], '[journal]\norigin = "example.org/log"\n') as d:
+            return await d.db.read(tree.checkpoints)
+
+    found = asyncio.run(scenario())
+    assert (found[0].size, found[0].note) == (3, mark)
+    assert verified(home).ok
+    # Who changes what was there before the upgrade is found by it.
+    raw = unguarded(journal)
+    raw.execute("UPDATE entries SET principal = 'user:mallory' WHERE position = 2")
+    relink(raw)
+    retile(raw)
+    raw.execute("DELETE FROM checkpoints WHERE size > 3")
+    raw.close()
+    assert not verified(home).ok
+
+
+def test_a_journal_that_does_not_verify_is_not_signed_for_before_an_upgrade(
+    tmp_path: Path,
+) -> None:
+    raw = unguarded(older_home(tmp_path / "home", 20))
+    raw.execute("UPDATE entries SET principal = 'user:mallory' WHERE position = 2")
+    raw.close()
+    assert upgrade.copy_before_migration(tmp_path / "home") is not None
+    assert not (tmp_path / "home" / "keys" / "journal.checkpoint").exists()
 
 
 def test_a_journal_of_this_version_is_not_copied(tmp_path: Path) -> None:

@@ -6,12 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import pytest
 
+from palyra.core.errors import Forbidden
+from palyra.core.events import (
+    AdminChanged,
+    ApprovalRequested,
+    RunAccepted,
+    RunStarted,
+    SessionCreated,
+)
+from palyra.core.ids import SYSTEM_TAPE, ApprovalId, CallId, RunId, SessionId
 from palyra.core.labels import Label
-from palyra.core.tools import Subject
+from palyra.core.tools import Preview, Subject
 from palyra.core.verdicts import Grant
-from palyra.features.channels.rows import people
+from palyra.features.channels.rows import messages, people
 from palyra.features.channels.rows.people import Pairing
 from palyra.features.mcp.acceptances import AcceptedTool, KnownFiles
 from palyra.features.project_notes import rows as notes
@@ -20,7 +30,7 @@ from palyra.features.schedules.model import HookTrigger, Schedule
 from palyra.features.workers import rows as workers
 from palyra.features.workers.rows import Renewal
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.store import approvals, rights, tokens
+from palyra.store import approvals, rights, sessions, tape, tokens
 from palyra.store.database import Database, Tx
 from palyra.store.row_seals import RowSeals
 from palyra.store.tokens import Token
@@ -29,6 +39,7 @@ from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.inprocess import daemon
 from tests.journals import new_id, opened, run
+from tests.proving import relink, unguarded
 from tests.scheduling import add, firings, moment, pass_time, timed
 
 FAR = 1 << 50
@@ -49,6 +60,7 @@ PAIRING = Pairing(
     created_ms=1,
     expires_ms=FAR,
 )
+SESSION, RUN, ASKED_FOR = SessionId(new_id()), RunId(new_id()), ApprovalId(new_id())
 SCHEDULE = Schedule(
     schedule_id=new_id(), owner="user:owner", name="n", text="t", trigger=HookTrigger()
 )
@@ -65,6 +77,37 @@ def _give_everything(tx: Tx) -> None:
     people.add(tx, PAIRING, b"pairing")
     notes.accept(tx, "/w", "AGENTS.md", "d", "text", "user:owner")
     schedules.save(tx, SCHEDULE)
+    made = sessions.create(tx, SESSION, SessionCreated(owner="user:owner", workspace="/w"))
+    accepted = RunAccepted(origin="interactive")
+    request = ApprovalRequested(
+        approval_id=ASKED_FOR,
+        call_id=CallId("c"),
+        tool="fs.write",
+        about="tool",
+        preview=Preview("text", "write"),
+        risk="low",
+        why="writing asks first",
+    )
+    tape.append(tx, made.session_id, "user:owner", [accepted, RunStarted()], RUN)
+    (entry,) = tape.append(tx, made.session_id, "user:owner", [request], RUN)
+    approvals.add(
+        tx,
+        session_id=SESSION,
+        run_id=RUN,
+        owner="user:owner",
+        origin="interactive",
+        request=request,
+        position=entry.position,
+    )
+    approvals.hand_on(tx, ASKED_FOR, "user:friend", entry.position)
+    messages.set_rules(tx, "c", {"who": "paired"}, entry.position)
+
+
+def _answers(tx: Tx, principal: str) -> bool:
+    try:
+        return approvals.get(tx, ASKED_FOR, principal) is not None
+    except Forbidden:
+        return False
 
 
 # What each right lets somebody do, asked as the daemon asks it.
@@ -82,6 +125,16 @@ ASKED: dict[str, Callable[[Tx], object]] = {
     "channel_pairings": lambda tx: people.by_code(tx, b"pairing") is not None,
     "accepted_notes": lambda tx: sorted(notes.digests(tx, "/w")),
     "schedules": lambda tx: [each.name for each in schedules.listing(tx)],
+    "sessions": lambda tx: [
+        sessions.find(tx, session_id=SESSION) is not None,
+        *(
+            each.owner
+            for each in sessions.listing(tx, "user:owner", archived=False, before=None, limit=9)
+        ),
+    ],
+    "approvals": lambda tx: [_answers(tx, who) for who in ("user:owner", "user:eve")],
+    "approval_routes": lambda tx: [_answers(tx, who) for who in ("user:friend", "user:eve")],
+    "channel_settings": lambda tx: msgspec.to_builtins(messages.changed(tx)["c"]),
 }
 GIVEN = {
     "grants": [GRANT.approval_id],
@@ -93,6 +146,10 @@ GIVEN = {
     "channel_pairings": True,
     "accepted_notes": [("AGENTS.md", "d")],
     "schedules": ["n"],
+    "sessions": [True, "user:owner"],
+    "approvals": [True, False],
+    "approval_routes": [True, False],
+    "channel_settings": {"paused": False, "rules": {"who": "paired"}},
 }
 NOTHING = {
     "grants": [],
@@ -104,6 +161,11 @@ NOTHING = {
     "channel_pairings": False,
     "accepted_notes": [],
     "schedules": [],
+    "sessions": [False],
+    "approvals": [False, False],
+    "approval_routes": [False, False],
+    # Nobody gets in before its owner says anew who may.
+    "channel_settings": {"paused": True, "rules": {}},
 }
 # What somebody changes who wants more than was given.
 CHANGED = {
@@ -117,6 +179,10 @@ CHANGED = {
     "accepted_notes": "UPDATE accepted_notes SET accepted_by = 'user:other'",
     "schedules": "UPDATE schedules SET body = CAST(replace(CAST(body AS TEXT), '\"t\"', '\"u\"')"
     " AS BLOB)",
+    "sessions": "UPDATE sessions SET workspace = '/'",
+    "approvals": "UPDATE approvals SET owner = 'user:eve'",
+    "approval_routes": "UPDATE approval_routes SET principal = 'user:eve'",
+    "channel_settings": 'UPDATE channel_settings SET rules = \'{"who": "everyone"}\'',
 }
 
 
@@ -301,3 +367,92 @@ def test_schedules_from_before_they_were_sealed_are_sealed_once(tmp_path: Path) 
     assert asyncio.run(names()) == ["n"]
     forge()
     assert asyncio.run(names()) == []
+
+
+def _made(folder: Path) -> Path:
+    async def scenario() -> None:
+        async with opened(folder / "j.db") as db:
+            db.seals = RowSeals(bytes(32))
+            await db.write(_give_everything)
+
+    run(scenario())
+    return folder / "j.db"
+
+
+def _answer(journal: Path, table: str) -> tuple[object, list[str]]:
+    async def scenario() -> tuple[object, list[str]]:
+        async with opened(journal) as db:
+            db.seals = RowSeals(bytes(32))
+            found = await db.write(ASKED[table])
+            return found, [refused for refused, _ in db.seals.refused]
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("table", ["sessions", "approvals", "approval_routes", "accepted_notes"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE {table} SET entry = entry + 1",
+        "UPDATE {table} SET entry = 0, entry_hash = x''",
+        "UPDATE {table} SET entry_hash = zeroblob(32)",
+    ],
+)
+def test_a_right_is_bound_to_the_entry_that_made_it(
+    table: str, change: str, tmp_path: Path
+) -> None:
+    journal = _made(tmp_path)
+    assert _answer(journal, table) == (GIVEN[table], [])
+    raw = apsw.Connection(str(journal))
+    raw.execute(change.format(table=table))
+    raw.close()
+    found, refused = _answer(journal, table)
+    assert (found, set(refused)) == (NOTHING[table], {table})
+
+
+@pytest.mark.parametrize("table", ["sessions", "approvals", "accepted_notes"])
+def test_a_right_whose_entry_was_changed_is_none(table: str, tmp_path: Path) -> None:
+    """The row is as it was; the entry says something else, with every link made anew."""
+    journal = _made(tmp_path)
+    raw = unguarded(journal)
+    raw.execute(f"UPDATE entries SET time_ms = 7 WHERE position IN (SELECT entry FROM {table})")
+    relink(raw)
+    raw.close()
+    found, refused = _answer(journal, table)
+    assert (found, table in refused) == (NOTHING[table], True)
+
+
+def _mint(tx: Tx) -> None:
+    event = AdminChanged(what="token", action="created", subject=TOKEN.token_id)
+    (entry,) = tape.append(tx, SYSTEM_TAPE, "user:owner", [event])
+    tokens.add(tx, TOKEN, b"digest", entry.position)
+
+
+def test_a_home_from_before_rows_carried_their_entry_is_bound_once(tmp_path: Path) -> None:
+    """By what the tape tells of each. A row that was forged before gets none."""
+    marks = tmp_path / "home" / "keys" / "rights.tables"
+
+    async def make() -> None:
+        async with daemon(tmp_path, []) as d:
+            await d.db.write(_mint)
+
+    asyncio.run(make())
+    journal = tmp_path / "home" / "journal.db"
+    seals = RowSeals((tmp_path / "home" / "keys" / "rights.key").read_bytes())
+    raw = apsw.Connection(str(journal))
+    raw.execute("UPDATE tokens SET entry = 0, entry_hash = x''")
+    for row in raw.execute(f"SELECT {rights.TOKENS.columns} FROM tokens").fetchall():
+        mac = seals.mac(rights.TOKENS, row[: len(rights.TOKENS.fields)])
+        raw.execute("UPDATE tokens SET mac = ? WHERE token_id = ?", (mac, row[0]))
+    raw.execute("UPDATE tokens SET mac = x'' WHERE name <> 'one'")
+    raw.close()
+    marks.write_text(marks.read_text().replace(rights.BOUND, ""))
+
+    async def bound() -> dict[str, int]:
+        async with daemon(tmp_path, []) as d:
+            asked = "SELECT token_id, entry FROM tokens"
+            return dict(await d.db.read(lambda tx: tx.all(asked)))
+
+    found = asyncio.run(bound())
+    assert found.pop(TOKEN.token_id) > 0
+    assert set(found.values()) <= {0}

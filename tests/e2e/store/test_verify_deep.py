@@ -157,8 +157,20 @@ CHANGES = {
     "an approval for another tool": ("UPDATE approvals SET tool = 'shell.run'", "approvals"),
     "an approval that nobody asked for": (
         "INSERT INTO approvals SELECT 'X', session_id, run_id, call_id, owner, tool, about, origin,"
-        " requested_position, requested_ms, expires_ms, 'allow', 1, 1 FROM approvals LIMIT 1",
+        " requested_position, requested_ms, expires_ms, 'allow', 1, 1, mac, 0, x'' FROM approvals"
+        " LIMIT 1",
         "approvals",
+    ),
+    **{
+        f"a row of {table} that another entry is said to have made": (
+            f"UPDATE {table} SET entry = (SELECT min(position) FROM entries)",
+            table,
+        )
+        for table in ("sessions", "approvals", "grants", "tokens", "schedules")
+    },
+    "an entry of a token with another hash": (
+        "UPDATE tokens SET entry_hash = zeroblob(32) WHERE entry > 0",
+        "tokens",
     ),
     "an approval that is gone": ("DELETE FROM approvals", "approvals"),
     "a grant that nobody gave": (
@@ -240,7 +252,8 @@ CHANGES = {
         "schedules",
     ),
     "a schedule that nobody made": (
-        "INSERT INTO schedules SELECT 'X', owner, state, next_ms, body, mac FROM schedules LIMIT 1",
+        "INSERT INTO schedules SELECT 'X', owner, state, next_ms, body, mac, 0, x''"
+        " FROM schedules LIMIT 1",
         "schedules",
     ),
     "a schedule that is gone": ("DELETE FROM schedules", "schedules"),

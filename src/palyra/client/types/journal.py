@@ -33,6 +33,7 @@ __all__ = [
     "StoredCheckpoint",
     "Verified",
     "Vouched",
+    "Voucher",
     "WhyAnswer",
     "WrongRow",
 ]
@@ -47,8 +48,20 @@ class Bad(Struct, frozen=True, kw_only=True):
     problem: str
 
 
+class Voucher(Struct, frozen=True, kw_only=True):
+    """Who vouches, and for how many entries: 0 if for none. `time_ms` is 0 if the checkpoint is
+    not stored here.
+    """
+
+    name: str
+    size: int = 0
+    time_ms: int = 0
+
+
 class Vouched(Struct, frozen=True, kw_only=True):
-    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone."""
+    """How far the journal is proven, and by whom. `newer` entries are held by the chain alone.
+    `vouchers` are the own key, each witness and each anchor that can be read.
+    """
 
     size: int
     time_ms: int
@@ -56,6 +69,7 @@ class Vouched(Struct, frozen=True, kw_only=True):
     newer: int
     origin: str = ""
     checkpoints: int = 0
+    vouchers: tuple[Voucher, ...] = ()
 
 
 class WrongRow(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ MARGIN = 64 << 20
 # What of the keys anybody may know: a copy without secrets is verified by it.
 _PUBLIC = ("journal.pub", "journal.rotations", "journal.witnesses", "journal.checkpoint")
 _SECRET_FOLDERS = ("keys", "tls")
+# Written anew at each start. In a copy it would name places that know more than the copy has.
+_OF_THIS_PLACE = "keys/journal.anchors"
 
 
 class CopyReport(Struct, frozen=True):
@@ -136,8 +138,9 @@ def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
         folders.sort()
         for each in sorted(names):
             path = Path(at) / each
-            if path.is_file():
-                yield f"{name}/{path.relative_to(folder).as_posix()}", path
+            within = f"{name}/{path.relative_to(folder).as_posix()}"
+            if path.is_file() and within != _OF_THIS_PLACE:
+                yield within, path
 
 
 def remember_version(home: Path, schema: int) -> None:

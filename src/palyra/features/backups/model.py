@@ -2,16 +2,21 @@
 
 import re
 import time
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from palyra.core.errors import ConfigInvalid
+from palyra.core.errors import ConfigInvalid, NotFound
 
 SUFFIX = ".palyra"
 HOUR_MS = 3_600_000
 _WORDS = {"hourly": 1, "daily": 24, "weekly": 7 * 24, "monthly": 30 * 24}
 _HOURS = re.compile(r"(\d{1,4})\s*(h|d)", re.ASCII)
 _NAME = re.compile(r"home-([0-9a-f]{8})-(\d{8}T\d{6})Z(-\d+)?\.palyra", re.ASCII)
+
+
+# The value of a reference, as `env:NAME`.
+Secret = Callable[[str], str]
 
 
 class BackupSettings(Struct, frozen=True, kw_only=True):
@@ -147,3 +152,7 @@ def made_ms_of(name: str) -> int:
     if found is None:
         return 0
     return calendar.timegm(time.strptime(found[2], "%Y%m%dT%H%M%S")) * 1000
+
+
+def missing(name: str, where: str) -> NotFound:
+    return NotFound(f"there is no backup {name} in {where}: `palyra backup list` lists them")

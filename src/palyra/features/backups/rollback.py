@@ -29,7 +29,7 @@ from palyra.features.proof.bundle import Disclosure
 from palyra.features.proof.service import JournalProof, ProofSettings
 from palyra.store import log_keys, sqlite_files, tape
 from palyra.store.database import Database, Tx
-from palyra.store.log_keys import LogKeys, LogTrust
+from palyra.store.log_keys import LogKeys
 from palyra.store.sqlite import Sqlite
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.system.clock import Clock
@@ -104,9 +104,7 @@ def plan_rollback(home: Path, copy: UpgradeCopy) -> Rollback:
     """
     trust = log_keys.trust(home / JOURNAL)
     # Fewer entries than were signed for since are what a rollback is about.
-    report = sqlite_files.inspect(
-        copy.path / JOURNAL, trust=LogTrust(trust.keys, "", trust.witnesses)
-    )
+    report = sqlite_files.inspect(copy.path / JOURNAL, trust=trust.of_a_copy)
     if not report.ok:
         raise ChainBroken(
             f"the state from before the upgrade does not verify, so nothing was changed:"

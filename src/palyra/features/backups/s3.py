@@ -14,8 +14,14 @@ from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, Unavailable
-from palyra.features.backups.model import BackupSettings, StoredBackup, is_name, made_ms_of
-from palyra.features.backups.targets import Secret, missing
+from palyra.features.backups.model import (
+    BackupSettings,
+    Secret,
+    StoredBackup,
+    is_name,
+    made_ms_of,
+    missing,
+)
 
 _SECONDS = 60.0
 _PIECE = 1 << 20

@@ -29,17 +29,17 @@ from palyra.features.backups.model import (
     CheckedBackup,
     MadeBackup,
     RestoredHome,
+    Secret,
     StoredBackup,
     belongs_to,
     interval_ms,
     is_name,
     name_of,
 )
-from palyra.features.backups.targets import BackupTarget, Secret, open_target
+from palyra.features.backups.targets import BackupTarget, open_target
 from palyra.features.tasks.worker import Step, Tasks
 from palyra.store import log_keys, sqlite_files, tape, tasks
 from palyra.store.database import Database, Tx
-from palyra.store.log_keys import LogTrust
 from palyra.system.clock import Clock
 from palyra.system.private_files import make_private, write_private
 from palyra.system.thread_pool import ThreadPool, everyday
@@ -250,7 +250,7 @@ class HomeBackups:
         known = log_keys.trust(self.home / JOURNAL)
         if not known.keys:
             return ""
-        trust = LogTrust(known.keys, "", known.witnesses)
+        trust = known.of_a_copy
         report = sqlite_files.inspect(place / JOURNAL, trust=trust)
         return "" if report.ok else f"it is not of this home: {report.bad}"
 

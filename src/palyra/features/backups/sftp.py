@@ -9,8 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 from palyra.core.errors import ConfigInvalid, Unavailable
 from palyra.features.backups.home_copy import PARTIAL
-from palyra.features.backups.model import BackupSettings, StoredBackup, is_name, made_ms_of
-from palyra.features.backups.targets import missing
+from palyra.features.backups.model import (
+    BackupSettings,
+    StoredBackup,
+    is_name,
+    made_ms_of,
+    missing,
+)
 
 _SECONDS = 3_600.0
 _CONNECT_S = 30

@@ -6,17 +6,21 @@ next backup removes it.
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from palyra.core.errors import ConfigInvalid, NotFound, Unavailable
+from palyra.core.errors import ConfigInvalid, Unavailable
 from palyra.features.backups.home_copy import PARTIAL, require_space
-from palyra.features.backups.model import BackupSettings, StoredBackup, is_name, made_ms_of
+from palyra.features.backups.model import (
+    BackupSettings,
+    Secret,
+    StoredBackup,
+    is_name,
+    made_ms_of,
+    missing,
+)
 from palyra.store.sqlite import sync_folder
-
-Secret = Callable[[str], str]
 
 
 class BackupTarget(Protocol):
@@ -129,10 +133,6 @@ def open_target(settings: BackupSettings, home: Path, secret: Secret) -> BackupT
         f"{wanted[:100]!r} is no target for backups: use a folder from the root, as /mnt/backup,"
         " s3://BUCKET/PREFIX or sftp://USER@HOST/FOLDER"
     )
-
-
-def missing(name: str, where: str) -> NotFound:
-    return NotFound(f"there is no backup {name} in {where}: `palyra backup list` lists them")
 
 
 def _private(path: str, flags: int) -> int:

@@ -218,8 +218,6 @@ class ApprovalPrompts:
                     approval_id=approval_id,
                 )
             places = [place] if place is not None else self.where_is(tx, principal)
-            if principal:
-                approvals.hand_on(tx, approval_id, principal)
             for each in places:
                 self._put(tx, each, approval, approval.owner)
             details: dict[str, Any] = {
@@ -228,7 +226,9 @@ class ApprovalPrompts:
             event = AdminChanged(
                 what="channel", action="approval handed on", subject=approval_id, details=details
             )
-            tape.append(tx, SYSTEM_TAPE, by, [event])
+            (entry,) = tape.append(tx, SYSTEM_TAPE, by, [event])
+            if principal:
+                approvals.hand_on(tx, approval_id, principal, entry.position)
             return approval
 
         return await self._db.write(step)

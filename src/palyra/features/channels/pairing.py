@@ -109,10 +109,10 @@ class PairingDesk:
             created_ms=tx.now_ms,
             expires_ms=tx.now_ms + LIFE_MS,
         )
-        people_rows.add(tx, request, _digest(code))
+        told_at = self._record(tx, sender.handle, "requested", request)
+        people_rows.add(tx, request, _digest(code), told_at)
         said = texts.pairing(code, LIFE_MS // 60_000)
         self._posting.post(tx, place, said, "pairing", reply_id=pairing_id, message_id=message_id)
-        self._record(tx, sender.handle, "requested", request)
         name = f"{sender.display} ({sender.handle})" if sender.display else sender.handle
         told = (
             f"{name} would like to talk to the agent on {connector}. Approve with the code they"
@@ -208,8 +208,7 @@ class PairingDesk:
                 created_ms=tx.now_ms,
                 expires_ms=tx.now_ms + LIFE_MS,
             )
-            people_rows.add(tx, made, _digest(code))
-            self._record(tx, by, "invited", made)
+            people_rows.add(tx, made, _digest(code), self._record(tx, by, "invited", made))
             return Invitation(pairing_id, channel, f"{code[:4]}-{code[4:]}", made.expires_ms)
 
         return await self._db.write(step)
@@ -221,8 +220,9 @@ class PairingDesk:
         _only_owner(by)
 
         def step(tx: Tx) -> Person:
-            person = people_rows.revoke(tx, channel, sender)
-            self._record(tx, by, "revoked", None, connector=channel, sender=sender)
+            people_rows.get(tx, channel, sender)
+            told = self._record(tx, by, "revoked", None, connector=channel, sender=sender)
+            person = people_rows.revoke(tx, channel, sender, told)
             if person.conversation:
                 self._posting.post(
                     tx,
@@ -245,16 +245,14 @@ class PairingDesk:
 
         def step(tx: Tx) -> Person:
             before = people_rows.find(tx, channel, sender)
-            person = people_rows.link(tx, channel, sender, principal)
             details: dict[str, Any] = {
                 "connector": channel,
                 "sender": sender,
                 "before": before.principal if before else "",
             }
-            self._record(
-                tx, by, "linked" if principal else "unlinked", None, subject=principal, **details
-            )
-            return person
+            action = "linked" if principal else "unlinked"
+            told = self._record(tx, by, action, None, subject=principal, **details)
+            return people_rows.link(tx, channel, sender, principal, told)
 
         return await self._db.write(step)
 
@@ -291,8 +289,9 @@ class PairingDesk:
             )
         handle = sender.handle if sender is not None else found.sender
         life = for_ms or found.grant_ms
-        self._settle(tx, found, "approved", by, handle)
-        person = people_rows.grant(tx, found.connector, handle, tx.now_ms + life if life else 0, by)
+        told_at = self._settle(tx, found, "approved", by, handle)
+        until_ms = tx.now_ms + life if life else 0
+        person = people_rows.grant(tx, found.connector, handle, until_ms, by, told_at)
         if found.kind == "request":
             self._tell(
                 tx, found, "You are paired now: write to me again. `help` says what you can do."
@@ -304,9 +303,9 @@ class PairingDesk:
 
     def _settle(
         self, tx: Tx, found: Pairing, state: PairingState, by: str, sender: str = ""
-    ) -> None:
+    ) -> int:
         people_rows.settle(tx, found.pairing_id, state, by, sender)
-        self._record(tx, by, state, people_rows.pairing(tx, found.pairing_id))
+        return self._record(tx, by, state, people_rows.pairing(tx, found.pairing_id))
 
     def _tell(self, tx: Tx, found: Pairing, text: str) -> None:
         self._posting.post(
@@ -315,17 +314,19 @@ class PairingDesk:
 
     def _record(
         self, tx: Tx, by: str, action: str, about: Pairing | None, subject: str = "", **details: Any
-    ) -> None:
+    ) -> int:
+        """Append what was done, and return the position of that."""
         if about is not None:
             details |= {"connector": about.connector, "sender": about.sender, "kind": about.kind}
             subject = about.pairing_id
         principal = by if by.startswith(("user:", "channel:", "worker:", "system")) else "system"
-        tape.append(
+        (entry,) = tape.append(
             tx,
             SYSTEM_TAPE,
             principal,
             [AdminChanged(what="pairing", action=action, subject=subject, details=details)],
         )
+        return entry.position
 
 
 def _new_code() -> str:

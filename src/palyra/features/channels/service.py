@@ -44,7 +44,7 @@ from palyra.features.channels.views import (
     RoutingPreview,
     Trace,
 )
-from palyra.store import tape
+from palyra.store import rights, tape
 from palyra.store.database import Appended, Database, Tx
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -285,8 +285,9 @@ class Channels:
             self._book.get(name)
 
         def step(tx: Tx) -> dict[str, messages_rows.MessageChange]:
-            messages_rows.pause(tx, name, paused=paused)
-            _record(tx, by, "paused" if paused else "resumed", name or "all channels")
+            action = "paused" if paused else "resumed"
+            told = _record(tx, by, action, name or rights.ALL_CHANNELS)
+            messages_rows.pause(tx, name, paused=paused, entry=told)
             return messages_rows.changed(tx)
 
         self._book.read(await self._db.write(step))
@@ -310,8 +311,8 @@ class Channels:
             rules = with_changes(channel.rules, over)
             if not 1 <= rules.concurrency <= 1_000 or rules.per_minute < 1 or rules.waiting < 1:
                 raise InvalidInput("concurrency, per_minute and waiting are numbers from 1 up")
-            messages_rows.set_rules(tx, name, over)
-            _record(tx, by, "rules changed", name, changes=dict(changes))
+            told = _record(tx, by, "rules changed", name, changes=dict(changes))
+            messages_rows.set_rules(tx, name, over, told)
             return messages_rows.changed(tx)
 
         self._book.read(await self._db.write(step))
@@ -418,10 +419,12 @@ def readable(page: str) -> str:
     return prose(page, urls.parse("https://mail.invalid/"))[1]
 
 
-def _record(tx: Tx, by: str, action: str, subject: str, **details: Any) -> None:
-    tape.append(
+def _record(tx: Tx, by: str, action: str, subject: str, **details: Any) -> int:
+    """Append what was done, and return the position of that."""
+    (entry,) = tape.append(
         tx,
         SYSTEM_TAPE,
         by,
         [AdminChanged(what="channel", action=action, subject=subject, details=details)],
     )
+    return entry.position

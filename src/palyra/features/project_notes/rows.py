@@ -86,7 +86,7 @@ def accept(tx: Tx, workspace: str, file: str, digest: str, text: str, by: str) -
         now=tx.now_ms,
         position=entry.position,
     )
-    rights.seal(tx, NOTES, workspace=workspace, file=file, digest=digest)
+    rights.seal(tx, NOTES, entry.position, workspace=workspace, file=file, digest=digest)
     tx.run(
         """DELETE FROM accepted_notes WHERE workspace = :workspace AND file = :file AND position NOT
         IN (SELECT position

@@ -12,7 +12,7 @@ async def wire(w: Wiring) -> None:
     from palyra.features.proof.witness import open_witness
     from palyra.policy.store import PolicyStore
     from palyra.store.database import Database
-    from palyra.store.log_keys import LogKeys, remember_witnesses
+    from palyra.store.log_keys import LogKeys, remember_anchors, remember_witnesses
     from palyra.system.clock import Clock
 
     settings = w.settings.get(ProofSettings)
@@ -48,6 +48,7 @@ async def wire(w: Wiring) -> None:
         )
     )
     remember_witnesses(w.journal, anchors.witnesses)
+    remember_anchors(w.journal, anchors.readable)
     proof.on_checkpoint.connect(anchors.tell)
 
     async def start() -> None:

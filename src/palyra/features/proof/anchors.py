@@ -16,6 +16,7 @@ from palyra.core import ids, merkle, signed_notes
 from palyra.core.errors import ChainBroken, ConfigInvalid, InvalidInput, PalyraError, Unavailable
 from palyra.core.signed_notes import COSIGNATURE, LogCheckpoint, NoteKey
 from palyra.features.proof.witness import AddCheckpoint
+from palyra.store.log_keys import KeptNote
 from palyra.store.tree import StoredCheckpoint
 from palyra.system.private_files import write_private
 from palyra.system.thread_pool import everyday
@@ -48,11 +49,11 @@ class FileAnchor:
 
     def __init__(self, path: Path) -> None:
         self.name = f"file {path}"
-        self._path = path
+        self.path = path
 
     async def put(self, checkpoint: StoredCheckpoint, continues: Continues) -> str:
-        await _compare(await everyday.run(_read, self._path), checkpoint, continues)
-        await everyday.run(_write, self._path, checkpoint.note)
+        await _compare(await everyday.run(_read, self.path), checkpoint, continues)
+        await everyday.run(_write, self.path, checkpoint.note)
         return ""
 
 
@@ -62,19 +63,19 @@ class GitAnchor:
     def __init__(self, folder: Path) -> None:
         self.name = f"git {folder}"
         self._folder = folder
-        self._path = folder / "palyra.checkpoint"
+        self.path = folder / "palyra.checkpoint"
 
     async def put(self, checkpoint: StoredCheckpoint, continues: Continues) -> str:
-        await _compare(await everyday.run(_read, self._path), checkpoint, continues)
+        await _compare(await everyday.run(_read, self.path), checkpoint, continues)
         await everyday.run(self._commit, checkpoint)
         return ""
 
     def _commit(self, checkpoint: StoredCheckpoint) -> None:
-        _write(self._path, checkpoint.note)
-        self._git("add", self._path.name)
-        if self._git("status", "--porcelain", "--", self._path.name):
+        _write(self.path, checkpoint.note)
+        self._git("add", self.path.name)
+        if self._git("status", "--porcelain", "--", self.path.name):
             message = f"checkpoint over {checkpoint.size} entries"
-            self._git("commit", "--quiet", "-m", message, "--", self._path.name)
+            self._git("commit", "--quiet", "-m", message, "--", self.path.name)
 
     def _git(self, *arguments: str) -> str:
         # Nothing of the repository's own is run: no hooks, no signing program, no editor.
@@ -241,6 +242,16 @@ class Anchors:
         """The keys of the witnesses among them."""
         anchors = (each.anchor for each in self.states)
         return tuple(each.key for each in anchors if isinstance(each, WitnessAnchor))
+
+    @property
+    def readable(self) -> tuple[KeptNote, ...]:
+        """Those that can be read, so that a journal can be held against them."""
+        anchors = (each.anchor for each in self.states)
+        return tuple(
+            KeptNote(each.name, str(each.path))
+            for each in anchors
+            if isinstance(each, FileAnchor | GitAnchor)
+        )
 
     def start(self) -> None:
         for state, wake in zip(self.states, self._wake, strict=True):

@@ -50,9 +50,14 @@ class ProofSettings(Struct, frozen=True):
 
 
 class _Grown(Struct, frozen=True):
+    """The tree by now. `untold` are checkpoints that were signed and are not stored: the schema
+    was older then, or somebody was killed.
+    """
+
     size: int
     root: bytes
     tiles: dict[TileKey, bytes]
+    untold: tuple[tuple[LogCheckpoint, str], ...] = ()
 
 
 class InclusionProof(Struct, frozen=True, kw_only=True):
@@ -186,21 +191,20 @@ class JournalProof:
 
     async def _checkpoint(self) -> StoredCheckpoint:
         grown, newest = await self._db.read(self._grown)
-        if newest is not None and newest.size >= grown.size - 1:
-            # Nothing was appended but the entry that tells of it.
-            told = await self._db.read(partial(_tells_of, newest.size))
-            if grown.size == newest.size or told:
-                return newest
+        if newest is not None and await self._db.read(partial(_only_tells, newest.size)):
+            return newest
         signer = await everyday.run(lambda: self.keys.signer)
         signed = LogCheckpoint(signer.name, grown.size, grown.root)
         # Outside the database first: what was handed out is never more than what is kept there.
         note = await everyday.run(self.keys.sign, signed)
-        event = JournalCheckpointed(size=grown.size, root=grown.root.hex(), note=note)
+        made_now = [*grown.untold, (signed, note)]
 
         def put(tx: Tx) -> StoredCheckpoint:
             tree.put_tiles(tx, grown.tiles)
-            tree.put_checkpoint(tx, grown.size, note)
-            tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
+            for said, text in made_now:
+                tree.put_checkpoint(tx, said.size, text)
+                event = JournalCheckpointed(size=said.size, root=said.root.hex(), note=text)
+                tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
             return StoredCheckpoint(grown.size, tx.now_ms, note)
 
         made = await self._db.write(put)
@@ -212,6 +216,7 @@ class JournalProof:
         no second history is ever signed.
         """
         grown, tiles = tree.grow(tx, self._segments)
+        untold: tuple[tuple[LogCheckpoint, str], ...] = ()
         if mark := self.keys.mark:
             largest = LogCheckpoint.parse(signed_notes.parse(mark).text)
             if largest.size > grown.size or grown.root(largest.size) != largest.root:
@@ -219,7 +224,9 @@ class JournalProof:
                     f"the journal is not the one whose {largest.size} entries were signed for: it"
                     " was rolled back or rewritten; `palyra journal verify` says where"
                 )
-        return _Grown(grown.size, grown.root(), tiles), tree.newest_checkpoint(tx)
+            if 0 < largest.size < grown.size and not tree.is_stored(tx, largest.size):
+                untold = ((largest, mark),)
+        return _Grown(grown.size, grown.root(), tiles, untold), tree.newest_checkpoint(tx)
 
     async def rotate(self, by: str) -> str:
         """Replace the signing key by a new one that the old one signs for. Returns its public
@@ -271,8 +278,10 @@ class JournalProof:
         return await self._db.read(lambda tx: consistency(tx, old, size))
 
 
-def _tells_of(size: int, tx: Tx) -> bool:
-    return tape.kinds_between(tx, size, size + 1) == {_KIND: 1}
+def _only_tells(size: int, tx: Tx) -> bool:
+    """Say if nothing was appended behind a checkpoint but what tells of it, and of one before."""
+    last = tape.last_position(tx)
+    return last - size <= 2 and set(tape.kinds_between(tx, size, last)) <= {_KIND}
 
 
 def inclusion(tx: Tx, position: int, size: int = 0) -> InclusionProof:

@@ -19,13 +19,14 @@ _OPEN = "('due', 'queued', 'started')"
 def _schedules(tx: Tx, rows: list[tuple[Any, ...]]) -> list[Schedule]:
     """One whose seal does not hold is none: its scopes would become grants."""
     return [
-        msgspec.json.decode(body, type=Schedule)
-        for *named, body, mac in rows
-        if rights.holds(tx, SCHEDULES, (*named, body, mac))
+        msgspec.json.decode(row[2], type=Schedule)
+        for row in rows
+        if rights.holds(tx, SCHEDULES, row)
     ]
 
 
-def save(tx: Tx, schedule: Schedule) -> None:
+def save(tx: Tx, schedule: Schedule, entry: int = 0) -> None:
+    """Save a schedule, as an entry says; without one only its next time is another."""
     tx.run(
         """INSERT INTO schedules (schedule_id, owner, state, next_ms, body) VALUES (:id, :owner,
         :state, :next_ms, :body)
@@ -37,7 +38,7 @@ def save(tx: Tx, schedule: Schedule) -> None:
         next_ms=schedule.next_ms,
         body=msgspec.json.encode(schedule),
     )
-    rights.seal(tx, SCHEDULES, schedule_id=schedule.schedule_id)
+    rights.seal(tx, SCHEDULES, entry, schedule_id=schedule.schedule_id)
 
 
 def find(tx: Tx, schedule_id: str) -> Schedule | None:
@@ -47,6 +48,12 @@ def find(tx: Tx, schedule_id: str) -> Schedule | None:
     )
     found = _schedules(tx, rows)
     return found[0] if found else None
+
+
+def entry_of(tx: Tx, schedule_id: str) -> int:
+    """Return the position of the entry that made a schedule what it is."""
+    row = tx.one("SELECT entry FROM schedules WHERE schedule_id = :id", id=schedule_id)
+    return int(row[0]) if row else 0
 
 
 def get(tx: Tx, schedule_id: str, owner: str) -> Schedule:

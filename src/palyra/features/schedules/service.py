@@ -230,9 +230,9 @@ class Schedules:
         def step(tx: Tx) -> None:
             if rows.count(tx, principal) >= MOST:
                 raise LimitExceeded(f"there are {MOST} schedules: remove one first", limit=MOST)
-            rows.save(tx, schedule)
+            told = _record(tx, principal, "added", schedule, _told(schedule))
+            rows.save(tx, schedule, told)
             steps.plan(tx, schedule)
-            _record(tx, principal, "added", schedule, _told(schedule))
 
         await self._db.write(step)
         self._changed()
@@ -261,12 +261,12 @@ class Schedules:
                 changed = replace(changed, next_ms=schedules_model.next_firing(changed, tx.now_ms))
             if found.state == "paused":
                 changed = replace(changed, state="paused", next_ms=0)
+            told = _record(tx, principal, "changed", changed, _told(changed))
+            rows.save(tx, changed, told)
             if found.scopes != changed.scopes:
                 steps.renew_grants(tx, found, changed)
             tasks.drop(tx, steps.FIRE, schedule_id)
-            rows.save(tx, changed)
             steps.plan(tx, changed)
-            _record(tx, principal, "changed", changed, _told(changed))
 
         await self._db.write(step)
         if was_hook and not is_hook:
@@ -301,9 +301,8 @@ class Schedules:
             )
             if action == "resumed" and isinstance(found.trigger, AtTrigger) and not next_ms:
                 changed = replace(changed, state="done")
-            rows.save(tx, changed)
+            rows.save(tx, changed, _record(tx, principal, action, changed))
             steps.plan(tx, changed)
-            _record(tx, principal, action, changed)
             return changed
 
         changed = await self._db.write(step)
@@ -462,11 +461,13 @@ def _a_month(schedule: Schedule, now_ms: int, most: int) -> int:
 
 def _record(
     tx: Tx, principal: str, action: str, schedule: Schedule, details: dict[str, str] | None = None
-) -> None:
+) -> int:
+    """Append what was done, and return the position of that."""
     changed = AdminChanged(
         what="schedule", action=action, subject=schedule.schedule_id, details=dict(details or {})
     )
-    tape.append(tx, SYSTEM_TAPE, principal, [changed])
+    (entry,) = tape.append(tx, SYSTEM_TAPE, principal, [changed])
+    return entry.position
 
 
 def _told(schedule: Schedule) -> dict[str, str]:

@@ -220,6 +220,7 @@ def _add_grants(tx: Tx, schedule: Schedule, session_id: str) -> None:
                     session_id=session_id,
                     seen=CLEAN,
                 ),
+                rows.entry_of(tx, schedule.schedule_id),
             )
 
 

@@ -108,10 +108,10 @@ class Renewals:
             if row.fingerprint == fingerprint:
                 return row, []
             old, _ = tls_rows.revoke(tx, row.fingerprint)
-            rows.renewed(tx, row.name, fingerprint)
             details = {"fingerprint": fingerprint, "replaced": row.fingerprint}
             event = AdminChanged(what="worker", action="renewed", subject=row.name, details=details)
-            tape.append(tx, SYSTEM_TAPE, f"worker:{row.name}", [event])
+            (entry,) = tape.append(tx, SYSTEM_TAPE, f"worker:{row.name}", [event])
+            rows.renewed(tx, row.name, fingerprint, entry.position)
             return rows.get(tx, row.name), [old]
 
         row, retired = await self._db.write(step)
@@ -233,10 +233,10 @@ class EnrolmentService:
                 raise LimitExceeded(
                     f"{MOST_CODES} codes wait to be used: use one, or wait a quarter of an hour"
                 )
-            rows.add_code(tx, _digest(code), name, expires_ms)
-            tape.append(
+            (entry,) = tape.append(
                 tx, SYSTEM_TAPE, by, [AdminChanged(what="worker", action="invited", subject=name)]
             )
+            rows.add_code(tx, _digest(code), name, expires_ms, entry.position)
 
         await self._db.write(step)
         authority = fingerprint_of(await self._certificates.trust())
@@ -252,13 +252,13 @@ class EnrolmentService:
             row = self._usable(tx, name)
             wanted = "draining" if on else "enrolled"
             if row.state != wanted:
-                rows.set_state(tx, name, "draining" if on else "enrolled")
-                tape.append(
+                (entry,) = tape.append(
                     tx,
                     SYSTEM_TAPE,
                     by,
                     [AdminChanged(what="worker", action="drained" if on else "used", subject=name)],
                 )
+                rows.set_state(tx, name, "draining" if on else "enrolled", entry.position)
             return rows.get(tx, name)
 
         row = await self._db.write(step)
@@ -273,14 +273,14 @@ class EnrolmentService:
         def step(tx: Tx) -> WorkerRow:
             row = rows.get(tx, name)
             if row.state != "revoked":
-                rows.set_state(tx, name, "revoked")
-                rows.drop_codes(tx, name)
-                tape.append(
+                (entry,) = tape.append(
                     tx,
                     SYSTEM_TAPE,
                     by,
                     [AdminChanged(what="worker", action="revoked", subject=name)],
                 )
+                rows.set_state(tx, name, "revoked", entry.position)
+                rows.drop_codes(tx, name)
             return rows.get(tx, name)
 
         row = await self._db.write(step)
@@ -314,10 +314,10 @@ class EnrolmentService:
         issued = await self._certificates.issue_worker(f"worker:{name}", name, request)
 
         def step(tx: Tx) -> WorkerRow:
-            rows.admit(tx, name, issued.info.fingerprint)
             details = {"address": address, "fingerprint": issued.info.fingerprint}
             event = AdminChanged(what="worker", action="enrolled", subject=name, details=details)
-            tape.append(tx, SYSTEM_TAPE, f"worker:{name}", [event])
+            (entry,) = tape.append(tx, SYSTEM_TAPE, f"worker:{name}", [event])
+            rows.admit(tx, name, issued.info.fingerprint, entry.position)
             return rows.get(tx, name)
 
         self.on_change.send(await self._db.write(step))

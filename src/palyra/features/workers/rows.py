@@ -102,7 +102,7 @@ def by_fingerprint(tx: Tx, fingerprint: str) -> WorkerRow | None:
     return worker if known else None
 
 
-def admit(tx: Tx, name: str, fingerprint: str) -> None:
+def admit(tx: Tx, name: str, fingerprint: str, entry: int = 0) -> None:
     """A worker with a new certificate. Whoever had the name before has nothing any more."""
     tx.run(
         """INSERT INTO workers (name, state, fingerprint, enrolled_ms) VALUES (:name, 'enrolled',
@@ -114,7 +114,7 @@ def admit(tx: Tx, name: str, fingerprint: str) -> None:
         fingerprint=fingerprint,
         now=tx.now_ms,
     )
-    rights.seal(tx, WORKERS, name=name)
+    rights.seal(tx, WORKERS, entry, name=name)
     tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
@@ -140,7 +140,7 @@ def seen(tx: Tx, name: str, offer: Offer) -> None:
     )
 
 
-def set_state(tx: Tx, name: str, state: WorkerState) -> None:
+def set_state(tx: Tx, name: str, state: WorkerState, entry: int = 0) -> None:
     known = rights.genuine(tx, WORKERS, "name = :name", name=name)
     tx.run(
         "UPDATE workers SET state = :state, revoked_ms = :revoked WHERE name = :name",
@@ -150,7 +150,7 @@ def set_state(tx: Tx, name: str, state: WorkerState) -> None:
     )
     # One that nobody has enrolled stays nobody.
     if known or state == "revoked":
-        rights.seal(tx, WORKERS, name=name)
+        rights.seal(tx, WORKERS, entry, name=name)
 
 
 class Renewal(Struct, frozen=True):
@@ -181,17 +181,19 @@ def keep_renewal(tx: Tx, renewal: Renewal) -> None:
         VALUES (:name, :fingerprint, :request, :certificate, :asked_ms)""",
         **msgspec.structs.asdict(renewal),
     )
-    rights.seal(tx, RENEWALS, name=renewal.name)
+    # Nothing is said of it before the worker comes with it: it is the enrolled worker's.
+    row = tx.one("SELECT entry FROM workers WHERE name = :name", name=renewal.name)
+    rights.seal(tx, RENEWALS, int(row[0]) if row else 0, name=renewal.name)
 
 
-def renewed(tx: Tx, name: str, fingerprint: str) -> None:
+def renewed(tx: Tx, name: str, fingerprint: str, entry: int = 0) -> None:
     """From now on it is known by its next certificate."""
     tx.run(
         "UPDATE workers SET fingerprint = :fingerprint WHERE name = :name",
         fingerprint=fingerprint,
         name=name,
     )
-    rights.seal(tx, WORKERS, name=name)
+    rights.seal(tx, WORKERS, entry, name=name)
     tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
@@ -211,7 +213,7 @@ def certificates_of(tx: Tx, fingerprint: str) -> tuple[str, ...]:
     )
 
 
-def add_code(tx: Tx, digest: bytes, name: str, expires_ms: int) -> None:
+def add_code(tx: Tx, digest: bytes, name: str, expires_ms: int, entry: int = 0) -> None:
     """A code for a name; an older one for the same name is no longer good."""
     tx.run(
         "DELETE FROM worker_codes WHERE name = :name OR expires_ms <= :now",
@@ -224,7 +226,7 @@ def add_code(tx: Tx, digest: bytes, name: str, expires_ms: int) -> None:
         name=name,
         expires=expires_ms,
     )
-    rights.seal(tx, CODES, digest=digest)
+    rights.seal(tx, CODES, entry, digest=digest)
 
 
 def codes(tx: Tx) -> int:

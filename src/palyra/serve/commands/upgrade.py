@@ -43,6 +43,7 @@ _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 )
 def upgrade(state: CliState, rehearse: bool, runs: Path | None, scratch: Path | None) -> int:
     from palyra.features.backups.switch import finish_switch
+    from palyra.serve import config
     from palyra.serve.wiring import rehearsal
     from palyra.serve.wiring.upgrade import copy_before_migration, migrate
 
@@ -57,7 +58,8 @@ def upgrade(state: CliState, rehearse: bool, runs: Path | None, scratch: Path | 
         tried = rehearsal.rehearse(state.home, state.env, scratch=scratch, runs=runs, told=told)
         copied, due = None, tried.from_schema < tried.schema
         if tried.ok and due:
-            copied = copy_before_migration(state.home)
+            origin = config.load(state.home, state.env).config.journal.origin
+            copied = copy_before_migration(state.home, origin=origin)
             migrate(state.home)
     return _report(state, tried, str(copied or ""), done=tried.ok and due)
 

@@ -174,7 +174,9 @@ async def start(
     policy_folder = folders(home, given)
     remove_partial(home / "backups")
     remove_leftovers(home / "backups")
-    copied = await asyncio.to_thread(copy_before_migration, home, policy_folder)
+    copied = await asyncio.to_thread(
+        copy_before_migration, home, policy_folder, origin=given.journal.origin
+    )
     if copied is not None:
         log.info("the journal is upgraded; a copy from before is at %s", copied)
     ground = lay(

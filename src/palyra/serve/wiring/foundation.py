@@ -70,7 +70,7 @@ async def protect_rights(db: Database, keys: Path) -> Callable[[], None]:
     made = path.exists()
     db.seals = RowSeals(key(path if made else fresh), adopts=not made)
     sealed = _sealed_tables(tables) if made else frozenset()
-    known = frozenset(right.table for right in rights.ALL)
+    known = frozenset(right.table for right in rights.ALL) | {rights.BOUND}
     if known - sealed:
         await db.write(partial(rights.seal_all_but, sealed=sealed))
 

@@ -1,7 +1,7 @@
 """Upgrades of a home: the verified copy before one, and the upgrade itself.
 
-The rule: the schema is not touched before the copy is whole. It lies in the backups folder under
-the number of the schema that it has.
+The rule: the schema is not touched before the copy is whole and its entries are signed for. It
+lies in the backups folder under the number of the schema that it has.
 """
 
 import asyncio
@@ -10,8 +10,9 @@ from pathlib import Path
 from palyra.features.backups import home_copy
 from palyra.features.backups.home_copy import JOURNAL, keep_home, require_space, size_of
 from palyra.features.backups.rollback import BEFORE, upgrade_copies
-from palyra.store import sqlite_files
+from palyra.store import log_keys, sqlite_files
 from palyra.store.database import Database
+from palyra.store.log_keys import LogKeys
 from palyra.store.sqlite import Sqlite, finish_restore
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.system.clock import Clock
@@ -20,15 +21,27 @@ from palyra.system.private_files import make_private
 NEWEST = MIGRATIONS[-1].number
 
 
-def copy_before_migration(home: Path, policies: Path | None = None) -> Path | None:
-    """Copy a home whose journal has an older schema; return where the copy is, None if there is
-    nothing to migrate. Raise Unavailable if there is no room.
+def copy_before_migration(
+    home: Path, policies: Path | None = None, *, origin: str = ""
+) -> Path | None:
+    """Copy a home whose journal has an older schema, and sign for what is there: a daemon that was
+    killed has not. Return where the copy is, None if there is nothing to migrate. Raise
+    Unavailable if there is no room.
     """
     journal = home / JOURNAL
     finish_restore(journal)
     schema = schema_of(journal)
     if not 0 < schema < NEWEST:
         return None
+    copy = _copied(home, schema, policies)
+    if sqlite_files.inspect(copy / JOURNAL, trust=log_keys.trust(journal)).ok:
+        make_private(home / "keys")
+        sqlite_files.sign_for(copy / JOURNAL, LogKeys(home / "keys", origin))
+    return copy
+
+
+def _copied(home: Path, schema: int, policies: Path | None) -> Path:
+    journal = home / JOURNAL
     for made in upgrade_copies(home):
         if made.schema == schema and _same_state(made.path / JOURNAL, journal):
             return made.path

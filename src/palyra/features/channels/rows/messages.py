@@ -15,8 +15,9 @@ from palyra.core.events import MessageReceived, MessageRefused
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import untrusted
 from palyra.features.channels.model import Inbound, InboundFile, MessageState
-from palyra.store import tape
+from palyra.store import rights, tape
 from palyra.store.database import Row, Tx
+from palyra.store.rights import CHANNELS
 
 OPEN = "state IN ('received', 'held', 'queued')"
 _SHOWN_ON_TAPE = 4_000
@@ -358,32 +359,58 @@ class MessageChange(Struct, frozen=True):
 
 
 def changed(tx: Tx) -> dict[str, MessageChange]:
+    """Return what was changed of channels. One that somebody else has changed is paused: its owner
+    says anew what holds.
+    """
     # A name with a colon is a conversation's, not a channel's.
     rows = tx.all(
-        "SELECT connector, paused, rules FROM channel_settings WHERE connector NOT LIKE 'at:%'"
+        f"SELECT {CHANNELS.columns} FROM channel_settings WHERE connector NOT LIKE 'at:%'"
     )
-    return {
-        str(name): MessageChange(bool(paused), msgspec.json.decode(rules))
-        for name, paused, rules in rows
-    }
+    return {row[0]: _change(tx, row) for row in rows}
 
 
-def pause(tx: Tx, connector: str, *, paused: bool) -> None:
+def _change(tx: Tx, row: Row) -> MessageChange:
+    _, paused, rules, _, _, mac = row
+    untouched = not paused and rules in ("{}", b"{}") and not mac
+    if untouched or rights.holds(tx, CHANNELS, row):
+        return MessageChange(bool(paused), msgspec.json.decode(rules))
+    return MessageChange(paused=True)
+
+
+def _own(tx: Tx, connector: str) -> None:
+    """Take out what somebody else has put into a row that is about to be changed: it must not be
+    sealed along.
+    """
+    row = tx.one(
+        f"SELECT {CHANNELS.columns} FROM channel_settings WHERE connector = :name", name=connector
+    )
+    if row is not None and row[-1] and not rights.holds(tx, CHANNELS, row):
+        tx.run(
+            "UPDATE channel_settings SET paused = 0, rules = '{}' WHERE connector = :name",
+            name=connector,
+        )
+
+
+def pause(tx: Tx, connector: str, *, paused: bool, entry: int = 0) -> None:
+    _own(tx, connector)
     tx.run(
         """INSERT INTO channel_settings (connector, paused) VALUES (:connector, :paused)
         ON CONFLICT (connector) DO UPDATE SET paused = excluded.paused""",
         connector=connector,
         paused=int(paused),
     )
+    rights.seal(tx, CHANNELS, entry, connector=connector)
 
 
-def set_rules(tx: Tx, connector: str, rules: dict[str, Any]) -> None:
+def set_rules(tx: Tx, connector: str, rules: dict[str, Any], entry: int = 0) -> None:
+    _own(tx, connector)
     tx.run(
         """INSERT INTO channel_settings (connector, rules) VALUES (:connector, :rules)
         ON CONFLICT (connector) DO UPDATE SET rules = excluded.rules""",
         connector=connector,
         rules=msgspec.json.encode(rules),
     )
+    rights.seal(tx, CHANNELS, entry, connector=connector)
 
 
 def remember(tx: Tx, connector: str, cursor: str) -> None:

@@ -95,7 +95,7 @@ def find(tx: Tx, connector: str, sender: str) -> Person | None:
 
 def _known(tx: Tx, row: tuple[Any, ...]) -> Person:
     """Return who a row is of. Somebody whose seal does not hold is a stranger."""
-    sealed = len(PEOPLE.fields) + 1
+    sealed = PEOPLE.width
     person = _person(row[sealed:])
     if not (person.principal or person.paired_ms) or rights.holds(tx, PEOPLE, row[:sealed]):
         return person
@@ -178,7 +178,7 @@ def _ensure(tx: Tx, connector: str, sender: str) -> None:
     )
 
 
-def link(tx: Tx, connector: str, sender: str, principal: str) -> Person:
+def link(tx: Tx, connector: str, sender: str, principal: str, entry: int = 0) -> Person:
     """Say whose identity a sender is; an empty principal: nobody's any more."""
     _ensure(tx, connector, sender)
     tx.run(
@@ -187,11 +187,11 @@ def link(tx: Tx, connector: str, sender: str, principal: str) -> Person:
         s=sender,
         p=principal,
     )
-    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
+    rights.seal(tx, PEOPLE, entry, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
-def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str) -> Person:
+def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str, entry: int = 0) -> Person:
     _ensure(tx, connector, sender)
     tx.run(
         """UPDATE channel_people SET paired_ms = :now, paired_until_ms = :until, revoked_ms = 0,
@@ -203,11 +203,11 @@ def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str) -> Person
         until=until_ms,
         by=by,
     )
-    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
+    rights.seal(tx, PEOPLE, entry, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
-def revoke(tx: Tx, connector: str, sender: str) -> Person:
+def revoke(tx: Tx, connector: str, sender: str, entry: int = 0) -> Person:
     """From now on a sender is a stranger, also one who was somebody's identity."""
     get(tx, connector, sender)
     _ensure(tx, connector, sender)
@@ -218,7 +218,7 @@ def revoke(tx: Tx, connector: str, sender: str) -> Person:
         s=sender,
         now=tx.now_ms,
     )
-    rights.seal(tx, PEOPLE, connector=connector, sender=sender)
+    rights.seal(tx, PEOPLE, entry, connector=connector, sender=sender)
     return get(tx, connector, sender)
 
 
@@ -242,7 +242,7 @@ def forget_strangers(tx: Tx, before_ms: int) -> None:
     )
 
 
-def add(tx: Tx, pairing: Pairing, code: bytes) -> None:
+def add(tx: Tx, pairing: Pairing, code: bytes, entry: int = 0) -> None:
     tx.run(
         f"""INSERT INTO channel_pairings ({_PAIRING}, code)
         VALUES (:pairing_id, :connector, :kind, :sender, :display, :conversation, :thread, :state,
@@ -251,7 +251,7 @@ def add(tx: Tx, pairing: Pairing, code: bytes) -> None:
         code=code,
         **{name: getattr(pairing, name) for name in Pairing.__struct_fields__},
     )
-    rights.seal(tx, PAIRINGS, pairing_id=pairing.pairing_id)
+    rights.seal(tx, PAIRINGS, entry, pairing_id=pairing.pairing_id)
 
 
 def pairing(tx: Tx, pairing_id: str) -> Pairing:
