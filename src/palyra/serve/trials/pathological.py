@@ -119,6 +119,15 @@ _REDACTION = {
     "values in calls": 'password=a.b.c("x", "y1',
     "accounts behind a word": "login with ann/Aa1bbbbb! ",
     "commands that store passwords": "htpasswd -b -b -b a b ",
+    "codes": "pin otp code for the door ",
+    "backup codes": "backup codes: abcd1234 ",
+    "values before their names": "Xy1zwertzuio is my token ",
+    "lists of tokens": 'tokens = ("Xy1z$abcd", "',
+    "calls with keys": 'jwt.sign(x, "abcdefgh12',
+    "digests of a login": "digest response= nonce= ",
+    "words of a wallet": "seed phrase abandon ",
+    "addresses": "a@b.c:Passw0rd/ ",
+    "copulas": "passwort ist now ist ",
 }
 
 
@@ -203,8 +212,8 @@ def trial() -> Iterator[DoctorCheck]:
     """Return whether every text is read in time on this machine."""
     slow, worst = [], 0.0
     for case in CASES:
-        # Another process can spoil one measurement. A step in how texts of one length are read looks
-        # like growth, once: at twice the length only real growth is left.
+        # Another process can spoil one measurement. A step in how texts of one length are read
+        # looks like growth, once: at twice the length only real growth is left.
         found = next((each for size in _SIZES if (each := judge(case, size)).holds), None)
         worst = max(worst, found.ratio if found else 0.0)
         if found is None:
