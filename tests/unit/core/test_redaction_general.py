@@ -174,7 +174,6 @@ SPARED = {
     "a number of lines": "the code is 1,200 lines, pin 1.2.3 and the exit code is 1234",
     "the rules for a password": 'password: "must-not-be-empty"',
     "a key that is partly masked": "okta_api_key: 00QCjAl4MlV-WPXM-ABCDEFGHIJKL-0HmjFx-vbGu-",
-    "an account of an example": 'uri = "mongodb://dbuser:secret@db.host/x"',
     "the digest of a file before its name": f"sha256:{drawn(64, 'abcdef0123456789')} is the key",
     "a class with a number in its name": "isinstance(key, (Ed25519PrivateKey, Ed448PrivateKey)) and private_key: Ed25519PrivateKey",
     "an account of the documentation": '"AwsAccountId": "123456789111"',

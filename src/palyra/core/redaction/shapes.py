@@ -331,7 +331,7 @@ def lowered(text: str) -> str:
 
 
 _TRIVIAL = re.compile(
-    r"(?i)\d{1,5}|pass|secret|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*"
+    r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*"
 )
 
 
