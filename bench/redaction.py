@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 
 from tests.unit.project import test_redaction_figures as figures
 
-from bench import redaction_alike, redaction_fresh, redaction_set, redaction_vendors
+from bench import (
+    redaction_alike,
+    redaction_fresh,
+    redaction_kinds,
+    redaction_set,
+    redaction_vendors,
+)
 from bench.common import Table
 from bench.redaction_examples import EXAMPLES
 from bench.redaction_set import DISGUISES, Row
@@ -84,6 +90,7 @@ def quality() -> Iterator[Table]:
         "Redaction: services, as their manuals show them", ("rows", "number", "secrets gone"), lines
     )
     yield from fresh()
+    yield from kinds()
     made = [*redaction_set.named(SEED), *redaction_set.placed(SEED)]
     given = [each for row in rows if row["label"] == "pos" for each in _given(row)]
     lines = []
@@ -126,6 +133,26 @@ def fresh() -> Iterator[Table]:
         "Redaction: fresh rows, secrets gone",
         ("rows", "first half, tuned on", "second half, held out"),
         lines,
+    )
+
+
+def kinds() -> Iterator[Table]:
+    """Yield the figures of usages by kind: the rules were tuned on the first half only."""
+    sides: tuple[list[bool], list[bool]] = ([], [])
+    alike: tuple[list[bool], list[bool]] = ([], [])
+    for seed in range(_DRAWS):
+        for kind, text, secrets in redaction_kinds.usages(seed):
+            out = REDACTOR.redact(text)
+            sides[half(kind)].extend(redaction_kinds.is_gone(secret, out) for secret in secrets)
+        for kind, text, _ in redaction_kinds.look_alikes(seed):
+            alike[half(kind)].append(REDACTOR.redact(text) is not text)
+    yield Table(
+        "Redaction: usages by kind",
+        ("rows", "first half of the kinds, tuned on", "second half, held out"),
+        [
+            (name, *(f"{share(side)} of {len(side) // _DRAWS}" for side in pair))
+            for name, pair in (("secrets gone", sides), ("look-alikes touched", alike))
+        ],
     )
 
 

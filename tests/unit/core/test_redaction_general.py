@@ -8,7 +8,13 @@ import string
 import uuid
 
 import pytest
-from bench import redaction, redaction_alike, redaction_fresh, redaction_vendors
+from bench import (
+    redaction,
+    redaction_alike,
+    redaction_fresh,
+    redaction_kinds,
+    redaction_vendors,
+)
 
 from palyra.core.redaction.shapes import fluency
 from palyra.system.redactor import Redactor
@@ -129,6 +135,30 @@ FOUND = {
     "the key of a home network in a sentence": ("my wifi key is dKpr19Ggx!", "dKpr19Ggx!"),
     "a password for a web server": ("htpasswd -cb .htpasswd ann tr0ub4dor&", "tr0ub4dor&"),
     "a password behind its user": ("net use Z: \\\\h\\s /user:d\\ann tr0ub4dor&", "tr0ub4dor&"),
+    "a password in a German sentence": ("mein Passwort lautet tr0ub4dor&", "tr0ub4dor&"),
+    "a password in a Japanese sentence": ("パスワードはtr0ub4dor&です", "tr0ub4dor&"),
+    "a password in a Spanish sentence": ("mi clave es tr0ub4dor&", "tr0ub4dor&"),
+    "a password that is said to be still so": ("the password is still tr0ub4dor&", "tr0ub4dor&"),
+    "a password before its name": ("use Tr0ub4dor& as the password", "Tr0ub4dor&"),
+    "a token before its name": (f"{HEX32} is the token of the bot", HEX32),
+    "a number that opens a door": ("the code for the front door: 6285", "6285"),
+    "a number that was sent": ("395453 is your login code", "395453"),
+    "codes for later": ("recovery codes:\n5j5hk-oecg7\nlhxp7-3aowu", "lhxp7-3aowu"),
+    "what an authenticator keeps": ("totp: JUIDZGJ7UK4YSVXZ4UCNF62L", "JUIDZGJ7UK4YSVXZ4UCNF62L"),
+    "words drawn from a list": (
+        "PASSPHRASE=walnut-orbit-harbor-maple",
+        "walnut-orbit-harbor-maple",
+    ),
+    "the second of a list": ('PASSWORDS = ("Orbit$12x", "Tiger$34y")', "Tiger$34y"),
+    "the key of a call": (f"createHmac('sha256', '{MIXED}')", MIXED),
+    "the output of a command": (f"token=$(echo {MIXED})", MIXED),
+    "the password of a switch": ("enable secret 5 $1$mERr$hx5rVt7rPNoS4wqbXKX7m0", "hx5rVt7r"),
+    "a cookie that is set": (f"PHPSESSID={MIXED}", MIXED),
+    "an account in a list": ("ann@host.example:Tr0ub4dor&", "Tr0ub4dor&"),
+    "a password hash with commas": (
+        f"$argon2id$v=19$m=65536,t=3,p=4${drawn(22)}${(rest := drawn(43))}",
+        rest,
+    ),
     "a password hash of a web server": ("ann:$apr1$" + drawn(8) + "$" + (end := drawn(22)), end),
 }
 
@@ -140,6 +170,11 @@ def test_it_is_found(what: str) -> None:
 
 
 SPARED = {
+    "a password that is wrong": "das Passwort ist falsch, la contraseña es incorrecta",
+    "a number of lines": "the code is 1,200 lines, pin 1.2.3 and the exit code is 1234",
+    "the rules for a password": 'password: "must-not-be-empty"',
+    "a key that is partly masked": "okta_api_key: 00QCjAl4MlV-WPXM-ABCDEFGHIJKL-0HmjFx-vbGu-",
+    "the digest of a file before its name": f"sha256:{drawn(64, 'abcdef0123456789')} is the key",
     "a class with a number in its name": "isinstance(key, (Ed25519PrivateKey, Ed448PrivateKey)) and private_key: Ed25519PrivateKey",
     "an account of the documentation": '"AwsAccountId": "123456789111"',
     "a digest that is marked": f"build_{HEX32} img-{HEX32} cache_key_{HEX32}",
@@ -242,6 +277,21 @@ def test_what_a_test_suite_of_a_scanner_would_hold_is_found() -> None:
         for row in rows
     ]
     assert sum(map(redaction.is_gone, rows)) >= 0.92 * len(rows)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_usages_of_every_kind_are_found_and_what_is_like_them_is_spared(side: int) -> None:
+    gone = [
+        redaction_kinds.is_gone(secret, REDACTOR.redact(text))
+        for kind, text, secrets in redaction_kinds.usages(3)
+        for secret in secrets
+        if redaction.half(kind) == side
+    ]
+    assert sum(gone) >= 0.9 * len(gone) > 200
+    alike = [
+        text for kind, text, _ in redaction_kinds.look_alikes(3) if redaction.half(kind) == side
+    ]
+    assert sum(REDACTOR.redact(text) != text for text in alike) <= 0.1 * len(alike)
 
 
 @pytest.mark.parametrize("kind", redaction_alike.ALIKE)

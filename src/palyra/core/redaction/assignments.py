@@ -50,31 +50,48 @@ _ABOUT_SHORT = (
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 _OPERATOR = re.compile(r"""(?x)
-    (?P<close>(?:\\*["'`]|[\])}>]|\*{1,3}|&quot;){0,3})
+    (?P<close>(?:\\*["'`]|\[\]|[\])}>]|\*{1,3}|&quot;){0,3})
     (?P<op>
-        [ ]?[:=]{1,2}[ ]?\[\s{0,8}(?=["'])  # keys: ["..."
+        [ ]?[:=]{1,2}[ ]?[\[(]\s{0,8}(?=["'])  # keys: ["..."
       |
-        </\w{1,40}>\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
+        (?:</\w{1,40}>)?\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
       | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
       | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
       | \([ \t]{0,4}(?=["'`])  # setPassword("...")
-      | [ ]?\([\w .\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
+      | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
       | \((?=[^\s()"'`]{8,32}\))  # pw(...)
-      | [ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
+      | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
       | [ ]{1,2}[-–—][ ]{1,2}
+      | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
+      | [ ]?→[ ]? | [ ]<-[ ](?=["'])
+      | (?:'s|[ ]now|[ ]is[ ](?:now|still)|,?[ ](?:it's|it[ ]is))[ ]
       |
         [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
       | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
       | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
+      | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
+        (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
+      | [ \t]{0,2}(?:は|是|为|為|는|은)[ \t]{0,2}[:：]?[ \t]{0,2}
       | [ \t]+[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
       | [ \t]{1,4}
       | [\-_]
       | (?<=>)
     )""")  # noqa: E501
-_WORDS_BETWEEN = re.compile(r"(?:for|of|from|on|in|at) ")
+_WORDS_BETWEEN = re.compile(r"(?:(?:is|was|has been) [a-z]{3,12} )?(?:for|of|from|on|in|at) ")
+# What "is" is in other languages, and "is now". The value stands behind it as it does in English.
+_IS = re.compile(
+    r"(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو|"
+    r"は|是|为|為|는|은)\b(?: \w+)?\s*[:：]?"
+)
+_COMMON = frozenset({"", "=", ":", ",", "|"})
+_SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
+_ARROWS = frozenset({"→", "<-"})
+_PLAIN = re.compile(r"[!-~]+")  # of a value that a word in another script follows
+# $(echo value)
+_ECHOED = re.compile(r"\$\(\s?(?:echo|printf)\s{1,4}(?:-\w\s{1,4})?(?=[^\s$`()]{1,512}\))")
 # password = String::from("..."), token = os.environ.get("TOKEN", "...")
 _WRAPPER = re.compile(
-    r"(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
+    r"(?:new )?(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
     r"(?:[bru]?[\"'][\w.\-]{1,48}[\"'],\s{0,4})?(?=[bru]?[\"'])"
 )
 _TYPE = re.compile(
@@ -116,6 +133,13 @@ _CLIENT = re.compile(
     r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})"
 )
 _NEAR = 300
+# What stands between a value and its name behind it.
+_THEN = re.compile(r" (?:is|as) (?:the|my|our|your|a) (?:[\w'\-]{1,16} ){0,2}\Z")
+_ABOUT_IT = re.compile(r"\w+(?:[\-_]\w|s\b| (?:hash|digest|id|name|of the (?:file|map|cache)))")
+_REACH = 48
+_LAST_WORD = re.compile(r"[\"'`)]?([^\s\"'`()<>{},;]{8,128})(?=[\s\"'`(]|\Z)")
+_LEFT = 132
+_ITEM = re.compile(r"[\"']\s{0,4},\s{0,8}[bru]?[\"']([^\s\"']{4,512})(?=[\"'])")
 _USER_FIELD = re.compile(r"(?i)\b(?:user ?id|uid|username|user)[ ]?=[ ]?([^\s;\"'&$%{<]{2,64});")
 _FIELDS = 80
 _FENCED = (" KEY-----", "-----")
@@ -135,14 +159,49 @@ def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
         if not work.spend(_LOOKED_AT):
             yield FormatMatch(keyword.start(), len(text), UNREAD)
             return
+        if text[start - 1 : start] == " " and (hit := _before(text, lower, start)):
+            yield hit
         hit = _behind(text, keyword, work)
         if hit is not None:
             near.append(hit.start)
             yield hit
+            if text[end : end + 1] in ("s", "S"):
+                yield from _listed(text, keyword, hit, work)
     if near and "client" in lower:
         yield from _clients(text, near)
     if near and ";" in text and ("user" in lower or "uid" in lower):
         yield from _users(text, near)
+
+
+def _before(text: str, lower: str, start: int) -> FormatMatch | None:
+    """Return the value whose name stands behind it: use ... as the password, ... is my token."""
+    low = max(0, start - _LEFT)
+    then = _THEN.search(lower, max(low, start - _REACH), start)
+    if then is None or _ABOUT_IT.match(lower, start):
+        return None
+    back = _LAST_WORD.match(text[low : then.start()][::-1])
+    if back is None or not _is_given(back[1][::-1], lower[start : start + 4]):
+        return None
+    return FormatMatch(then.start() - back.end(1), then.start() - back.start(1), "secret")
+
+
+def _is_given(value: str, name: str) -> bool:
+    if shapes.stands_for_value(value) or shapes.is_hashed(value) or shapes.is_masked(value):
+        return False
+    if name == "pass" and CHOSEN.fullmatch(value):
+        return not shapes.is_words(value) or any(c in "!#$%&*+?@^" for c in value)
+    return shapes.is_random(value, 16) and shapes.has_digit_and_letter(value) and "/" not in value
+
+
+def _listed(
+    text: str, keyword: re.Match[str], hit: FormatMatch, work: Work
+) -> Iterator[FormatMatch]:
+    """Yield the others of a list whose first was a secret: tokens = ["...", "..."]"""
+    at = hit.end
+    while (item := _ITEM.match(text, at)) and work.spend(_LOOKED_AT):
+        at = item.end(1)
+        if _judged(_kind(keyword), Value(item.start(1), item[1], "=", quoted=True), work):
+            yield FormatMatch(*item.span(1), hit.rule)
 
 
 def _clients(text: str, near: list[int]) -> Iterator[FormatMatch]:
@@ -296,6 +355,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         start = typed.end()
     if operator in _GIVES and (wrapper := _WRAPPER.match(text, start)):
         start, operator = wrapper.end(), "("
+    if text.startswith("$(", start) and (echoed := _ECHOED.match(text, start)):
+        start = echoed.end()
     quote = _QUOTE.match(text, start)
     if operator == "(" and quote is None:
         operator = "(v)"
@@ -333,7 +394,10 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         or (found["close"] == "]" and operator.endswith("="))
     ):
         return None  # cut off, or row[pw] = column: a variable for another
-    body = bare[0].partition("\\n")[0].rstrip(")]}.,:;\\|")
+    body = bare[0]
+    if not keyword[0].isascii() and (plain := _PLAIN.match(body)):
+        body = plain[0]
+    body = body.partition("\\n")[0].rstrip(")]}.,:;\\|")
     if operator == "|" and "|" in body:
         return None  # alternatives of a pattern, columns of a table
     if (
@@ -374,6 +438,12 @@ def _kind_of_operator(operator: str) -> str:
         return "for:" if operator.endswith((":", "is")) else "for"
     if operator.endswith("["):
         return "for"
+    if operator in _COMMON:
+        return operator
+    if operator in _SAYS or _IS.fullmatch(operator):
+        return "is"
+    if operator in _ARROWS or "!!" in operator:
+        return "="
     return "()" if operator.startswith("(") and operator.endswith((":", "=")) else operator
 
 

@@ -23,12 +23,22 @@ _TWO_ARGUMENTS = re.compile(
 )
 _ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?[\s,;|]{1,4}\Z")
 _HOST = 32
+_DRAWN = 10
+# Names of algorithms, which calls take beside a key.
+_CIPHER = re.compile(r"(?i)(?:sha|aes|md5|hs|rs|es|des|rc|pbkdf|base|utf|hmac|rsa|ps)[\-_]?\d")
 
 
 def _is_marked(password: str) -> bool:
     """Return whether this was chosen as a password: in both cases with a number, or with a mark."""
     return values.CHOSEN.fullmatch(password) is not None or (
         any(c in "!#$%&*+?@^" for c in password) and shapes.has_digit_and_letter(password)
+    )
+
+
+def _is_no_name(password: str) -> bool:
+    """Return whether this was chosen as a password and is no name with a number in it."""
+    return _is_marked(password) and (
+        any(c in "!#$%&*+?@^" for c in password) or not shapes.is_words(password)
     )
 
 
@@ -95,9 +105,9 @@ RULES = (
     # auth=("user", "password"), as HTTP clients take it
     CredentialRule(
         "basic-auth",
-        ("auth=", "auth = "),
+        ("auth=", "auth = ", "auth:", 'auth":'),
         re.compile(
-            r"auth ?="
+            r"auth\"? ?[=:]"
             r" ?[(\[]\s{0,8}[bu]?[\"']([^\"'\n]{0,128})[\"']\s{0,4},\s{0,8}[bu]?[\"']([^\"'\n]{4,256})[\"']"  # noqa: E501
         ),
         is_strong_pair,
@@ -174,7 +184,9 @@ RULES = (
         "password",
         ("wifi", "wi-fi", "wlan"),
         re.compile(
-            r"(?i)w(?:i-?fi|lan)[ \-]?(?:key|code|pass(?:word|phrase)?|pw)\s?(?:is|[:=])\s{1,3}"
+            r"(?i)w(?:i-?fi|lan)(?:(?<=code wifi)|(?<=code wlan)"
+            r"|[ \-]?(?:key|code|pass(?:word|phrase)?|pw))"
+            r"\s?(?:is|ist|c'est|est|es|é|è|[:=])\s{1,3}"
             r"[\"']?([^\s\"']{8,63})"
         ),
         is_strong_alone,
@@ -243,6 +255,7 @@ RULES = (
             r"(?:(?:sudo )?chpasswd|sudo -S|kinit)"
         ),
         is_alone,
+        needs=("echo ",),
     ),
     # lftp -u ann,..., smbclient -U ann%...
     CredentialRule(
@@ -285,8 +298,131 @@ RULES = (
     CredentialRule(
         "password",
         ("redis-cli",),
-        re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"),
+        re.compile(r"redis-cli(?=\s)[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"),
         is_alone,
     ),
     CredentialRule("basic-auth", ("login(",), _TWO_STRINGS, is_strong_pair, 2),
+    # --password-command "echo ...", --password-file <(echo ...)
+    CredentialRule(
+        "password",
+        ("password-command", "password-file"),
+        re.compile(
+            r"password-\w{4,7}[= ](?:<\(|[\"'])?echo\s{1,4}[\"']?([^\s\"'$()]{4,128})[\"')]"
+        ),
+        is_alone,
+        needs=("echo ",),
+    ),
+    # root:... in the list of cloud-init
+    CredentialRule(
+        "basic-auth",
+        ("chpasswd:",),
+        re.compile(
+            r"chpasswd:(?:\s{1,16}(?:expire|list): ?[|\w]{0,5}){1,2}"
+            r"\n\s{1,16}([\w.\-]{1,64}):([^\s:]{4,256})"
+        ),
+        is_pair,
+        2,
+    ),
+    # What a switch or a router keeps, open or under a key that everybody knows.
+    CredentialRule(
+        "password",
+        ("snmp-server community ",),
+        re.compile(r"(?i)snmp-server community ([^\s\"']{6,64})(?=\s|$)"),
+        is_alone,
+    ),
+    CredentialRule(
+        "password",
+        (
+            "password 7 ",
+            "key 7 ",
+            "password 0 ",
+            "secret 0 ",
+            "secret 5 ",
+            "secret 8 ",
+            "secret 9 ",
+        ),
+        re.compile(
+            r"(?i)\w{3,8} \d (\$\d\$\S{8,128}|[0-9a-f]{8,128}(?!\w)|(?=\S*\d)[^\s\"']{8,64})"
+        ),
+        is_strong_alone,
+        needs=("enable ", "privilege "),
+    ),
+    CredentialRule(
+        "password",
+        ("pwd={",),
+        re.compile(r"(?i)pwd=\{([^\s{}]{4,128})\}"),
+        is_strong_alone,
+        needs=("pwd={",),
+    ),
+    # Calls that take a key beside what it is used on.
+    CredentialRule(
+        "secret",
+        ("hmac", "aes.", "keyspec(", "pgp_sym_", "cipher", "jwt.", "fernet("),
+        re.compile(
+            r"(?:createHmac|(?:hmac|HMAC)\.new|\.hmac|Hmac\w{0,12}|AES\.(?:new|(?:en|de)crypt)"
+            r"|aes\.NewCipher|KeySpec|pgp_sym_(?:en|de)crypt|(?:createC|createDec|C)ipher(?:iv)?"
+            r"|jwt\.(?:sign|verify|encode|decode)|Fernet)\("
+            r"(?:[^\"'\n]{0,80}[\"'][\w\- ]{0,24}[\"']\s?,)?[^\"'\n]{0,80}?"
+            r"[\"']([^\s\"']{8,128})[\"']"
+        ),
+        lambda found: (
+            is_strong_alone(found)
+            and shapes.has_digit_and_letter(found[1])
+            and not _CIPHER.match(found[1])
+            and not shapes.stands_for_value(found[1])
+            and len(found[1]) >= _DRAWN
+        ),
+        needs=("crypt", "hmac", "jwt", "spec("),
+    ),
+    # user ann pass ...
+    CredentialRule(
+        "basic-auth",
+        ("user", "login"),
+        re.compile(
+            r"(?i)(?:user(?:name)?|login):? ([\w.@\-]{2,64}),?"
+            r" pass(?:word)?:? ([^\s\"',]{8,64})(?=[\s.,]|$)"
+        ),
+        lambda found: is_strong_pair(found) and not shapes.is_words(found[2].lower()),
+        2,
+        (" pass ", " password ", " pass: ", " password: "),
+    ),
+    # ann@host.example:..., as lists of accounts are written
+    CredentialRule(
+        "password",
+        ("@",),
+        re.compile(
+            r"(?<=\w)@[\w\-]{2,40}(?:\.[\w\-]{2,24}){1,3}(?:[:|;]|\s?/\s)([^\s\"'`:/,|;]{8,64})(?=[\s,|;]|$)"
+        ),
+        lambda found: _is_marked(found[1]) and not found.string.endswith("git", 0, found.start()),
+    ),
+    CredentialRule(
+        "password",
+        ("password\n",),
+        re.compile(r"(?i)(?<![^\n])password\n([^\s\"'`]{8,64})(?=\s|$)"),
+        lambda found: is_alone(found) and _is_no_name(found[1]),
+    ),
+    CredentialRule(
+        "password",
+        ("with pass",),
+        re.compile(r"(?i)\w{3,4} \w{4,10} ([^\s\"'`]{8,64})(?=[\s,;]|$)"),
+        lambda found: (
+            is_alone(found) and _is_marked(found[1]) and shapes.has_digit_and_letter(found[1])
+        ),
+    ),
+    CredentialRule(
+        "password",
+        ("alter role ", "alter user ", "create role "),
+        re.compile(r"(?i)\w{5,6} \w{4} \S{1,64} [\w ]{0,40}password\s{1,4}'([^\s']{4,128})'"),
+        is_alone,
+        needs=(" password '",),
+    ),
+    CredentialRule(
+        "password",
+        ("passphrase",),
+        re.compile(
+            r"(?i)passphrase[\"']?(?: is|\s?[:=])\s{1,3}"
+            r"[\"']([a-z]{3,10}(?: [a-z]{3,10}){3,7})[\"']"
+        ),
+        lambda found: not shapes.stands_for_value(found[1]),
+    ),
 )

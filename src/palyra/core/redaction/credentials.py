@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from palyra.core.redaction import commands, grammars, shapes
+from palyra.core.redaction import codes, commands, grammars, shapes
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.grammars import CredentialRule
 from palyra.core.redaction.shapes import UNREAD, Work
@@ -34,7 +34,7 @@ _FLAGS = {
             " login ",
         ),
     ),
-    "P": ("sqlcmd", "bcp ", "isql", "zip -", "unzip "),
+    "P": ("sqlcmd", "bcp ", "isql", "zip -", "unzip ", "ipmitool"),
     "p": ("7z ", "7za "),
     "AX": ("snmpwalk", "snmpget", "snmpset"),
 }
@@ -47,12 +47,16 @@ _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
 _TRIED = 3  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
+_ACCOUNT = re.compile(r"\w@[\w.\-]{5,64}(?:[:|;]|\s?/\s)")
 _JUDGEMENT = 36
 _FEW = 2
 
 
 # Parts that several literals share: where one is missing, so are all of them.
-_STEMS = ("auth", "user", "pass", "login", "token", "connect", " --")
+_STEMS = (
+    *("auth", "user", "pass", "login", "token", "connect", " --", "admin", "root", "wifi", "sig"),
+    *("(p", "{s"),
+)
 
 
 class _Group(NamedTuple):
@@ -64,7 +68,7 @@ class _Group(NamedTuple):
 
 def _groups() -> Iterator[_Group]:
     gates: dict[tuple[str, ...], dict[str, list[CredentialRule]]] = {}
-    for rule in (*grammars.RULES, *commands.RULES):
+    for rule in (*grammars.RULES, *commands.RULES, *codes.RULES):
         for literal in rule.literals:
             gate = rule.needs
             if not gate or len(gate) > max(_FEW, len(rule.literals)):
@@ -99,13 +103,19 @@ def hinted(lower: str) -> bool:
         or "wi-fi" in lower
         or "wlan" in lower
         or "mnemonic" in lower
-        or "seed phrase" in lower
+        or " phrase" in lower
+        or ("@" in lower and _ACCOUNT.search(lower) is not None)
+        or "snmp-server" in lower
     ):
+        return True
+    if codes.hinted(lower):
         return True
     return (" -" in lower or " /" in lower) and (
         " -u" in lower
         or " --user" in lower
         or "redis-cli" in lower
+        or " -a " in lower
+        or "echo" in lower
         or any(program in lower for _, program in _BY_PROGRAM)
     )
 

@@ -356,8 +356,12 @@ def unbroken(text: str) -> Joined | None:
     left_over = _FEW + len(text) // _APART_BY
     for found in _BREAK.finditer(text):
         # Most breaks go through no token: a look at the nearest word on either side tells.
-        near = text[max(0, found.start() - _NEAREST) : found.start()]
-        if not (_WORTH.search(near, near.rfind(" ") + 1) or _RIGHT.match(text, found.end())):
+        end = found.start()
+        low = max(0, end - _NEAREST)
+        if not (
+            _WORTH.search(text, max(low, text.rfind(" ", low, end) + 1), end)
+            or _RIGHT.match(text, found.end())
+        ):
             continue
         halves = _break(text, found)
         if halves is None:

@@ -80,6 +80,8 @@ def is_wallet(found: re.Match[str]) -> bool:
 
 
 def is_drawn(found: re.Match[str]) -> bool:
+    if shapes.is_masked(found[1]) and not shapes.is_sequence(found[1]):
+        return False
     return not shapes.is_filler(found[1]) and not found[1].endswith(("EXAMPLE", "EXAMPLEKEY"))
 
 
@@ -269,7 +271,7 @@ RULES = (
         is_alone,
     ),
     CredentialRule(
-        "azure", ("sig=",), re.compile(r"sig=([A-Za-z0-9%/+]{43,80}(?:%3[dD]|=))"), is_random
+        "azure", ("sig=",), re.compile(r"sig=([A-Za-z0-9%/+]{42,80}(?:%3[dD]|=))"), is_random
     ),
     CredentialRule(
         "sonarqube",
@@ -301,23 +303,49 @@ RULES = (
         ),
         is_random,
     ),
+    CredentialRule(
+        "cookie",
+        ("cookie", "sessid=", "sessionid=", "connect.sid="),
+        re.compile(
+            r"(?i)(?:cookie[\w :\"']{0,24}?(?<!\w)(?:[\w\-]{1,24}[._\-])?sid|sessid"
+            r"|(?<=[jt_])sessionid|connect\.sid)=([^;\s\"'&]{16,512})"
+        ),
+        is_random,
+        needs=("sid=", "sessionid="),
+    ),
+    CredentialRule(
+        "authorization",
+        ("digest ",),
+        re.compile(r"(?i)digest [^\n]{0,400}?response=\"?([0-9a-f]{32,64})(?![0-9a-f])"),
+        is_random,
+        needs=("response=",),
+    ),
+    CredentialRule(
+        "private-key",
+        ("<d>", "<p>", "<q>", "<dp>", "<dq>", "<inverseq>"),
+        re.compile(r"<\w{1,8}>\s{0,8}([A-Za-z0-9+/=\s]{20,1024})</"),
+        is_drawn,
+        needs=("rsakeyvalue",),
+    ),
     # {SSHA}..., as directories keep passwords
     CredentialRule(
         "password-hash",
-        ("{ssha",),
-        re.compile(r"(?i)\{SSHA(?:256|384|512)?\}([A-Za-z0-9+/]{22,128}={0,2})"),
+        ("{ssha", "{sha"),
+        re.compile(r"(?i)\{S?SHA(?:256|384|512)?\}([A-Za-z0-9+/]{22,128}={0,2})"),
         is_random,
     ),
     # The words from which a wallet is made.
     CredentialRule(
         "private-key",
-        ("mnemonic", "seed phrase"),
+        ("mnemonic", "seed phrase", "recovery phrase", "backup phrase", "secret phrase"),
         re.compile(
-            r"(?i)(?:mnemonic|seed phrase)\w{0,8}[\"']?"
-            r"(?: is:?|\s{0,2}[:=]|(?= [\"'`]))\s{0,4}[\"'`]?"
+            r"(?i)(?:mnemonic|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
+            r"(?: (?:of|for|to|are|from) [^\n:=]{1,40}?)?"
+            r"(?: (?:is|are):?|\s{0,2}[:=]|(?= [\"'`]|\r?\n))\s{0,4}[\"'`]?"
             r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![a-z ])"
         ),
         lambda found: True,
+        needs=("mnemonic", " phrase"),
     ),
     CredentialRule(
         "sumologic",

@@ -7,7 +7,9 @@ KEYWORD = re.compile(
     r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|sk|word|wd|sw|w|/w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|cred(?:ential)?s?|unseal|key|a(?:uth|ccess)|license|bearer|"
     r"kennwort|contrase[nñ]a|senha|mot de"
     r" passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|口令|パスワード|비밀번호|비번|패스워드|암호|"  # noqa: E501
-    r"[sş]ifre"
+    r"[sş]ifre(?:m|miz|niz|si)?|clave|parola|jelsz[oó]|salasana(?: on)?|l[oö]senord|"
+    r"m[aậ]t kh[aẩ]u|κωδικ[οό]ς|סיסמ(?:ה|א|ת)|كلمة (?:ال)?(?:مرور|سر)|"
+    r"पासवर्ड|รหัสผ่าน|парола|暗証番号"
 )
 # How keywords begin, so that text without any is done.
 _STEMS = (
@@ -41,6 +43,9 @@ _STEMS = (
         "wachtwoord",
         "haslo",
         "heslo",
+        "clave",
+        "parola",
+        "salasana",
     ),
     "sifre",
 )
@@ -57,7 +62,18 @@ _FOREIGN = (
         "패스워드",
         "암호",
     ),
-    "şifre",
+    *(
+        "şifre",
+        "jelszó",
+        "lösenord",
+        "mật kh",
+        "κωδικ",
+        "סיסמ",
+        "كلمة ",
+        "पासवर्ड",
+        "รหัสผ่าน",
+        "暗証番号",
+    ),
 )
 
 
@@ -94,6 +110,9 @@ def named(lower: str) -> bool:
         or "haslo" in lower
         or "heslo" in lower
         or "sifre" in lower
+        or "clave" in lower
+        or "parola" in lower
+        or "salasana" in lower
         or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
     )
 

@@ -123,7 +123,7 @@ _STANDS_FOR = re.compile(r"""(?ix)
     | your[_\-. ]?\w | ^my[_\-]?(?:secret|pass(?:word|wd)?|token|key|api[_\-]?key)[_\-]?\d{0,3}$
     | change[_\-. ]?(?:me|it|this) | replace[_\-. ]?(?:me|with|this|by) | place[_\-. ]?holder | redacted | masked | hidden
     | insert[_\-. ]?(?:your|here|key|token) | (?:goes|key|token|string)[_\-. ]?here
-    | ^(?:an?|the|some|any|this|new|old|no|not)[_\- ][a-z] | ^dummy | ^sample | ^fake[_\-] | ^foo(?:[_\-.\d]|ba[rz]|$) | ^ba[rz](?:[_\-.\d]|$)
+    | ^(?:an?|the|some|any|this|new|old|no|not)[_\- ][a-z] | ^dummy | ^sample | ^fake[_\-] | ^(?:foo|ba[rz])(?:[_\-.]|ba[rz]|\d{0,3}$)
     | ^test(?:ing)?$ | ^tbd$ | ^todo
     | not[_\-. ]?(?:set|used|needed|required|a[_\-. ]?real)
     | ^(?:none|null|nil|undefined|true|false|yes|no|on|off|empty|default|optional|required|unset|unknown|n/a)$

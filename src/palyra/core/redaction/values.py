@@ -30,6 +30,8 @@ _SHORT = frozenset(
         "pword",
         "cred",
         "creds",
+        "clave",
+        "parola",
     }
 )
 _GLUED_OWNER = re.compile(
@@ -122,6 +124,14 @@ Kind = Literal["password", "secret", "key", "owned"]
 CHOSEN = re.compile(
     r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)[A-Za-z0-9!#$%&*+?@^_\-]{8,32}(?=[\s,.;)]|$)"
 )
+_MARK = re.compile(r"[!#$%&*+?@^]")
+_LISTED = re.compile(r"[a-z]{3,9}")
+# Words of a name or of what a form asks for, none of a passphrase.
+_ABOUT = re.compile(
+    r"pass|secret|token|key|pwd|auth|login|user|account|admin|database|creden|config|manager|service|"
+    r"server|client|field|input|form|reset|confirm|change|enter|must|required|valid|encrypt|strong|"
+    r"weak|should|code|name|type|test|with|your|from|one-time"
+)
 DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d|\Z)")
@@ -169,6 +179,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
         or shapes.is_standard(body)
         or shapes.is_hashed(body)
         or shapes.is_filler(body)
+        or (shapes.is_masked(body) and not shapes.is_sequence(body))
     ):
         return False
     if _PROSE.search(body) or (not value.quoted and _VARIABLE.fullmatch(body)):
@@ -191,7 +202,8 @@ def is_secret(kind: Kind, value: Value) -> bool:
         return False  # a call
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
         if kind == "password" and CHOSEN.fullmatch(body):
-            return not shapes.is_words(body) and not _FAMILIAR.search(body)
+            marked = _MARK.search(body) is not None
+            return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
         if shapes.UUID.fullmatch(body):
             return kind == "secret"
         quoted = (
@@ -254,6 +266,18 @@ def _is_phrase(body: str, value: Value) -> bool:
     )
 
 
+def _is_passphrase(body: str, value: Value) -> bool:
+    """Return whether these are words from a list, drawn one after another: walnut-orbit-harbor."""
+    words = body.split("-")
+    enough = 3 if value.quoted or (value.shouting and value.operator == "=") else 4
+    return (
+        value.operator in _EQUALS
+        and len(words) >= enough
+        and all(_LISTED.fullmatch(word) for word in words)
+        and not _ABOUT.search(body)
+    )
+
+
 def _is_set(body: str, value: Value) -> bool:
     """Return whether an environment file gives it, a word with numbers, or it is a long number."""
     if body.isdigit():
@@ -262,7 +286,7 @@ def _is_set(body: str, value: Value) -> bool:
         value.shouting
         and value.operator == "="
         and len(body) >= _LEAST_SET
-        and body.isalnum()
+        and _MARK.sub("", body).isalnum()
         and shapes.has_digit_and_letter(body)
         and body[0].isalpha()
         and not _FAMILIAR.search(body)
@@ -285,7 +309,7 @@ def _is_password(body: str, value: Value) -> bool:
     if body.isdigit() and _LEAST_PIN <= len(body) <= _LONG:
         return value.operator in ("=", ":") and (value.quoted or value.shouting)
     if not body.isalpha() or len(body) < 5:
-        return False
+        return _is_passphrase(body, value)
     if shapes.is_jumble(body):
         return True
     return value.operator in _EQUALS if value.quoted else value.shouting and value.operator == "="

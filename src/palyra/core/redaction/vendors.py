@@ -220,10 +220,6 @@ EXACT: tuple[tuple[str, str], ...] = (
     ),
     ("youtrack", r"perm[:\-][A-Za-z0-9+/=]{4,80}\.[A-Za-z0-9+/=\-]{2,80}\.[A-Za-z0-9]{30}" + END),
     ("rails", r"BAh[bv7][A-Za-z0-9+/=]{60,}--[0-9a-f]{40}" + END),
-    (
-        "password-hash",
-        r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
-    ),
 )
 
 # Letters and digits only, behind a short prefix: such a thing also turns up inside base64, so
@@ -262,6 +258,11 @@ RANDOM: tuple[tuple[str, str], ...] = (
 # around the literal only, because a pattern that opens with a wide class would be tried at every
 # character.
 ANCHORED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "password-hash",
+        ("$argon2",),
+        r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
+    ),
     (
         "azure",
         ("7Q~", "8Q~"),

@@ -119,6 +119,15 @@ _REDACTION = {
     "values in calls": 'password=a.b.c("x", "y1',
     "accounts behind a word": "login with ann/Aa1bbbbb! ",
     "commands that store passwords": "htpasswd -b -b -b a b ",
+    "codes": "pin otp code for the door ",
+    "backup codes": "backup codes: abcd1234 ",
+    "values before their names": "Xy1zwertzuio is my token ",
+    "lists of tokens": 'tokens = ("Xy1z$abcd", "',
+    "calls with keys": 'jwt.sign(x, "abcdefgh12',
+    "digests of a login": "digest response= nonce= ",
+    "words of a wallet": "seed phrase abandon ",
+    "addresses": "a@b.c:Passw0rd/ ",
+    "copulas": "passwort ist now ist ",
 }
 
 
