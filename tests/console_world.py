@@ -130,7 +130,7 @@ def read(shown: Locator) -> str:
 
 def file_text(path: Path) -> str:
     """What a call has written there, once it has: an answer is recorded before its tool runs."""
-    until = time.monotonic() + _LOADS_S
+    until = time.monotonic() + WAIT_MS / 1000
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return path.read_text()
