@@ -310,7 +310,7 @@ export interface Verbs {
   setDefaultModel(given: t.DefaultModel): Promise<t.ProviderList>;
   /** Change settings of learning, healing or backups, at once and permanently. */
   changeConfig(given: t.ConfigChanges): Promise<t.ConfigReloaded>;
-  /** Open or close listeners; says what is in force now and what needs a restart. */
+  /** Open, close or move listeners, at once. */
   changeListeners(given?: t.ListenerChanges): Promise<t.ConfigReloaded>;
   /** Add an MCP server or change its settings, at once. */
   saveMcpServer(given: t.NewMcpServer): Promise<t.SavedMcpServer>;

@@ -11,7 +11,6 @@ import grpc
 import pytest
 
 from palyra.core.errors import ConfigInvalid, Conflict
-from palyra.serve.config.schema import ServerSection
 from palyra.serve.listeners import grpc_listener
 from palyra.v1 import admin_pb2, admin_pb2_grpc, sessions_pb2, sessions_pb2_grpc
 from tests.doors.conftest import Served
@@ -56,9 +55,7 @@ def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(
         certificates = world.daemon.certificates
         pair = await certificates.serve(["localhost", "127.0.0.1"])
         authority = await certificates.trust()
-        async with grpc_listener(
-            world.app, ServerSection(grpc_port=0), certificates, pair
-        ) as address:
+        async with grpc_listener(world.app, "127.0.0.1", 0, certificates, pair) as address:
             assert len(await session_over(address, world, authority)) == 26
             before = await asyncio.to_thread(shown, address, authority)
             await certificates.renew("owner")
@@ -82,18 +79,11 @@ def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopba
     async def body(world: World, door: Door) -> None:
         port = int(world.grpc_address.rpartition(":")[2])
         with pytest.raises(Conflict, match="process") as taken:
-            async with grpc_listener(
-                world.app, ServerSection(grpc_port=port), world.daemon.certificates, None
-            ):
+            async with grpc_listener(world.app, "127.0.0.1", port, world.daemon.certificates, None):
                 pass
         assert "server.grpc_port" in taken.value.message
         with pytest.raises(ConfigInvalid):
-            async with grpc_listener(
-                world.app,
-                ServerSection(host="0.0.0.0", grpc_port=0),
-                world.daemon.certificates,
-                None,
-            ):
+            async with grpc_listener(world.app, "0.0.0.0", 0, world.daemon.certificates, None):
                 pass
 
     served.run(body, "grpc")

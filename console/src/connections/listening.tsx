@@ -4,7 +4,6 @@ import { useState } from "preact/hooks";
 import * as palyra from "../core/verbs";
 import { visible, when } from "../core/words";
 import { href } from "../core/router";
-import { restart } from "../settings/daemon";
 import { Copy } from "../ui/code";
 import { CheckField, TextField } from "../ui/form";
 import { Download } from "../ui/stored";
@@ -31,13 +30,12 @@ function switched(name: Listener["name"]): name is Switched {
 export function Listening(): VNode {
   const found = useLoaded(() => palyra.tlsStatus(), [], useChanged("certificates", "settings"));
   const it = found.value;
-  const [pending, setPending] = useState(false);
-  const [tls, setTls] = useState(location.protocol === "https:");
+  const [moved, setMoved] = useState("");
   const { error, busy, attempt } = useAttempt();
   const use = (changes: ListenerChanges) => attempt(async () => {
-    const done = await palyra.changeListeners(changes);
-    if (typeof changes.tls === "boolean") setTls(changes.tls);
-    if (done.after_restart.length) setPending(true);
+    await palyra.changeListeners(changes);
+    // With TLS or without, it is another site for a browser: this page cannot follow by itself.
+    if (typeof changes.tls === "boolean") return setMoved(`${changes.tls ? "https" : "http"}://${location.host}/`);
     found.again();
   }, "Saved.");
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
@@ -61,7 +59,7 @@ export function Listening(): VNode {
             {closed.map(([name, words]) => <Closed key={name} name={name} words={words} busy={busy} onUse={use} />)}
           </details>
         )}
-        {pending && <Restarting tls={tls} onDone={() => { setPending(false); found.again(); }} />}
+        {moved && <Moved to={moved} />}
       </Part>
       <Reach it={it.exposure} busy={busy} onUse={use} />
       <Certificates it={it} onChanged={found.again} />
@@ -86,26 +84,11 @@ function Closed({ name, words, busy, onUse }: { name: Switched; words: string; b
   );
 }
 
-/** What only a restart brings. Where that is another kind of address, this page cannot follow by itself. */
-function Restarting({ tls, onDone }: { tls: boolean; onDone: () => void }): VNode {
-  const { error, busy, attempt } = useAttempt();
-  const [left, setLeft] = useState(false);
-  const to = `${tls ? "https" : "http"}://${location.host}/`;
-  const moves = to !== `${location.origin}/`;
-  const again = () => attempt(async () => {
-    if (!moves) {
-      await restart();
-      return onDone();
-    }
-    await palyra.restart({ started_ms: (await palyra.status()).started_ms });
-    setLeft(true);
-  });
+/** Where the page goes on when Palyra serves it with TLS, or no longer. */
+function Moved({ to }: { to: string }): VNode {
   return (
     <div class="notice warn" role="status">
-      <p>Saved. It is in force after a restart, which takes about a second; active runs continue.</p>
-      <Problem text={error} />
-      {left ? <p>Continue at <a href={to}>{to}</a> and log in with <code>palyra login</code>.{tls && " A browser that does not trust Palyra's authority warns of its certificate."}</p>
-        : <button type="button" class="main" disabled={busy} onClick={() => void again()}>Restart now</button>}
+      <p>Saved. Continue at <a href={to}>{to}</a> and log in with <code>palyra login</code>. Active runs continue.{to.startsWith("https") && " A browser that does not trust Palyra's authority warns of its certificate."}</p>
     </div>
   );
 }

@@ -307,7 +307,7 @@ export const listProviderModels = (given: t.NewProvider) => ask<t.FoundProvider>
 export const setDefaultModel = (given: t.DefaultModel) => ask<t.ProviderList>("POST", `/v1/providers/default`, given);
 /** Change settings of learning, healing or backups, at once and permanently. */
 export const changeConfig = (given: t.ConfigChanges) => ask<t.ConfigReloaded>("PATCH", `/v1/config`, given);
-/** Open or close listeners; says what is in force now and what needs a restart. */
+/** Open, close or move listeners, at once. */
 export const changeListeners = (given?: t.ListenerChanges) => ask<t.ConfigReloaded>("PATCH", `/v1/listeners`, given);
 /** Add an MCP server or change its settings, at once. */
 export const saveMcpServer = (given: t.NewMcpServer) => ask<t.SavedMcpServer>("POST", `/v1/mcp`, given);

@@ -59,7 +59,7 @@ class App:
         always: Headers = (),
     ) -> None:
         """`always`: headers of every answer."""
-        self._always = always
+        self.always = always
         self.services = services
         self.guard = guard
         self.limits = limits
@@ -104,7 +104,7 @@ class App:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         label = "unknown"
         route: Route[Any, Any] | None = None
-        extra = self._always
+        extra = self.always
         try:
             self._check(scope, headers)
             if allowed := _cors(self.guard.foreign_origin(headers)):

@@ -49,11 +49,11 @@ class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListenerSettings(Struct, frozen=True, kw_only=True):
-    """Listeners that open and close while the daemon runs. `workers`: address and port, or none."""
+    """What opens, closes and moves while the daemon runs."""
 
-    grpc: bool = False
+    exposure: Exposure = Exposure()
+    quic_port: int = 0
     grpc_port: int = 0
-    workers: str = ""
     workers_quic: bool = False
 
 

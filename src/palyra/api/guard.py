@@ -8,6 +8,7 @@ from typing import Any
 from palyra.api.auth import Access, allows
 from palyra.api.calls import ANYBODY
 from palyra.api.errors import WrongHost
+from palyra.api.exposure import Exposure, names_of
 from palyra.api.limits import Rates
 from palyra.api.routes import Route
 from palyra.core.errors import Forbidden, InvalidInput, Unauthenticated
@@ -35,23 +36,27 @@ class Guard:
         self,
         access: Access,
         rates: Rates,
-        *,
-        names: Sequence[str],
+        exposure: Exposure,
         ports: Sequence[int],
-        secure: bool,
-        allowed_hosts: Sequence[str],
-        allowed_origins: Sequence[str],
     ) -> None:
-        """`secure`: HTTP has TLS here, so that every page of ours has too."""
         self._access = access
         self._rates = rates
+        self.answer_to(exposure, ports)
+
+    def answer_to(self, exposure: Exposure, ports: Sequence[int]) -> None:
+        """Accept the hosts and origins of this daemon, from the next request on."""
+        secure = exposure.tls
+        # With TLS every page of ours has it, too.
         self._schemes = (b"https://",) if secure else (b"http://", b"https://")
+        names = names_of(exposure.host, exposure.names)
         hosts = {f"[{name}]" if ":" in name else name for name in names}
         own = {f"{host}:{port}" for host in hosts for port in ports} | (
             hosts if (443 if secure else 80) in ports else set()
         )
-        self._hosts = frozenset(each.lower().encode() for each in (*own, *allowed_hosts))
-        self._origins = frozenset(each.rstrip("/").lower().encode() for each in allowed_origins)
+        self._hosts = frozenset(each.lower().encode() for each in (*own, *exposure.allowed_hosts))
+        self._origins = frozenset(
+            each.rstrip("/").lower().encode() for each in exposure.allowed_origins
+        )
 
     def check_host(self, raw: Sequence[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
         """A browser that was tricked into taking us for another server (DNS rebinding) says so in

@@ -16,7 +16,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from email.utils import formatdate
 from typing import Any
 
@@ -31,7 +31,7 @@ from palyra.api.intake import BUDGET, Feed, Pool, budget_for
 from palyra.api.limits import ApiLimits, Doorstep, TlsListener, Waiting
 from palyra.api.listen_sockets import BACKLOG
 from palyra.api.streams import headers_of
-from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError, Unavailable
+from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, PalyraError, Unavailable
 
 # Of a body whose length is known: nothing else can be in there.
 _BODY_SLICE = 64 << 10
@@ -294,6 +294,8 @@ class Protocol(HttpToolsProtocol):
 _KEEP_ALIVE_S = 30
 _GRACE_S = 3
 _LINGER_S = 1.0
+_BIND_TRIES = 20
+_BIND_PAUSE_S = 0.05
 # Connections whose TLS is not there yet.
 _SHAKING_HANDS_FROM_ONE_PLACE = 128
 _SHAKING_HANDS = 256
@@ -302,36 +304,75 @@ _SHAKING_HANDS = 256
 class HttpServer(Server):
     """Serves an App on a socket until it is told to stop. Signals are not its business."""
 
-    def __init__(self, app: App, limits: ApiLimits, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, app: App, limits: ApiLimits) -> None:
         super().__init__(_config(app, limits))
         self._app = app
-        self._tls = tls
         self._header_s = limits.header_s
         self._stopping = asyncio.Event()
+        self._listener: socket.socket | None = None
 
-    async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    async def run_on(
+        self,
+        listener: socket.socket,
+        on_ready: Callable[[], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
-        if self._tls is None:
+        await self._open(listener, tls)
+        self.started = True
+        on_ready()
+        await self._stopping.wait()
+        self._app.close()
+        assert self._listener is not None
+        await self.shutdown(sockets=[self._listener])
+
+    async def move(
+        self, bind: Callable[[], socket.socket], tls: ssl.SSLContext | None, *, same: bool
+    ) -> None:
+        """Serve on another socket, or on the same one with other TLS.
+
+        Whoever is connected the old way gets the answer that is under way, and is then
+        disconnected: nobody stays on a connection that the settings no longer allow.
+        """
+        assert self._listener is not None
+        held, connected = self._listener, tuple(self.server_state.connections)
+        for server in self.servers:
+            server.close()
+        self.servers = []
+        if not same:
+            held.close()
+            held = await _bound(bind)
+        await self._open(held, tls)
+        loop = asyncio.get_running_loop()
+        loop.call_later(_LINGER_S, self._disconnect, connected)
+
+    async def _open(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """The loop's server closes its socket: it gets a copy, so that the port stays ours."""
+        self._listener, taking = listener, listener.dup()
+        if tls is None:
             server: Any = await asyncio.get_running_loop().create_server(
-                self._protocol, sock=listener, backlog=BACKLOG
+                self._protocol, sock=taking, backlog=BACKLOG
             )
         else:
             doorstep = Doorstep(from_one_place=_SHAKING_HANDS_FROM_ONE_PLACE, in_all=_SHAKING_HANDS)
             # Who does not say goodbye is not waited for.
             server = TlsListener(
-                listener,
-                self._tls,
+                taking,
+                tls,
                 self._protocol,
                 doorstep,
                 handshake_s=self._header_s,
                 shutdown_s=_LINGER_S,
             )
             server.open()
-        self.servers, self.started = [server], True
-        on_ready()
-        await self._stopping.wait()
-        self._app.close()
-        await self.shutdown(sockets=[listener])
+        self.servers = [server]
+
+    def _disconnect(self, connected: Iterable[Any]) -> None:
+        still = [each for each in connected if each in self.server_state.connections]
+        for each in still:
+            each.shutdown()
+        # A stream would go on for ever.
+        asyncio.get_running_loop().call_later(_GRACE_S, _drop, still)
 
     def _protocol(self) -> asyncio.Protocol:
         return self.config.http_protocol_class(
@@ -348,6 +389,22 @@ class HttpServer(Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+async def _bound(bind: Callable[[], socket.socket]) -> socket.socket:
+    """The loop lets go of a closed socket some turns later: until then its port is taken."""
+    for _ in range(_BIND_TRIES):
+        try:
+            return bind()
+        except Conflict:
+            await asyncio.sleep(_BIND_PAUSE_S)
+    return bind()
+
+
+def _drop(connected: Iterable[Any]) -> None:
+    for each in connected:
+        if not each.transport.is_closing():
+            each.transport.abort()
 
 
 def _config(app: App, limits: ApiLimits) -> Config:

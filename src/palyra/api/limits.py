@@ -304,6 +304,7 @@ class TlsListener:
             return
         self._closed = True
         self._loop.remove_reader(self._listener)
+        self._listener.close()
         if self._pause is not None:
             self._pause.cancel()
         for task in self._tasks:

@@ -1919,7 +1919,7 @@ class AsyncVerbs(AsyncCalling):
         tls: bool | None = None,
         host: str | None = None,
     ) -> ConfigReloaded:
-        """Open or close listeners; says what is in force now and what needs a restart."""
+        """Open, close or move listeners, at once."""
         return await self.call(
             "PATCH",
             "/v1/listeners",

@@ -1893,7 +1893,7 @@ class Verbs(Calling):
         tls: bool | None = None,
         host: str | None = None,
     ) -> ConfigReloaded:
-        """Open or close listeners; says what is in force now and what needs a restart."""
+        """Open, close or move listeners, at once."""
         return self.call(
             "PATCH",
             "/v1/listeners",

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
-    AbstractAsyncContextManager,
     AsyncExitStack,
     contextmanager,
     nullcontext,
@@ -31,8 +30,8 @@ from palyra.agent.sessions import Sessions
 from palyra.api import exposure, listen_sockets
 from palyra.api.app import App
 from palyra.api.auth import Access
-from palyra.api.calls import DaemonInfo, Headers
-from palyra.api.exposure import Exposure, Listener, ListenerSettings
+from palyra.api.calls import DaemonInfo
+from palyra.api.exposure import Listener, ListenerSettings
 from palyra.api.guard import Guard
 from palyra.api.http_server import HttpServer
 from palyra.api.limits import ApiLimits, OpenStreams, Rates
@@ -41,7 +40,6 @@ from palyra.core import errors
 from palyra.core.errors import Unavailable
 from palyra.core.ids import OWNER
 from palyra.features.backups.switch import READY, finish_switch
-from palyra.features.tls.service import Certificates
 from palyra.serve import (
     config,
     listeners,
@@ -53,6 +51,7 @@ from palyra.serve.config import Loaded
 from palyra.serve.config.schema import ServerSection as ServerSettings
 from palyra.serve.routes import routes_of
 from palyra.serve.wiring import daemon as wiring_daemon
+from palyra.serve.wiring import settings
 from palyra.serve.wiring.daemon import Daemon
 from palyra.store.database import Database
 from palyra.system import cpu_affinity
@@ -109,7 +108,9 @@ def serve(
         ) as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr, started))
+        runner.run(
+            _serve(loaded, environment, listener, udp, say or _to_stderr, started, quic=quic)
+        )
 
 
 @contextmanager
@@ -158,10 +159,13 @@ async def _serve(
     udp: socket.socket | None,
     say: Say,
     started: Callable[[], None],
+    *,
+    quic: bool,
 ) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
-    exposed = _exposure(loaded.config, quic=udp is not None)
-    url = _url(listener, secure=exposed.tls)
+    exposed = replace(settings.exposure(loaded.config), quic=udp is not None)
+    port = listener.getsockname()[1]
+    url = listeners.url_of(exposed.host, port, secure=exposed.tls)
     redactor = Redactor(os.urandom(32))
     logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
     async with AsyncExitStack() as stack:
@@ -175,54 +179,27 @@ async def _serve(
         access.local = await process_files.ensure_owner_token(loaded.home, access)
         exposure.check_tokens(exposed, others=access.has_others())
         await exposure.record(daemon.get(Database), exposed)
-        # Only a daemon that serves TLS needs certificates.
-        certificates = daemon.get(Certificates) if exposed.tls or exposed.quic else None
-        names = exposure.names_of(exposed.host, exposed.names)
-        pair = await certificates.serve(names) if certificates else None
-        tls = certificates.context(pair) if exposed.tls and certificates and pair else None
         limits = _limits(loaded)
-        asgi = await http_app(
-            daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0
-        )
-        server = HttpServer(asgi, limits, tls)
-        if udp is not None and certificates is not None and pair is not None:
-            await stack.enter_async_context(
-                listeners.http3_listener(udp, asgi, limits, certificates, pair)
-            )
-            http3 = Listener("http3", _url(udp, secure=True), True)
-            asgi.services.get(DaemonInfo).listeners.append(http3)
-        about = asgi.services.get(DaemonInfo)
-        announced: list[process_files.DaemonFile] = []
-        grpc = ""
-
-        def use_grpc(address: str) -> None:
-            nonlocal grpc
-            grpc = address
-            if announced:
-                announced[0] = replace(announced[0], grpc=address)
-                process_files.say_where(loaded.home, announced[0])
-
-        def open_grpc(wanted: ListenerSettings) -> AbstractAsyncContextManager[str]:
-            settings = replace(loaded.config.server, grpc_port=wanted.grpc_port)
-            return listeners.grpc_listener(
-                asgi, settings, certificates, pair if exposed.tls else None
-            )
-
-        live = listeners.LiveListeners(daemon, about, open_grpc, use_grpc, tls=exposed.tls)
+        asgi = await http_app(daemon, access, limits, url, env)
+        server = HttpServer(asgi, limits)
+        live = listeners.LiveListeners(daemon, asgi, server, port, always_quic=quic)
         stack.push_async_callback(live.close)
-        await live.use(daemon.wiring.settings.get(ListenerSettings))
-        daemon.wiring.reloads.append(lambda wanted: live.use(wanted.get(ListenerSettings)))
+        tls = await live.begin(daemon.wiring.settings.get(ListenerSettings), udp)
+        about = asgi.services.get(DaemonInfo)
+        daemon.wiring.reloads.append(lambda fresh: live.use(fresh.get(ListenerSettings)))
+        started_ms = daemon.get(Clock).now_ms()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
-        trust = str(certificates.served_file) if exposed.tls and certificates else ""
+
+        def running() -> process_files.DaemonFile:
+            return process_files.DaemonFile(
+                os.getpid(), about.url, started_ms, palyra.__version__, live.trust, live.grpc
+            )
 
         def ready() -> None:
-            running = process_files.DaemonFile(
-                os.getpid(), url, daemon.get(Clock).now_ms(), palyra.__version__, trust, grpc
-            )
-            announced.append(running)
-            stack.enter_context(process_files.announced(loaded.home, running))
+            stack.enter_context(process_files.announced(loaded.home, running()))
+            live.on_moved.connect(lambda: process_files.say_where(loaded.home, running()))
             started()
             gc.freeze()
             # A run makes thousands of short-lived objects and next to no cycles: look for those
@@ -230,10 +207,10 @@ async def _serve(
             gc.set_threshold(20_000, 20, 20)
             gc.enable()
             log.info("started at %s", url)
-            for line in _banner(daemon, url, grpc, access):
+            for line in _banner(daemon, url, live.grpc, access):
                 say(line)
 
-        await server.run_on(listener, ready)
+        await server.run_on(listener, ready, tls)
         log.info("stopping")
 
 
@@ -247,7 +224,8 @@ async def http_app(
     quic_port: int = 0,
 ) -> App:
     """HTTP's view of the daemon."""
-    settings = daemon.loaded.config.server
+    exposed = replace(settings.exposure(daemon.loaded.config), quic=quic_port > 0)
+    port = int(url.rpartition(":")[2])
     streams = OpenStreams(limits.streams)
     metrics = Metrics(
         daemon.get(Database),
@@ -271,37 +249,20 @@ async def http_app(
             notes=daemon.notes,
             started_ms=daemon.get(Clock).now_ms(),
             version=palyra.__version__,
-            exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
-            listeners=[Listener("http", url, settings.tls.enabled)],
+            exposure=exposed,
+            listeners=[Listener("http", url, exposed.tls)],
             reload_config=partial(wiring_daemon.reload_config, daemon, env),
-            restart=partial(_restart_soon, int(url.rpartition(":")[2])),
+            restart=partial(_restart_soon, port),
         )
     )
-    port = int(url.rpartition(":")[2])
     guard = Guard(
         access,
         Rates(limits.requests_per_second),
-        names=exposure.names_of(settings.host, settings.tls.names),
-        ports=(port, quic_port) if quic_port else (port,),
-        secure=settings.tls.enabled,
-        allowed_hosts=settings.allowed_hosts,
-        allowed_origins=settings.allowed_origins,
+        exposed,
+        (port, quic_port) if quic_port else (port,),
     )
-    return App(
-        daemon.services, routes_of(daemon.features), guard, limits, _always(settings, quic_port)
-    )
-
-
-def _always(settings: ServerSettings, quic_port: int) -> Headers:
-    """Headers that say how we are reached: by HTTPS alone, if the certificate is one that browsers
-    know; by HTTP/3 too.
-    """
-    found: Headers = ()
-    if settings.tls.cert:
-        found += ((b"strict-transport-security", b"max-age=31536000"),)
-    if settings.tls.enabled and quic_port:
-        found += ((b"alt-svc", b'h3=":%d"; ma=86400' % quic_port),)
-    return found
+    always = listeners.headers_of_all(exposed, quic_port)
+    return App(daemon.services, routes_of(daemon.features), guard, limits, always)
 
 
 def _restart_soon(port: int) -> None:
@@ -325,28 +286,6 @@ def _limits(loaded: Loaded) -> ApiLimits:
         answer_s=given.answer_s,
         unavailable_s=given.unavailable_s,
     )
-
-
-def _exposure(given: config.Config, *, quic: bool) -> Exposure:
-    server = given.server
-    return Exposure(
-        host=server.host,
-        tls=server.tls.enabled,
-        own_files=bool(server.tls.cert),
-        grpc=server.grpc,
-        quic=quic,
-        workers=given.workers.listen,
-        names=server.tls.names,
-        allowed_hosts=server.allowed_hosts,
-        allowed_origins=server.allowed_origins,
-    )
-
-
-def _url(listener: socket.socket, *, secure: bool) -> str:
-    """Return how programs on this machine call us."""
-    host, port = listener.getsockname()[:2]
-    host = exposure.called(host)
-    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _elsewhere(server: ServerSettings, url: str) -> list[str]:

@@ -236,7 +236,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     Route(
         method="PATCH",
         path="/v1/listeners",
-        summary="open or close listeners; says what is in force now and what needs a restart",
+        summary="open, close or move listeners, at once",
         handler=listen,
         scope="owner",
         body=ListenerChanges,

@@ -134,8 +134,8 @@ class NewMcpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ListenerChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays. gRPC and the listener for workers open and close at once; `host`,
-    `tls` and `quic` are those of the address that this came in by, and change with a restart.
+    """What is left out stays; all takes effect at once. `host` and `tls` are those of the address
+    that the request came to: once they change, connections to it end.
     """
 
     grpc: bool | None = None

@@ -9,8 +9,8 @@ files take the place of ours where they are named.
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -107,14 +107,20 @@ class Certificates:
             )
         return await self._refresh(by, anew=True)
 
-    def context(self, pair: Pair) -> ssl.SSLContext:
-        """For HTTP over TLS. It is given every later certificate too."""
+    @contextmanager
+    def context(self) -> Iterator[ssl.SSLContext]:
+        """What HTTP over TLS is served with; as long as the block lasts it gets every later
+        certificate, too.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         context.load_cert_chain(self._file)
-        self.on_renewed.connect(lambda _: context.load_cert_chain(self._file))
-        return context
+        leave = self.on_renewed.connect(lambda _: context.load_cert_chain(self._file))
+        try:
+            yield context
+        finally:
+            leave()
 
     async def shown(self) -> tuple[Shown | None, Shown | None]:
         """What is served now, and the authority if there is one. The operator's certificate has

@@ -409,7 +409,12 @@ _LIVE = (
     "providers.",
     "routing.",
     "policy.shadow",
+    "server.host",
+    "server.tls.enabled",
+    "server.tls.names",
+    "server.allowed_",
     "server.grpc",
+    "server.quic",
     "workers.listen",
     "workers.quic",
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from palyra.agent.settings import ApprovalTimes, ProviderPatience, Settings
-from palyra.api.exposure import ListenerSettings
+from palyra.api.exposure import Exposure, ListenerSettings
 from palyra.core.events import Budgets as RunBudgets
 from palyra.core.services import Services
 from palyra.features.budgets.service import BudgetSettings
@@ -99,9 +99,9 @@ def of_features(loaded: Loaded, chosen: ChosenModels, env: Mapping[str, str]) ->
     found.add(WorkerSettings(given.workers.lease_ms))
     found.add(
         ListenerSettings(
-            grpc=given.server.grpc,
+            exposure=exposure(given),
+            quic_port=given.server.quic_port,
             grpc_port=given.server.grpc_port,
-            workers=given.workers.listen,
             workers_quic=given.workers.quic,
         )
     )
@@ -204,3 +204,19 @@ def browser_checks(given: Config, env: Mapping[str, str]) -> Iterator[DoctorChec
             detail=detail,
             fix=found.fix,
         )
+
+
+def exposure(given: Config) -> Exposure:
+    """Who can reach a daemon with these settings."""
+    server = given.server
+    return Exposure(
+        host=server.host,
+        tls=server.tls.enabled,
+        own_files=bool(server.tls.cert),
+        grpc=server.grpc,
+        quic=server.quic,
+        workers=given.workers.listen,
+        names=server.tls.names,
+        allowed_hosts=server.allowed_hosts,
+        allowed_origins=server.allowed_origins,
+    )
