@@ -48,7 +48,7 @@ from palyra.serve import (
     process_files,
 )
 from palyra.serve.config import Loaded
-from palyra.serve.config.schema import ServerSection as ServerSettings
+from palyra.serve.config.sections import ServerSection as ServerSettings
 from palyra.serve.routes import routes_of
 from palyra.serve.wiring import daemon as wiring_daemon
 from palyra.serve.wiring import settings

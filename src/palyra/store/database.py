@@ -13,19 +13,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from palyra.core.errors import PalyraError, Unavailable
+from palyra.core.errors import Unavailable
 from palyra.core.events import AnyEvent, Topic
 from palyra.core.signals import Signal
 from palyra.store import write_buffer
 from palyra.store.active_time import ActiveTime
+from palyra.store.dialect import Connection, Dialect, Row
 from palyra.store.row_seals import RowSeals
 from palyra.store.write_buffer import (
     LONGEST_READ_S,
     NOTHING,
     STALLED_S,
-    AppendTarget,
     Standing,
     WriteBuffer,
     silent,
@@ -34,72 +34,7 @@ from palyra.system.thread_pool import ThreadPool, carried
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
-Row = tuple[Any, ...]
 MOST_STEPS_PER_COMMIT = 512
-
-
-class Connection(Protocol):
-    """One connection of a dialect. SQL is written once, with `:name` parameters."""
-
-    def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]: ...
-
-    def changes(self) -> int: ...  # How many rows it has changed so far.
-
-    def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
-
-    def insert(self, into: AppendTarget, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Put rows into a table, many to a statement."""
-        ...
-
-    def next_positions(self, count: int) -> int:
-        """Reserve `count` global positions and return the first."""
-        ...
-
-    def begin_read(self) -> None: ...
-
-    def end_read(self) -> None: ...
-
-    def begin(self) -> bool:
-        """Begin to write. Whether somebody else may have written since the last commit of this
-        connection.
-        """
-        ...
-
-    def commit(self) -> None: ...
-
-    def rollback(self) -> None: ...
-
-    def prove(self, number: int) -> None:
-        """Change something that means nothing, so that committing it shows that the disk takes
-        it.
-        """
-        ...
-
-    def begin_step(self) -> None:
-        """From here on, `undo_step` takes back the positions, and what was done behind
-        `savepoint`.
-        """
-        ...
-
-    def savepoint(self) -> None: ...
-
-    def end_step(self) -> None: ...
-
-    def undo_step(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Dialect(Protocol):
-    """What differs between the databases behind the journal."""
-
-    def open_writer(self) -> Connection: ...
-
-    def open_reader(self) -> Connection: ...
-
-    def translate(self, error: BaseException) -> PalyraError | None:
-        """Our error for a failure of the store itself, or None if the error is not the store's."""
-        ...
 
 
 @dataclass(slots=True)

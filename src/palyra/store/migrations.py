@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from palyra.core.errors import ConfigInvalid
-from palyra.store.database import Connection
+from palyra.store.dialect import Connection
 
 
 class Migration(NamedTuple):

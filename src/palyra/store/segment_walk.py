@@ -14,7 +14,8 @@ import msgspec
 
 from palyra.core.errors import ChainBroken
 from palyra.store import segments
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 from palyra.store.segments import Segment
 
 _CHUNK = 2_000

@@ -21,7 +21,8 @@ from palyra.core.errors import ChainBroken
 from palyra.core.events import JournalArchived, JournalRestored
 from palyra.core.ids import SYSTEM, SYSTEM_TAPE
 from palyra.store import tape
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 
 SLICE = 500
 _MAGIC = b"palyra segment 1\n"

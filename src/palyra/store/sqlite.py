@@ -14,7 +14,7 @@ import apsw
 from palyra.core import errors
 from palyra.core.errors import PalyraError, Unavailable
 from palyra.store import migrations
-from palyra.store.database import Connection, Row
+from palyra.store.dialect import Connection, Row
 from palyra.store.sqlite_schema import MIGRATIONS
 from palyra.store.write_buffer import AppendTarget
 

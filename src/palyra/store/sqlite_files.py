@@ -15,7 +15,8 @@ from palyra.core import signed_notes
 from palyra.core.errors import ChainBroken, Conflict, InvalidInput, NotFound, Unavailable
 from palyra.core.signed_notes import LogCheckpoint
 from palyra.store import log_keys, migrations, segments, tape, tree, verify
-from palyra.store.database import Connection, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Connection
 from palyra.store.log_keys import LogKeys, LogTrust
 from palyra.store.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 from palyra.store.verify_rows import WrongRow, wrong_rows

@@ -28,7 +28,8 @@ from palyra.core.events import (
 )
 from palyra.core.run_state import RunState
 from palyra.store import policy_sets, rights, segment_walk, segments, sessions
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 from palyra.store.verify_projections import (
     KINDS,
     ProjectionFold,

@@ -14,7 +14,7 @@ from palyra.models.dialects import Dialect, open_provider
 from palyra.models.http import HttpClient, ProviderEndpoint
 from palyra.serve import config
 from palyra.serve.config import call_limits
-from palyra.serve.config.schema import Provider
+from palyra.serve.config.sections import Provider
 from palyra.serve.wiring import settings as settings_wiring
 from tests.fake_provider import WRITERS, Answer, FakeProvider, Request, Script, openai_chat
 from tests.model_reading import asks

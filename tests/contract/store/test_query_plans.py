@@ -16,7 +16,8 @@ from palyra.features.memory.rows import items, transcript_index
 from palyra.features.notices import rows as notices_rows
 from palyra.features.schedules import rows as schedules_rows
 from palyra.store import approvals, artifacts, runs, sessions, tape, tasks, usage
-from palyra.store.database import Connection, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Connection
 from palyra.store.sqlite import Sqlite
 from tests.journals import new_id
 

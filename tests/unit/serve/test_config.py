@@ -13,7 +13,7 @@ import pytest
 from palyra.core.errors import ConfigInvalid
 from palyra.serve import config
 from palyra.serve.config import Config, Provider, schema
-from palyra.serve.config.schema import ApprovalsSection, ModelsSection, ServerSection, Timeouts
+from palyra.serve.config.sections import ApprovalsSection, ModelsSection, ServerSection, Timeouts
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "config.md"
 

@@ -4,7 +4,7 @@ import pytest
 
 from palyra.core.errors import ConfigInvalid
 from palyra.serve.config import Config, Detected, Provider, choose, detect
-from palyra.serve.config.schema import ModelsSection
+from palyra.serve.config.sections import ModelsSection
 
 OPENAI = {"OPENAI_API_KEY": "sk-1"}
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-2"}

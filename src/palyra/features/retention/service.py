@@ -25,7 +25,8 @@ from palyra.features.retention import rows as retention_rows
 from palyra.features.retention.rows import Old
 from palyra.features.tasks.worker import Tasks
 from palyra.store import segments, sessions, sqlite_files, tape, tasks
-from palyra.store.database import Database, Row, Tx
+from palyra.store.database import Database, Tx
+from palyra.store.dialect import Row
 from palyra.store.segments import Sealed, Segment
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock

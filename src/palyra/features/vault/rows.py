@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ids import PRINCIPAL_PATTERN
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 
 Size = Literal["short", "medium", "long"]
 NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"

@@ -15,7 +15,8 @@ from palyra.serve.config.reader import (
     secret,
     show,
 )
-from palyra.serve.config.schema import BUILT_IN, Config, McpServer, Provider
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import BUILT_IN, McpServer, Provider
 from palyra.system.private_files import make_private, write_private
 
 __all__ = [

@@ -3,7 +3,7 @@
 from typing import Final
 
 from palyra.models.call_limits import CallLimits, is_local
-from palyra.serve.config.schema import Limit, Provider
+from palyra.serve.config.sections import Limit, Provider
 
 _MINUTE_S: Final = 60.0
 # A reasoning model may think so long without a word: OpenAI's own API keeps quiet meanwhile.

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from palyra.serve.config import mcp
-from palyra.serve.config.schema import ChannelSection, Config
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import ChannelSection
 
 if TYPE_CHECKING:
     from palyra.features.channels.registry import ConfiguredChannel as Configured

@@ -22,7 +22,8 @@ from palyra.serve.config import (
     schema,
     windows,
 )
-from palyra.serve.config.schema import Config, Provider
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import Provider
 
 PREFIX = "PALYRA_"
 SPECIAL = frozenset(

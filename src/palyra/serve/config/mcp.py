@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from palyra.serve.config.schema import Config, McpServer
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import McpServer
 
 if TYPE_CHECKING:
     from palyra.features.mcp.settings import ServerConfig

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from palyra.core import call_options
 from palyra.core.call_options import CallOptions
 from palyra.models.capabilities import CACHES, CARRIES
-from palyra.serve.config.schema import Config, ModelOptions, Provider
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import ModelOptions, Provider
 
 _NONE = -1
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from palyra.core.errors import ConfigInvalid, InvalidInput
 from palyra.models import model_names
 from palyra.serve.config import checks
-from palyra.serve.config.schema import Config, Provider
+from palyra.serve.config.schema import Config
+from palyra.serve.config.sections import Provider
 
 OLLAMA_URL = "http://127.0.0.1:11434"
 DEMO = "demo/demo-1"

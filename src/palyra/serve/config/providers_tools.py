@@ -6,7 +6,7 @@ from typing import get_args
 
 import msgspec
 
-from palyra.serve.config.schema import Provider, ToolMode
+from palyra.serve.config.sections import Provider, ToolMode
 
 _MODES: dict[str, ToolMode] = {mode: mode for mode in get_args(ToolMode)}
 

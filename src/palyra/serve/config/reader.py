@@ -16,7 +16,8 @@ from msgspec import Struct
 from palyra.core.errors import ConfigInvalid, InvalidInput
 from palyra.serve.config import channels, checks, mcp, schema
 from palyra.serve.config.checks import PREFIX, SPECIAL
-from palyra.serve.config.schema import NAME, Config, Section, SettingLeaf
+from palyra.serve.config.schema import NAME, Config, SettingLeaf
+from palyra.serve.config.sections import Section
 
 if TYPE_CHECKING:
     from tomlkit.container import Container

@@ -1,6 +1,6 @@
 """The windows of a provider's models: one for all of them, and those of single models."""
 
-from palyra.serve.config.schema import Provider
+from palyra.serve.config.sections import Provider
 
 
 def of(provider: Provider, model: str) -> int:

@@ -8,7 +8,7 @@ from palyra.core.errors import Conflict, InvalidInput
 from palyra.features.channels import registry
 from palyra.features.setup.model import NewChannel
 from palyra.features.vault.rules import NewSecret
-from palyra.serve.config.schema import ChannelSection
+from palyra.serve.config.sections import ChannelSection
 
 _IN_VAULT = "vault:"
 # These look into the machine; a page of a browser does not get to say where.

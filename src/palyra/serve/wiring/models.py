@@ -26,7 +26,8 @@ from palyra.serve.config import (
     providers_tools,
     windows,
 )
-from palyra.serve.config.schema import BUILT_IN, RoutingRule
+from palyra.serve.config.schema import RoutingRule
+from palyra.serve.config.sections import BUILT_IN
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 

@@ -26,7 +26,7 @@ from palyra.serve.config import backups as backup_settings
 from palyra.serve.config import budgets as budget_settings
 from palyra.serve.config import channels as channel_settings
 from palyra.serve.config import mcp as mcp_settings
-from palyra.serve.config.schema import BUILT_IN
+from palyra.serve.config.sections import BUILT_IN
 from palyra.tools.browser import discovery
 
 # What a provider is given for its own limit to end a silent call, before anybody else does.

@@ -16,7 +16,8 @@ from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import untrusted
 from palyra.features.channels.model import Inbound, InboundFile, MessageState
 from palyra.store import rights, tape
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 from palyra.store.rights import CHANNELS
 
 OPEN = "state IN ('received', 'held', 'queued')"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from palyra.features.memory.rows.index import CODE_BYTES, SLOTS_PER_BLOCK, Partition
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,8 @@ from palyra.features.memory.model import Item, State
 from palyra.features.memory.rows import index
 from palyra.features.memory.rows.index import IndexEntry
 from palyra.store import tape
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 
 _COLUMNS = """memory_id, owner, text, kind, scope, scope_value, label, provenance, source, place,
     confidence_bps, valid_from_ms,

@@ -27,6 +27,7 @@ from palyra.features.workers.node import dial, renewal
 from palyra.features.workers.node.dial import DaemonConnection
 from palyra.features.workers.node.execute import Contents, Doing
 from palyra.features.workers.node.home import Home
+from palyra.features.workers.node.missing_files import MissingFiles
 from palyra.features.workers.node.records import Records
 from palyra.features.workers.protocol import (
     PROTOCOL,
@@ -65,8 +66,7 @@ _STOP_AFTER = 0.8
 # When it is ended: how long what runs may go on, and how long what came of it may take to be told.
 _FINISH_S = 2.0
 _LAST_WORDS_S = 2.0
-# Services of contents that wait to be written, and other things that the daemon asked for at once.
-_MOST_PIECES = 64
+# Things that the daemon asked for at once, beside calls.
 _MOST_ASKED = 64
 _FIRST_MS, _LONGEST_MS = 200, 5_000
 _FINAL = {
@@ -102,8 +102,11 @@ class Worker:
         self._line: DaemonConnection | None = None
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._attempts: dict[str, int] = {}
-        self._pieces: asyncio.Queue[Piece] = asyncio.Queue(_MOST_PIECES)
-        self._lacking: dict[str, Assign] = {}
+        self._missing = MissingFiles(
+            self._contents,
+            self._assigned,
+            lambda assign, why: self._post(renewal.not_begun(assign, why)),
+        )
         self._others: set[asyncio.Task[None]] = set()
         self._lease_ms = 30_000
         self._beats: dict[int, int] = {}
@@ -163,7 +166,7 @@ class Worker:
         await everyday.run(self._contents.tidy)
         link = asyncio.create_task(self._stay_connected())
         done = asyncio.create_task(self._left())
-        self._spawn(self._take_in())
+        self._spawn(self._missing.take_in())
         try:
             await asyncio.wait((link, done), return_when=asyncio.FIRST_COMPLETED)
             if link.done():
@@ -233,7 +236,7 @@ class Worker:
                 if isinstance(said, CallRefused):
                     raise _FINAL.get(said.code, Unavailable)(said.message)
                 if isinstance(said, Piece):
-                    await self._pieces.put(said)
+                    await self._missing.put(said)
                 else:
                     self._hear(line, said)
         except TimeoutError:
@@ -253,7 +256,7 @@ class Worker:
                 self._renewing.cancel()
             if self._line is line:
                 self._line = None
-                self._lacking.clear()
+                self._missing.forget_all()
                 self._changed.set()
                 self._say("the link is down; trying again")
             line.close()
@@ -374,25 +377,21 @@ class Worker:
             return  # It is said again; we have it.
         others = {
             call_id for call_id, task in self._calls.items() if not task.cancelling()
-        } | self._lacking.keys()
+        } | self._missing.calls
         refused = renewal.why(assign, self._offered, self._slots, len(others - {assign.call_id}))
         if refused:
             log.warning("call %s of the daemon was refused: %s", assign.call_id, refused)
-            self._lacking.pop(assign.call_id, None)
+            self._missing.forget(assign.call_id)
             self._post(renewal.not_begun(assign, refused, "denied"))
             return
-        missing = tuple(
-            dict.fromkeys(
-                each.sha256 for each in assign.files if not self._contents.has(each.sha256)
-            )
-        )
+        missing = self._missing.of(assign)
         if missing:
-            self._lacking[assign.call_id] = assign
+            self._missing.wait_for(assign)
             self._post(
                 NeedContents(call_id=assign.call_id, attempt=assign.attempt, digests=missing)
             )
             return
-        self._lacking.pop(assign.call_id, None)
+        self._missing.forget(assign.call_id)
         self._attempts[assign.call_id] = assign.attempt
         self._calls[assign.call_id] = task = asyncio.create_task(
             self._do(assign, self._calls.get(assign.call_id))
@@ -432,9 +431,7 @@ class Worker:
         self._changed.set()
 
     def _over(self, call_id: str, attempt: int, *, settled: bool) -> None:
-        lacking = self._lacking.get(call_id)
-        if lacking is not None and lacking.attempt == attempt:
-            del self._lacking[call_id]
+        self._missing.forget(call_id, attempt)
         record = self._records.find(call_id)
         running = self._calls.get(call_id)
         if running is not None and self._attempts[call_id] == attempt:
@@ -443,44 +440,6 @@ class Worker:
             # What takes it back may still be asked for.
             self._records.forget(call_id, checkpoint=False)
             self._changed.set()
-
-    async def _take_in(self) -> None:
-        """Contents as they come, in their order."""
-        while True:
-            piece = await self._pieces.get()
-            wanted = [
-                each.size
-                for assign in self._lacking.values()
-                for each in assign.files
-                if each.sha256 == piece.digest
-            ]
-            if not wanted:
-                continue  # Nobody asked for it.
-            try:
-                whole = await everyday.run(self._contents.receive, piece, max(wanted))
-            except OSError as error:
-                self._not_kept(piece.digest, error)
-                continue
-            if whole:
-                for assign in list(self._lacking.values()):
-                    if all(self._contents.has(each.sha256) for each in assign.files):
-                        self._assigned(assign)
-
-    def _not_kept(self, digest: str, error: OSError) -> None:
-        """There is no room for what a call needs: it was not begun, and that is all there is to
-        tell of it.
-        """
-        log.error("a content could not be kept: %s", error)
-        for assign in list(self._lacking.values()):
-            if any(each.sha256 == digest for each in assign.files):
-                del self._lacking[assign.call_id]
-                self._post(
-                    renewal.not_begun(
-                        assign,
-                        "the worker could not keep the files of this call:"
-                        f" {error.strerror or error}",
-                    )
-                )
 
     async def _send(self, line: DaemonConnection, digest: str) -> None:
         for piece in await everyday.run(self._contents.told, digest):
