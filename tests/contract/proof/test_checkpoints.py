@@ -171,3 +171,28 @@ def test_keys_are_for_their_owner_alone_and_stay(tmp_path: Path) -> None:
     named = LogKeys(tmp_path / "keys", "example.org/journal")
     assert named.signer.name == "example.org/journal"
     assert len(named.public) == 2
+
+
+def test_what_was_signed_right_before_a_crash_is_told_of_and_signed_for(tmp_path: Path) -> None:
+    """The keys folder knows of a checkpoint that the journal does not: the daemon was killed
+    between the two.
+    """
+
+    async def crashed() -> None:
+        async with proving(tmp_path) as (db, proof):
+            await db.write(noting(ONE, "a", "b"))
+            grown, _ = await db.read(lambda tx: tree.grow(tx, tmp_path))
+            proof.keys.sign(LogCheckpoint(proof.keys.signer.name, grown.size, grown.root()))
+
+    async def recovered() -> None:
+        async with proving(tmp_path) as (db, proof):
+            await db.write(noting(ONE, "c"))
+            await proof.checkpoint()
+            assert [each.size for each in await db.read(tree.checkpoints)] == [2, 4]
+
+    run(crashed())
+    run(recovered())
+    report = verified(tmp_path)
+    assert report.ok, report.bad
+    assert report.vouched is not None
+    assert (report.vouched.size, report.vouched.newer) == (4, 1)

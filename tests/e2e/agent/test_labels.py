@@ -212,14 +212,14 @@ def test_what_was_said_elsewhere_goes_nowhere_without_a_question(
         async with Site({"/?code=4711": answer("thanks")}) as site:
             tell = call("http.fetch", url=f"http://{HOST}:{site.port}/?code=4711")
             script = {
-                "look around": doing(call(found_by, query="code of the safe"), tell),
+                "look around": doing(call(found_by, query="harvest of the north field"), tell),
                 "*": doing(),
             }
             async with daemon(tmp_path, script, RESEARCH, resolver=local(site)) as one:
                 elsewhere = await session(one)
-                await said(one, elsewhere, "the code of the safe is 4711")
+                await said(one, elsewhere, "the harvest of the north field is 4711")
                 await one.memory.add(
-                    await one.memory.where(OWNER), NewMemory(text="the code of the safe is 4711")
+                    await one.memory.where(OWNER), NewMemory(text="the harvest of the north field is 4711")
                 )
                 approval = await asked(one, await session(one), "look around")
                 assert approval.request.flow is not None

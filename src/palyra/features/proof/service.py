@@ -191,20 +191,20 @@ class JournalProof:
 
     async def _checkpoint(self) -> StoredCheckpoint:
         grown, newest = await self._db.read(self._grown)
+        if grown.untold:
+            # Before the tree is signed for: what tells of it is part of that.
+            await self._db.write(partial(_tell, grown.untold))
+            grown, newest = await self._db.read(self._grown)
         if newest is not None and await self._db.read(partial(_only_tells, newest.size)):
             return newest
         signer = await everyday.run(lambda: self.keys.signer)
         signed = LogCheckpoint(signer.name, grown.size, grown.root)
         # Outside the database first: what was handed out is never more than what is kept there.
         note = await everyday.run(self.keys.sign, signed)
-        made_now = [*grown.untold, (signed, note)]
 
         def put(tx: Tx) -> StoredCheckpoint:
             tree.put_tiles(tx, grown.tiles)
-            for said, text in made_now:
-                tree.put_checkpoint(tx, said.size, text)
-                event = JournalCheckpointed(size=said.size, root=said.root.hex(), note=text)
-                tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
+            _tell(((signed, note),), tx)
             return StoredCheckpoint(grown.size, tx.now_ms, note)
 
         made = await self._db.write(put)
@@ -326,3 +326,11 @@ def consistency(tx: Tx, old: int, size: int = 0) -> ConsistencyProof:
         old_root=grown.root(old).hex(),
         root=grown.root(size).hex(),
     )
+
+
+def _tell(made: tuple[tuple[LogCheckpoint, str], ...], tx: Tx) -> None:
+    """Store checkpoints, and say on the system tape that they were made."""
+    for said, note in made:
+        tree.put_checkpoint(tx, said.size, note)
+        event = JournalCheckpointed(size=said.size, root=said.root.hex(), note=note)
+        tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
