@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from curl_cffi import CurlHttpVersion, Session
 
 from tests.daemon import DaemonProcess, configure, launch
+from tests.faults import eventually
 from tests.http3_client import connected
 
 EVERYWHERE = """
@@ -293,6 +294,8 @@ def test_a_renewed_certificate_is_shown_from_the_next_connection_on(exposed: Htt
 def test_what_changes_who_can_get_in_is_on_the_tape(exposed: Https) -> None:
     for guess in range(3):
         assert exposed.ask("GET", "/v1/status", token=f"plr_guess{guess}")[0] == 401
+    # It is written behind the answer.
+    asyncio.run(eventually(lambda: exposed.tape("access.refused"), "a refusal is on the tape"))
     assert exposed.tape("access.refused") == [
         {"kind": "access.refused", "address": "127.0.0.1", "attempts": 1}
     ]
