@@ -365,9 +365,10 @@ async def wait_for_the_provider(d: Daemon, holds: dict[str, StreamPause]) -> str
     await until(d, other.session_id, "run.waiting", run_id=gone.run_id)
     held = await say(d, where, "hello", origin="channel")
     await until(d, where.session_id, "run.waiting", run_id=held.run_id)
+    # First: once the model has answered, this one would ask as well, and fail for everybody again.
+    await d.gateway.cancel(OWNER, gone.run_id)
     await d.gateway.retry(OWNER, held.run_id)
     await finished(d, held)
-    await d.gateway.cancel(OWNER, gone.run_id)
     return where.session_id
 
 
