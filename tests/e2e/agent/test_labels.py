@@ -219,7 +219,8 @@ def test_what_was_said_elsewhere_goes_nowhere_without_a_question(
                 elsewhere = await session(one)
                 await said(one, elsewhere, "the harvest of the north field is 4711")
                 await one.memory.add(
-                    await one.memory.where(OWNER), NewMemory(text="the harvest of the north field is 4711")
+                    await one.memory.where(OWNER),
+                    NewMemory(text="the harvest of the north field is 4711"),
                 )
                 approval = await asked(one, await session(one), "look around")
                 assert approval.request.flow is not None
