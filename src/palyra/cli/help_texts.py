@@ -15,7 +15,10 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Models and cost", ("models", "usage", "why-tokens")),
     ("Proof", ("journal", "backup", "restore", "replay", "fork", "witness")),
     ("Connect", ("mcp", "acp", "browser", "workers", "worker")),
-    ("System", ("status", "doctor", "incidents", "config", "upgrade", "rollback", "serve")),
+    (
+        "System",
+        ("status", "doctor", "incidents", "config", "upgrade", "rollback", "service", "serve"),
+    ),
     ("Help", ("help", "completion", "version")),
 )
 
@@ -97,6 +100,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "config": (
         ("palyra config show", "every setting and where it comes from"),
         ("palyra config set policy.preset coding", "change one"),
+    ),
+    "service": (
+        ("palyra service install", "start with the system, as you"),
+        ("sudo palyra service install --system --user palyra", "for a machine of its own"),
+        ("palyra service install --print", "show the unit and change nothing"),
     ),
     "doctor": (
         ("palyra doctor", "find problems"),

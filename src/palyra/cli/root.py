@@ -145,6 +145,10 @@ _TABLE = {
         "serve.commands.upgrade:rollback",
         "Go back to the state before the last upgrade.",
     ),
+    "service": (
+        "serve.commands.service:service",
+        "Start Palyra with the system: install, uninstall, status.",
+    ),
     "serve": ("serve.commands.up:serve", "Run the daemon in the foreground."),
     "completion": ("cli.completion:completion", "Print a completion script for bash, zsh or fish."),
     "help": ("cli.help:help_", "Show help for a command."),

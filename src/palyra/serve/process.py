@@ -207,7 +207,11 @@ async def _serve(
             gc.set_threshold(20_000, 20, 20)
             gc.enable()
             log.info("started at %s", url)
-            for line in _banner(daemon, url, live.grpc, access):
+            # What a service says is kept in a log, and a link that logs in has no place there.
+            link = "`palyra login` prints a link"
+            if "JOURNAL_STREAM" not in env:
+                link = f"{url}/login?code={access.login_code(OWNER)}  (once, within ten minutes)"
+            for line in _banner(daemon, url, live.grpc, link):
                 say(line)
 
         await server.run_on(listener, ready, tls)
@@ -297,8 +301,7 @@ def _elsewhere(server: ServerSettings, url: str) -> list[str]:
     return [f"https://{f'[{name}]' if ':' in name else name}:{port}" for name in names]
 
 
-def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
-    login = f"{url}/login?code={access.login_code(OWNER)}"
+def _banner(daemon: Daemon, url: str, grpc: str, login: str) -> list[str]:
     workspace = daemon.get(Sessions).default_workspace or "none: sessions say where they work"
     return [
         f"Palyra {palyra.__version__} runs at {url}",
@@ -308,6 +311,6 @@ def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
         f"  model      {daemon.chosen.default}",
         *([f"  gRPC       {grpc}"] if grpc else ()),
         *(f"  note       {note}" for note in daemon.notes),
-        f"  log in     {login}  (once, within ten minutes)",
+        f"  log in     {login}",
         "Ctrl-C stops it; unfinished runs continue when it starts again.",
     ]
