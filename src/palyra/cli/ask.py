@@ -10,7 +10,7 @@ from typing import cast, get_args
 
 import click
 
-from palyra.cli import attachments, lookup, notes_hint, short_ids
+from palyra.cli import attachments, daemon_process, lookup, notes_hint, short_ids
 from palyra.cli.chat.command import begin, check_model
 from palyra.cli.commands import command
 from palyra.cli.exit_codes import InterruptedCommand
@@ -96,15 +96,16 @@ def ask(
     if last and session_id:
         raise InvalidInput("choose one of --continue and --session")
     question = _question(" ".join(text))
+    for each in files:
+        # Before there is a daemon, or a session that nobody asked anything in.
+        attachments.find(each)
+    daemon_process.ensure(state)
     if model:
         check_model(state, model)
     if approve == "ask" and not _has_terminal():
         raise InvalidInput(
             "there is no terminal to ask on: use --approve deny, and `palyra approvals` elsewhere"
         )
-    for each in files:
-        # Before there is a session that nobody asked anything in.
-        attachments.find(each)
     if session_id:
         session = state.api.get_session(short_ids.session(state.api, session_id))
     elif last:

@@ -138,6 +138,39 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
     raise Unreachable(f"the daemon was not ready after {_START_S:.0f} s: see {home / 'logs'}")
 
 
+def ensure(state: CliState) -> None:
+    """Start a daemon that stays, if none runs for this home and no other place is named."""
+    if state.env.get("PALYRA_URL"):
+        return
+    if held(state.home):
+        if discovery.running(state.home) is None:
+            _comes_up(state)
+        return
+    process = start(state.home, None, lifeline=False)
+    try:
+        wait_ready(process, state.home, state.env)
+    except PalyraError:
+        # Two commands at once start two, and one of them is the daemon.
+        if not _comes_up(state):
+            raise
+    found = discovery.running(state.home)
+    if found is not None:
+        state.out.note(
+            f"Started Palyra (pid {found.pid}); it keeps running. Stop it with: palyra stop"
+            " --daemon"
+        )
+
+
+def _comes_up(state: CliState) -> bool:
+    """Return whether somebody else's daemon answers for this home, once it had time to start."""
+    deadline = time.monotonic() + _START_S
+    while held(state.home) and time.monotonic() < deadline:
+        if is_up(state.home, state.env):
+            return True
+        time.sleep(_POLL_S)
+    return is_up(state.home, state.env)
+
+
 def _ready(found: discovery.RunningDaemon) -> bool:
     try:
         Api(lambda: DaemonAddress(found.url, "", "", certificate=found.certificate)).request(

@@ -264,3 +264,46 @@ def test_watching_has_no_gap_and_no_duplicate_across_a_kill(tmp_path: Path) -> N
                 break
     assert seen == list(range(3, head + 1))
     assert (links[0], set(links[1:-1]), links[-1]) == ("up", {"lost"}, "up")
+
+
+def test_ask_starts_a_daemon_that_stays_and_two_at_once_share_one(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    (work / "notes.md").write_text("x\n")
+    env = {**environment(home), "PALYRA_SERVER__HTTP_PORT": "0"}
+    words = [sys.executable, "-m", "palyra.cli.main", "ask", "--final", "what is in this folder?"]
+    try:
+        asked = [
+            subprocess.Popen(
+                words, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True,
+            )
+            for _ in range(2)
+        ]  # fmt: skip
+        said = [each.communicate(timeout=LONGEST_S) for each in asked]
+        assert [each.returncode for each in asked] == [0, 0], said
+        assert all("notes.md" in out for out, _ in said)
+        assert any("palyra stop --daemon" in err for _, err in said)
+        running = discovery.running(home)
+        assert running is not None
+        again = palyra(home, "ask", "what is in this folder?", cwd=work)
+        assert (again.returncode, "Started" in again.stderr) == (0, False)
+    finally:
+        palyra(home, "stop", "--daemon")
+    assert discovery.running(home) is None
+
+
+def test_ask_starts_nothing_where_another_place_is_named(tmp_path: Path) -> None:
+    env = {**environment(tmp_path / "home"), "PALYRA_URL": "http://127.0.0.1:1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "palyra.cli.main", "ask", "hello"],
+        cwd=tmp_path,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert not (tmp_path / "home" / "daemon.json").exists()
