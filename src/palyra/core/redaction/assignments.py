@@ -385,7 +385,7 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
         naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
-        return Value(start, naked[0].rstrip(".,"), operator) if naked else None
+        return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
     if (

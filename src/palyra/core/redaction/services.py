@@ -142,7 +142,7 @@ _LOADING = re.compile(
     r"(?:\.load|\.init|initialize|configure|\.start|\.setup|\.api)\(\s{0,8}[\"'`]$"
 )
 _WORD = re.compile(r"[a-z0-9]+")
-_VALUE = re.compile(r"(?=\D{0,160}\d)[A-Za-z0-9_\-.]{16,160}={0,2}")
+_VALUE = re.compile(r"[A-Za-z0-9_\-.]{16,160}={0,2}")
 _PUBLIC = re.compile(
     r"(?:^|[_\-."
     r" ])(?:ids?|public|publishable|pub|ur[il]|host|name|email|user(?:name)?|version|region|sid)"
@@ -156,6 +156,7 @@ _REACH = 96
 _OPENERS = frozenset("\"'`=:( \t,")
 _MOST_BETWEEN = 5
 _LONG = 24
+_LONG_LETTERS = 20
 _NEXT_ARGUMENT = 8
 
 
@@ -192,12 +193,17 @@ def _judged(value: str, work: Work) -> bool:
 def _is_drawn(value: str) -> bool:
     if shapes.UUID.fullmatch(value):
         return True
+    if shapes.is_typed(value):
+        return not shapes.is_filler(value)
     return (
         shapes.is_random(value, 16)
-        and shapes.has_digit_and_letter(value)
+        and (
+            shapes.has_digit_and_letter(value)
+            or (len(value) >= _LONG_LETTERS and shapes.is_jumble(value) and not shapes.is_words(value))
+        )
         and not shapes.is_hashed(value)
         and not shapes.is_fluent(value)
-        and not shapes.is_masked(value)
+        and (not shapes.is_masked(value) or shapes.is_sequence(value))
     )
 
 

@@ -155,6 +155,7 @@ _FILE = re.compile(
 )
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
+_SHORT_DRAWN, _UNSPOKEN = 10, 4.6
 _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
@@ -204,8 +205,10 @@ def is_secret(kind: Kind, value: Value) -> bool:
         if kind == "password" and CHOSEN.fullmatch(body):
             marked = _MARK.search(body) is not None
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
-        if shapes.UUID.fullmatch(body):
-            return kind == "secret"
+        if shapes.UUID.fullmatch(body) or (value.shouting and shapes.is_grouped(body)):
+            return kind == "secret" or (value.shouting and value.operator != "for")
+        if (kind == "secret" or value.shouting) and _is_short_drawn(body):
+            return True
         quoted = (
             not value.quoted
             or len(body) >= _LONG
@@ -221,6 +224,8 @@ def is_secret(kind: Kind, value: Value) -> bool:
             _is_drawn(body, 8)
             or _is_phrase(body, value)
             or shapes.is_typed_hex(body)
+            or shapes.is_grouped(body)
+            or shapes.is_typed(body)
             or _is_set(body, value)
         )
     if kind == "key" and "/" in body and shapes.UUID.search(body):
@@ -229,6 +234,20 @@ def is_secret(kind: Kind, value: Value) -> bool:
         _is_drawn(body, 12 if kind == "owned" else 16)
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
+    )
+
+
+def _is_short_drawn(body: str) -> bool:
+    """Return whether so few characters are drawn all the same: in both cases, with numbers among
+    them, and no words.
+    """
+    return (
+        _SHORT_DRAWN <= len(body) < _LONG
+        and body.isalnum()
+        and CHOSEN.fullmatch(body) is not None
+        and not shapes.is_words(body)
+        and shapes.fluency(body) < _UNSPOKEN
+        and sum(map(str.isdigit, body)) > 1
     )
 
 
