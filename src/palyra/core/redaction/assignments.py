@@ -14,6 +14,7 @@ from palyra.core.redaction.values import (
     CHOSEN,
     DOMAIN,
     JUDGED,
+    MARKED,
     WEAK,
     Kind,
     Value,
@@ -58,6 +59,14 @@ _OPERATOR = re.compile(r"""(?x)
       | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
       | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
       | \([ \t]{0,4}(?=["'`])  # setPassword("...")
+      | [ ]\[(?=["'])  # password ["..."]
+      | [ ]?:[ ][>|][\-+]?\n[ ]{1,16}  # password: >-
+      | [ ]?:[ ]&\w{1,24}[ ](?![=|])  # password: &anchor ...
+      | :\*{1,2}[ ]{1,4}  # **Password:** ...
+      | [ ]?\.{3,40}[ ]?:?[ ]{1,4}  # Password .....: ...
+      | (?:[ ][\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>  # <password type="...">
+      | \?:[ ]?[a-z]{3,8}[ ]?=[ ]?(?=["'`])  # secret?: string = "..."
+      | [ ]by[ ][a-z]{4,8}\((?=["'])  # val apiKey by extra("...")
       | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
       | \((?=[^\s()"'`]{8,32}\))  # pw(...)
       | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
@@ -72,7 +81,7 @@ _OPERATOR = re.compile(r"""(?x)
       | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
         (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
       | [ \t]{0,2}(?:は|是|为|為|는|은)[ \t]{0,2}[:：]?[ \t]{0,2}
-      | [ \t]+[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
+      | [ \t]+(?:As[ ])?[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
       | [ \t]{1,4}
       | [\-_]
       | (?<=>)
@@ -84,6 +93,11 @@ _IS = re.compile(
     r"は|是|为|為|는|은)\b(?: \w+)?\s*[:：]?"
 )
 _COMMON = frozenset({"", "=", ":", ",", "|"})
+# password: >-, password: &anchor, **Password:**, Password .....:
+_LED = re.compile(r":(?: [>|][\-+]?| &\w+|\*{1,2})|\.{3,}\s?:?")
+_TAG = re.compile(r"<(?:[\w.\-]{1,24}:)?[\w.\-]{0,32}\Z")
+# Password: <code>...</code>
+_MARKUP = re.compile(r"<(?:code|b|strong|i|em|span|tt|kbd|pre|td)>")
 _SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
 _ARROWS = frozenset({"→", "<-"})
 _PLAIN = re.compile(r"[!-~]+")  # of a value that a word in another script follows
@@ -109,13 +123,18 @@ _LATER = re.compile(
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 # #define WIFI_PASSWORD "...", storePassword "...": a line that begins with the name
 _DIRECTIVE = re.compile(r"(?:^|\n)[ \t]*(?:#[ \t]*define[ \t]+)?[\w.\-]*\Z")
+_DEFINED = re.compile(r"(?:^|\n)[ \t]*#[ \t]*define[ \t]+[\w.\-]*_\Z")
 _FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
 _TUPLE = re.compile(r"\{\s{0,4}[a-z_]{0,24}\Z")  # {password, "..."}
+_DEFINING = re.compile(r"(?i)(?:define|setenv|setproperty|putenv)\(\s{0,4}[\"'][\w.\-]*\Z")
+_PROPERTY = re.compile(r"(?:\A|\n)(?!self|this)[a-z][a-z0-9_\-]*\.(?:[a-z0-9_\-]+\.)[a-z0-9_.\-]*\Z")
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
     r" ]?=[^;\n]{1,80};"
 )
+# host=... user=... password=..., as libpq takes it
+_CONNINFO = re.compile(r"(?<!\w)(?:host|hostaddr|dbname|user)=[^\s=;,]{1,64}(?=[ \"'])")
 _NAME_BACK = re.compile(r"[\w.\-]*")
 _CODE = re.compile(
     r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|[=!<>]=\w|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]"
@@ -351,6 +370,10 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     operator = _kind_of_operator(found["op"].strip())
     if not _may_give(text, keyword, operator, found["close"]):
         return None
+    if operator == "@>":
+        operator = ">"
+    if operator == ":" and (markup := _MARKUP.match(text, start)):
+        start = markup.end()
     if operator == ":" and (typed := _TYPE.match(text, start)):
         start = typed.end()
     if operator in _GIVES and (wrapper := _WRAPPER.match(text, start)):
@@ -360,6 +383,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     quote = _QUOTE.match(text, start)
     if operator == "(" and quote is None:
         operator = "(v)"
+    if operator == "," and _DEFINING.search(text, max(0, keyword.start() - 64), keyword.start()):
+        operator = "="
     if (
         not operator
         and text.find("-", max(0, keyword.start() - 32), at) >= 0
@@ -380,11 +405,13 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     if quote is not None and _is_end_of_string(text, keyword, quote, found["op"]):
         return None
     if quote is not None:
-        if not operator and keyword[0] != "pass" and _is_directive(text, keyword, quote[1]):
+        if not operator and _is_directive(text, keyword, quote[1]):
             operator = "="
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
-        naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
+        naked = (
+            MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
+        )
         return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
@@ -407,7 +434,10 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     ):
         return None  # <user>:<password>@host is a form, not an element
     chosen = keyword[0] not in _SECRETS and keyword[0] not in _KEYS
-    connection = chosen and operator == "=" and _is_field(text, keyword.start(), bare.end())
+    connection = chosen and (
+        (operator == "=" and _is_field(text, keyword.start(), bare.end()))
+        or _is_property(text, keyword.start(), start, bare.end())
+    )
     then = text[start + len(body) : start + len(body) + 1]
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
 
@@ -424,9 +454,10 @@ def _is_end_of_string(text: str, keyword: re.Match[str], quote: re.Match[str], o
 
 
 def _is_directive(text: str, keyword: re.Match[str], mark: str) -> bool:
+    pattern = _DEFINED if keyword[0] == "pass" else _DIRECTIVE
     return (
         mark in "\"'"
-        and _DIRECTIVE.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
+        and pattern.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
     )
 
 
@@ -434,6 +465,14 @@ def _kind_of_operator(operator: str) -> str:
     """Return one name for all operators that say the same."""
     if operator in ("–", "—"):
         return "-"
+    if operator[:1] in (":", ".") and _LED.fullmatch(operator):
+        return ":"
+    if operator.endswith(">") and "=" in operator and operator[0] != "<" and '"' in operator.replace("'", '"'):
+        return "@>"  # attributes of a tag
+    if operator == "[" or operator.startswith("by "):
+        return "("
+    if operator.startswith("?:"):
+        return "="
     if _WORDS_BETWEEN.match(operator):
         return "for:" if operator.endswith((":", "is")) else "for"
     if operator.endswith("["):
@@ -457,6 +496,9 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
         return not _READING.search(before) and (
             keyword[0] != "pass" or before.lower().endswith("set")
         )
+    if operator == "@>":
+        start = max(0, keyword.start() - 64)
+        return not close and _TAG.search(text, start, keyword.start()) is not None
     # Two arguments: the name is a string and the first of them.
     if operator != ",":
         return True
@@ -469,7 +511,18 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
 def _is_field(text: str, start: int, end: int) -> bool:
     """Return whether this is one field of a connection string: Server=...;Password=...;"""
     low, high = max(0, start - 160), end + 80
-    return text.find(";", low, high) >= 0 and _CONNECTION.search(text, low, high) is not None
+    if text.find(";", low, high) >= 0 and _CONNECTION.search(text, low, high) is not None:
+        return True
+    return text[start - 1 : start] == " " and _CONNINFO.search(text, low, high) is not None
+
+
+def _is_property(text: str, name: int, start: int, end: int) -> bool:
+    """Return whether this is a line of a file of properties: spring.datasource.password=..."""
+    return (
+        text[end : end + 1] in ("", "\n", "\r")
+        and text[start - 1] == "="
+        and _PROPERTY.search(text, max(0, name - 80), name) is not None
+    )
 
 
 def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> Value:

@@ -171,7 +171,9 @@ RULES = (
     CredentialRule(
         "basic-auth",
         ("root ", "admin ", "administrator "),
-        re.compile(r"(?i)(root|admin(?:istrator)?)\s{1,4}([^\s()\"',]{6,32})(?=[\s)\"',]|$)"),
+        re.compile(
+            r"(?i)(root|admin(?:istrator)?)\s{1,4}(?:[/:]\s)?([^\s()\"',]{6,32})(?=[\s)\"',]|$)"
+        ),
         lambda found: (
             is_pair(found)
             and _is_marked(found[2])
@@ -345,7 +347,7 @@ RULES = (
             r"(?i)\w{3,8} \d (\$\d\$\S{8,128}|[0-9a-f]{8,128}(?!\w)|(?=\S*\d)[^\s\"']{8,64})"
         ),
         is_strong_alone,
-        needs=("enable ", "privilege "),
+        needs=("enable ", "privilege ", "username ", "-server "),
     ),
     CredentialRule(
         "password",
@@ -372,7 +374,22 @@ RULES = (
             and not shapes.stands_for_value(found[1])
             and len(found[1]) >= _DRAWN
         ),
-        needs=("crypt", "hmac", "jwt", "spec("),
+        needs=("crypt", "hmac", "jwt", "spec(", "aes."),
+    ),
+    # openssl enc -k ..., rclone obscure ..., gpg --passphrase ...
+    CredentialRule(
+        "password",
+        (" -k ", " -pass pass:", "-passin pass:", "-passout pass:", "obscure ", "--passphrase "),
+        re.compile(r"(?:\s-k\s|(?<=\w) -?pass\w{0,3} pass:|-?pass\w{0,3} pass:|obscure |-{2}passphrase )[\"']?([^\s\"'$<>|;]{6,128})"),
+        is_strong_alone,
+        needs=("openssl ", "rclone ", "gpg "),
+    ),
+    # requirepass ..., masterauth ...: the settings of Redis
+    CredentialRule(
+        "password",
+        ("requirepass ", "masterauth "),
+        re.compile(r"(?i)(?<![\w\-])\w{10,11} [\"']?([^\s\"'<>${}]{6,512})[\"']?(?=\s*(?:\n|\Z))"),
+        is_alone,
     ),
     # user ann pass ...
     CredentialRule(

@@ -106,6 +106,9 @@ def hinted(lower: str) -> bool:
         or " phrase" in lower
         or ("@" in lower and _ACCOUNT.search(lower) is not None)
         or "snmp-server" in lower
+        or "openssl " in lower
+        or "rclone " in lower
+        or "crumb" in lower
     ):
         return True
     if codes.hinted(lower):

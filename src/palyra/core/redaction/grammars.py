@@ -347,6 +347,33 @@ RULES = (
         lambda found: True,
         needs=("mnemonic", " phrase"),
     ),
+    # What Jenkins asks for beside a session.
+    CredentialRule(
+        "token",
+        ("crumb",),
+        re.compile(r"(?i)crumb[\"']?\s{0,4}[:=,]\s{0,4}[\"']?([0-9a-f]{32,64})(?![0-9a-zA-Z])"),
+        is_random,
+    ),
+    # What servers keep of a password, under the name of what keeps it.
+    CredentialRule(
+        "password-hash",
+        ("*",),
+        re.compile(r"\*([0-9A-F]{40})(?![0-9A-Za-z])"),
+        is_random,
+        needs=("mysql", "mariadb", "identified", "password"),
+    ),
+    CredentialRule(
+        "password-hash",
+        ("0x0100", "0x0200"),
+        re.compile(r"(0x0[12]00[0-9a-fA-F]{48,136})(?![0-9a-zA-Z])"),
+        is_random,
+    ),
+    CredentialRule(
+        "password-hash",
+        ("::",),
+        re.compile(r"::[\w.\-]{0,32}:([0-9a-fA-F]{16}:[0-9a-fA-F]{32}:[0-9a-fA-F]{32,1024})"),
+        is_random,
+    ),
     CredentialRule(
         "sumologic",
         ("sumo",),

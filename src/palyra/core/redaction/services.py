@@ -146,7 +146,12 @@ header in init initialize integration integrator is key let license live load lo
 password prod production project rest routing sdk search secret send service set setapikey setup shared sign signing sk start
 storage subscription test the to token use user uses using value var vendor via with write x your
 """  # noqa: E501
-_LEADING = frozenset(_LEADING_WORDS.split())
+_LEADING = frozenset((*_LEADING_WORDS.split(), "id"))
+_SHORT_NAMES = (3, 4, 5)
+_TAILS = frozenset(
+    "api apikey key token secret clientid clientsecret accesstoken authtoken oauth accesskey"
+    " secretkey appid appkey appsecret apitoken apisecret password private access".split()
+)
 # x_api = "…", x.sk: a name that says the same without the word for it.
 _TELLING = re.compile(r"(?<![a-z0-9])(?:api|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
 # Client("…"), set_access_token("…", "…"): what is called takes a credential.
@@ -162,6 +167,10 @@ _PUBLIC = re.compile(
     r"(?:^|[_\-."
     r" ])(?:ids?|public|publishable|pub|ur[il]|host|name|email|user(?:name)?|version|region|sid)"
     r"[\"']?[\])]?\s*[:=,(]*\s*[\"'`]?$"
+)
+# What a service calls a program by; some draw it as they draw secrets.
+_CLIENT_ID = re.compile(
+    r"(?:client|app|application|consumer|access)[_\-. ]?id[\"']?[\])]?\s*[:=,(]*\s*[\"'`]?$"
 )
 # What stands before the second of two arguments.
 _ARGUMENT = re.compile(r"[bu]?[\"'`][^\"'`\s]{1,80}[\"'`]\s{0,4},\s{0,4}([\"'`]?)$")
@@ -226,7 +235,10 @@ def _is_led_to(before: str, value: str) -> bool:
     """Return whether a service's name stands in `before`, and only words that lead to a credential
     behind it, or a call that takes one.
     """
-    if _PUBLIC.search(before) or "::" in before:
+    if "::" in before or (
+        _PUBLIC.search(before)
+        and not (_CLIENT_ID.search(before) and not shapes.UUID.fullmatch(value))
+    ):
         return False  # what is meant to be seen, or the name of a type
     if _TELLING.search(before):
         return True
@@ -247,9 +259,11 @@ def _is_led_to(before: str, value: str) -> bool:
     for at, word in enumerate(words[: _MOST_BETWEEN + 1]):
         if word in _SERVICES:
             return True
+        if _is_short_glued(word):
+            return True
         if glued := _glued(word):
             rest = word[len(glued) :]
-            return rest in _LEADING or at > 0 or not rest.isalpha()
+            return (rest in _LEADING and rest != "id") or at > 0 or not rest.isalpha()
         if word not in _LEADING and not word.isdigit() and len(word) > 1:
             return False
     return False
@@ -262,6 +276,11 @@ def _is_mixed(value: str) -> bool:
         and any(map(str.islower, value))
         and not shapes.is_words(value)
     )
+
+
+def _is_short_glued(word: str) -> bool:
+    """Return whether this is a short name with what is its credential glued to it: oktatoken."""
+    return any(word[size:] in _TAILS and word[:size] in _SERVICES for size in _SHORT_NAMES)
 
 
 def _glued(word: str) -> str | None:

@@ -156,6 +156,13 @@ _FILE = re.compile(
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
 _SHORT_DRAWN, _UNSPOKEN = 10, 4.6
+_LONGEST_CHOSEN, _LEAST_LETTERS = 32, 6
+_INSIDE = re.compile(r"[A-Za-z]\d{1,2}(?=[A-Za-z])")  # a digit inside of a word
+# 6JSCAK3!@: numbers among letters, and a mark where no name has one.
+MARKED = re.compile(
+    r"(?=[^\s]{0,31}\d)(?=[^\s]{0,31}[A-Za-z])[A-Za-z0-9][A-Za-z0-9!#$%^&*@_\-]{5,30}"
+    r"[!#$%^&*](?:[!#$%^&*@]{0,4})(?=[\s,.;)\"']|$)"
+)
 _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
@@ -167,7 +174,7 @@ class Value(NamedTuple):
     operator: str  # "" if only blanks stand between
     quoted: bool = False
     shouting: bool = False  # the name is in capitals, as in an environment file
-    connection: bool = False  # among the fields of a connection string
+    connection: bool = False  # among the fields of a connection string, or in a file of properties
     then: str = ""  # the character that follows
 
 
@@ -196,12 +203,14 @@ def is_secret(kind: Kind, value: Value) -> bool:
             return False
         return (
             value.quoted
-            and shapes.has_digit_and_letter(body)
-            and (kind == "password" or _is_drawn(body, 12))
+            and (shapes.has_digit_and_letter(body) or shapes.is_jumble(body))
+            and (kind == "password" or _is_drawn(body, 12) or (kind == "secret" and _is_leet(body)))
         )
     if value.operator == "(v)" and kind != "password":
         return False  # a call
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
+        if kind == "password" and MARKED.fullmatch(body):
+            return True
         if kind == "password" and CHOSEN.fullmatch(body):
             marked = _MARK.search(body) is not None
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
@@ -226,6 +235,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
             or shapes.is_typed_hex(body)
             or shapes.is_grouped(body)
             or shapes.is_typed(body)
+            or _is_leet(body)
             or _is_set(body, value)
         )
     if kind == "key" and "/" in body and shapes.UUID.search(body):
@@ -234,6 +244,16 @@ def is_secret(kind: Kind, value: Value) -> bool:
         _is_drawn(body, 12 if kind == "owned" else 16)
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
+    )
+
+
+def _is_leet(body: str) -> bool:
+    """Return whether digits stand for letters inside of words, as people disguise them."""
+    return (
+        _LEAST_SET <= len(body) <= _LONGEST_CHOSEN
+        and body.isalnum()
+        and len(_INSIDE.findall(body)) > 1
+        and sum(map(str.isalpha, body)) >= _LEAST_LETTERS
     )
 
 

@@ -119,7 +119,7 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("contentful", r"CFPAT-[\w\-]{43}"),
     ("dynatrace", r"dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     ("facebook", r"(?<!\d)\d{15,16}(?:\||%7[Cc])[\w\-]{27,40}" + END),
-    ("flutterwave", r"FLW(?:SEC|PUB)K(?:_TEST)?-[0-9A-Za-z]{12,}(?:-X)?"),
+    ("flutterwave", r"FLW(?:SEC|PUB)K(?:_TEST)?-?[0-9A-Za-z]{12,}(?:-X)?"),
     ("frameio", r"fio-u-[\w=\-]{64}"),
     ("lob", r"(?:live|test)_(?:pub_)?[0-9a-f]{31,35}" + END),
     ("mapbox", r"[ps]k\.eyJ[\w\-]{60,}\.[\w\-]{20,}"),
@@ -227,7 +227,7 @@ EXACT: tuple[tuple[str, str], ...] = (
 WALLED: tuple[tuple[str, str], ...] = (
     ("aws-key", r"ABSK[A-Za-z0-9+/]{100,}={0,2}"),
     ("google", r"AAAA[A-Za-z0-9_\-]{7}:[A-Za-z0-9_\-]{140}"),
-    ("twilio", r"(?:AC|SK|AP)[0-9a-f]{32}" + END),
+    ("twilio", r"(?:AC|SK|AP)[0-9a-f]{32}(?::[0-9a-f]{32})?" + END),
     ("square", r"EAAA[\w\-]{60}" + ENDW),
     ("atlassian", r"ATBB[A-Za-z0-9]{32}" + END),
     ("easypost", r"EZ[AT]K[A-Za-z0-9]{54}" + END),
