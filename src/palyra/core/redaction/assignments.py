@@ -64,12 +64,14 @@ _OPERATOR = re.compile(r"""(?x)
       | [ ]?:[ ]&\w{1,24}[ ](?![=|])  # password: &anchor ...
       | :\*{1,2}[ ]{1,4}  # **Password:** ...
       | [ ]?\.{3,40}[ ]?:?[ ]{1,4}  # Password .....: ...
+      | (?:[ ][\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>\s{0,16}<value>
       | (?:[ ][\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>  # <password type="...">
       | \?:[ ]?[a-z]{3,8}[ ]?=[ ]?(?=["'`])  # secret?: string = "..."
       | [ ]by[ ][a-z]{4,8}\((?=["'])  # val apiKey by extra("...")
       | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
       | \((?=[^\s()"'`]{8,32}\))  # pw(...)
       | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
+      | [ ](?:has[ ]been[ ]|was[ ])?(?:changed|reset|set|updated)[ ]to:?[ ]
       | [ ]{1,2}[-–—][ ]{1,2}
       | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
       | [ ]?→[ ]? | [ ]<-[ ](?=["'])
@@ -105,13 +107,13 @@ _PLAIN = re.compile(r"[!-~]+")  # of a value that a word in another script follo
 _ECHOED = re.compile(r"\$\(\s?(?:echo|printf)\s{1,4}(?:-\w\s{1,4})?(?=[^\s$`()]{1,512}\))")
 # password = String::from("..."), token = os.environ.get("TOKEN", "...")
 _WRAPPER = re.compile(
-    r"(?:new )?(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
+    r"(?:new |\[\])?(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
     r"(?:[bru]?[\"'][\w.\-]{1,48}[\"'],\s{0,4})?(?=[bru]?[\"'])"
 )
 _TYPE = re.compile(
     r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])"
 )
-_QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
+_QUOTE = re.compile(r"[bBrRuULfN@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
 _NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
@@ -153,7 +155,7 @@ _CLIENT = re.compile(
 )
 _NEAR = 300
 # What stands between a value and its name behind it.
-_THEN = re.compile(r" (?:is|as) (?:the|my|our|your|a) (?:[\w'\-]{1,16} ){0,2}\Z")
+_THEN = re.compile(r" (?:is|as) (?:(?:the|my|our|your|a) (?:[\w'\-]{1,16} ){0,2})?\Z")
 _ABOUT_IT = re.compile(r"\w+(?:[\-_]\w|s\b| (?:hash|digest|id|name|of the (?:file|map|cache)))")
 _REACH = 48
 _LAST_WORD = re.compile(r"[\"'`)]?([^\s\"'`()<>{},;]{8,128})(?=[\s\"'`(]|\Z)")
@@ -469,6 +471,10 @@ def _kind_of_operator(operator: str) -> str:
         return ":"
     if operator.endswith(">") and "=" in operator and operator[0] != "<" and '"' in operator.replace("'", '"'):
         return "@>"  # attributes of a tag
+    if operator.endswith("<value>"):
+        return "</"
+    if operator.endswith(("set to", "set to:", "changed to", "changed to:", "updated to", "updated to:")):
+        return "is"
     if operator == "[" or operator.startswith("by "):
         return "("
     if operator.startswith("?:"):

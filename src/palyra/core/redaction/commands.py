@@ -15,7 +15,7 @@ from palyra.core.redaction.grammars import (
 
 _CHOSEN = 6  # characters of a password that somebody chose, at least
 _TWO_STRINGS = re.compile(
-    r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
+    r"\w{4,24}s?(?:\.basic)?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
 )
 
 _TWO_ARGUMENTS = re.compile(
@@ -80,7 +80,10 @@ RULES = (
     CredentialRule(
         "basic-auth",
         # NetworkCredential, PSCredential, HTTPBasicAuth, HTTPDigestAuth, PasswordAuthentication
-        ("credential(", "basicauth(", "digestauth(", "authentication("),
+        (
+            *("credential(", "credentials(", "credentials.basic(", "basicauth("),
+            *("digestauth(", "authentication("),
+        ),
         _TWO_STRINGS,
         is_pair,
         2,
@@ -254,7 +257,7 @@ RULES = (
         ("echo ",),
         re.compile(
             r"echo\s{1,4}(?:-\w\s)?[\"']?([^\s\"'|]{4,192})[\"']?\s?\|\s?"
-            r"(?:(?:sudo )?chpasswd|sudo -S|kinit)"
+            r"(?:(?:sudo )?chpasswd|sudo -S|kinit|[^\n|]{4,80}--password-stdin)"
         ),
         is_alone,
         needs=("echo ",),
@@ -347,7 +350,7 @@ RULES = (
             r"(?i)\w{3,8} \d (\$\d\$\S{8,128}|[0-9a-f]{8,128}(?!\w)|(?=\S*\d)[^\s\"']{8,64})"
         ),
         is_strong_alone,
-        needs=("enable ", "privilege ", "username ", "-server "),
+        needs=("enable ", "privilege ", "username ", "-server ", "ppp ", "neighbor "),
     ),
     CredentialRule(
         "password",
@@ -359,11 +362,11 @@ RULES = (
     # Calls that take a key beside what it is used on.
     CredentialRule(
         "secret",
-        ("hmac", "aes.", "keyspec(", "pgp_sym_", "cipher", "jwt.", "fernet("),
+        ("hmac", "aes.", "keyspec(", "pgp_sym_", "cipher", "jwt.", "fernet(", "cookieparser("),
         re.compile(
             r"(?:createHmac|(?:hmac|HMAC)\.new|\.hmac|Hmac\w{0,12}|AES\.(?:new|(?:en|de)crypt)"
             r"|aes\.NewCipher|KeySpec|pgp_sym_(?:en|de)crypt|(?:createC|createDec|C)ipher(?:iv)?"
-            r"|jwt\.(?:sign|verify|encode|decode)|Fernet)\("
+            r"|jwt\.(?:sign|verify|encode|decode)|Fernet|cookieParser)\("
             r"(?:[^\"'\n]{0,80}[\"'][\w\- ]{0,24}[\"']\s?,)?[^\"'\n]{0,80}?"
             r"[\"']([^\s\"']{8,128})[\"']"
         ),
@@ -374,7 +377,7 @@ RULES = (
             and not shapes.stands_for_value(found[1])
             and len(found[1]) >= _DRAWN
         ),
-        needs=("crypt", "hmac", "jwt", "spec(", "aes."),
+        needs=("crypt", "hmac", "jwt", "spec(", "aes.", "cookieparser("),
     ),
     # openssl enc -k ..., rclone obscure ..., gpg --passphrase ...
     CredentialRule(
@@ -390,6 +393,25 @@ RULES = (
         ("requirepass ", "masterauth "),
         re.compile(r"(?i)(?<![\w\-])\w{10,11} [\"']?([^\s\"'<>${}]{6,512})[\"']?(?=\s*(?:\n|\Z))"),
         is_alone,
+    ),
+    # tacacs-server key ..., crypto isakmp key ..., neighbor 192.0.2.1 password ...
+    CredentialRule(
+        "password",
+        ("-server key ", "isakmp key "),
+        re.compile(r"(?i)(?:-server|isakmp) key (?:\d )?([^\s\"']{6,64})(?=\s|$)"),
+        is_strong_alone,
+    ),
+    CredentialRule(
+        "password",
+        ("sp_addlogin ", "sp_password "),
+        re.compile(r"(?i)sp_\w{8} N?'[^']{0,64}'\s?,\s?N?'([^\s']{4,128})'"),
+        is_alone,
+    ),
+    CredentialRule(
+        "basic-auth",
+        ("auth plain ",),
+        re.compile(r"(?i)auth plain ([A-Za-z0-9+/]{12,512}={0,2})(?![A-Za-z0-9+/=])"),
+        lambda found: shapes.is_random(found[1], _DRAWN),
     ),
     # user ann pass ...
     CredentialRule(

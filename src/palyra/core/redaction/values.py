@@ -251,7 +251,7 @@ def _is_leet(body: str) -> bool:
     """Return whether digits stand for letters inside of words, as people disguise them."""
     return (
         _LEAST_SET <= len(body) <= _LONGEST_CHOSEN
-        and body.isalnum()
+        and body.replace("-", "").isalnum()
         and len(_INSIDE.findall(body)) > 1
         and sum(map(str.isalpha, body)) >= _LEAST_LETTERS
     )

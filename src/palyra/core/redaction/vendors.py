@@ -20,6 +20,7 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("aws-key", r"amzn1\.oa2-cs\.v1\.[a-f0-9]{64}"),
     ("aws-key", r"da2-[a-z0-9]{26}" + END),
     ("google", r"AIza[0-9A-Za-z_\-]{35}(?![0-9A-Za-z_])"),
+    ("google", r"AKfycb[\w\-]{50,}"),
     ("google", r"GOCSPX-[\w\-]{28}"),
     ("google", r"ya29\.[\w\-]{20,}"),
     ("google", r"1//0[\w\-]{40,}"),
