@@ -47,6 +47,7 @@ _LINE = re.compile(
 
 # The last line of a body is shorter. It is known by what stands around it: a comment that holds
 # nothing else, a dated line of a log, a string that ends its line.
+_FULL = re.compile(r"(?:\A|\n)([ \t]{0,16})[A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6})?\r?\n\1\Z")
 _SHORTER = re.compile(r"[A-Za-z0-9+/]{14,63}={0,2}")
 _LEAST_SHORT, _SHORT, _LONGEST_SHORT = 16, 40, 66
 _BEFORE = re.compile(
@@ -176,7 +177,10 @@ def _last_lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMa
             continue
         line = text.rfind("\n", max(0, start - _FENCE), start) + 1
         before = _BEFORE_STRING if quoted else _BEFORE
-        if not before.fullmatch(text, line, start) or not _SHORTER.fullmatch(text, start, stop):
+        if not _SHORTER.fullmatch(text, start, stop) or not (
+            before.fullmatch(text, line, start)
+            or (not quoted and _FULL.search(text, max(0, line - _FENCE), start))
+        ):
             continue
         after = text.find("\n", stop, stop + _FENCE)
         rest = text[stop : after if after >= 0 else stop + _FENCE]
@@ -207,7 +211,7 @@ def _ends_line(text: str, start: int, end: int) -> bool:
     return (
         before[-1:] in ("", "\n", " ", "\t")
         and before.rstrip()[-1:] not in ("=", ":")
-        and text[end : end + 1] in ("", "\n", "\r")
+        and (text[end : end + 1] in ("", "\n", "\r") or text.startswith((" */", " -->"), end))
     )
 
 

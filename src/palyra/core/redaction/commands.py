@@ -394,6 +394,13 @@ RULES = (
         re.compile(r"(?i)(?<![\w\-])\w{10,11} [\"']?([^\s\"'<>${}]{6,512})[\"']?(?=\s*(?:\n|\Z))"),
         is_alone,
     ),
+    CredentialRule(
+        "basic-auth",
+        ("net user ",),
+        re.compile(r"(?i)net user ([^\s\"'/]{1,64}) [\"']?([^\s\"'/*$%]{4,128})[\"']?\s{1,4}/add"),
+        is_strong_pair,
+        2,
+    ),
     # tacacs-server key ..., crypto isakmp key ..., neighbor 192.0.2.1 password ...
     CredentialRule(
         "password",

@@ -16,6 +16,10 @@ _JUDGED = 160  # the beginning of a value says what it is
 _FEW = 4
 
 
+# Whose keys a program that signs is given: accounts: ["0x..."]
+_ACCOUNTS = re.compile(r"accounts[\"']?\s{0,2}[:=]\s{0,4}\[\s{0,8}[\"']\Z")
+
+
 def is_pair(found: re.Match[str]) -> bool:
     return shapes.is_real(found[1], found[2])
 
@@ -76,7 +80,10 @@ def is_token(found: re.Match[str]) -> bool:
 def is_wallet(found: re.Match[str]) -> bool:
     """Return whether a long hex number stands near the words for a wallet."""
     near = found.string[max(0, found.start() - _NEAR) : found.end() + _NEAR].lower()
-    return is_drawn(found) and any(word in near for word in ("wallet", "mnemonic", "private"))
+    return is_drawn(found) and (
+        any(word in near for word in ("wallet", "mnemonic", "private"))
+        or _ACCOUNTS.search(found.string, max(0, found.start() - _HOST), found.start()) is not None
+    )
 
 
 def is_drawn(found: re.Match[str]) -> bool:
@@ -291,7 +298,7 @@ RULES = (
         ("0x",),
         re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"),
         is_wallet,
-        needs=("wallet", "mnemonic"),
+        needs=("wallet", "mnemonic", "accounts"),
     ),
     # Whoever sends the cookie of a session is its user.
     CredentialRule(

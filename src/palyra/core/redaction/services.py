@@ -153,7 +153,7 @@ _TAILS = frozenset(
     " secretkey appid appkey appsecret apitoken apisecret password private access".split()
 )
 # x_api = "…", x.sk: a name that says the same without the word for it.
-_TELLING = re.compile(r"(?<![a-z0-9])(?:api|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
+_TELLING = re.compile(r"(?<![a-z0-9])(?:api|app_?code|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
 # Client("…"), set_access_token("…", "…"): what is called takes a credential.
 _TAKING = re.compile(
     r"(?:client|login|connect|credentials?|authenticate|auth|oauth|token|api_?key|secret|sdk|signin|basicauth)\(\s{0,8}[bu]?[\"'`]$"

@@ -241,7 +241,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if kind == "key" and "/" in body and shapes.UUID.search(body):
         return False  # the key of an object in a store
     return (
-        _is_drawn(body, 12 if kind == "owned" else 16)
+        (_is_drawn(body, 12 if kind == "owned" else 16) or _is_short_drawn(body))
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
     )
