@@ -64,20 +64,21 @@ _OPERATOR = re.compile(r"""(?x)
       | [ ]?:[ ]&\w{1,24}[ ](?![=|])  # password: &anchor ...
       | :\*{1,2}[ ]{1,4}  # **Password:** ...
       | [ ]?\.{3,40}[ ]?:?[ ]{1,4}  # Password .....: ...
-      | (?:[ ][\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>\s{0,16}<value>
-      | (?:[ ][\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>  # <password type="...">
+      | (?:[ ](?!value|content)[\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>\s{0,16}<value>
+      | (?:[ ](?!value|content)[\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>  # <password type="...">
       | \?:[ ]?[a-z]{3,8}[ ]?=[ ]?(?=["'`])  # secret?: string = "..."
       | [ ]by[ ][a-z]{4,8}\((?=["'])  # val apiKey by extra("...")
       | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
       | \((?=[^\s()"'`]{8,32}\))  # pw(...)
       | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
+      | :[ ]{0,2}\n[ \t]{1,8}[\w.\-]{1,32}:[ ](?=["'\w])  # secrets: under it, one a line
       | [ ](?:has[ ]been[ ]|was[ ])?(?:changed|reset|set|updated)[ ]to:?[ ]
       | [ ]{1,2}[-–—][ ]{1,2}
       | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
       | [ ]?→[ ]? | [ ]<-[ ](?=["'])
       | (?:'s|[ ]now|[ ]is[ ](?:now|still)|,?[ ](?:it's|it[ ]is))[ ]
       |
-        [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
+        [,\s]{1,40}["']?(?:value|content)["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
       | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
       | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
       | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
@@ -467,12 +468,14 @@ def _kind_of_operator(operator: str) -> str:
     """Return one name for all operators that say the same."""
     if operator in ("–", "—"):
         return "-"
+    if operator.endswith("<value>"):
+        return "</"
     if operator[:1] in (":", ".") and _LED.fullmatch(operator):
         return ":"
     if operator.endswith(">") and "=" in operator and operator[0] != "<" and '"' in operator.replace("'", '"'):
         return "@>"  # attributes of a tag
-    if operator.endswith("<value>"):
-        return "</"
+    if "\n" in operator and operator.endswith(":"):
+        return "for"
     if operator.endswith(("set to", "set to:", "changed to", "changed to:", "updated to", "updated to:")):
         return "is"
     if operator == "[" or operator.startswith("by "):

@@ -228,7 +228,7 @@ RULES = (
     # connect(host, port, "user", "password"): the last two of a few arguments
     CredentialRule(
         "basic-auth",
-        ("connect(", "connection(", "pdo("),
+        ("connect(", "connection(", "pdo(", "mysqli("),
         re.compile(
             r"\w{3,12}\((?:\s{0,8}(?:[\w.$\->]{1,48}|[\"'][^\"'\n]{0,128}[\"'])\s{0,4},){1,2}\s{0,8}"
             r"[\"']([^\"'\n,]{1,64})[\"']\s{0,4},\s{0,8}[\"']([^\s\"']{4,128})[\"']"

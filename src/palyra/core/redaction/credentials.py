@@ -41,7 +41,7 @@ _FLAGS = {
 _BY_PROGRAM = tuple((flags, program) for flags, programs in _FLAGS.items() for program in programs)
 
 _PASSWORD_FLAG = {
-    flags: re.compile(rf"\s[-/][{flags}][\s:]?[\"']?([^\s\"'$]{{4,128}})") for flags in _FLAGS
+    flags: re.compile(rf"\s[-/][{flags}][\s:=]?[\"']?([^\s\"'$]{{4,128}})") for flags in _FLAGS
 }
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240

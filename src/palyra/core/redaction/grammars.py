@@ -344,15 +344,27 @@ RULES = (
     # The words from which a wallet is made.
     CredentialRule(
         "private-key",
-        ("mnemonic", "seed phrase", "recovery phrase", "backup phrase", "secret phrase"),
+        ("mnemonic", "seed phrase", "recovery phrase", "backup phrase", "secret phrase", "paper key"),
         re.compile(
-            r"(?i)(?:mnemonic|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
+            r"(?i)(?:mnemonic|paper key|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
             r"(?: (?:of|for|to|are|from) [^\n:=]{1,40}?)?"
             r"(?: (?:is|are):?|\s{0,2}[:=]|(?= [\"'`]|\r?\n))\s{0,4}[\"'`]?"
             r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![a-z ])"
         ),
         lambda found: True,
-        needs=("mnemonic", " phrase"),
+        needs=("mnemonic", " phrase", "paper key"),
+    ),
+    CredentialRule(
+        "cookie",
+        ("_session=",),
+        re.compile(r"_session=([0-9a-f]{32,64}|[\w%\-]{40,2048})(?![\w%\-])"),
+        is_random,
+    ),
+    CredentialRule(
+        "token",
+        ("oauth:",),
+        re.compile(r"oauth:([a-z0-9]{30})(?!\w)"),
+        is_random,
     ),
     # What Jenkins asks for beside a session.
     CredentialRule(

@@ -153,7 +153,7 @@ _TAILS = frozenset(
     " secretkey appid appkey appsecret apitoken apisecret password private access".split()
 )
 # x_api = "…", x.sk: a name that says the same without the word for it.
-_TELLING = re.compile(r"(?<![a-z0-9])(?:api|app_?code|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
+_TELLING = re.compile(r"(?<![a-z0-9])(?:api|app_?code|reporter_?id|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
 # Client("…"), set_access_token("…", "…"): what is called takes a credential.
 _TAKING = re.compile(
     r"(?:client|login|connect|credentials?|authenticate|auth|oauth|token|api_?key|secret|sdk|signin|basicauth)\(\s{0,8}[bu]?[\"'`]$"
@@ -263,7 +263,7 @@ def _is_led_to(before: str, value: str) -> bool:
             return True
         if glued := _glued(word):
             rest = word[len(glued) :]
-            return (rest in _LEADING and rest != "id") or at > 0 or not rest.isalpha()
+            return (rest in _LEADING and rest != "id") or rest in _TAILS or at > 0 or not rest.isalpha()
         if word not in _LEADING and not word.isdigit() and len(word) > 1:
             return False
     return False

@@ -35,7 +35,7 @@ _SHORT = frozenset(
     }
 )
 _GLUED_OWNER = re.compile(
-    r"(?i)(?:user|bind|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|pass|client|master|server|device|site)$"
+    r"(?i)(?:user|bind|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|pass|client|master|server|device|site|instrumentation|subscription|encryption|signing|shared)$"
 )
 # A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count
 # once.
@@ -211,6 +211,8 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
         if kind == "password" and MARKED.fullmatch(body):
             return True
+        if kind == "password" and value.quoted and value.operator == "" and body.isalnum():
+            return shapes.has_digit_and_letter(body) and len(body) >= _LEAST_SET
         if kind == "password" and CHOSEN.fullmatch(body):
             marked = _MARK.search(body) is not None
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
