@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.keywords import KEYWORD, keywords_in
+from palyra.core.redaction.operators import OPERATOR, kind_of
 from palyra.core.redaction.shapes import UNREAD, Work
 from palyra.core.redaction.values import (
     CHOSEN,
@@ -50,59 +51,9 @@ _ABOUT_SHORT = (
     *("set", "map", "ref", "arn", "at", "by", "in", "on", "mgr", "md5", "sum", "pos", "end"),
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
-_OPERATOR = re.compile(r"""(?x)
-    (?P<close>(?:\\*["'`]|\[\]|[\])}>]|\*{1,3}|&quot;){0,3})
-    (?P<op>
-        [ ]?[:=]{1,2}[ ]?[\[(]\s{0,8}(?=["'])  # keys: ["..."
-      |
-        (?:</\w{1,40}>)?\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
-      | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
-      | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
-      | \([ \t]{0,4}(?=["'`])  # setPassword("...")
-      | [ ]\[(?=["'])  # password ["..."]
-      | [ ]?:[ ][>|][\-+]?\n[ ]{1,16}  # password: >-
-      | [ ]?:[ ]&\w{1,24}[ ](?![=|])  # password: &anchor ...
-      | :\*{1,2}[ ]{1,4}  # **Password:** ...
-      | [ ]?\.{3,40}[ ]?:?[ ]{1,4}  # Password .....: ...
-      | (?:[ ](?!value|content)[\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>\s{0,16}<value>
-      | (?:[ ](?!value|content)[\w:.\-]{1,32}=["'][^"'<>\n]{0,80}["']){1,4}[ ]?>  # <password type="...">
-      | \?:[ ]?[a-z]{3,8}[ ]?=[ ]?(?=["'`])  # secret?: string = "..."
-      | [ ]by[ ][a-z]{4,8}\((?=["'])  # val apiKey by extra("...")
-      | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
-      | \((?=[^\s()"'`]{8,32}\))  # pw(...)
-      | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
-      | :[ ]{0,2}\n[ \t]{1,8}[\w.\-]{1,32}:[ ](?=["'\w])  # secrets: under it, one a line
-      | [ ](?:has[ ]been[ ]|was[ ])?(?:changed|reset|set|updated)[ ]to:?[ ]
-      | [ ]{1,2}[-–—][ ]{1,2}
-      | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
-      | [ ]?→[ ]? | [ ]<-[ ](?=["'])
-      | (?:'s|[ ]now|[ ]is[ ](?:now|still)|,?[ ](?:it's|it[ ]is))[ ]
-      |
-        [,\s]{1,40}["']?(?:value|content)["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
-      | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
-      | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
-      | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
-        (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
-      | [ \t]{0,2}(?:は|是|为|為|는|은)[ \t]{0,2}[:：]?[ \t]{0,2}
-      | [ \t]+(?:As[ ])?[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
-      | [ \t]{1,4}
-      | [\-_]
-      | (?<=>)
-    )""")  # noqa: E501
-_WORDS_BETWEEN = re.compile(r"(?:(?:is|was|has been) [a-z]{3,12} )?(?:for|of|from|on|in|at) ")
-# What "is" is in other languages, and "is now". The value stands behind it as it does in English.
-_IS = re.compile(
-    r"(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو|"
-    r"は|是|为|為|는|은)\b(?: \w+)?\s*[:：]?"
-)
-_COMMON = frozenset({"", "=", ":", ",", "|"})
-# password: >-, password: &anchor, **Password:**, Password .....:
-_LED = re.compile(r":(?: [>|][\-+]?| &\w+|\*{1,2})|\.{3,}\s?:?")
 _TAG = re.compile(r"<(?:[\w.\-]{1,24}:)?[\w.\-]{0,32}\Z")
 # Password: <code>...</code>
 _MARKUP = re.compile(r"<(?:code|b|strong|i|em|span|tt|kbd|pre|td)>")
-_SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
-_ARROWS = frozenset({"→", "<-"})
 _PLAIN = re.compile(r"[!-~]+")  # of a value that a word in another script follows
 # $(echo value)
 _ECHOED = re.compile(r"\$\(\s?(?:echo|printf)\s{1,4}(?:-\w\s{1,4})?(?=[^\s$`()]{1,512}\))")
@@ -130,7 +81,9 @@ _DEFINED = re.compile(r"(?:^|\n)[ \t]*#[ \t]*define[ \t]+[\w.\-]*_\Z")
 _FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
 _TUPLE = re.compile(r"\{\s{0,4}[a-z_]{0,24}\Z")  # {password, "..."}
 _DEFINING = re.compile(r"(?i)(?:define|setenv|setproperty|putenv)\(\s{0,4}[\"'][\w.\-]*\Z")
-_PROPERTY = re.compile(r"(?:\A|\n)(?!self|this)[a-z][a-z0-9_\-]*\.(?:[a-z0-9_\-]+\.)[a-z0-9_.\-]*\Z")
+_PROPERTY = re.compile(
+    r"(?:\A|\n)(?!self|this)[a-z][a-z0-9_\-]*\.(?:[a-z0-9_\-]+\.)[a-z0-9_.\-]*\Z"
+)
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
@@ -366,11 +319,11 @@ def _chosen_tail(text: str, at: int, work: Work) -> tuple[int, int] | None:
 
 
 def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
-    found = _OPERATOR.match(text, at)
+    found = OPERATOR.match(text, at)
     if found is None:
         return None
     start = found.end()
-    operator = _kind_of_operator(found["op"].strip())
+    operator = kind_of(found["op"].strip())
     if not _may_give(text, keyword, operator, found["close"]):
         return None
     if operator == "@>":
@@ -412,9 +365,7 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
             operator = "="
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
-        naked = (
-            MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
-        )
+        naked = MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
         return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
@@ -462,37 +413,6 @@ def _is_directive(text: str, keyword: re.Match[str], mark: str) -> bool:
         mark in "\"'"
         and pattern.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
     )
-
-
-def _kind_of_operator(operator: str) -> str:
-    """Return one name for all operators that say the same."""
-    if operator in ("–", "—"):
-        return "-"
-    if operator.endswith("<value>"):
-        return "</"
-    if operator[:1] in (":", ".") and _LED.fullmatch(operator):
-        return ":"
-    if operator.endswith(">") and "=" in operator and operator[0] != "<" and '"' in operator.replace("'", '"'):
-        return "@>"  # attributes of a tag
-    if "\n" in operator and operator.endswith(":"):
-        return "for"
-    if operator.endswith(("set to", "set to:", "changed to", "changed to:", "updated to", "updated to:")):
-        return "is"
-    if operator == "[" or operator.startswith("by "):
-        return "("
-    if operator.startswith("?:"):
-        return "="
-    if _WORDS_BETWEEN.match(operator):
-        return "for:" if operator.endswith((":", "is")) else "for"
-    if operator.endswith("["):
-        return "for"
-    if operator in _COMMON:
-        return operator
-    if operator in _SAYS or _IS.fullmatch(operator):
-        return "is"
-    if operator in _ARROWS or "!!" in operator:
-        return "="
-    return "()" if operator.startswith("(") and operator.endswith((":", "=")) else operator
 
 
 def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> bool:

@@ -383,7 +383,10 @@ RULES = (
     CredentialRule(
         "password",
         (" -k ", " -pass pass:", "-passin pass:", "-passout pass:", "obscure ", "--passphrase "),
-        re.compile(r"(?:\s-k\s|(?<=\w) -?pass\w{0,3} pass:|-?pass\w{0,3} pass:|obscure |-{2}passphrase )[\"']?([^\s\"'$<>|;]{6,128})"),
+        re.compile(
+            r"(?:\s-k\s|(?<=\w) -?pass\w{0,3} pass:|-?pass\w{0,3} pass:|obscure |-{2}passphrase )"
+            r"[\"']?([^\s\"'$<>|;]{6,128})"
+        ),
         is_strong_alone,
         needs=("openssl ", "rclone ", "gpg "),
     ),

@@ -52,6 +52,7 @@ _HAS_IP = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
 _JUDGEMENT = 36
 _IP = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
 _NOTED = re.compile(r"[^\s/:,;|()\[\]\"'<>]+")
+_NO_NOTE = re.compile(r"[\"'`=<>{}#]|://|\(\)")  # code, settings, addresses of pages
 _NOTE, _FEW_PARTS, _SPOKEN = 96, 7, 5.2
 _FEW = 2
 
@@ -164,10 +165,10 @@ def _noted(text: str, work: Work) -> Iterator[FormatMatch]:
         low = text.rfind("\n", max(0, start - _NOTE), start) + 1
         high = text.find("\n", end, end + _NOTE)
         high = high if high >= 0 else min(len(text), end + _NOTE)
-        if start - low >= _NOTE or high - end >= _NOTE:
+        if start - low >= _NOTE or high - end >= _NOTE or _NO_NOTE.search(text, low, high):
             continue
         parts = list(_NOTED.finditer(text, low, high))
-        if len(parts) > _FEW_PARTS or "://" in text[low:high]:
+        if len(parts) > _FEW_PARTS:
             continue
         work.spend(_JUDGEMENT)
         for part in parts:

@@ -344,7 +344,14 @@ RULES = (
     # The words from which a wallet is made.
     CredentialRule(
         "private-key",
-        ("mnemonic", "seed phrase", "recovery phrase", "backup phrase", "secret phrase", "paper key"),
+        (
+            "mnemonic",
+            "seed phrase",
+            "recovery phrase",
+            "backup phrase",
+            "secret phrase",
+            "paper key",
+        ),
         re.compile(
             r"(?i)(?:mnemonic|paper key|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
             r"(?: (?:of|for|to|are|from) [^\n:=]{1,40}?)?"

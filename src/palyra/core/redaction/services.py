@@ -148,12 +148,15 @@ storage subscription test the to token use user uses using value var vendor via 
 """  # noqa: E501
 _LEADING = frozenset((*_LEADING_WORDS.split(), "id"))
 _SHORT_NAMES = (3, 4, 5)
-_TAILS = frozenset(
-    "api apikey key token secret clientid clientsecret accesstoken authtoken oauth accesskey"
-    " secretkey appid appkey appsecret apitoken apisecret password private access".split()
-)
+_TAIL_WORDS = """
+api apikey key token secret clientid clientsecret accesstoken authtoken oauth accesskey secretkey appid appkey appsecret
+apitoken apisecret password private access
+"""  # noqa: E501
+_TAILS = frozenset(_TAIL_WORDS.split())
 # x_api = "…", x.sk: a name that says the same without the word for it.
-_TELLING = re.compile(r"(?<![a-z0-9])(?:api|app_?code|reporter_?id|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$")
+_TELLING = re.compile(
+    r"(?<![a-z0-9])(?:api|app_?code|reporter_?id|sk|ak)[\"'\]]{0,2}[ \t]{0,4}[:=][ \t]{0,4}[\"'`]?$"
+)
 # Client("…"), set_access_token("…", "…"): what is called takes a credential.
 _TAKING = re.compile(
     r"(?:client|login|connect|credentials?|authenticate|auth|oauth|token|api_?key|secret|sdk|signin|basicauth)\(\s{0,8}[bu]?[\"'`]$"
@@ -223,7 +226,11 @@ def _is_drawn(value: str) -> bool:
         shapes.is_random(value, 16)
         and (
             shapes.has_digit_and_letter(value)
-            or (len(value) >= _LONG_LETTERS and shapes.is_jumble(value) and not shapes.is_words(value))
+            or (
+                len(value) >= _LONG_LETTERS
+                and shapes.is_jumble(value)
+                and not shapes.is_words(value)
+            )
         )
         and not shapes.is_hashed(value)
         and not shapes.is_fluent(value)
@@ -263,7 +270,12 @@ def _is_led_to(before: str, value: str) -> bool:
             return True
         if glued := _glued(word):
             rest = word[len(glued) :]
-            return (rest in _LEADING and rest != "id") or rest in _TAILS or at > 0 or not rest.isalpha()
+            return (
+                (rest in _LEADING and rest != "id")
+                or rest in _TAILS
+                or at > 0
+                or not rest.isalpha()
+            )
         if word not in _LEADING and not word.isdigit() and len(word) > 1:
             return False
     return False

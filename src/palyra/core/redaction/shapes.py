@@ -247,7 +247,7 @@ def is_grouped(value: str) -> bool:
     return (
         _GROUPS.fullmatch(value) is not None
         and sum(map(str.isdigit, value)) >= _LEAST_DIGITS
-        and sum(part.isalpha() and part.islower() for part in value.split("-")) < 2  # noqa: PLR2004
+        and sum(part.isalpha() and part.islower() for part in value.split("-")) < 2
     )
 
 
