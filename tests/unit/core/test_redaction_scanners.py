@@ -22,6 +22,7 @@ def drawn(size: int, alphabet: str = ALNUM) -> str:
 
 HEX32, MIXED = drawn(32, "0123456789abcdef"), drawn(32)
 TAIL = base64.b64encode(RNG.randbytes(28)).decode()
+CAPITALS = drawn(64, string.ascii_uppercase + string.digits)
 SHORT = "k3Jd82mXq0Lz"
 LEET = "n0tSoSecr3t9"
 CHOSEN = "Fj39dkQw2"
@@ -35,7 +36,10 @@ FOUND = {
     ),
     "a few drawn characters": (f"zork SECRET {SHORT}", SHORT),
     "letters and digits by turns": ("zork_token = abc123def456", "abc123def456"),
-    "the alphabet in both cases": (f"zork_client_secret={ALONG * 3}", "AbCdEfGhIj"),
+    "the alphabet in both cases": (
+        f"zork_client_secret={ALONG * 3}abcdefghijklmnopqr",
+        "AbCdEfGhIj",
+    ),
     "a key along the alphabet behind a service": ("mailchimp abcdefghij0123456789", "0123456789"),
     "digits that stand for letters": (f'api_key = "{LEET}"', LEET),
     "such a word with dashes": ("config['SECRET_KEY'] = 'nob0dy-kn0ws-th1s'", "nob0dy"),
@@ -70,7 +74,7 @@ FOUND = {
     "a block of secrets": (f"secrets:\n  db: {CHOSEN}Lm20", CHOSEN),
     "the password of Redis": ("requirepass rabbitwhole", "rabbitwhole"),
     "the key of a command": ("openssl enc -aes-256-cbc -k Silver2514! -in a", "Silver2514!"),
-    "a flag with an equals sign": (f'docker login -u="a" -p="{drawn(40)}Zq7" quay.example', "Zq7"),
+    "a flag with an equals sign": (f'docker login -u="a" -p="{CAPITALS}" quay.example', CAPITALS),
     "a login that is piped": (
         f"echo {CHOSEN} | docker login -u ann --password-stdin",
         CHOSEN,
@@ -81,6 +85,11 @@ FOUND = {
     "a stored procedure": (f"EXEC sp_addlogin 'ann', '{CHOSEN}'", CHOSEN),
     "a cipher": (f'cipher = AES.new("{MIXED}", AES.MODE_CBC)', MIXED),
     "a secret of cookies": (f"cookieParser('{LEET}')", LEET),
+    "a value in columns": (f'password         = "{CHOSEN}"', CHOSEN),
+    "a value for want of another": (f"password: process.env.PW || '{CHOSEN}'", CHOSEN),
+    "what a call gives for want of another": (f'getenv("TOKEN") ?: "{CHOSEN}Lm20"', CHOSEN),
+    "what is typed into a prompt": (f'expect "assword:"; send "{CHOSEN}\\r"', CHOSEN),
+    "a credential of a shell": (f'[pscredential]::new("ann", "{CHOSEN}")', CHOSEN),
     "a crumb": (f"Jenkins-Crumb: {HEX32}", HEX32),
     "the cookie of a session": (f"_example_session={HEX32}", HEX32),
     "a hash of SQL Server": (f"sa 0x0200{HEX32.upper() * 3}", HEX32.upper()),
@@ -106,6 +115,7 @@ SPARED = {
     "text in a comment": f"# {base64.b64encode(b'this is meant to be read').decode()}",
     "a property that is another variable": "self.password=tigerlily",
     "an attribute that is none of an element": 'name="password" class="wide">Please choose one',
+    "a name for want of another": 'token = options.token || "anonymous"',
     "the name of an algorithm": 'token = "rsa-sha2-nistp256-ctr"',
     "a prefix with a letter glued to it and no token": f"xtskey-auth-{'A' * 12}-{'B' * 24}",
 }

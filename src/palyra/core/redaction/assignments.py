@@ -51,6 +51,11 @@ _ABOUT_SHORT = (
     *("set", "map", "ref", "arn", "at", "by", "in", "on", "mgr", "md5", "sum", "pos", "end"),
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
+# password: process.env.PW || "..."
+_ELSE = re.compile(
+    r"[A-Za-z_][\w.]{0,60}(?:\(\s?[\"'][\w.\-]{1,48}[\"']\s?\)|\[[\"'][\w.\-]{1,48}[\"']\])?"
+    r" (?:\|\||\?[?:]|or) (?=[\"'])"
+)
 _TAG = re.compile(r"<(?:[\w.\-]{1,24}:)?[\w.\-]{0,32}\Z")
 # Password: <code>...</code>
 _MARKUP = re.compile(r"<(?:code|b|strong|i|em|span|tt|kbd|pre|td)>")
@@ -332,6 +337,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         start = markup.end()
     if operator == ":" and (typed := _TYPE.match(text, start)):
         start = typed.end()
+    if operator in _GIVES and (given := _ELSE.match(text, start)):
+        start, operator = given.end(), "("
     if operator in _GIVES and (wrapper := _WRAPPER.match(text, start)):
         start, operator = wrapper.end(), "("
     if text.startswith("$(", start) and (echoed := _ECHOED.match(text, start)):

@@ -15,7 +15,7 @@ from palyra.core.redaction.grammars import (
 
 _CHOSEN = 6  # characters of a password that somebody chose, at least
 _TWO_STRINGS = re.compile(
-    r"\w{4,24}s?(?:\.basic)?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
+    r"\w{4,24}s?(?:\.basic|\]::new)?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
 )
 
 _TWO_ARGUMENTS = re.compile(
@@ -81,8 +81,8 @@ RULES = (
         "basic-auth",
         # NetworkCredential, PSCredential, HTTPBasicAuth, HTTPDigestAuth, PasswordAuthentication
         (
-            *("credential(", "credentials(", "credentials.basic(", "basicauth("),
-            *("digestauth(", "authentication("),
+            *("credential(", "credential]::new(", "credentials(", "credentials.basic("),
+            *("basicauth(", "digestauth(", "authentication("),
         ),
         _TWO_STRINGS,
         is_pair,
@@ -403,6 +403,14 @@ RULES = (
         re.compile(r"(?i)net user ([^\s\"'/]{1,64}) [\"']?([^\s\"'/*$%]{4,128})[\"']?\s{1,4}/add"),
         is_strong_pair,
         2,
+    ),
+    # expect "assword:"; send "..."
+    CredentialRule(
+        "password",
+        ("send ",),
+        re.compile(r"send (?:-- )?[\"']?([^\s\"'\\$]{4,64})\\[rn]"),
+        is_strong_alone,
+        needs=("assword",),
     ),
     # tacacs-server key ..., crypto isakmp key ..., neighbor 192.0.2.1 password ...
     CredentialRule(

@@ -26,6 +26,7 @@ OPERATOR = re.compile(r"""(?x)
       | \((?=[^\s()"'`]{8,32}\))  # pw(...)
       | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
       | :[ ]{0,2}\n[ \t]{1,8}[\w.\-]{1,32}:[ ](?=["'\w])  # secrets: under it, one a line
+      | [ ](?:\?[:?]|\|\||or)[ ](?=["'])  # getenv("TOKEN") ?: "..."
       | [ ](?:has[ ]been[ ]|was[ ])?(?:changed|reset|set|updated)[ ]to:?[ ]
       | [ ]{1,2}[-–—][ ]{1,2}
       | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
@@ -34,6 +35,7 @@ OPERATOR = re.compile(r"""(?x)
       |
         [,\s]{1,40}["']?(?:value|content)["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
       | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
+      | [ \t]{7,40}:?=[>]?[ \t]{0,8}  # names and values in columns
       | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
       | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
         (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
@@ -52,6 +54,7 @@ _IS = re.compile(
 _COMMON = frozenset({"", "=", ":", ",", "|"})
 # password: >-, password: &anchor, **Password:**, Password .....:
 _LED = re.compile(r":(?: [>|][\-+]?| &\w+|\*{1,2})|\.{3,}\s?:?")
+_ELSE = frozenset({"[", "?:", "??", "||", "or"})  # what may be a name as well
 _SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
 _ARROWS = frozenset({"→", "<-"})
 
@@ -77,7 +80,7 @@ def kind_of(operator: str) -> str:
         ("set to", "set to:", "changed to", "changed to:", "updated to", "updated to:")
     ):
         return "is"
-    if operator == "[" or operator.startswith("by "):
+    if operator in _ELSE or operator.startswith("by "):
         return "("
     if operator.startswith("?:"):
         return "="
