@@ -116,6 +116,7 @@ SPARED = {
     "a property that is another variable": "self.password=tigerlily",
     "an attribute that is none of an element": 'name="password" class="wide">Please choose one',
     "a name for want of another": 'token = options.token || "anonymous"',
+    "an argument that is to be passed": "pass `asn1Spec` to guide the decoder, or pass 'asn1Spec2'",
     "the name of an algorithm": 'token = "rsa-sha2-nistp256-ctr"',
     "a prefix with a letter glued to it and no token": f"xtskey-auth-{'A' * 12}-{'B' * 24}",
 }

@@ -16,6 +16,7 @@ from palyra.core.redaction.values import (
     DOMAIN,
     JUDGED,
     MARKED,
+    QUOTED,
     WEAK,
     Kind,
     Value,
@@ -104,6 +105,7 @@ _CODE = re.compile(
 _READING = re.compile(
     r"(?i)(?:split|parse|check|is|has|valid\w{0,5}|verify|read|load|find|test|hash|quote|format|assert\w{0,5}|get)_?\Z"
 )
+_SPOKEN = frozenset({"password", "passphrase", "passcode", "passwort", "kennwort"})
 _GIVES = frozenset({"=", ":", ":=", "=>"})
 _LONGEST_QUOTED = 512
 _LEAST_PART = 14
@@ -370,6 +372,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     if quote is not None:
         if not operator and _is_directive(text, keyword, quote[1]):
             operator = "="
+        elif not operator and keyword[0] in _SPOKEN and quote[1] in ("'", '"'):
+            operator = QUOTED
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
         naked = MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)

@@ -53,7 +53,7 @@ _JUDGEMENT = 36
 _IP = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
 _NOTED = re.compile(r"[^\s/:,;|()\[\]\"'<>]+")
 _NO_NOTE = re.compile(r"[\"'`=<>{}#]|://|\(\)")  # code, settings, addresses of pages
-_NOTE, _FEW_PARTS, _SPOKEN = 96, 7, 5.2
+_NOTE, _FEW_PARTS, _SPOKEN = 96, 7, 4.0
 _FEW = 2
 
 

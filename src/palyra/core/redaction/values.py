@@ -144,7 +144,8 @@ _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 # What gives a value only in passing: a blank, a dash, a bracket, a few words between.
-WEAK = frozenset({"", "-", "()", "(v)", "for"})
+QUOTED = '""'  # a string right behind the word
+WEAK = frozenset({"", "-", "()", "(v)", "for", QUOTED})
 _ALPHABET = 50  # so many characters, each of them once, are an alphabet
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _FAMILIAR = re.compile(
@@ -211,7 +212,7 @@ def is_secret(kind: Kind, value: Value) -> bool:
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
         if kind == "password" and MARKED.fullmatch(body):
             return True
-        if kind == "password" and value.quoted and value.operator == "" and body.isalnum():
+        if kind == "password" and value.operator == QUOTED and body.isalnum():
             return shapes.has_digit_and_letter(body) and len(body) >= _LEAST_SET
         if kind == "password" and CHOSEN.fullmatch(body):
             marked = _MARK.search(body) is not None
