@@ -37,7 +37,7 @@ _GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
 _BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STEP = 256
 _SPREAD = 3.4
-_ENCODED_FENCE = "LS0tL"  # the base64 of dashes: of a whole file, not of a key
+_ENCODED_FENCE = re.compile("LS0t|0tLS|tLS0")  # base64 of dashes: of a whole file, not of a key
 _WORDS = 5.2  # of 64 characters drawn, hardly any are that fluent: words of a path are
 _FENCE = 80  # no fence is longer
 # PEM breaks at 64, OpenSSH at 70. A letter may be glued to it, or the mark of a diff.
@@ -203,7 +203,7 @@ def _is_short_material(value: str) -> bool:
         and shapes.entropy(value) >= _SPREAD
         and fluency(value) < _WORDS
         and not encodings.is_readable(value)
-        and _ENCODED_FENCE not in value
+        and _ENCODED_FENCE.search(value) is None
     )
 
 
