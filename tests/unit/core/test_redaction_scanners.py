@@ -113,6 +113,9 @@ SPARED = {
     "a UUID of a client": 'client_id = "73082700-1f09-405b-80d0-3131bfd6272d"',
     "a key behind a word": "the row with key a1b2c3d4-e5f6-7890-abcd-ef1234567890 is gone",
     "text in a comment": f"# {base64.b64encode(b'this is meant to be read').decode()}",
+    "the base64 of a file that ends in a fence": (
+        "# S1poUTJOVnV1M0t3a2JaTDUzRjBRM+Ci0tLS0tRU5EIENFUlRJRklD"
+    ),
     "a property that is another variable": "self.password=tigerlily",
     "an attribute that is none of an element": 'name="password" class="wide">Please choose one',
     "a name for want of another": 'token = options.token || "anonymous"',

@@ -194,6 +194,8 @@ def _last_lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMa
 def _is_short_material(value: str) -> bool:
     if len(value) % 4 not in ((0,) if value[-1] == "=" else (0, 1)):
         return False
+    if _ENCODED_FENCE.search(value):
+        return False
     if value[-1] != "=":
         return ("+" in value or "/" in value[1:]) and _is_key_material(value)
     return (
@@ -203,7 +205,6 @@ def _is_short_material(value: str) -> bool:
         and shapes.entropy(value) >= _SPREAD
         and fluency(value) < _WORDS
         and not encodings.is_readable(value)
-        and _ENCODED_FENCE.search(value) is None
     )
 
 
