@@ -184,6 +184,8 @@ def _last_lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMa
         ):
             continue
         after = text.find("\n", stop, stop + _FENCE)
+        if after >= 0 and text.startswith("-----END", after + 1):
+            continue  # of a key it is found by its fence
         rest = text[stop : after if after >= 0 else stop + _FENCE]
         if _AFTER_STRING.fullmatch(rest) if quoted else not rest.strip():
             value = text[start:stop]
