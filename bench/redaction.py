@@ -91,6 +91,7 @@ def quality() -> Iterator[Table]:
     )
     yield from fresh()
     yield from kinds()
+    yield from scanners()
     made = [*redaction_set.named(SEED), *redaction_set.placed(SEED)]
     given = [each for row in rows if row["label"] == "pos" for each in _given(row)]
     lines = []
@@ -154,6 +155,29 @@ def kinds() -> Iterator[Table]:
             for name, pair in (("secrets gone", sides), ("look-alikes touched", alike))
         ],
     )
+
+
+def scanners() -> Iterator[Table]:
+    """Yield the figures of rows in the manner of scanners' tests."""
+    lines = []
+    for name, rows in (
+        ("written first, the rules tuned on all", redaction_kinds.scanned),
+        ("written last", redaction_kinds.scanned_last),
+    ):
+        found = [
+            redaction_kinds.is_gone(secret, REDACTOR.redact(text))
+            for seed in range(_DRAWS)
+            for _, text, secrets in rows(seed)
+            for secret in secrets
+        ]
+        lines.append((name, f"{share(found)} of {len(found) // _DRAWS}"))
+    alike = [
+        REDACTOR.redact(text) is not text
+        for seed in range(_DRAWS)
+        for _, text, _ in redaction_kinds.scanned_alike(seed)
+    ]
+    lines.append(("look-alikes touched", f"{share(alike)} of {len(alike) // _DRAWS}"))
+    yield Table("Redaction: in the manner of scanners' tests", ("rows", "secrets gone"), lines)
 
 
 class Touched(NamedTuple):

@@ -51,6 +51,9 @@ class Usage(NamedTuple):
     secrets: list[str]
 
 
+Rows = Callable[[int], Iterator[Usage]]
+
+
 def _draw(rng: random.Random, alphabet: str, size: int) -> str:
     return "".join(rng.choices(alphabet, k=size))
 
@@ -156,6 +159,22 @@ def usages(seed: int) -> Iterator[Usage]:
 
 def look_alikes(seed: int) -> Iterator[Usage]:
     return _usages("redaction_kinds_alike.txt", seed)
+
+
+def scanned(seed: int) -> Iterator[Usage]:
+    """Rows in the manner of scanners' tests, by service and by syntax. The rules were tuned on
+    all of them.
+    """
+    return _usages("redaction_scanners.txt", seed)
+
+
+def scanned_last(seed: int) -> Iterator[Usage]:
+    """Rows that were written after the rules had been tuned on `scanned`."""
+    return _usages("redaction_scanners_last.txt", seed)
+
+
+def scanned_alike(seed: int) -> Iterator[Usage]:
+    return _usages("redaction_scanners_alike.txt", seed)
 
 
 def is_gone(secret: str, out: str) -> bool:

@@ -23,7 +23,7 @@ _ALWAYS = re.compile(
     r"""
     \b(ignore|disregard|forget|override|bypass)\b.{0,40}\b(instructions?|rules?|polic(y|ies)|prompts?|previous|prior|above|guardrails?)\b
     | \bsystem\s+prompt\b | \bnew\s+instructions?\b | \bdeveloper\s+mode\b | \bjailbreak
-    | <\|?/?(system|assistant|user|im_start|im_end|tool|instructions?)\b | ^\s*\#*\s*(system|assistant|developer)\s*:
+    | <\|?/?(system|assistant|user|im_start|im_end|tool|instructions?)\b | ^[\ \t]*+\#*+[\ \t]*+(system|assistant|developer)\s*:
     | \b(do\s+not|don't|never)\s+(tell|inform|mention\s+(this\s+)?to|ask|alert|warn)\s+(the\s+)?(user|owner|human|anyone|anybody)\b
     | \bwithout\s+(asking|telling|informing|approval|confirmation|permission)\b
     | \b(act|behave|respond|pretend)\s+as\s+(if|though|an?|the)\b.{0,40}\b(assistant|ai|model|admin|root|no\s+restrictions)\b
@@ -38,7 +38,7 @@ _FROM_A_MODEL = re.compile(
     r"""
     \b(you|the\s+(assistant|agent|ai|model))\s+(must|should|shall|will|need\s+to|have\s+to|are\s+to)\b
     | \b(always|never)\s+(run|call|execute|send|forward|open|visit|fetch|download|upload|approve|allow|include|add)\b
-    | ^\s*(please\s+)?(run|execute|send|forward|upload|download|visit|click|open|fetch|delete|install|email|post|transfer|reveal|
+    | ^[\ \t]*+(please\s+)?(run|execute|send|forward|upload|download|visit|click|open|fetch|delete|install|email|post|transfer|reveal|
         write|include|append|add|insert|encode|decode|translate|explain|create|provide|respond|reply|answer|tell|list|describe|give|
         identify|recommend|generate|modify|set|reverse|substitute|change|incorporate|introduce|advise|share|suggest|inject|
         conduct|utilize|use|discuss|convert|replace)\b

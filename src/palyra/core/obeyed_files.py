@@ -101,7 +101,7 @@ packages | pip, uv, Poetry and Python | told
   pip.ini environment*.yml environment*.yaml conda-lock.yml meta.yaml .condarc manifest.in .python-version .pypirc
   .pydistutils.cfg pyodide.toml pyvenv.cfg buildout.cfg
 packages | Python | told
-  sitecustomize.py usercustomize.py *.pth *._pth python*._pth .pythonrc .pythonrc.py .pythonstartup
+  sitecustomize.py usercustomize.py .pdbrc *.pth *._pth python*._pth .pythonrc .pythonrc.py .pythonstartup
 packages | pytest and other test runners | told
   conftest.py pytest.ini .pytest.ini pytest.toml tox.ini tox.toml noxfile.py .coveragerc mypy.ini .mypy.ini .pylintrc pylintrc
   .flake8 ruff.toml .ruff.toml .isort.cfg .pre-commit.yaml .style.yapf nose.cfg .noserc unittest.cfg behave.ini
@@ -156,7 +156,7 @@ tasks | SCons, Waf or Tup | told
   sconstruct sconscript wscript waf tupfile tupfile.lua tuprules.tup fbuild.bff xmake.lua conanfile.*
 tasks | just, Task and other task runners | told
   justfile .justfile *.just taskfile taskfile.* taskfiles/** .taskrc* runfile maskfile.md makefile.toml .mise/** mise.* .mise.*
-  .rtx.toml .tool-versions .asdfrc .envrc .env.vault .proto/** .prototools moon.yml .moon/** .hermit/** rakefile *.rake
+  .rtx.toml .tool-versions .asdfrc .envrc devbox.json .env.vault .proto/** .prototools moon.yml .moon/** .hermit/** rakefile *.rake
   rakefile.rb thorfile guardfile capfile fabfile.py tasks.py dodo.py duties.py manage.py gulpfile.* gruntfile.* jakefile* cakefile
   earthfile tiltfile procfile* overmind.env vagrantfile kitchen.yml .kitchen.yml fastfile fastlane/** appfile matchfile *.nomad
 tasks | Docker and its kin | told

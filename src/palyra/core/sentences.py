@@ -68,7 +68,9 @@ _TELLING = re.compile(
     |^(?:the|our|my|their|his|her|its)\b.{1,80}?\b(?:is|are|was|were|lives?|uses?|runs?|costs?|belongs?)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_NAMING = re.compile(r"\d|`[^`]+`|\b[\w-]+\.[A-Za-z]{1,5}\b|\b[\w.-]+/[\w./-]+|https?://")
+_NAMING = re.compile(
+    r"\d|`[^`]+`|(?<![\w-])[\w-]++\.[A-Za-z]{1,5}\b|(?<![\w.-])[\w.-]++/[\w./-]+|https?://"
+)
 _END = re.compile(r"(?<=[.!?。！？])[\"'”’)]*\s+(?=\S)")
 _BULLET = re.compile(r"^(?:[-*•>]|\d{1,3}[.)])\s+")
 _NO_WORD = re.compile(r"[^\w\[\]:/.%$€£#@+-]+")

@@ -20,12 +20,12 @@ OBEYED = {
     ),
     "packages": (
         "package.json .npmrc .yarnrc .yarnrc.yml .pnp.cjs .pnpmfile.cjs setup.py setup.cfg pyproject.toml Pipfile "
-        "conftest.py tests/conftest.py sitecustomize.py usercustomize.py x.pth tox.ini noxfile.py build.rs "
+        "conftest.py tests/conftest.py sitecustomize.py usercustomize.py .pdbrc x.pth tox.ini noxfile.py build.rs "
         ".cargo/config.toml Gemfile composer.json build.gradle gradlew pom.xml .mvn/extensions.xml a.csproj "
         "Directory.Build.props go.work requirements-dev.txt package-lock.json"
     ),
     "tasks": (
-        "Makefile GNUmakefile justfile Taskfile.yml .envrc mise.toml .tool-versions Vagrantfile Dockerfile compose.yaml "
+        "Makefile GNUmakefile justfile Taskfile.yml .envrc devbox.json mise.toml .tool-versions Vagrantfile Dockerfile compose.yaml "
         "docker-compose.override.yml .pre-commit-config.yaml lefthook.yml .husky/pre-commit .lintstagedrc.json "
         "eslint.config.js vite.config.ts jest.config.js .eslintrc.js babel.config.json webpack.config.js Rakefile "
         "CMakeLists.txt infra/main.tf"

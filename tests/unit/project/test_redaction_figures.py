@@ -100,11 +100,11 @@ def talk() -> Iterator[str]:
 
 
 def test_nine_of_ten_secrets_are_gone() -> None:
-    assert recall(samples()) >= 0.91
+    assert recall(samples()) >= 0.915
 
 
 def test_few_of_the_look_alikes_are_touched() -> None:
-    assert touched(samples()) <= 0.14
+    assert touched(samples()) <= 0.15
 
 
 def test_at_most_one_line_of_code_in_a_thousand_is_touched() -> None:

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from palyra.core.redaction import shapes
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.keywords import KEYWORD, keywords_in
+from palyra.core.redaction.operators import OPERATOR, kind_of
 from palyra.core.redaction.shapes import UNREAD, Work
 from palyra.core.redaction.values import (
     CHOSEN,
     DOMAIN,
     JUDGED,
+    MARKED,
+    QUOTED,
     WEAK,
     Kind,
     Value,
@@ -49,55 +52,26 @@ _ABOUT_SHORT = (
     *("set", "map", "ref", "arn", "at", "by", "in", "on", "mgr", "md5", "sum", "pos", "end"),
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
-_OPERATOR = re.compile(r"""(?x)
-    (?P<close>(?:\\*["'`]|\[\]|[\])}>]|\*{1,3}|&quot;){0,3})
-    (?P<op>
-        [ ]?[:=]{1,2}[ ]?[\[(]\s{0,8}(?=["'])  # keys: ["..."
-      |
-        (?:</\w{1,40}>)?\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
-      | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
-      | [ ]\{\s{0,8}(?:[a-z]{4,11}[ ]{1,8}=[ ][^\n{}]{1,80}\n\s{0,8}){0,3}default[ ]{1,8}=[ ]  # variable "x" { default =
-      | \([ \t]{0,4}(?=["'`])  # setPassword("...")
-      | [ ]?\([\w .,\-]{1,24}\)[ ]?[:=][ ]{0,4}  # password (staging): ...
-      | \((?=[^\s()"'`]{8,32}\))  # pw(...)
-      | (?:[ ](?:is|was|has[ ]been)[ ][a-z]{3,12})?[ ](?:for|of|from|on|in|at)[ ][\w.@\-]{1,32}(?:[ ][\w.@\-]{1,32}){0,2}(?:[ ]?[:=]|[ ]is)[ ]{1,4}
-      | [ ]{1,2}[-–—][ ]{1,2}
-      | [ ]{0,2}[:=][ ]{1,2}!!\w{3,8}[ ]
-      | [ ]?→[ ]? | [ ]<-[ ](?=["'])
-      | (?:'s|[ ]now|[ ]is[ ](?:now|still)|,?[ ](?:it's|it[ ]is))[ ]
-      |
-        [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
-      | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
-      | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
-      | [ \t]+(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو)
-        (?:[ ](?:now|still|just|jetzt|nun|noch|maintenant|toujours|ahora|adesso|agora|teraz|nu))?[ \t]*:?[ \t]+
-      | [ \t]{0,2}(?:は|是|为|為|는|은)[ \t]{0,2}[:：]?[ \t]{0,2}
-      | [ \t]+[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
-      | [ \t]{1,4}
-      | [\-_]
-      | (?<=>)
-    )""")  # noqa: E501
-_WORDS_BETWEEN = re.compile(r"(?:(?:is|was|has been) [a-z]{3,12} )?(?:for|of|from|on|in|at) ")
-# What "is" is in other languages, and "is now". The value stands behind it as it does in English.
-_IS = re.compile(
-    r"(?:is|was|ist|war|lautet|c'est|est|es|era|é|è|e'|je|jest|är|er|este|là|adalah|είναι|это|היא|הוא|هي|هو|"
-    r"は|是|为|為|는|은)\b(?: \w+)?\s*[:：]?"
+# password: process.env.PW || "..."
+_ELSE = re.compile(
+    r"[A-Za-z_][\w.]{0,60}(?:\(\s?[\"'][\w.\-]{1,48}[\"']\s?\)|\[[\"'][\w.\-]{1,48}[\"']\])?"
+    r" (?:\|\||\?[?:]|or) (?=[\"'])"
 )
-_COMMON = frozenset({"", "=", ":", ",", "|"})
-_SAYS = frozenset({"'s", "now", "is now", "is still", "it's", "it is", ", it's", ", it is"})
-_ARROWS = frozenset({"→", "<-"})
+_TAG = re.compile(r"<(?:[\w.\-]{1,24}:)?[\w.\-]{0,32}\Z")
+# Password: <code>...</code>
+_MARKUP = re.compile(r"<(?:code|b|strong|i|em|span|tt|kbd|pre|td)>")
 _PLAIN = re.compile(r"[!-~]+")  # of a value that a word in another script follows
 # $(echo value)
 _ECHOED = re.compile(r"\$\(\s?(?:echo|printf)\s{1,4}(?:-\w\s{1,4})?(?=[^\s$`()]{1,512}\))")
 # password = String::from("..."), token = os.environ.get("TOKEN", "...")
 _WRAPPER = re.compile(
-    r"(?:new )?(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
+    r"(?:new |\[\])?(?:[A-Za-z_]\w{0,24}(?:\.|::|->)){0,4}[A-Za-z_]\w{0,24}\(\s{0,4}"
     r"(?:[bru]?[\"'][\w.\-]{1,48}[\"'],\s{0,4})?(?=[bru]?[\"'])"
 )
 _TYPE = re.compile(
     r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])"
 )
-_QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
+_QUOTE = re.compile(r"[bBrRuULfN@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
 _NAKED = re.compile(r"[A-Za-z0-9/+][A-Za-z0-9+/_.~:\-]{13,511}={0,2}")
@@ -109,13 +83,20 @@ _LATER = re.compile(
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 # #define WIFI_PASSWORD "...", storePassword "...": a line that begins with the name
 _DIRECTIVE = re.compile(r"(?:^|\n)[ \t]*(?:#[ \t]*define[ \t]+)?[\w.\-]*\Z")
+_DEFINED = re.compile(r"(?:^|\n)[ \t]*#[ \t]*define[ \t]+[\w.\-]*_\Z")
 _FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
 _TUPLE = re.compile(r"\{\s{0,4}[a-z_]{0,24}\Z")  # {password, "..."}
+_DEFINING = re.compile(r"(?i)(?:define|setenv|setproperty|putenv)\(\s{0,4}[\"'][\w.\-]*\Z")
+_PROPERTY = re.compile(
+    r"(?:\A|\n)(?!self|this)[a-z][a-z0-9_\-]*\.(?:[a-z0-9_\-]+\.)[a-z0-9_.\-]*\Z"
+)
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)["
     r" ]?=[^;\n]{1,80};"
 )
+# host=... user=... password=..., as libpq takes it
+_CONNINFO = re.compile(r"(?<!\w)(?:host|hostaddr|dbname|user)=[^\s=;,]{1,64}(?=[ \"'])")
 _NAME_BACK = re.compile(r"[\w.\-]*")
 _CODE = re.compile(
     r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|[=!<>]=\w|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]"
@@ -124,6 +105,7 @@ _CODE = re.compile(
 _READING = re.compile(
     r"(?i)(?:split|parse|check|is|has|valid\w{0,5}|verify|read|load|find|test|hash|quote|format|assert\w{0,5}|get)_?\Z"
 )
+_SPOKEN = frozenset({"password", "passphrase", "passcode", "passwort", "kennwort"})
 _GIVES = frozenset({"=", ":", ":=", "=>"})
 _LONGEST_QUOTED = 512
 _LEAST_PART = 14
@@ -134,7 +116,7 @@ _CLIENT = re.compile(
 )
 _NEAR = 300
 # What stands between a value and its name behind it.
-_THEN = re.compile(r" (?:is|as) (?:the|my|our|your|a) (?:[\w'\-]{1,16} ){0,2}\Z")
+_THEN = re.compile(r" (?:is|as) (?:(?:the|my|our|your|a) (?:[\w'\-]{1,16} ){0,2})?\Z")
 _ABOUT_IT = re.compile(r"\w+(?:[\-_]\w|s\b| (?:hash|digest|id|name|of the (?:file|map|cache)))")
 _REACH = 48
 _LAST_WORD = re.compile(r"[\"'`)]?([^\s\"'`()<>{},;]{8,128})(?=[\s\"'`(]|\Z)")
@@ -344,15 +326,21 @@ def _chosen_tail(text: str, at: int, work: Work) -> tuple[int, int] | None:
 
 
 def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
-    found = _OPERATOR.match(text, at)
+    found = OPERATOR.match(text, at)
     if found is None:
         return None
     start = found.end()
-    operator = _kind_of_operator(found["op"].strip())
+    operator = kind_of(found["op"].strip())
     if not _may_give(text, keyword, operator, found["close"]):
         return None
+    if operator == "@>":
+        operator = ">"
+    if operator == ":" and (markup := _MARKUP.match(text, start)):
+        start = markup.end()
     if operator == ":" and (typed := _TYPE.match(text, start)):
         start = typed.end()
+    if operator in _GIVES and (given := _ELSE.match(text, start)):
+        start, operator = given.end(), "("
     if operator in _GIVES and (wrapper := _WRAPPER.match(text, start)):
         start, operator = wrapper.end(), "("
     if text.startswith("$(", start) and (echoed := _ECHOED.match(text, start)):
@@ -360,6 +348,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     quote = _QUOTE.match(text, start)
     if operator == "(" and quote is None:
         operator = "(v)"
+    if operator == "," and _DEFINING.search(text, max(0, keyword.start() - 64), keyword.start()):
+        operator = "="
     if (
         not operator
         and text.find("-", max(0, keyword.start() - 32), at) >= 0
@@ -380,12 +370,14 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     if quote is not None and _is_end_of_string(text, keyword, quote, found["op"]):
         return None
     if quote is not None:
-        if not operator and keyword[0] != "pass" and _is_directive(text, keyword, quote[1]):
+        if not operator and _is_directive(text, keyword, quote[1]):
             operator = "="
+        elif not operator and keyword[0] in _SPOKEN and quote[1] in ("'", '"'):
+            operator = QUOTED
         return _quoted(text, quote, operator, shouting)
     if operator in WEAK:
-        naked = _NAKED.match(text, start) or CHOSEN.match(text, start)
-        return Value(start, naked[0].rstrip(".,"), operator) if naked else None
+        naked = MARKED.match(text, start) or _NAKED.match(text, start) or CHOSEN.match(text, start)
+        return Value(start, naked[0].rstrip(".,"), operator, shouting=shouting) if naked else None
     tight = operator == ":" and text[start - 1] == ":"  # {key:s,v:i}
     bare = (_FIELD if tight or operator.endswith("=") else _BARE).match(text, start)
     if (
@@ -407,7 +399,10 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     ):
         return None  # <user>:<password>@host is a form, not an element
     chosen = keyword[0] not in _SECRETS and keyword[0] not in _KEYS
-    connection = chosen and operator == "=" and _is_field(text, keyword.start(), bare.end())
+    connection = chosen and (
+        (operator == "=" and _is_field(text, keyword.start(), bare.end()))
+        or _is_property(text, keyword.start(), start, bare.end())
+    )
     then = text[start + len(body) : start + len(body) + 1]
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
 
@@ -424,27 +419,11 @@ def _is_end_of_string(text: str, keyword: re.Match[str], quote: re.Match[str], o
 
 
 def _is_directive(text: str, keyword: re.Match[str], mark: str) -> bool:
+    pattern = _DEFINED if keyword[0] == "pass" else _DIRECTIVE
     return (
         mark in "\"'"
-        and _DIRECTIVE.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
+        and pattern.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
     )
-
-
-def _kind_of_operator(operator: str) -> str:
-    """Return one name for all operators that say the same."""
-    if operator in ("–", "—"):
-        return "-"
-    if _WORDS_BETWEEN.match(operator):
-        return "for:" if operator.endswith((":", "is")) else "for"
-    if operator.endswith("["):
-        return "for"
-    if operator in _COMMON:
-        return operator
-    if operator in _SAYS or _IS.fullmatch(operator):
-        return "is"
-    if operator in _ARROWS or "!!" in operator:
-        return "="
-    return "()" if operator.startswith("(") and operator.endswith((":", "=")) else operator
 
 
 def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> bool:
@@ -457,6 +436,9 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
         return not _READING.search(before) and (
             keyword[0] != "pass" or before.lower().endswith("set")
         )
+    if operator == "@>":
+        start = max(0, keyword.start() - 64)
+        return not close and _TAG.search(text, start, keyword.start()) is not None
     # Two arguments: the name is a string and the first of them.
     if operator != ",":
         return True
@@ -469,7 +451,18 @@ def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> b
 def _is_field(text: str, start: int, end: int) -> bool:
     """Return whether this is one field of a connection string: Server=...;Password=...;"""
     low, high = max(0, start - 160), end + 80
-    return text.find(";", low, high) >= 0 and _CONNECTION.search(text, low, high) is not None
+    if text.find(";", low, high) >= 0 and _CONNECTION.search(text, low, high) is not None:
+        return True
+    return text[start - 1 : start] == " " and _CONNINFO.search(text, low, high) is not None
+
+
+def _is_property(text: str, name: int, start: int, end: int) -> bool:
+    """Return whether this is a line of a file of properties: spring.datasource.password=..."""
+    return (
+        text[end : end + 1] in ("", "\n", "\r")
+        and text[start - 1] == "="
+        and _PROPERTY.search(text, max(0, name - 80), name) is not None
+    )
 
 
 def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> Value:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from palyra.core.redaction import shapes
+from palyra.core.redaction import encodings, shapes
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.shapes import fluency
 
@@ -36,6 +36,8 @@ _BODY_LINE = re.compile(
 _GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
 _BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STEP = 256
+_SPREAD = 3.4
+_ENCODED_FENCE = re.compile("LS0t|0tLS|tLS0")  # base64 of dashes: of a whole file, not of a key
 _WORDS = 5.2  # of 64 characters drawn, hardly any are that fluent: words of a path are
 _FENCE = 80  # no fence is longer
 # PEM breaks at 64, OpenSSH at 70. A letter may be glued to it, or the mark of a diff.
@@ -44,8 +46,17 @@ _LINE = re.compile(
 )
 
 
-# The last line of a body is shorter. It shows only where a comment holds nothing else.
-_COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,63})[ \t]*$")
+# The last line of a body is shorter. It is known by what stands around it: a comment that holds
+# nothing else, a dated line of a log, a string that ends its line.
+_FULL = re.compile(r"(?:\A|\n)([ \t]{0,16})[A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6})?\r?\n\1\Z")
+_SHORTER = re.compile(r"[A-Za-z0-9+/]{14,63}={0,2}")
+_LEAST_SHORT, _SHORT, _LONGEST_SHORT = 16, 40, 66
+_BEFORE = re.compile(
+    r"[ \t]{0,16}(?:\*|\#{1,2}|//+|;|--)[ \t]+|\#\d{1,4} [\d.]{1,12} |\[\w{3,8}\] "
+    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]{5,15}[Z\]]{0,2} "
+)
+_BEFORE_STRING = re.compile(r"[ \t]{0,32}(?:\+[ \t]{0,8})?[\"']")
+_AFTER_STRING = re.compile(r"\\n[\"'][ \t]{0,8}(?:\+|;|,|\)){0,3}[ \t]{0,8}")
 
 
 def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
@@ -55,15 +66,7 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
             yield FormatMatch(*found.span(), "private-key")
     if runs:
         yield from _lines(text, runs)
-        for found in (
-            _COMMENTED.finditer(text) if any(40 <= end - start <= 63 for start, end in runs) else ()
-        ):
-            if (
-                len(found[1]) % 4 in (0, 1)
-                and ("+" in found[1] or "/" in found[1][1:])
-                and _is_key_material(found[1])
-            ):
-                yield FormatMatch(*found.span(1), "private-key")
+        yield from _last_lines(text, runs)
 
 
 def public_spans(text: str) -> list[tuple[int, int]]:
@@ -163,13 +166,57 @@ def _lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
                 yield FormatMatch(*found.span(), "private-key")
 
 
+def _last_lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[FormatMatch]:
+    """Last lines of key bodies, each alone in its line but for what marks or dates the line."""
+    for start, end in runs:
+        quoted = text.endswith("\\n", start, end)
+        stop = end - 2 if quoted else end
+        size = stop - start
+        if not _LEAST_SHORT <= size <= _LONGEST_SHORT or not (
+            text[stop - 1] == "=" or (size >= _SHORT and not quoted)
+        ):
+            continue
+        line = text.rfind("\n", max(0, start - _FENCE), start) + 1
+        before = _BEFORE_STRING if quoted else _BEFORE
+        if not _SHORTER.fullmatch(text, start, stop) or not (
+            before.fullmatch(text, line, start)
+            or (not quoted and _FULL.search(text, max(0, line - _FENCE), start))
+        ):
+            continue
+        after = text.find("\n", stop, stop + _FENCE)
+        if after >= 0 and text.startswith("-----END", after + 1):
+            continue  # of a key it is found by its fence
+        rest = text[stop : after if after >= 0 else stop + _FENCE]
+        if _AFTER_STRING.fullmatch(rest) if quoted else not rest.strip():
+            value = text[start:stop]
+            if _is_short_material(value):
+                yield FormatMatch(start, stop, "private-key")
+
+
+def _is_short_material(value: str) -> bool:
+    if len(value) % 4 not in ((0,) if value[-1] == "=" else (0, 1)):
+        return False
+    if _ENCODED_FENCE.search(value):
+        return False
+    if value[-1] != "=":
+        return ("+" in value or "/" in value[1:]) and _is_key_material(value)
+    return (
+        any(map(str.isupper, value))
+        and any(map(str.islower, value))
+        and (any(map(str.isdigit, value)) or "+" in value or "/" in value)
+        and shapes.entropy(value) >= _SPREAD
+        and fluency(value) < _WORDS
+        and not encodings.is_readable(value)
+    )
+
+
 def _ends_line(text: str, start: int, end: int) -> bool:
     """Alone, or the last thing in a line of a log: not what a name was given."""
     before = text[max(0, start - 8) : start]
     return (
         before[-1:] in ("", "\n", " ", "\t")
         and before.rstrip()[-1:] not in ("=", ":")
-        and text[end : end + 1] in ("", "\n", "\r")
+        and (text[end : end + 1] in ("", "\n", "\r") or text.startswith((" */", " -->"), end))
     )
 
 

@@ -15,7 +15,7 @@ from palyra.core.redaction.grammars import (
 
 _CHOSEN = 6  # characters of a password that somebody chose, at least
 _TWO_STRINGS = re.compile(
-    r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
+    r"\w{4,24}s?(?:\.basic|\]::new)?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']"
 )
 
 _TWO_ARGUMENTS = re.compile(
@@ -80,7 +80,10 @@ RULES = (
     CredentialRule(
         "basic-auth",
         # NetworkCredential, PSCredential, HTTPBasicAuth, HTTPDigestAuth, PasswordAuthentication
-        ("credential(", "basicauth(", "digestauth(", "authentication("),
+        (
+            *("credential(", "credential]::new(", "credentials(", "credentials.basic("),
+            *("basicauth(", "digestauth(", "authentication("),
+        ),
         _TWO_STRINGS,
         is_pair,
         2,
@@ -171,7 +174,9 @@ RULES = (
     CredentialRule(
         "basic-auth",
         ("root ", "admin ", "administrator "),
-        re.compile(r"(?i)(root|admin(?:istrator)?)\s{1,4}([^\s()\"',]{6,32})(?=[\s)\"',]|$)"),
+        re.compile(
+            r"(?i)(root|admin(?:istrator)?)\s{1,4}(?:[/:]\s)?([^\s()\"',]{6,32})(?=[\s)\"',]|$)"
+        ),
         lambda found: (
             is_pair(found)
             and _is_marked(found[2])
@@ -223,7 +228,7 @@ RULES = (
     # connect(host, port, "user", "password"): the last two of a few arguments
     CredentialRule(
         "basic-auth",
-        ("connect(", "connection(", "pdo("),
+        ("connect(", "connection(", "pdo(", "mysqli("),
         re.compile(
             r"\w{3,12}\((?:\s{0,8}(?:[\w.$\->]{1,48}|[\"'][^\"'\n]{0,128}[\"'])\s{0,4},){1,2}\s{0,8}"
             r"[\"']([^\"'\n,]{1,64})[\"']\s{0,4},\s{0,8}[\"']([^\s\"']{4,128})[\"']"
@@ -252,7 +257,7 @@ RULES = (
         ("echo ",),
         re.compile(
             r"echo\s{1,4}(?:-\w\s)?[\"']?([^\s\"'|]{4,192})[\"']?\s?\|\s?"
-            r"(?:(?:sudo )?chpasswd|sudo -S|kinit)"
+            r"(?:(?:sudo )?chpasswd|sudo -S|kinit|[^\n|]{4,80}--password-stdin)"
         ),
         is_alone,
         needs=("echo ",),
@@ -345,7 +350,7 @@ RULES = (
             r"(?i)\w{3,8} \d (\$\d\$\S{8,128}|[0-9a-f]{8,128}(?!\w)|(?=\S*\d)[^\s\"']{8,64})"
         ),
         is_strong_alone,
-        needs=("enable ", "privilege "),
+        needs=("enable ", "privilege ", "username ", "-server ", "ppp ", "neighbor "),
     ),
     CredentialRule(
         "password",
@@ -357,11 +362,11 @@ RULES = (
     # Calls that take a key beside what it is used on.
     CredentialRule(
         "secret",
-        ("hmac", "aes.", "keyspec(", "pgp_sym_", "cipher", "jwt.", "fernet("),
+        ("hmac", "aes.", "keyspec(", "pgp_sym_", "cipher", "jwt.", "fernet(", "cookieparser("),
         re.compile(
             r"(?:createHmac|(?:hmac|HMAC)\.new|\.hmac|Hmac\w{0,12}|AES\.(?:new|(?:en|de)crypt)"
             r"|aes\.NewCipher|KeySpec|pgp_sym_(?:en|de)crypt|(?:createC|createDec|C)ipher(?:iv)?"
-            r"|jwt\.(?:sign|verify|encode|decode)|Fernet)\("
+            r"|jwt\.(?:sign|verify|encode|decode)|Fernet|cookieParser)\("
             r"(?:[^\"'\n]{0,80}[\"'][\w\- ]{0,24}[\"']\s?,)?[^\"'\n]{0,80}?"
             r"[\"']([^\s\"']{8,128})[\"']"
         ),
@@ -372,7 +377,59 @@ RULES = (
             and not shapes.stands_for_value(found[1])
             and len(found[1]) >= _DRAWN
         ),
-        needs=("crypt", "hmac", "jwt", "spec("),
+        needs=("crypt", "hmac", "jwt", "spec(", "aes.", "cookieparser("),
+    ),
+    # openssl enc -k ..., rclone obscure ..., gpg --passphrase ...
+    CredentialRule(
+        "password",
+        (" -k ", " -pass pass:", "-passin pass:", "-passout pass:", "obscure ", "--passphrase "),
+        re.compile(
+            r"(?:\s-k\s|(?<=\w) -?pass\w{0,3} pass:|-?pass\w{0,3} pass:|obscure |-{2}passphrase )"
+            r"[\"']?([^\s\"'$<>|;]{6,128})"
+        ),
+        is_strong_alone,
+        needs=("openssl ", "rclone ", "gpg "),
+    ),
+    # requirepass ..., masterauth ...: the settings of Redis
+    CredentialRule(
+        "password",
+        ("requirepass ", "masterauth "),
+        re.compile(r"(?i)(?<![\w\-])\w{10,11} [\"']?([^\s\"'<>${}]{6,512})[\"']?(?=\s*(?:\n|\Z))"),
+        is_alone,
+    ),
+    CredentialRule(
+        "basic-auth",
+        ("net user ",),
+        re.compile(r"(?i)net user ([^\s\"'/]{1,64}) [\"']?([^\s\"'/*$%]{4,128})[\"']?\s{1,4}/add"),
+        is_strong_pair,
+        2,
+    ),
+    # expect "assword:"; send "..."
+    CredentialRule(
+        "password",
+        ("send ",),
+        re.compile(r"send (?:-- )?[\"']?([^\s\"'\\$]{4,64})\\[rn]"),
+        is_strong_alone,
+        needs=("assword",),
+    ),
+    # tacacs-server key ..., crypto isakmp key ..., neighbor 192.0.2.1 password ...
+    CredentialRule(
+        "password",
+        ("-server key ", "isakmp key "),
+        re.compile(r"(?i)(?:-server|isakmp) key (?:\d )?([^\s\"']{6,64})(?=\s|$)"),
+        is_strong_alone,
+    ),
+    CredentialRule(
+        "password",
+        ("sp_addlogin ", "sp_password "),
+        re.compile(r"(?i)sp_\w{8} N?'[^']{0,64}'\s?,\s?N?'([^\s']{4,128})'"),
+        is_alone,
+    ),
+    CredentialRule(
+        "basic-auth",
+        ("auth plain ",),
+        re.compile(r"(?i)auth plain ([A-Za-z0-9+/]{12,512}={0,2})(?![A-Za-z0-9+/=])"),
+        lambda found: shapes.is_random(found[1], _DRAWN),
     ),
     # user ann pass ...
     CredentialRule(

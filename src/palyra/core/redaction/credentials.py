@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from palyra.core.redaction import codes, commands, grammars, shapes
+from palyra.core.redaction import codes, commands, grammars, shapes, values
 from palyra.core.redaction.formats import FormatMatch
 from palyra.core.redaction.grammars import CredentialRule
 from palyra.core.redaction.shapes import UNREAD, Work
@@ -41,14 +41,19 @@ _FLAGS = {
 _BY_PROGRAM = tuple((flags, program) for flags, programs in _FLAGS.items() for program in programs)
 
 _PASSWORD_FLAG = {
-    flags: re.compile(rf"\s[-/][{flags}][\s:]?[\"']?([^\s\"'$]{{4,128}})") for flags in _FLAGS
+    flags: re.compile(rf"\s[-/][{flags}][\s:=]?[\"']?([^\s\"'$]{{4,128}})") for flags in _FLAGS
 }
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
 _TRIED = 3  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
 _ACCOUNT = re.compile(r"\w@[\w.\-]{5,64}(?:[:|;]|\s?/\s)")
+_HAS_IP = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
 _JUDGEMENT = 36
+_IP = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
+_NOTED = re.compile(r"[^\s/:,;|()\[\]\"'<>]+")
+_NO_NOTE = re.compile(r"[\"'`=<>{}#]|://|\(\)")  # code, settings, addresses of pages
+_NOTE, _FEW_PARTS, _SPOKEN = 96, 7, 4.0
 _FEW = 2
 
 
@@ -106,9 +111,15 @@ def hinted(lower: str) -> bool:
         or " phrase" in lower
         or ("@" in lower and _ACCOUNT.search(lower) is not None)
         or "snmp-server" in lower
+        or "openssl " in lower
+        or "rclone " in lower
+        or "crumb" in lower
+        or "jwt." in lower
+        or "cookieparser(" in lower
+        or "-server key " in lower
     ):
         return True
-    if codes.hinted(lower):
+    if codes.hinted(lower) or _HAS_IP.search(lower):
         return True
     return (" -" in lower or " /" in lower) and (
         " -u" in lower
@@ -122,6 +133,7 @@ def hinted(lower: str) -> bool:
 
 def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
     yield from _programs(text, lower, work)
+    yield from _noted(text, work)
     for group in _GROUPS:
         if group.gate and not any(word in lower for word in group.gate):
             continue
@@ -140,6 +152,34 @@ def find(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:
                     if found and rule.holds(found):
                         yield FormatMatch(found.start(1), found.end(rule.last), rule.name)
                     at = lower.find(literal, at + len(literal))
+
+
+def _noted(text: str, work: Work) -> Iterator[FormatMatch]:
+    """Yield passwords in short lines that hold the address of a machine and little else:
+    192.0.2.7 ann ...
+    """
+    for address in _IP.finditer(text):
+        if not work.spend(_TRIED):
+            return
+        start, end = address.span()
+        low = text.rfind("\n", max(0, start - _NOTE), start) + 1
+        high = text.find("\n", end, end + _NOTE)
+        high = high if high >= 0 else min(len(text), end + _NOTE)
+        if start - low >= _NOTE or high - end >= _NOTE or _NO_NOTE.search(text, low, high):
+            continue
+        parts = list(_NOTED.finditer(text, low, high))
+        if len(parts) > _FEW_PARTS:
+            continue
+        work.spend(_JUDGEMENT)
+        for part in parts:
+            value = part[0].removesuffix(f"@{address[0]}")
+            if values.CHOSEN.fullmatch(value) and is_no_name(value):
+                yield FormatMatch(part.start(), part.start() + len(value), "password")
+
+
+def is_no_name(password: str) -> bool:
+    marked = any(c in "!#$%&*+?^" for c in password)
+    return marked or (not shapes.is_words(password) and shapes.fluency(password) < _SPOKEN)
 
 
 def _programs(text: str, lower: str, work: Work) -> Iterator[FormatMatch]:

@@ -26,6 +26,8 @@ class FormatRow(NamedTuple):
     walled: bool = False
 
 
+_VARIED = 14
+_SURE_PREFIX = re.compile(r"[A-Za-z]{2,12}\d?[_\-]|A[A-Z3]{2}[A-Z0-9]")
 _ULID_LENGTH = 26
 _ULID = re.compile(r"(?<![A-Za-z0-9])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![A-Za-z0-9])")
 _FIRST = re.compile(r"(?:[A-Za-z0-9]|\\\$)(?![?*{])")
@@ -237,12 +239,24 @@ def _judged(found: re.Match[str], rows: Sequence[FormatRow]) -> FormatMatch | No
     if (
         before.isalpha()
         and before.isascii()
+        and not _is_sure(found[0], row)
         and (shapes.is_made_up(found[0]) or not shapes.is_random(found[0], 16))
     ):
         return None  # with a letter glued to it, it must look like one that was given to somebody
     if row.drawn:
         return FormatMatch(*found.span(), row.rule) if shapes.is_random(found[0]) else None
     return None if _is_sample(found[0], row.rule) else FormatMatch(*found.span(), row.rule)
+
+
+def _is_sure(token: str, row: FormatRow) -> bool:
+    """Return whether a token with a letter glued to it is one all the same: its prefix is the end
+    of no word, and it is no row of the same few characters.
+    """
+    return (
+        not (row.walled or row.drawn or _is_wordy(row.pattern))
+        and len(set(token)) >= _VARIED
+        and _SURE_PREFIX.match(token) is not None
+    )
 
 
 def _around(text: str, literal: str, rule: str, pattern: re.Pattern[str]) -> Iterator[FormatMatch]:

@@ -16,6 +16,10 @@ _JUDGED = 160  # the beginning of a value says what it is
 _FEW = 4
 
 
+# Whose keys a program that signs is given: accounts: ["0x..."]
+_ACCOUNTS = re.compile(r"accounts[\"']?\s{0,2}[:=]\s{0,4}\[\s{0,8}[\"']\Z")
+
+
 def is_pair(found: re.Match[str]) -> bool:
     return shapes.is_real(found[1], found[2])
 
@@ -76,7 +80,10 @@ def is_token(found: re.Match[str]) -> bool:
 def is_wallet(found: re.Match[str]) -> bool:
     """Return whether a long hex number stands near the words for a wallet."""
     near = found.string[max(0, found.start() - _NEAR) : found.end() + _NEAR].lower()
-    return is_drawn(found) and any(word in near for word in ("wallet", "mnemonic", "private"))
+    return is_drawn(found) and (
+        any(word in near for word in ("wallet", "mnemonic", "private"))
+        or _ACCOUNTS.search(found.string, max(0, found.start() - _HOST), found.start()) is not None
+    )
 
 
 def is_drawn(found: re.Match[str]) -> bool:
@@ -291,7 +298,7 @@ RULES = (
         ("0x",),
         re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"),
         is_wallet,
-        needs=("wallet", "mnemonic"),
+        needs=("wallet", "mnemonic", "accounts"),
     ),
     # Whoever sends the cookie of a session is its user.
     CredentialRule(
@@ -337,15 +344,61 @@ RULES = (
     # The words from which a wallet is made.
     CredentialRule(
         "private-key",
-        ("mnemonic", "seed phrase", "recovery phrase", "backup phrase", "secret phrase"),
+        (
+            "mnemonic",
+            "seed phrase",
+            "recovery phrase",
+            "backup phrase",
+            "secret phrase",
+            "paper key",
+        ),
         re.compile(
-            r"(?i)(?:mnemonic|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
+            r"(?i)(?:mnemonic|paper key|(?:seed|recovery|backup|secret) phrase)\w{0,8}[\"']?"
             r"(?: (?:of|for|to|are|from) [^\n:=]{1,40}?)?"
             r"(?: (?:is|are):?|\s{0,2}[:=]|(?= [\"'`]|\r?\n))\s{0,4}[\"'`]?"
             r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![a-z ])"
         ),
         lambda found: True,
-        needs=("mnemonic", " phrase"),
+        needs=("mnemonic", " phrase", "paper key"),
+    ),
+    CredentialRule(
+        "cookie",
+        ("_session=",),
+        re.compile(r"_session=([0-9a-f]{32,64}|[\w%\-]{40,2048})(?![\w%\-])"),
+        is_random,
+    ),
+    CredentialRule(
+        "token",
+        ("oauth:",),
+        re.compile(r"oauth:([a-z0-9]{30})(?!\w)"),
+        is_random,
+    ),
+    # What Jenkins asks for beside a session.
+    CredentialRule(
+        "token",
+        ("crumb",),
+        re.compile(r"(?i)crumb[\"']?\s{0,4}[:=,]\s{0,4}[\"']?([0-9a-f]{32,64})(?![0-9a-zA-Z])"),
+        is_random,
+    ),
+    # What servers keep of a password, under the name of what keeps it.
+    CredentialRule(
+        "password-hash",
+        ("*",),
+        re.compile(r"\*([0-9A-F]{40})(?![0-9A-Za-z])"),
+        is_random,
+        needs=("mysql", "mariadb", "identified", "password"),
+    ),
+    CredentialRule(
+        "password-hash",
+        ("0x0100", "0x0200"),
+        re.compile(r"(0x0[12]00[0-9a-fA-F]{48,136})(?![0-9a-zA-Z])"),
+        is_random,
+    ),
+    CredentialRule(
+        "password-hash",
+        ("::",),
+        re.compile(r"::[\w.\-]{0,32}:([0-9a-fA-F]{16}:[0-9a-fA-F]{32}:[0-9a-fA-F]{32,1024})"),
+        is_random,
     ),
     CredentialRule(
         "sumologic",

@@ -11,43 +11,11 @@ KEYWORD = re.compile(
     r"m[aậ]t kh[aẩ]u|κωδικ[οό]ς|סיסמ(?:ה|א|ת)|كلمة (?:ال)?(?:مرور|سر)|"
     r"पासवर्ड|รหัสผ่าน|парола|暗証番号"
 )
-# How keywords begin, so that text without any is done.
+# How keywords begin.
 _STEMS = (
-    *(
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "access",
-        "private",
-        "cred",
-        "pw",
-        "psk",
-        "psw",
-        "pssw",
-        "p/w",
-        "tkn",
-        "pat",
-        "salt",
-    ),
-    *(
-        "unseal",
-        "bearer",
-        "license",
-        "kennwort",
-        "contrase",
-        "senha",
-        "mot de passe",
-        "mdp",
-        "wachtwoord",
-        "haslo",
-        "heslo",
-        "clave",
-        "parola",
-        "salasana",
-    ),
-    "sifre",
+    r"a(?:ccess|uth)|bearer|c(?:lave|ontrase|red)|h(?:aslo|eslo)|ke(?:nnwort|y)|license"
+    r"|m(?:dp|ot de passe)|p(?:/w|a(?:rola|ss|t)|rivate|s(?:k|sw|w)|w)"
+    r"|s(?:al(?:asana|t)|e(?:cret|nha)|ifre)|t(?:kn|oken)|unseal|wachtwoord"
 )
 _FOREIGN = (
     *(
@@ -75,6 +43,8 @@ _FOREIGN = (
         "暗証番号",
     ),
 )
+_BEGIN = re.compile(_STEMS)
+_BEGIN_ANY = re.compile("|".join((_STEMS, *_FOREIGN)))
 
 
 def named(lower: str) -> bool:
@@ -118,18 +88,10 @@ def named(lower: str) -> bool:
 
 
 def keywords_in(lower: str) -> Iterator[re.Match[str]]:
-    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern
-    for all of them.
-    """
-    places: list[int] = []
-    for stem in _STEMS if lower.isascii() else (*_STEMS, *_FOREIGN):
-        at = lower.find(stem)
-        while at >= 0:
-            places.append(at)
-            at = lower.find(stem, at + len(stem))
+    """Every keyword in order. One pattern of how they begin is faster than one for all of them."""
     end = 0
-    for at in sorted(places):
-        found = KEYWORD.match(lower, at) if at >= end else None
+    for begin in (_BEGIN if lower.isascii() else _BEGIN_ANY).finditer(lower):
+        found = KEYWORD.match(lower, begin.start()) if begin.start() >= end else None
         if found:
             end = found.end()
             yield found

@@ -143,6 +143,7 @@ _CALL = re.compile(r"[A-Za-z_$@&*!][\w$.]*(?:(?:->|::|\?\.)[\w.]*)*[(\[{]|[(\[{]
 _PATTERN = re.compile(r"\(\?|0-9a-z|a-zA-Z|A-Z0-9|\\[wdsbS]|\[\^?\w-\w|\]\*|\)\?|\.\*|\{\d,?\d*\}")
 _ALONG = re.compile(r"(?i)abcde|bcdef|aabbcc|12345|67890|qwert|asdfg|(?:fake){2}|example")
 _LONGEST = 24  # part of a constant
+_LONG_SEQUENCE = 20
 _JUDGED, _JUMBLED, _FLUENT, _SPOKEN = (
     8,
     4.0,
@@ -230,8 +231,31 @@ def is_masked(value: str) -> bool:
 
 
 def is_sequence(value: str) -> bool:
-    """Return whether most characters follow the one before them in the alphabet."""
-    return 2 * sum(ord(b) - ord(a) == 1 for a, b in pairwise(value)) > len(value)
+    """Return whether most characters follow the one before them in the alphabet, in either case."""
+    return 2 * sum(ord(b) - ord(a) == 1 for a, b in pairwise(value.lower())) > len(value)
+
+
+_GROUPS = re.compile(r"[0-9A-Za-z]{3,12}(?:-[0-9A-Za-z]{3,12}){3,7}")
+_TYPED = re.compile(r"(?:[a-z]{3,6}\d{3,6}){2,8}(?:[a-z]{1,6})?")
+_LEAST_DIGITS = 4
+
+
+def is_grouped(value: str) -> bool:
+    """Return whether these are four or more groups between dashes, as in the key of a licence or a
+    typed identifier, and no words.
+    """
+    return (
+        _GROUPS.fullmatch(value) is not None
+        and sum(map(str.isdigit, value)) >= _LEAST_DIGITS
+        and sum(part.isalpha() and part.islower() for part in value.split("-")) < 2
+    )
+
+
+def is_typed(value: str) -> bool:
+    """Return whether somebody typed letters and digits by turns, or along the alphabet."""
+    return _TYPED.fullmatch(value) is not None or (
+        len(value) >= _LONG_SEQUENCE and value.isalnum() and is_sequence(value)
+    )
 
 
 def has_special(value: str) -> bool:

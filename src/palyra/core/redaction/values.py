@@ -35,7 +35,7 @@ _SHORT = frozenset(
     }
 )
 _GLUED_OWNER = re.compile(
-    r"(?i)(?:user|bind|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|pass|client|master|server|device|site)$"
+    r"(?i)(?:user|bind|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token|store|trust|key|require|auth|pass|client|master|server|device|site|instrumentation|subscription|encryption|signing|shared)$"
 )
 # A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count
 # once.
@@ -144,7 +144,8 @@ _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 # What gives a value only in passing: a blank, a dash, a bracket, a few words between.
-WEAK = frozenset({"", "-", "()", "(v)", "for"})
+QUOTED = '""'  # a string right behind the word
+WEAK = frozenset({"", "-", "()", "(v)", "for", QUOTED})
 _ALPHABET = 50  # so many characters, each of them once, are an alphabet
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _FAMILIAR = re.compile(
@@ -155,6 +156,14 @@ _FILE = re.compile(
 )
 JUDGED = 160  # the beginning of a value says what it is
 _LONG = 20
+_SHORT_DRAWN, _UNSPOKEN = 10, 4.6
+_LONGEST_CHOSEN, _LEAST_LETTERS = 32, 6
+_INSIDE = re.compile(r"[A-Za-z]\d{1,2}(?=[A-Za-z])")  # a digit inside of a word
+# 6JSCAK3!@: numbers among letters, and a mark where no name has one.
+MARKED = re.compile(
+    r"(?=[^\s]{0,31}\d)(?=[^\s]{0,31}[A-Za-z])[A-Za-z0-9][A-Za-z0-9!#$%^&*@_\-]{5,30}"
+    r"[!#$%^&*](?:[!#$%^&*@]{0,4})(?=[\s,.;)\"']|$)"
+)
 _LONG_NUMBER, _FEW, _LEAST_SET, _LEAST_PIN = 15, 4, 8, 6
 
 
@@ -166,7 +175,7 @@ class Value(NamedTuple):
     operator: str  # "" if only blanks stand between
     quoted: bool = False
     shouting: bool = False  # the name is in capitals, as in an environment file
-    connection: bool = False  # among the fields of a connection string
+    connection: bool = False  # among the fields of a connection string, or in a file of properties
     then: str = ""  # the character that follows
 
 
@@ -195,17 +204,23 @@ def is_secret(kind: Kind, value: Value) -> bool:
             return False
         return (
             value.quoted
-            and shapes.has_digit_and_letter(body)
-            and (kind == "password" or _is_drawn(body, 12))
+            and (shapes.has_digit_and_letter(body) or shapes.is_jumble(body))
+            and (kind == "password" or _is_drawn(body, 12) or (kind == "secret" and _is_leet(body)))
         )
     if value.operator == "(v)" and kind != "password":
         return False  # a call
     if value.operator in WEAK or (value.operator == "for:" and kind != "password"):
+        if kind == "password" and MARKED.fullmatch(body):
+            return True
+        if kind == "password" and value.operator == QUOTED and body.isalnum():
+            return shapes.has_digit_and_letter(body) and len(body) >= _LEAST_SET
         if kind == "password" and CHOSEN.fullmatch(body):
             marked = _MARK.search(body) is not None
             return (marked or not shapes.is_words(body)) and not _FAMILIAR.search(body)
-        if shapes.UUID.fullmatch(body):
-            return kind == "secret"
+        if shapes.UUID.fullmatch(body) or (value.shouting and shapes.is_grouped(body)):
+            return kind == "secret" or (value.shouting and value.operator != "for")
+        if (kind == "secret" or value.shouting) and _is_short_drawn(body):
+            return True
         quoted = (
             not value.quoted
             or len(body) >= _LONG
@@ -221,14 +236,41 @@ def is_secret(kind: Kind, value: Value) -> bool:
             _is_drawn(body, 8)
             or _is_phrase(body, value)
             or shapes.is_typed_hex(body)
+            or shapes.is_grouped(body)
+            or shapes.is_typed(body)
+            or _is_leet(body)
             or _is_set(body, value)
         )
     if kind == "key" and "/" in body and shapes.UUID.search(body):
         return False  # the key of an object in a store
     return (
-        _is_drawn(body, 12 if kind == "owned" else 16)
+        (_is_drawn(body, 12 if kind == "owned" else 16) or _is_short_drawn(body))
         and not encodings.is_readable(body)
         and not (len(body) > _ALPHABET and len(set(body)) == len(body))
+    )
+
+
+def _is_leet(body: str) -> bool:
+    """Return whether digits stand for letters inside of words, as people disguise them."""
+    return (
+        _LEAST_SET <= len(body) <= _LONGEST_CHOSEN
+        and body.replace("-", "").isalnum()
+        and len(_INSIDE.findall(body)) > 1
+        and sum(map(str.isalpha, body)) >= _LEAST_LETTERS
+    )
+
+
+def _is_short_drawn(body: str) -> bool:
+    """Return whether so few characters are drawn all the same: in both cases, with numbers among
+    them, and no words.
+    """
+    return (
+        _SHORT_DRAWN <= len(body) < _LONG
+        and body.isalnum()
+        and CHOSEN.fullmatch(body) is not None
+        and not shapes.is_words(body)
+        and shapes.fluency(body) < _UNSPOKEN
+        and sum(map(str.isdigit, body)) > 1
     )
 
 

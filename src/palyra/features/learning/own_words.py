@@ -80,8 +80,10 @@ def own_words(text: str) -> str:
     to_write = _TO_WRITE.search(plain)
     lines = (plain[: to_write.start()] if to_write else plain).splitlines()
     own: list[str] = []
+    signed = _last_signed(lines)
     for at, line in enumerate(lines):
-        if _FORWARDED.search(line) or _is_letter(lines, at) or _are_headers(lines, at):
+        is_letter = at < signed and _SALUTATION.match(line.strip()) is not None
+        if _FORWARDED.search(line) or is_letter or _are_headers(lines, at):
             break
         if (over := _HANDED_OVER.search(line)) is not None and _OWN_LEAD.match(line) is None:
             own.append(line[: over.start()])
@@ -103,11 +105,12 @@ def _is_foreign(line: str) -> bool:
     )
 
 
-def _is_letter(lines: list[str], at: int) -> bool:
-    """Return whether a letter begins here: somebody is addressed, and somebody signs it."""
-    return _SALUTATION.match(lines[at].strip()) is not None and any(
-        _SIGN_OFF.match(line.strip()) for line in lines[at + 1 :] if len(line) < _LONGEST_LINE
-    )
+def _last_signed(lines: list[str]) -> int:
+    """Where the last letter is signed, or -1. A letter begins where somebody is addressed above."""
+    for at in range(len(lines) - 1, -1, -1):
+        if len(lines[at]) < _LONGEST_LINE and _SIGN_OFF.match(lines[at].strip()):
+            return at
+    return -1
 
 
 def _are_headers(lines: list[str], at: int) -> bool:
@@ -125,8 +128,9 @@ def _without_talk(lines: list[str]) -> list[str]:
         for at, line in enumerate(lines)
         if _OWN_LEAD.match(line) is None and (_SPEAKER.match(line) or _STAMPED.match(line))
     ]
+    those = set(spoken)
     return (
-        [line for at, line in enumerate(lines) if at not in set(spoken)]
+        [line for at, line in enumerate(lines) if at not in those]
         if len(spoken) >= _FEWEST_SPEAKERS
         else lines
     )

@@ -405,11 +405,14 @@ _IS = _re(
 )
 
 
+_MOST_READ = 2_000  # the beginning of a text says what it is about
+
+
 def about(text: str) -> str:
     """What a sentence is about, without the value it gives. Two that are about the same and are not
     the same are in conflict.
     """
-    plain = _LEAD.sub("", text.strip())
+    plain = _LEAD.sub("", text.strip()[:_MOST_READ])
     asked = _REMEMBER.match(plain)
     plain = (plain[asked.end() :] if asked else plain).rstrip(".!")
     pair = _PAIR.search(plain)

@@ -128,6 +128,16 @@ _REDACTION = {
     "words of a wallet": "seed phrase abandon ",
     "addresses": "a@b.c:Passw0rd/ ",
     "copulas": "passwort ist now ist ",
+    "addresses of machines": "10.20.30.40 ",
+    "notes with addresses": "10.20.30.40 a b c Aa1bbbbxZ9q\n",
+    "last lines of keys": "# wucjvBy+peRgrF+FjmGF5q6vkg==\n",
+    "strings that end in a last line": '"wucjvBy+peRgrF+FjmGF5q6vkg==\\n"',
+    "attributes of tags": 'password a="b"',
+    "dots behind names": "password ......",
+    "lines of properties": "a.b.password=abcde\n",
+    "words with digits inside": 'secret="n0tS0m3Th1ng",',
+    "names that lead to a block": "secret:\n  a: ",
+    "keys of commands": " -k Aa1bbbbb openssl ",
 }
 
 

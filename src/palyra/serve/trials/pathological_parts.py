@@ -11,14 +11,19 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from palyra.cli.render.markdown_stream import Prose
+from palyra.core import labels
 from palyra.core.errors import PalyraError
 from palyra.core.labels import Label
+from palyra.core.sentences import is_telling, sentences
+from palyra.core.shown_index import ShownIndex, ShownSpan
 from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Question
 from palyra.features.channels.matrix import contents
 from palyra.features.channels.message_splitter import LengthLimit, split
 from palyra.features.channels.slack import messages
 from palyra.features.channels.telegram import messages as formatting
+from palyra.features.learning import rules
+from palyra.features.learning.own_words import own_words
 from palyra.features.schedules import cron
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PolicySet
@@ -129,6 +134,25 @@ PATTERNS = (
 )
 
 
+def _values(text: str) -> None:
+    """What a page or a file showed, by which the values of later calls are judged."""
+    ShownIndex().add([ShownSpan(1, "untrusted", ("page",), text)])
+
+
+def _orders(text: str) -> None:
+    for by_a_person in (True, False):
+        labels.commands(text, by_a_person=by_a_person)
+
+
+def _wishes(text: str) -> None:
+    """What a person said, read for what is worth keeping."""
+    for sentence in sentences(own_words(text)):
+        is_telling(sentence)
+        rules.of_sentence(sentence, Label())
+    is_telling(text)
+    rules.about(text)
+
+
 def _search(text: str) -> None:
     data = text.encode()
     for pattern in PATTERNS:
@@ -151,6 +175,9 @@ _READERS: dict[str, Callable[[str], object]] = {
     "policy": _policy,
     "schedule": _schedule,
     "search": _search,
+    "values": _values,
+    "orders": _orders,
+    "wishes": _wishes,
 }
 READERS = {name: _refusing(read) for name, read in _READERS.items()}
 
@@ -232,6 +259,33 @@ _SEARCHED = {
     "lines": "a\n",
     "equals signs": "=",
 }
+# What values, orders and wishes are looked for in.
+_SAID = {
+    "labels of a host": "a.",
+    "hosts": "a.b.",
+    "numbers and points": "1.",
+    "dashes": "a-",
+    "one letter": "a",
+    "tildes": "~",
+    "signs": "+-",
+    "mail addresses": "a@b.",
+    "paths": "/a/b",
+    "amounts": "1,",
+    "days": "2026-01-",
+    "lines": "\n",
+    "blanks": " ",
+    "hashes": "#",
+    "roles": "system ",
+    "words of orders": "ignore all previous ",
+    "salutations": "Dear Ann,\n",
+    "signatures": "Kind regards,\n",
+    "headers of mail": "From: a\n",
+    "speakers": "Ann: a\n",
+    "wishes": "prefer ",
+    "things to remember": "remember that ",
+    "colons": "translate this: ",
+    "backticks": "`a",
+}
 PIECES: dict[str, dict[str, str]] = {
     **dict.fromkeys(("terminal", "telegram", "slack", "matrix", "splitting"), _MARKS),
     **dict.fromkeys(("patch", "fitting", "preview"), _DIFFS),
@@ -240,4 +294,5 @@ PIECES: dict[str, dict[str, str]] = {
     "policy": _COMMANDS,
     "schedule": _SCHEDULES,
     "search": _SEARCHED,
+    **dict.fromkeys(("values", "orders", "wishes"), _SAID),
 }
