@@ -183,6 +183,8 @@ export interface ApprovalRequested {
   asker?: Asker | null;
   budget?: BudgetAsked | null;
   values?: CallValues;
+  plan?: string;
+  group?: string;
 }
 
 export interface ApprovalResolved {
@@ -970,7 +972,7 @@ export interface Entry {
   kind: string;
   hash: string;
   link?: number;
-  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -2002,6 +2004,18 @@ export interface Pin {
 
 export interface Pinned {
   pins: (number)[];
+}
+
+export interface PlanDeclared {
+  kind: "plan.declared";
+  calls?: (PlannedCall)[];
+  asked?: (PlannedCall)[];
+}
+
+export interface PlannedCall {
+  tool: string;
+  times?: number;
+  on?: string;
 }
 
 export interface PlannedRoute {
@@ -3674,6 +3688,6 @@ export interface WrongRow {
   problem: string;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress | RetryPlanned | StateChanged;

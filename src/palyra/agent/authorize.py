@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.agent import session_rules, unchanged_calls, value_origins
+from palyra.agent import planning, session_rules, unchanged_calls, value_origins
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
@@ -169,6 +169,8 @@ class Authorizer:
             if len(scope.command) <= _SHORT
             else await thread_pool.everyday.run(self._told, scope)
         )
+        if late := planning.too_late(run, call.tool):
+            return self._refused(proposed, "hard_rule", late)
         proposed = msgspec.structs.replace(
             proposed, scope=told, asked=value_origins.circumstances(question, exact=told is scope)
         )
@@ -258,6 +260,7 @@ class Authorizer:
                     flow=await self._flow(run.live.session, question, ask),
                     asker=subagent_limits.asker(run.progress.accepted.commission),
                     values=question.values,
+                    plan=planning.beside(run, question),
                 )
                 return Judged([proposed, decided, request], request)
 

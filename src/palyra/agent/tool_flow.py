@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from palyra.agent import durable_write, tool_events
+from palyra.agent import durable_write, planning, tool_events
 from palyra.agent import images as agent_images
 from palyra.agent.active_run import ActiveRun, Interrupted
 from palyra.agent.authorize import Authorizer, Judged
@@ -27,6 +27,7 @@ from palyra.agent.remote_tools import RemoteTool
 from palyra.core import labels
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.core.events import (
+    AnyEvent,
     ApprovalRequested,
     Attestation,
     FileChange,
@@ -98,9 +99,11 @@ class ToolFlow:
         judged: list[Judged] = []
         for call in calls:
             judged.append(await self._judging.judge(run, call, judged))
+        planning.ask_together(judged)
         origin = run.progress.accepted.origin
         at_once = all(one.pure and one.allowed for one in judged)
-        events = [event for one in judged for event in one.events]
+        events: list[AnyEvent] = [*planning.declared(run, judged)]
+        events += [event for one in judged for event in one.events]
         if at_once:
             events += [tool_events.start(call) for call in calls]
 

@@ -182,10 +182,39 @@ def test_tools_of_others_are_proposed_by_name_and_schema() -> None:
     assert [each.role for each in odd.arguments] == ["target"]
 
 
+def asked_for(said: str, tool: str) -> int:
+    return intent.count(intent.fitting(said, tool), addressed=False)
+
+
 def test_nouns_are_no_orders() -> None:
-    assert intent.planned("Read my last mail and the message of Bob", "mcp:mail/send_mail") == 0
-    assert intent.planned("Mail Bob the result", "mcp:mail/send_mail") == 1
-    assert intent.planned("Archive all these mails", "mcp:mail/archive_mail") == intent.MOST
+    assert asked_for("Read my last mail and the message of Bob", "mcp:mail/send_mail") == 0
+    assert asked_for("Mail Bob the result", "mcp:mail/send_mail") == 1
+    assert asked_for("Archive all these mails", "mcp:mail/archive_mail") == intent.MOST
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "times"),
+    [
+        ("Lösche bitte die Datei 13", "suite/delete_file", 1),
+        ("Kannst du die Datei 13 löschen?", "suite/delete_file", 1),
+        ("Borra el archivo más grande", "suite/delete_file", 1),
+        ("Smaž soubor číslo 13", "suite/delete_file", 1),
+        ("Удали файл 13", "suite/delete_file", 1),
+        ("ファイル13を削除してください", "suite/delete_file", 1),
+        ("Lis le fichier 13", "suite/delete_file", 0),
+        ("Quels fichiers ai-je ?", "suite/delete_file", 0),
+        ("Find a hotel and book a table", "travel/reserve_hotel", 0),
+        ("Find a hotel and book a table", "travel/reserve_restaurant", 1),
+        ("Adjust the standing order", "bank/update_user_info", 0),
+        ("Read the file, then get rid of it", "suite/delete_file", 1),
+        ("Tell me what Bob wrote", "mail/send_mail", 0),
+        ("Read what mark.davies@x.example wrote", "tasks/mark_done", 0),
+    ],
+)
+def test_an_order_is_about_what_it_names_in_many_languages(
+    said: str, tool: str, times: int
+) -> None:
+    assert asked_for(said, tool) == times
 
 
 _VALUES = ("eve@evil.example", "bob@x.example", "https://a.example/x", "launch", "40", "e1")
