@@ -46,6 +46,8 @@ NAMES = {
     "GET /v1/approvals/{approval_id}": "get_approval",
     "POST /v1/approvals/{approval_id}/preview": "preview_approval",
     "POST /v1/approvals/{approval_id}/answer": "answer",
+    "GET /v1/approvals/{approval_id}/group": "get_approval_group",
+    "POST /v1/approvals/{approval_id}/group/answer": "answer_group",
     "GET /v1/grants": "list_grants",
     "DELETE /v1/grants/{approval_id}": "remove_grant",
     "GET /v1/journal/entries/{position}": "get_entry",

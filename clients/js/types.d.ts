@@ -133,6 +133,11 @@ export interface AnswerRefused {
   flaw?: "arguments" | "empty" | "form" | "loop" | "repetition" | "stray_call";
 }
 
+export interface AnsweredGroup {
+  approvals?: (Approval)[];
+  problems?: (LineProblem)[];
+}
+
 export interface Approval {
   approval_id: string;
   session_id: string;
@@ -151,6 +156,10 @@ export interface Approval {
 
 export interface ApprovalDraft {
   arguments?: { [name: string]: unknown } | null;
+}
+
+export interface ApprovalGroup {
+  approvals: (Approval)[];
 }
 
 export interface ApprovalPage {
@@ -1156,6 +1165,16 @@ export interface GrantList {
   grants: (Grant)[];
 }
 
+export interface GroupAnswer {
+  decision: "allow" | "deny";
+  only?: (string)[];
+  others?: "" | "allow" | "deny";
+  scope?: "always" | "once" | "session" | "timed";
+  for_ms?: number;
+  reason?: string;
+  seen?: { [name: string]: string };
+}
+
 export interface Healing {
   mode?: "auto" | "disabled" | "observe_only";
   every_ms?: number;
@@ -1468,6 +1487,11 @@ export interface Limits {
   time_ms?: number;
   input_bytes?: number;
   output_bytes?: number;
+}
+
+export interface LineProblem {
+  approval_id: string;
+  message: string;
 }
 
 export interface Listed {

@@ -68,6 +68,10 @@ export interface Verbs {
   previewApproval(approvalId: string, given?: t.ApprovalDraft): Promise<t.ApprovalPreview>;
   /** Answer; the first answer wins. */
   answer(approvalId: string, given: t.Answer): Promise<t.Approval>;
+  /** The pending lines of the question that an approval belongs to. */
+  getApprovalGroup(approvalId: string): Promise<t.ApprovalGroup>;
+  /** Answer all lines of a question together, each allowed or denied. */
+  answerGroup(approvalId: string, given: t.GroupAnswer): Promise<t.AnsweredGroup>;
   /** What was allowed more widely than once. */
   listGrants(): Promise<t.GrantList>;
   /** Take such a permission back. */

@@ -33,6 +33,8 @@ export const VERBS = {
   getApproval: ["GET", "/v1/approvals/{approval_id}"],
   previewApproval: ["POST", "/v1/approvals/{approval_id}/preview"],
   answer: ["POST", "/v1/approvals/{approval_id}/answer"],
+  getApprovalGroup: ["GET", "/v1/approvals/{approval_id}/group"],
+  answerGroup: ["POST", "/v1/approvals/{approval_id}/group/answer"],
   listGrants: ["GET", "/v1/grants"],
   removeGrant: ["DELETE", "/v1/grants/{approval_id}"],
   getEntry: ["GET", "/v1/journal/entries/{position}"],

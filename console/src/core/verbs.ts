@@ -65,6 +65,10 @@ export const getApproval = (approvalId: string) => ask<t.Approval>("GET", `/v1/a
 export const previewApproval = (approvalId: string, given?: t.ApprovalDraft) => ask<t.ApprovalPreview>("POST", `/v1/approvals/${part(approvalId)}/preview`, given);
 /** Answer; the first answer wins. */
 export const answer = (approvalId: string, given: t.Answer) => ask<t.Approval>("POST", `/v1/approvals/${part(approvalId)}/answer`, given);
+/** The pending lines of the question that an approval belongs to. */
+export const getApprovalGroup = (approvalId: string) => ask<t.ApprovalGroup>("GET", `/v1/approvals/${part(approvalId)}/group`);
+/** Answer all lines of a question together, each allowed or denied. */
+export const answerGroup = (approvalId: string, given: t.GroupAnswer) => ask<t.AnsweredGroup>("POST", `/v1/approvals/${part(approvalId)}/group/answer`, given);
 /** What was allowed more widely than once. */
 export const listGrants = () => ask<t.GrantList>("GET", `/v1/grants`);
 /** Take such a permission back. */

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from palyra.agent import approval_groups
+from palyra.agent.approval_groups import GroupAnswer
 from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft, ApprovalService
 from palyra.agent.gateway import Gateway
@@ -38,6 +40,10 @@ class ApprovalsQuery(Input, frozen=True, kw_only=True):
 class ApprovalPage(Struct, frozen=True):
     approvals: list[Approval]
     next: str | None
+
+
+class ApprovalGroup(Struct, frozen=True):
+    approvals: list[Approval]
 
 
 class GrantList(Struct, frozen=True):
@@ -109,6 +115,29 @@ async def answer(call: ApiCall[Nothing, ApprovalAnswer]) -> HttpResponse:
     return ok(
         await call.services.get(ApprovalService).answer(
             call.principal, call.path["approval_id"], call.body, surface
+        )
+    )
+
+
+async def group(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
+    approval_id, principal = call.path["approval_id"], call.principal
+    found = await call.services.get(Database).read(
+        lambda tx: approval_groups.lines(tx, approval_id, principal)
+    )
+    return ok(ApprovalGroup(found))
+
+
+async def answer_group(call: ApiCall[Nothing, GroupAnswer]) -> HttpResponse:
+    check_standing(call.token, ApprovalAnswer(decision="allow", scope=call.body.scope))
+    surface = "console" if call.by_cookie else f"api:{call.token.name}"
+    return ok(
+        await approval_groups.answer(
+            call.services.get(Database),
+            call.services.get(ApprovalService),
+            call.principal,
+            call.path["approval_id"],
+            call.body,
+            surface,
         )
     )
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from palyra.agent.approval_groups import AnsweredGroup, GroupAnswer
 from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft, ApprovalPreview
 from palyra.agent.gateway import Stopped
@@ -263,6 +264,23 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         scope="operator",
         body=ApprovalAnswer,
         gives=json_of(Approval),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/approvals/{approval_id}/group",
+        summary="the pending lines of the question that an approval belongs to",
+        handler=runs.group,
+        gives=json_of(runs.ApprovalGroup),
+    ),
+    Route(
+        method="POST",
+        path="/v1/approvals/{approval_id}/group/answer",
+        summary="answer all lines of a question together, each allowed or denied",
+        handler=runs.answer_group,
+        scope="operator",
+        body=GroupAnswer,
+        gives=json_of(AnsweredGroup),
         errors=(409,),
     ),
     Route(

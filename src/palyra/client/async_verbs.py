@@ -27,7 +27,9 @@ if TYPE_CHECKING:
         Trial,
     )
     from palyra.client.types.approvals import (
+        AnsweredGroup,
         Approval,
+        ApprovalGroup,
         ApprovalPage,
         ApprovalPreview,
         GrantList,
@@ -488,6 +490,50 @@ class AsyncVerbs(AsyncCalling):
                 },
             ),
             "approvals:Approval",
+        )
+
+    async def get_approval_group(self, approval_id: str) -> ApprovalGroup:
+        """The pending lines of the question that an approval belongs to."""
+        return await self.call(
+            "GET", f"/v1/approvals/{part(approval_id)}/group", None, "approvals:ApprovalGroup"
+        )
+
+    async def answer_group(
+        self,
+        approval_id: str,
+        *,
+        decision: Literal["allow", "deny"],
+        only: Sequence[str] = (),
+        others: Literal["", "allow", "deny"] = "",
+        scope: Literal["always", "once", "session", "timed"] = "once",
+        for_ms: int = 0,
+        reason: str = "",
+        seen: dict[str, str] | None = None,
+    ) -> AnsweredGroup:
+        """Answer all lines of a question together, each allowed or denied."""
+        return await self.call(
+            "POST",
+            f"/v1/approvals/{part(approval_id)}/group/answer",
+            sent(
+                {
+                    "decision": decision,
+                    "only": only,
+                    "others": others,
+                    "scope": scope,
+                    "for_ms": for_ms,
+                    "reason": reason,
+                    "seen": seen,
+                },
+                {
+                    "only": (),
+                    "others": "",
+                    "scope": "once",
+                    "for_ms": 0,
+                    "reason": "",
+                    "seen": None,
+                },
+            ),
+            "approvals:AnsweredGroup",
         )
 
     async def list_grants(self) -> GrantList:

@@ -9,13 +9,16 @@ from palyra.core.tools import Preview, Subject
 from palyra.core.verdicts import Grant
 
 __all__ = [
+    "AnsweredGroup",
     "Approval",
+    "ApprovalGroup",
     "ApprovalPage",
     "ApprovalPreview",
     "ApprovalRequested",
     "ApprovalResolved",
     "Grant",
     "GrantList",
+    "LineProblem",
     "Preview",
     "Subject",
 ]
@@ -55,6 +58,22 @@ class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: Literal["allow", "ask", "deny"]
     why: str = ""
     subjects: tuple[Subject, ...] = ()
+
+
+class ApprovalGroup(Struct, frozen=True, kw_only=True):
+    approvals: list[Approval]
+
+
+class LineProblem(Struct, frozen=True, kw_only=True):
+    """A line that could not be answered so, and why."""
+
+    approval_id: str
+    message: str
+
+
+class AnsweredGroup(Struct, frozen=True, kw_only=True):
+    approvals: tuple[Approval, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
 
 
 class GrantList(Struct, frozen=True, kw_only=True):
