@@ -142,6 +142,8 @@ NAMES = {
     "GET /v1/policy/suggest": "suggest_policy",
     "GET /v1/policy/shadow": "shadow_policy",
     "GET /v1/security/score": "security_score",
+    "GET /v1/security/files": "list_labelled_files",
+    "POST /v1/security/files/clear": "clear_file_label",
     "GET /v1/policy/explain": "explain_call",
     "GET /v1/policy/files": "list_policy_files",
     "POST /v1/policy/files": "save_policy_file",

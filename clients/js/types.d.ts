@@ -746,6 +746,10 @@ export interface CleanedUp {
   file?: Maintained | null;
 }
 
+export interface ClearLabel {
+  path: string;
+}
+
 export interface ClientTool {
   name: string;
   description?: string;
@@ -981,7 +985,7 @@ export interface Entry {
   kind: string;
   hash: string;
   link?: number;
-  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | FilesLabelled | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -1064,6 +1068,11 @@ export interface FileChange {
   change: "created" | "deleted" | "modified" | "restored";
 }
 
+export interface FileDigest {
+  path: string;
+  digest?: string;
+}
+
 export interface FilePart {
   filename?: string;
   file_data?: string;
@@ -1072,6 +1081,14 @@ export interface FilePart {
 export interface FileTrigger {
   on: "file";
   path: string;
+}
+
+export interface FilesLabelled {
+  kind: "files.labelled";
+  files: (FileDigest)[];
+  label?: Label;
+  session_id?: string;
+  run_id?: string;
 }
 
 export interface Firing {
@@ -1437,6 +1454,19 @@ export interface Label {
   confidentiality?: "private" | "public" | "secret";
   sources?: (string)[];
   private_sources?: (string)[];
+}
+
+export interface LabelledFile {
+  path: string;
+  digest: string;
+  label: Label;
+  session_id: string;
+  run_id: string;
+  labelled_ms: number;
+}
+
+export interface LabelledFiles {
+  files: (LabelledFile)[];
 }
 
 export interface Lasting {
@@ -3712,6 +3742,6 @@ export interface WrongRow {
   problem: string;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | FilesLabelled | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress | RetryPlanned | StateChanged;

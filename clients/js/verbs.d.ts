@@ -342,6 +342,10 @@ export interface Verbs {
   why(given: { about: string; limit?: number; }): Promise<t.WhyAnswer>;
   /** Questions, unattended calls, repeated answers and instruction-like sources. */
   securityScore(given?: { since_ms?: number; }): Promise<t.SecurityScore>;
+  /** Files that were written after untrusted content was read. */
+  listLabelledFiles(given?: { after?: string; limit?: number; }): Promise<t.LabelledFiles>;
+  /** Take the label of a file or a folder away. */
+  clearFileLabel(given: t.ClearLabel): Promise<t.LabelledFiles>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
   /** Seal sessions that were not used for long, or list them. */

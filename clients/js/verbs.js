@@ -170,6 +170,8 @@ export const VERBS = {
   forkRun: ["POST", "/v1/runs/{run_id}/fork"],
   why: ["GET", "/v1/journal/why"],
   securityScore: ["GET", "/v1/security/score"],
+  listLabelledFiles: ["GET", "/v1/security/files"],
+  clearFileLabel: ["POST", "/v1/security/files/clear"],
   listAgents: ["GET", "/v1/sessions/{session_id}/agents"],
   archiveOldSessions: ["POST", "/v1/journal/archive"],
   cleanJournal: ["POST", "/v1/journal/clean"],

@@ -339,6 +339,10 @@ export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", 
 export const why = (given: { about: string; limit?: number; }) => ask<t.WhyAnswer>("GET", `/v1/journal/why`, given);
 /** Questions, unattended calls, repeated answers and instruction-like sources. */
 export const securityScore = (given?: { since_ms?: number; }) => ask<t.SecurityScore>("GET", `/v1/security/score`, given);
+/** Files that were written after untrusted content was read. */
+export const listLabelledFiles = (given?: { after?: string; limit?: number; }) => ask<t.LabelledFiles>("GET", `/v1/security/files`, given);
+/** Take the label of a file or a folder away. */
+export const clearFileLabel = (given: t.ClearLabel) => ask<t.LabelledFiles>("POST", `/v1/security/files/clear`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
 /** Seal sessions that were not used for long, or list them. */

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.agent import planning, session_rules, unchanged_calls, value_origins
+from palyra.agent import file_stains, planning, session_rules, unchanged_calls, value_origins
 from palyra.agent.active_run import ActiveRun
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
@@ -31,7 +31,7 @@ from palyra.core.ids import ApprovalId
 from palyra.core.labels import CLEAN, Label, merge, private
 from palyra.core.ports import Policy
 from palyra.core.run_progress import CallProgress
-from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolSpec, input_digest
+from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolResult, ToolSpec, input_digest
 from palyra.core.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
 from palyra.policy import grants, risk
 from palyra.policy.rules import PREFIX
@@ -155,7 +155,7 @@ class Authorizer:
         question = self.question(
             run.live.session,
             run.progress.accepted.origin,
-            run.live.conversation.label,
+            merge(run.live.conversation.label, await file_stains.given(self._db, tool.spec, scope)),
             tool.spec,
             scope,
             laid_down,
@@ -263,6 +263,10 @@ class Authorizer:
                     plan=planning.beside(run, question),
                 )
                 return Judged([proposed, decided, request], request)
+
+    async def shown_by(self, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
+        """The label of the files that a result shows."""
+        return await file_stains.shown_by(self._db, spec, scope, result)
 
     def policy_of(self, accepted: RunAccepted) -> Policy:
         """The policies in force for a run. Those that it was forked under, if they cannot be read

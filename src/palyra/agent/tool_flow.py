@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from palyra.agent import durable_write, planning, tool_events
+from palyra.agent import durable_write, file_stains, planning, tool_events
 from palyra.agent import images as agent_images
 from palyra.agent.active_run import ActiveRun, Interrupted
 from palyra.agent.authorize import Authorizer, Judged
@@ -331,8 +331,11 @@ class ToolFlow:
             attestation=attestation,
         )
 
+        traced = await file_stains.trace(self._db, run, call, tool.spec, finished, result)
+
         def step(tx: Tx) -> ToolFinished:
-            final = finished
+            final = msgspec.structs.replace(finished, label=traced.label)
+            file_stains.keep(tx, run, traced)
             if images:
                 stored = tuple(image.stored(tx, run.session_id) for image in images)
                 final = msgspec.structs.replace(final, images=stored)

@@ -133,7 +133,7 @@ if TYPE_CHECKING:
         ScheduleList,
         ShownSchedule,
     )
-    from palyra.client.types.security import SecurityScore
+    from palyra.client.types.security import LabelledFiles, SecurityScore
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
@@ -2144,6 +2144,21 @@ class AsyncVerbs(AsyncCalling):
             "/v1/security/score",
             sent({"since_ms": since_ms}, {"since_ms": 0}),
             "security:SecurityScore",
+        )
+
+    async def list_labelled_files(self, *, after: str = "", limit: int = 100) -> LabelledFiles:
+        """Files that were written after untrusted content was read."""
+        return await self.call(
+            "GET",
+            "/v1/security/files",
+            sent({"after": after, "limit": limit}, {"after": "", "limit": 100}),
+            "security:LabelledFiles",
+        )
+
+    async def clear_file_label(self, *, path: str) -> LabelledFiles:
+        """Take the label of a file or a folder away."""
+        return await self.call(
+            "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
         )
 
     async def list_agents(self, session_id: str) -> Agents:

@@ -133,7 +133,7 @@ if TYPE_CHECKING:
         ScheduleList,
         ShownSchedule,
     )
-    from palyra.client.types.security import SecurityScore
+    from palyra.client.types.security import LabelledFiles, SecurityScore
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
@@ -2114,6 +2114,21 @@ class Verbs(Calling):
             "/v1/security/score",
             sent({"since_ms": since_ms}, {"since_ms": 0}),
             "security:SecurityScore",
+        )
+
+    def list_labelled_files(self, *, after: str = "", limit: int = 100) -> LabelledFiles:
+        """Files that were written after untrusted content was read."""
+        return self.call(
+            "GET",
+            "/v1/security/files",
+            sent({"after": after, "limit": limit}, {"after": "", "limit": 100}),
+            "security:LabelledFiles",
+        )
+
+    def clear_file_label(self, *, path: str) -> LabelledFiles:
+        """Take the label of a file or a folder away."""
+        return self.call(
+            "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
         )
 
     def list_agents(self, session_id: str) -> Agents:

@@ -179,6 +179,13 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
     change: Literal["created", "modified", "deleted", "restored"]
 
 
+class FileDigest(Struct, frozen=True, omit_defaults=True):
+    """A file, or a folder with everything in it. `digest`: the SHA-256 of its content, if known."""
+
+    path: str
+    digest: str = ""
+
+
 class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What policy was told about a call beyond its tool, effect and scope, so that the same
     question can be asked again.
@@ -644,6 +651,15 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     agent: AgentEnd | None = None
 
 
+class FilesLabelled(Event, frozen=True, kw_only=True, tag="files.labelled"):
+    """Files were written after untrusted content was read. A clean label takes theirs away."""
+
+    files: tuple[FileDigest, ...]
+    label: Label = CLEAN
+    session_id: str = ""
+    run_id: str = ""
+
+
 class PlanDeclared(Event, frozen=True, kw_only=True, tag="plan.declared"):
     """What a run is going to do, recorded before it reads untrusted content: what the model
     declares (`calls`), and what the user's words ask for (`asked`).
@@ -1084,6 +1100,7 @@ AnyEvent = (
     | ToolHandedOver
     | AnswerRefused
     | PlanDeclared
+    | FilesLabelled
     | ToolUndone
     | ApprovalRequested
     | ApprovalResolved

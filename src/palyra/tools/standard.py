@@ -20,7 +20,6 @@ from palyra.tools.files.read import FileRead
 from palyra.tools.files.search import FileSearch
 from palyra.tools.files.write import Write
 from palyra.tools.paths import PathGuard
-from palyra.tools.plan import DeclarePlan
 
 # The bytes and the label of an artifact if it belongs to the session, else None. Called on a
 # thread.
@@ -117,5 +116,4 @@ def tools(fence: PathGuard, load: Load) -> tuple[TypedTool, ...]:
         Write(fence),
         Patch(fence),
         ArtifactRead(load),
-        DeclarePlan(),
     )

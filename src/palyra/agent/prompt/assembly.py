@@ -34,7 +34,7 @@ from palyra.agent.prompt.sources import (
     stored,
 )
 from palyra.agent.prompt.token_sizes import Measure
-from palyra.core import call_options, labels, plans, references, subagent_limits
+from palyra.core import call_options, labels, references, subagent_limits
 from palyra.core.call_options import CallOptions
 from palyra.core.conversation import Conversation
 from palyra.core.events import MEMORY_SEARCH, AssembledPart, InputAssembled, InputReceived
@@ -136,12 +136,8 @@ class Assembler:
         specs = self._offered()
         if specs is not self._specs:
             self._specs = specs
-            # A plan helps only where strangers' texts are read by tools that others made.
-            plan = self.everything or any(plans.foreign(spec.source) for spec in specs)
             self._tools = tuple(
-                ToolSchema(spec.name, spec.description, spec.parameters)
-                for spec in specs
-                if plan or spec.name != plans.TOOL
+                ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs
             )
             self._tools_text = _encode(self._tools).decode()
             self._surroundings.clear()
