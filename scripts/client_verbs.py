@@ -46,6 +46,7 @@ NAMES = {
     "GET /v1/approvals/{approval_id}": "get_approval",
     "POST /v1/approvals/{approval_id}/preview": "preview_approval",
     "POST /v1/approvals/{approval_id}/answer": "answer",
+    "GET /v1/approvals/{approval_id}/past": "past_of_approval",
     "GET /v1/approvals/{approval_id}/group": "get_approval_group",
     "POST /v1/approvals/{approval_id}/group/answer": "answer_group",
     "GET /v1/grants": "list_grants",

@@ -121,6 +121,8 @@ export interface Answer {
   scope?: "always" | "once" | "session" | "timed";
   subject?: Subject | null;
   for_ms?: number;
+  rate?: string;
+  upto?: string;
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   seen?: string;
@@ -1180,6 +1182,12 @@ export interface Grant {
 
 export interface GrantList {
   grants: (Grant)[];
+  uses?: { [name: string]: GrantUse };
+}
+
+export interface GrantUse {
+  calls: number;
+  last_ms: number;
 }
 
 export interface GroupAnswer {
@@ -1997,6 +2005,19 @@ export interface PairingList {
 export interface PassedOver {
   model: string;
   why: string;
+}
+
+export interface PastCall {
+  time_ms: number;
+  session_id: string;
+  verdict: string;
+  about: string;
+}
+
+export interface PastCalls {
+  calls?: number;
+  asked?: number;
+  examples?: (PastCall)[];
 }
 
 export interface PathList {

@@ -68,6 +68,8 @@ export interface Verbs {
   previewApproval(approvalId: string, given?: t.ApprovalDraft): Promise<t.ApprovalPreview>;
   /** Answer; the first answer wins. */
   answer(approvalId: string, given: t.Answer): Promise<t.Approval>;
+  /** What a wider approval would have let run in the recorded past. */
+  pastOfApproval(approvalId: string, given?: { subject?: number; days?: number; }): Promise<t.PastCalls>;
   /** The pending lines of the question that an approval belongs to. */
   getApprovalGroup(approvalId: string): Promise<t.ApprovalGroup>;
   /** Answer all lines of a question together, each allowed or denied. */

@@ -33,6 +33,7 @@ export const VERBS = {
   getApproval: ["GET", "/v1/approvals/{approval_id}"],
   previewApproval: ["POST", "/v1/approvals/{approval_id}/preview"],
   answer: ["POST", "/v1/approvals/{approval_id}/answer"],
+  pastOfApproval: ["GET", "/v1/approvals/{approval_id}/past"],
   getApprovalGroup: ["GET", "/v1/approvals/{approval_id}/group"],
   answerGroup: ["POST", "/v1/approvals/{approval_id}/group/answer"],
   listGrants: ["GET", "/v1/grants"],

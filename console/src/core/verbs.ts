@@ -65,6 +65,8 @@ export const getApproval = (approvalId: string) => ask<t.Approval>("GET", `/v1/a
 export const previewApproval = (approvalId: string, given?: t.ApprovalDraft) => ask<t.ApprovalPreview>("POST", `/v1/approvals/${part(approvalId)}/preview`, given);
 /** Answer; the first answer wins. */
 export const answer = (approvalId: string, given: t.Answer) => ask<t.Approval>("POST", `/v1/approvals/${part(approvalId)}/answer`, given);
+/** What a wider approval would have let run in the recorded past. */
+export const pastOfApproval = (approvalId: string, given?: { subject?: number; days?: number; }) => ask<t.PastCalls>("GET", `/v1/approvals/${part(approvalId)}/past`, given);
 /** The pending lines of the question that an approval belongs to. */
 export const getApprovalGroup = (approvalId: string) => ask<t.ApprovalGroup>("GET", `/v1/approvals/${part(approvalId)}/group`);
 /** Answer all lines of a question together, each allowed or denied. */

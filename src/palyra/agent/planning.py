@@ -3,20 +3,17 @@ wrote, and whenever its model declares one before that.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from palyra.agent.active_run import ActiveRun
+from palyra.agent.judged_call import Judged
 from palyra.core import plans
 from palyra.core.events import PlanDeclared, ToolProposed
 from palyra.core.verdicts import Question
 
-if TYPE_CHECKING:
-    from palyra.agent.authorize import Judged
 
-
-def declared(run: ActiveRun, judged: "Sequence[Judged]") -> Iterator[PlanDeclared]:
+def declared(run: ActiveRun, judged: Sequence[Judged]) -> Iterator[PlanDeclared]:
     """What these calls declare. Judging refuses a plan that comes too late."""
     proposed = [
         each
@@ -53,7 +50,7 @@ def beside(run: ActiveRun, question: Question) -> str:
     return plans.words([each for one in run.progress.plans for each in (*one.calls, *one.asked)])
 
 
-def ask_together(judged: "Sequence[Judged]") -> None:
+def ask_together(judged: Sequence[Judged]) -> None:
     """Make one question of the requests of a turn, named after the first."""
     requests = [(one, one.request) for one in judged if one.request is not None]
     for one, request in requests if len(requests) > 1 else ():

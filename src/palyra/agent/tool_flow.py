@@ -1,5 +1,4 @@
-"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record the
-result.
+"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record.
 
 No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision
 and a result on the tape, denied ones too.
@@ -17,10 +16,11 @@ import msgspec
 from palyra.agent import durable_write, file_stains, planning, tool_events
 from palyra.agent import images as agent_images
 from palyra.agent.active_run import ActiveRun, Interrupted
-from palyra.agent.authorize import Authorizer, Judged
+from palyra.agent.authorize import Authorizer
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
+from palyra.agent.judged_call import Judged
 from palyra.agent.prompt import small_window
 from palyra.agent.remote_tools import PREFIX as WORKERS
 from palyra.agent.remote_tools import RemoteTool
@@ -43,7 +43,7 @@ from palyra.core.ports import CallContext, InDoubt
 from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Outcome, Preview, ToolResult, input_digest
 from palyra.core.verdicts import Origin
-from palyra.store import artifacts, tape
+from palyra.store import approvals, artifacts, tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -110,6 +110,8 @@ class ToolFlow:
         def step(tx: Tx) -> None:
             appended = tape.append(tx, run.session_id, run.principal, events, run.run_id)
             for one in judged:
+                if one.grant:
+                    approvals.used(tx, one.grant)
                 if one.request is not None:
                     tool_events.record_request(tx, run, origin, one.request, appended)
 
@@ -156,9 +158,7 @@ class ToolFlow:
             await spawning.spawn(run, started, waiting=len(beside) - len(free))
 
     async def _held_back(self, run: ActiveRun, call: CallProgress, outcome: Outcome) -> bool:
-        """Return whether a rule of the session forbids the call by now; then its result says so,
-        and it does not run.
-        """
+        """Return whether a rule of the session forbids the call by now; its result says so."""
         why = await self._judging.forbidden_now(run, call)
         if why:
             await run.append(tool_events.ended(call, outcome, f"denied: {why}"))

@@ -6,6 +6,7 @@ from palyra.agent.approval_groups import AnsweredGroup, GroupAnswer
 from palyra.agent.approval_steps import Answer as ApprovalAnswer
 from palyra.agent.approvals import ApprovalDraft, ApprovalPreview
 from palyra.agent.gateway import Stopped
+from palyra.agent.grant_rates import PastCalls
 from palyra.agent.session_rules import ShownRule
 from palyra.agent.sessions import Resolve
 from palyra.agent.settings import ConfigReloaded
@@ -265,6 +266,14 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         body=ApprovalAnswer,
         gives=json_of(Approval),
         errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/approvals/{approval_id}/past",
+        summary="what a wider approval would have let run in the recorded past",
+        handler=runs.past,
+        query=runs.PastQuery,
+        gives=json_of(PastCalls),
     ),
     Route(
         method="GET",

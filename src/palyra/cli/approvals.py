@@ -104,6 +104,8 @@ def show(state: CliState, approval_id: str) -> None:
     help="What a wider approval covers, by its number in `show`.  [default: 1]",
 )
 @click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
+@click.option("--rate", default="", metavar="N/TIME", help="At most so many calls: 10/hour, 3/day.")
+@click.option("--upto", default="", metavar="AMOUNT", help="Amounts up to this.")
 @click.option("--all", "together", is_flag=True, help="All calls that were asked together.")
 @click.option(
     "--only",
@@ -125,6 +127,8 @@ def allow(
     always: bool,
     number: int | None,
     arguments: str | None,
+    rate: str,
+    upto: str,
     together: bool,
     only: str | None,
     seen: str,
@@ -152,6 +156,8 @@ def allow(
         return
     edited = _arguments(arguments) if arguments else None
     subjects = found.request.subjects
+    if number is not None and number > 1 and edited is None:
+        _tell_past(state, found, number)
     if edited is not None and number is not None:
         # Other arguments are about other things.
         subjects = state.api.preview_approval(found.approval_id, arguments=edited).subjects
@@ -165,7 +171,34 @@ def allow(
             for_ms=formatting.parse_duration(period) if period else 0,
             arguments=edited,
             seen=seen,
+            rate=rate,
+            upto=upto,
         ),
+    )
+
+
+@verb(approvals, "past", help="What a wider approval would have let run in the last 30 days.")
+@_which
+@click.option("--subject", "number", type=int, default=1, show_default=True, metavar="N")
+def past(state: CliState, approval_id: str, number: int) -> None:
+    found = short_ids.approval(state.api, approval_id)
+    _subject(found.request.subjects, number)
+    told = state.api.past_of_approval(found.approval_id, subject=number)
+    if state.out.as_json:
+        state.out.json(told)
+        return
+    state.out.line(f"{told.calls} calls of the last 30 days, {told.asked} of them asked")
+    for each in told.examples:
+        state.out.line(f"  {formatting.when(each.time_ms)} {each.verdict}: {one_line(each.about)}")
+
+
+def _tell_past(state: CliState, approval: Approval, number: int) -> None:
+    """Say what a choice wider than the narrowest would have let run."""
+    _subject(approval.request.subjects, number)
+    told = state.api.past_of_approval(approval.approval_id, subject=number)
+    state.out.note(
+        f"this covers {told.calls} calls of the last 30 days, {told.asked} of which asked;"
+        " `palyra approvals past` lists them"
     )
 
 
@@ -197,9 +230,10 @@ def settle(state: CliState, given: tuple[str, ...]) -> None:
 
 @verb(approvals, "grants", help="List what you have allowed beyond one call, and until when.")
 def grants(state: CliState) -> None:
-    found = state.api.list_grants().grants
+    listed = state.api.list_grants()
+    found = listed.grants
     if state.out.as_json:
-        state.out.json({"grants": found})
+        state.out.json(listed)
         return
     rows = [
         [
@@ -211,11 +245,14 @@ def grants(state: CliState) -> None:
                 if each.until_ms
                 else "until the session ends"
             ),
+            formatting.ago(listed.uses[each.approval_id].last_ms)
+            if each.approval_id in listed.uses
+            else "never",
         ]
         for each in found
     ]
     if rows:
-        state.out.table(["grant", "allows", "in", "how long"], rows)
+        state.out.table(["grant", "allows", "in", "how long", "last used"], rows)
     else:
         state.out.line("no grants: nothing is allowed beyond what the policy allows")
     state.out.note(

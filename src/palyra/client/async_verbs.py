@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ApprovalPage,
         ApprovalPreview,
         GrantList,
+        PastCalls,
         Subject,
     )
     from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
@@ -462,6 +463,8 @@ class AsyncVerbs(AsyncCalling):
         scope: Literal["always", "once", "session", "timed"] = "once",
         subject: Subject | None = None,
         for_ms: int = 0,
+        rate: str = "",
+        upto: str = "",
         arguments: dict[str, Any] | None = None,
         reason: str = "",
         seen: str = "",
@@ -476,6 +479,8 @@ class AsyncVerbs(AsyncCalling):
                     "scope": scope,
                     "subject": subject,
                     "for_ms": for_ms,
+                    "rate": rate,
+                    "upto": upto,
                     "arguments": arguments,
                     "reason": reason,
                     "seen": seen,
@@ -484,12 +489,25 @@ class AsyncVerbs(AsyncCalling):
                     "scope": "once",
                     "subject": None,
                     "for_ms": 0,
+                    "rate": "",
+                    "upto": "",
                     "arguments": None,
                     "reason": "",
                     "seen": "",
                 },
             ),
             "approvals:Approval",
+        )
+
+    async def past_of_approval(
+        self, approval_id: str, *, subject: int = 1, days: int = 30
+    ) -> PastCalls:
+        """What a wider approval would have let run in the recorded past."""
+        return await self.call(
+            "GET",
+            f"/v1/approvals/{part(approval_id)}/past",
+            sent({"subject": subject, "days": days}, {"subject": 1, "days": 30}),
+            "approvals:PastCalls",
         )
 
     async def get_approval_group(self, approval_id: str) -> ApprovalGroup:

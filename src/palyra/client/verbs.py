@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ApprovalPage,
         ApprovalPreview,
         GrantList,
+        PastCalls,
         Subject,
     )
     from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
@@ -456,6 +457,8 @@ class Verbs(Calling):
         scope: Literal["always", "once", "session", "timed"] = "once",
         subject: Subject | None = None,
         for_ms: int = 0,
+        rate: str = "",
+        upto: str = "",
         arguments: dict[str, Any] | None = None,
         reason: str = "",
         seen: str = "",
@@ -470,6 +473,8 @@ class Verbs(Calling):
                     "scope": scope,
                     "subject": subject,
                     "for_ms": for_ms,
+                    "rate": rate,
+                    "upto": upto,
                     "arguments": arguments,
                     "reason": reason,
                     "seen": seen,
@@ -478,12 +483,23 @@ class Verbs(Calling):
                     "scope": "once",
                     "subject": None,
                     "for_ms": 0,
+                    "rate": "",
+                    "upto": "",
                     "arguments": None,
                     "reason": "",
                     "seen": "",
                 },
             ),
             "approvals:Approval",
+        )
+
+    def past_of_approval(self, approval_id: str, *, subject: int = 1, days: int = 30) -> PastCalls:
+        """What a wider approval would have let run in the recorded past."""
+        return self.call(
+            "GET",
+            f"/v1/approvals/{part(approval_id)}/past",
+            sent({"subject": subject, "days": days}, {"subject": 1, "days": 30}),
+            "approvals:PastCalls",
         )
 
     def get_approval_group(self, approval_id: str) -> ApprovalGroup:

@@ -18,7 +18,10 @@ __all__ = [
     "ApprovalResolved",
     "Grant",
     "GrantList",
+    "GrantUse",
     "LineProblem",
+    "PastCall",
+    "PastCalls",
     "Preview",
     "Subject",
 ]
@@ -60,6 +63,25 @@ class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     subjects: tuple[Subject, ...] = ()
 
 
+class PastCall(Struct, frozen=True, kw_only=True):
+    """A recorded call that a grant would have covered. `about`: its values, in a line."""
+
+    time_ms: int
+    session_id: str
+    verdict: str
+    about: str
+
+
+class PastCalls(Struct, frozen=True, kw_only=True):
+    """What a grant would have covered in the recorded past: all calls, those that asked, and the
+    last of them.
+    """
+
+    calls: int = 0
+    asked: int = 0
+    examples: tuple[PastCall, ...] = ()
+
+
 class ApprovalGroup(Struct, frozen=True, kw_only=True):
     approvals: list[Approval]
 
@@ -76,5 +98,15 @@ class AnsweredGroup(Struct, frozen=True, kw_only=True):
     problems: tuple[LineProblem, ...] = ()
 
 
+class GrantUse(Struct, frozen=True, kw_only=True):
+    """How often a grant was used, and when last."""
+
+    calls: int
+    last_ms: int
+
+
 class GrantList(Struct, frozen=True, kw_only=True):
+    """`uses`: of those that were used, by approval."""
+
     grants: list[Grant]
+    uses: dict[str, GrantUse] = {}
