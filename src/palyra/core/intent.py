@@ -80,6 +80,15 @@ _PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
     (r"\bget(?:ting)? rid of\b", frozenset({"delete"})),
     (r"\b(?:call|take) (?:it |that )?off\b", frozenset({"delete"})),
     (r"\bset(?:ting)? up\b", frozenset({"create", "pay"})),
+    (r"\b(?:set|put)\b[^.!?]{0,40}\baside\b", frozenset({"pay", "save"})),
+    (r"\bmake (?:that|it|this) happen\b", frozenset({"create", "update", "pay", "book"})),
+    (r"\bheads[- ]up\b", frozenset({"send"})),
+    (r"\b(?:go for|take) (?:it|that|this|the)\b", frozenset({"book"})),
+    (
+        r"(?:\b\d[\d.,]*\s?(?:eur|euros?|usd|dollars?|pounds?|quid|gbp|chf|kč|zł|€|\$|£)|[€$£]\s?\d[\d.,]*)"
+        r"\s+(?:to|an|a|à|na|naar|para|til)\b",
+        frozenset({"pay"}),
+    ),
     (r"\bi(?:'d| would)? (?:need|want|like) (?:a|an|the|some)\b", frozenset({"book"})),
     (r"\bcopy in\b|\bcc\b", frozenset({"send"})),
 )
@@ -99,6 +108,10 @@ _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONGEST = 20_000
 # However many things "all" are, a run of calls beyond this is looked at by a person.
 MOST = 20
+
+
+_RIGHTS = frozenset({"rights", "access", "permission", "permissions"})
+_JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
 
 
 class Order(Struct, frozen=True):
@@ -181,10 +194,14 @@ def orders(said: str) -> tuple[Order, ...]:
                 parts.append(_Part(word, classes, []))
             else:
                 parts[-1].words.append(word)
-                parts[-1].named += word == "#" or written[number][0].isupper()
+                parts[-1].named += word == "#" or word in _JOINING or written[number][0].isupper()
             before = word if word != "#" else before
+        asked = frozenset[str]().union(*(each.classes for each in (*parts, *found)))
         for phrase, meant in phrases:
-            parts.append(_Part(phrase, meant, listed))
+            # "I need a car. Take the cheapest" asks once.
+            if meant.isdisjoint(asked):
+                parts.append(_Part(phrase, meant, listed))
+                asked |= meant
         for number, part in enumerate(parts):
             if part.classes:
                 found.append(_made(part, parts[number - 1], things, everything))
@@ -197,10 +214,16 @@ def _order(word: str, before: str, after: str, *, asks: bool, first: bool) -> fr
     nothing.
     """
     leading = before in AND_THEN if asks else first or before in LEADING
+    if after in _RIGHTS:
+        return None  # "edit rights" are a thing.
+    if before == "by" and word.endswith("ing"):
+        leading = True
     if not leading and before in DETERMINERS:
         return None
     base = next((stem for stem in _stems(word) if stem in ORDERS or stem in READS), "")
-    if not base or (asks and not leading) or (base in OFTEN_NOUNS and not leading):
+    if not base or (asks and not leading):
+        return None
+    if base in OFTEN_NOUNS and not (leading and (before != "to" or after in DETERMINERS)):
         return None
     if after in TO_ME and base in TELLING:
         return frozenset()
@@ -214,7 +237,7 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
     named = _things(part.words)
     if not named and not before.classes:
         named = _things(before.words)
-    if not PRONOUNS.isdisjoint(part.words):
+    if not named or not PRONOUNS.isdisjoint(part.words):
         named |= things
     counted = (*part.words, *before.words)
     many = max([1, *(_NUMBERS.get(each, 1) for each in counted)])
@@ -284,14 +307,27 @@ def fits(order: Order, tool: str, said: str = "", values: Iterable[str] = ()) ->
     if not does:
         return False
     about = things(tool)
-    if not does.isdisjoint(_PLAIN) or not about or not order.things:
+    if not does.isdisjoint(_PLAIN) or not about:
         return True
     return not about.isdisjoint(order.things) or _says_one(said, values)
 
 
+def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
+    """Return whether a call that was made used up one of the orders that a tool would. Where only
+    its values say that the tool is meant, any call of the kind did.
+    """
+    return any(
+        fits(each, made) or (not fits(each, tool) and bool(classes(made) & each.classes))
+        for each in meant
+    )
+
+
 def _says_one(said: str, values: Iterable[str]) -> bool:
     words = f" {' '.join(identifiers.words(identifiers.plain(said)))} "
+    days = identifiers.dates(said)
     for value in values:
+        if days and not days.isdisjoint(identifiers.dates(value[:200])):
+            return True
         wanted = " ".join(identifiers.words(identifiers.plain(value[:200])))
         if len(wanted) > 3 and f" {wanted} " in words:
             return True

@@ -48,7 +48,7 @@ share share grant invite give add permit let allow bring get onboard
   udostępnij udostępnić zaproś zaprosić dodaj dodać поделись пригласи пригласить добавь добавить
  дай
  dela bjud paylaş davet ekle
-pay pay transfer send refund settle donate tip wire reimburse repay spend give
+pay pay transfer send return refund settle donate tip wire reimburse repay spend give
   überweise überweisen überweis zahl zahle zahlen bezahl bezahle bezahlen begleiche erstatte
  spende schick
  sende transfiere transferir paga pagar abona envía reembolsa devuelve
@@ -58,7 +58,7 @@ pay pay transfer send refund settle donate tip wire reimburse repay spend give
  betaal betalen maak overmaken overschrijf zaplať zaplatit převeď převést pošli uhraď
  przelej przelać zapłać zapłacić opłać wyślij переведи перевести заплати заплатить оплати оплатить
  betala överför öde gönder
-create create add make schedule plan book put arrange organise organize file draft open raise
+create create jot add make schedule plan book put arrange organise organize file draft open raise
  register
   log note record write start enter compose block prepare generate set remind pencil slot reserve
  save
@@ -73,7 +73,7 @@ create create add make schedule plan book put arrange organise organize file dra
   utwórz utworzyć stwórz dodaj dodać zaplanuj zapisz zrób создай создать добавь добавить
  запланируй запиши
  сделай skapa lägg boka oluştur ekle
-save save write store note log record append export copy put document draft keep create add fill
+save save jot write store note log record append export copy put document draft keep create add fill
  collect
  list summarise summarize extend insert attach
   speicher speichere speichern schreib schreibe schreiben notiere ergänze ergänzen leg lege häng
@@ -88,7 +88,7 @@ update update change edit modify reschedule move rename set adjust correct fix r
  star tag
   archive flag complete close assign pin raise increase lower reduce extend postpone shift sort
  push
-  unflag resolve tick check clean file add put merge switch turn bump swap amend append bring
+  unflag resolve tick put merge switch turn bump swap amend append bring
  reassign
  ändere ändern aktualisiere verschieb verschiebe verschieben verleg verlege korrigiere archiviere
   archivieren markiere markieren setz setze erhöhe senke schließ schließe benenne passe ersetze
@@ -121,7 +121,8 @@ delete delete remove cancel clear drop unsubscribe kick revoke discard trash era
  usuń usunąć skasuj anuluj anulować wyrzuć удали удалить отмени отменить сотри убери
  radera avboka ta sil iptal
 book book reserve order buy purchase rent get grab secure hire
-  buch buche buchen reservier reserviere reservieren bestell bestelle bestellen kauf kaufe miete
+ besorg besorge besorgen buch buche buchen
+ reservier reserviere reservieren bestell bestelle bestellen kauf kaufe miete
  mieten
  reserva reservar compra alquila pide
  réserve réserver réservez commande loue achète

@@ -132,7 +132,7 @@ def call_values(
     meant = intent.fitting(shown.turn, tool, said)
     asked = intent.count(meant, addressed=bool(key))
     # An order is done once, by whichever tool.
-    used = sum(any(intent.fits(each, one[0]) for each in meant) for one in made)
+    used = sum(intent.uses_up(meant, tool, one[0]) for one in made)
     high = use.high_impact or any(each.role in STRICT and each.origin != "none" for each in found)
     planned = max(asked - used, plans.left(shown.tickets, tool, found, made))
     fresh = planned > 0 or not high

@@ -317,3 +317,25 @@ def test_a_grant_covers_the_call_it_came_from(listed: list[str], role: Role) -> 
     if role == "amount" and any(not each.isdecimal() for each in listed):
         return
     assert not limits or call_values.within(limits, found)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("am 18. Mai 2026 um 10 Uhr", "2026-05-18 10:00"),
+        ("el 12 de noviembre de 2026 a las 19:00", "2026-11-12 19:00"),
+        ("du 10 au 14 novembre 2026", "2026-11-10"),
+        ("le 3 août 2026", "2026-08-03"),
+        ("18 mei 2026", "2026-05-18"),
+        ("12 listopada 2026", "2026-11-12"),
+        ("5. května 2026", "2026-05-05"),
+        ("2026年5月20日の10時", "2026-05-20 10:00"),
+        ("20 мая 2026", "2026-05-20"),
+    ],
+)
+def test_days_are_read_in_other_languages(said: str, value: str) -> None:
+    assert origin("when", value, ("user", said)) == "user"
+
+
+def test_a_word_behind_a_number_is_no_month() -> None:
+    assert identifiers.dates("10 plates and 3 marks") == set()
