@@ -196,7 +196,8 @@ def orders(said: str) -> tuple[Order, ...]:
                 parts[-1].words.append(word)
                 parts[-1].named += word == "#" or word in _JOINING or written[number][0].isupper()
             before = word if word != "#" else before
-        asked = frozenset[str]().union(*(each.classes for each in (*parts, *found)))
+        asked = frozenset[str]().union(*(each.classes for each in parts))
+        asked = asked.union(*(each.classes for each in found))
         for phrase, meant in phrases:
             # "I need a car. Take the cheapest" asks once.
             if meant.isdisjoint(asked):

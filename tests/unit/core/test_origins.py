@@ -338,4 +338,4 @@ def test_days_are_read_in_other_languages(said: str, value: str) -> None:
 
 
 def test_a_word_behind_a_number_is_no_month() -> None:
-    assert identifiers.dates("10 plates and 3 marks") == set()
+    assert identifiers.dates("10 plates and 3 moons") == set()
