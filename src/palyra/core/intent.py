@@ -75,6 +75,7 @@ _TOOL_NOUNS = _set(
     "file email mail message text document note log record comment label list copy report draft"
     " contact invoice"
 )
+_MAKE = r"\bmak(?:e|ing) (?:an?|the|another|our|my)(?: \w+)?"
 # Two words that mean something else than each of them.
 _PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
     (r"\bget(?:ting)? rid of\b", frozenset({"delete"})),
@@ -91,6 +92,15 @@ _PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
     ),
     (r"\bi(?:'d| would)? (?:need|want|like) (?:a|an|the|some)\b", frozenset({"book"})),
     (r"\bcopy in\b|\bcc\b", frozenset({"send"})),
+    (
+        r"\bmak(?:e|ing) (?:a|an|the|another|our|my) (?:\w+ )?(?:reservation|booking)",
+        frozenset({"book"}),
+    ),
+    (
+        r"\bmak(?:e|ing) (?:a|an|the|another|our|my) (?:\w+ )?(?:payment|transfer)",
+        frozenset({"pay"}),
+    ),
+    (r"\b\d[\d.,]*\s+(?:to|an|a|à|na|naar)\s+#", frozenset({"pay"})),
 )
 _PHRASE = re.compile("|".join(f"({pattern})" for pattern, _ in _PHRASES), re.IGNORECASE)
 # Names, addresses and what stands in quotes are no orders.
@@ -116,7 +126,8 @@ _JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
 
 class Order(Struct, frozen=True):
     """`things`: what it is done to, as far as the words are known; none: it may be anything.
-    `named`: so many names and addresses stand with it.
+    `named`: so many names and addresses stand with it. `loose`: what it is done to stands elsewhere
+    in the message.
     """
 
     verb: str
@@ -124,6 +135,7 @@ class Order(Struct, frozen=True):
     count: int = 1
     named: int = 0
     things: frozenset[str] = frozenset()
+    loose: bool = False
 
 
 def _stands_for(found: re.Match[str]) -> str:
@@ -159,6 +171,10 @@ def _things(words: Sequence[str]) -> frozenset[str]:
     return found
 
 
+def _words(text: str) -> list[str]:
+    return [each.casefold() for each in _WORD.findall(text)]
+
+
 class _Part(Struct):
     """A verb with the words after it, up to the next verb."""
 
@@ -172,13 +188,13 @@ class _Part(Struct):
 def orders(said: str) -> tuple[Order, ...]:
     """What the user's words ask for, one after another."""
     text = _NO_ORDER.sub(_stands_for, identifiers.plain(said[:_LONGEST]))
-    everything = [each.casefold() for each in _WORD.findall(text)]
+    everything = _words(text)
     things = _things(everything)
     found: list[Order] = []
     for sentence in _SENTENCE.split(text):
         parts = [_Part("", frozenset(), [])]
         phrases = [
-            (each[0].casefold(), _PHRASES[number - 1][1])
+            (each[0].casefold(), _PHRASES[number - 1][1], _words(sentence[each.end() :]))
             for each in _PHRASE.finditer(sentence)
             if (number := each.lastindex or 0)
         ]
@@ -198,10 +214,10 @@ def orders(said: str) -> tuple[Order, ...]:
             before = word if word != "#" else before
         asked = frozenset[str]().union(*(each.classes for each in parts))
         asked = asked.union(*(each.classes for each in found))
-        for phrase, meant in phrases:
+        for phrase, meant, after_it in phrases:
             # "I need a car. Take the cheapest" asks once.
             if meant.isdisjoint(asked):
-                parts.append(_Part(phrase, meant, listed))
+                parts.append(_Part(phrase, meant, after_it))
                 asked |= meant
         for number, part in enumerate(parts):
             if part.classes:
@@ -238,7 +254,8 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
     named = _things(part.words)
     if not named and not before.classes:
         named = _things(before.words)
-    if not named or not PRONOUNS.isdisjoint(part.words):
+    loose = not named
+    if loose or not PRONOUNS.isdisjoint(part.words):
         named |= things
     counted = (*part.words, *before.words)
     many = max([1, *(_NUMBERS.get(each, 1) for each in counted)])
@@ -246,7 +263,7 @@ def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequen
         not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
     ):
         many = MOST
-    return Order(part.verb, part.classes, many, part.named, named)
+    return Order(part.verb, part.classes, many, part.named, named, loose)
 
 
 def _inside(sentence: str) -> list[Order]:
@@ -318,7 +335,8 @@ def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
     its values say that the tool is meant, any call of the kind did.
     """
     return any(
-        fits(each, made) or (not fits(each, tool) and bool(classes(made) & each.classes))
+        fits(each, made)
+        or ((each.loose or not fits(each, tool)) and bool(classes(made) & each.classes))
         for each in meant
     )
 

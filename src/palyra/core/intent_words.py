@@ -200,7 +200,8 @@ credential password passwords credentials pin passwort kennwort contraseña pass
 hotel hotel hotels room stay accommodation zimmer habitación chambre camera quarto kamer pokoj
  pokój отель
  номер ホテル 酒店
-restaurant restaurant restaurants table dinner lunch tisch mesa tavolo ristorante restaurante
+restaurant restaurant restaurants cafe café bistro table dinner lunch tisch mesa tavolo ristorante
+ restaurante
  tafel stůl
  stolik ресторан стол столик レストラン 餐厅
 car car cars rental vehicle auto mietwagen coche voiture macchina carro wagen samochód машину
