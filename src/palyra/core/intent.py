@@ -86,7 +86,7 @@ _PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
     (r"\bheads[- ]up\b", frozenset({"send"})),
     (r"\b(?:go for|take) (?:it|that|this|the)\b", frozenset({"book"})),
     (
-        r"(?:\b\d[\d.,]*\s?(?:eur|euros?|usd|dollars?|pounds?|quid|gbp|chf|kč|zł|€|\$|£)|[€$£]\s?\d[\d.,]*)"
+        r"(?:\b\d[\d.,]{0,15}\s?(?:eur|euros?|usd|dollars?|pounds?|quid|gbp|chf|kč|zł|€|\$|£)|[€$£]\s?\d[\d.,]{0,15})"
         r"\s+(?:to|an|a|à|na|naar|para|til)\b",
         frozenset({"pay"}),
     ),
@@ -100,12 +100,12 @@ _PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
         r"\bmak(?:e|ing) (?:a|an|the|another|our|my) (?:\w+ )?(?:payment|transfer)",
         frozenset({"pay"}),
     ),
-    (r"\b\d[\d.,]*\s+(?:to|an|a|à|na|naar)\s+#", frozenset({"pay"})),
+    (r"\b\d[\d.,]{0,15}\s+(?:to|an|a|à|na|naar)\s+#", frozenset({"pay"})),
 )
 _PHRASE = re.compile("|".join(f"({pattern})" for pattern, _ in _PHRASES), re.IGNORECASE)
 # Names, addresses and what stands in quotes are no orders.
 _NO_ORDER = re.compile(
-    r"(?<!\w)#[\w-]+|[\w.+%-]+@[\w.-]+|\b[a-z][a-z0-9+.-]+://\S+|[\w-]+(?:\.[\w-]+)+|"
+    r"(?<!\w)#[\w-]+|(?<![\w.+%-])[\w.+%-]+@[\w.-]+|\b[a-z][a-z0-9+.-]{1,15}://\S+|(?<![\w-])[\w-]+(?:\.[\w-]+)+|"
     r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|(?<!\w)'[^'\n]{1,200}'(?!\w)",
     re.IGNORECASE,
 )
@@ -115,7 +115,9 @@ _COUNTED = "two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: number + 2 for number, word in enumerate(_COUNTED.split(" "))}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+|[,¿¡#]")
 _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LONGEST = 20_000
+# Of a long message the beginning and the end are read: what lies between was mostly pasted.
+_HEAD, _TAIL = 3_000, 1_000
+_MOST_ORDERS = 200
 # However many things "all" are, a run of calls beyond this is looked at by a person.
 MOST = 20
 
@@ -171,6 +173,10 @@ def _things(words: Sequence[str]) -> frozenset[str]:
     return found
 
 
+def _read(said: str) -> str:
+    return said if len(said) <= _HEAD + _TAIL else f"{said[:_HEAD]}\n{said[-_TAIL:]}"
+
+
 def _words(text: str) -> list[str]:
     return [each.casefold() for each in _WORD.findall(text)]
 
@@ -187,7 +193,7 @@ class _Part(Struct):
 @lru_cache(maxsize=64)
 def orders(said: str) -> tuple[Order, ...]:
     """What the user's words ask for, one after another."""
-    text = _NO_ORDER.sub(_stands_for, identifiers.plain(said[:_LONGEST]))
+    text = _NO_ORDER.sub(_stands_for, identifiers.plain(_read(said)))
     everything = _words(text)
     things = _things(everything)
     found: list[Order] = []
@@ -223,7 +229,9 @@ def orders(said: str) -> tuple[Order, ...]:
             if part.classes:
                 found.append(_made(part, parts[number - 1], things, everything))
         found += _inside(sentence)
-    return tuple(found)
+        if len(found) > _MOST_ORDERS:
+            break
+    return tuple(found[:_MOST_ORDERS])
 
 
 def _order(word: str, before: str, after: str, *, asks: bool, first: bool) -> frozenset[str] | None:
@@ -317,9 +325,9 @@ def _pieces(tool: str) -> list[str]:
 _PLAIN = frozenset({"send", "post", "pay", "share"})
 
 
-def fits(order: Order, tool: str, said: str = "", values: Iterable[str] = ()) -> bool:
+def fits(order: Order, tool: str) -> bool:
     """Return whether an order may mean a tool: it asks for such a thing to be done, and to nothing
-    else than the tool does it to, unless the call's own values are in the message.
+    else than the tool does it to.
     """
     does = classes(tool) & order.classes
     if not does:
@@ -327,7 +335,7 @@ def fits(order: Order, tool: str, said: str = "", values: Iterable[str] = ()) ->
     about = things(tool)
     if not does.isdisjoint(_PLAIN) or not about:
         return True
-    return not about.isdisjoint(order.things) or _says_one(said, values)
+    return not about.isdisjoint(order.things)
 
 
 def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
@@ -342,8 +350,9 @@ def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
 
 
 def _says_one(said: str, values: Iterable[str]) -> bool:
-    words = f" {' '.join(identifiers.words(identifiers.plain(said)))} "
-    days = identifiers.dates(said)
+    text = identifiers.plain(_read(said))
+    words = f" {' '.join(identifiers.words(text))} "
+    days = identifiers.dates(text)
     for value in values:
         if days and not days.isdisjoint(identifiers.dates(value[:200])):
             return True
@@ -354,11 +363,15 @@ def _says_one(said: str, values: Iterable[str]) -> bool:
 
 
 def fitting(said: str, tool: str, values: Iterable[str] = ()) -> tuple[Order, ...]:
-    """The orders in the user's words that may mean a tool."""
-    if not classes(tool):
-        return ()
-    listed = tuple(values)
-    return tuple(each for each in orders(said) if fits(each, tool, said, listed))
+    """The orders in the user's words that may mean a tool; also those that name another thing, if
+    the call's own values are in the message.
+    """
+    does = classes(tool)
+    alike = [each for each in orders(said) if not does.isdisjoint(each.classes)]
+    found = tuple(each for each in alike if fits(each, tool))
+    if len(found) == len(alike) or not _says_one(said, values):
+        return found
+    return tuple(alike)
 
 
 def count(meant: Iterable[Order], *, addressed: bool) -> int:

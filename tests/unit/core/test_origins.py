@@ -339,3 +339,8 @@ def test_days_are_read_in_other_languages(said: str, value: str) -> None:
 
 def test_a_word_behind_a_number_is_no_month() -> None:
     assert identifiers.dates("10 plates and 3 moons") == set()
+
+
+def test_many_orders_are_bounded() -> None:
+    assert len(intent.orders("send mail " * 5_000)) <= 200
+    assert asked_for("archive the mails. " * 500, "mcp:mail/archive_mail") == intent.MOST

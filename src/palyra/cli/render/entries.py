@@ -134,6 +134,9 @@ def approval_lines(
     lines = head + risk
     for line in _flow_lines(request):
         lines += wrapped(style, line, width, "yellow")
+    if request.group:
+        said = f"  asked together with others: palyra approvals show {request.group} lists them"
+        lines += wrapped(style, said, width, "dim")
     if request.plan:
         said = f"  not part of the plan: {one_line(request.plan, 300)}"
         lines += wrapped(style, said, width, "dim")
