@@ -213,6 +213,8 @@ def orders(said: str) -> tuple[Order, ...]:
             after = listed[number + 1] if number + 1 < len(listed) else ""
             classes = _order(word, before, after, asks=asks, first=first)
             if classes is not None:
+                if len(parts) > _MOST_ORDERS:
+                    break
                 parts.append(_Part(word, classes, []))
             else:
                 parts[-1].words.append(word)
