@@ -289,7 +289,7 @@ class ApprovalPrompts:
                 done.append(await self.answer(message, who, each.approval_id, one))
             except (Conflict, Forbidden, InvalidInput) as error:
                 done.append(f"{texts.short(each.approval_id)}: {error.message}")
-        return "\n".join(done) or "nothing of this waits for an answer"
+        return "\n".join(done) or "none of these calls needs approval any more"
 
     def answered(self, resolved: ApprovalResolved) -> None:
         """However it was answered: take the buttons away where it was asked."""
