@@ -121,6 +121,8 @@ export interface Answer {
   scope?: "always" | "once" | "session" | "timed";
   subject?: Subject | null;
   for_ms?: number;
+  rate?: string;
+  upto?: string;
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   seen?: string;
@@ -131,6 +133,11 @@ export interface AnswerRefused {
   turn: number;
   problem: string;
   flaw?: "arguments" | "empty" | "form" | "loop" | "repetition" | "stray_call";
+}
+
+export interface AnsweredGroup {
+  approvals?: (Approval)[];
+  problems?: (LineProblem)[];
 }
 
 export interface Approval {
@@ -151,6 +158,10 @@ export interface Approval {
 
 export interface ApprovalDraft {
   arguments?: { [name: string]: unknown } | null;
+}
+
+export interface ApprovalGroup {
+  approvals: (Approval)[];
 }
 
 export interface ApprovalPage {
@@ -183,6 +194,8 @@ export interface ApprovalRequested {
   asker?: Asker | null;
   budget?: BudgetAsked | null;
   values?: CallValues;
+  plan?: string;
+  group?: string;
 }
 
 export interface ApprovalResolved {
@@ -735,6 +748,10 @@ export interface CleanedUp {
   file?: Maintained | null;
 }
 
+export interface ClearLabel {
+  path: string;
+}
+
 export interface ClientTool {
   name: string;
   description?: string;
@@ -970,7 +987,7 @@ export interface Entry {
   kind: string;
   hash: string;
   link?: number;
-  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | FilesLabelled | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -1053,6 +1070,11 @@ export interface FileChange {
   change: "created" | "deleted" | "modified" | "restored";
 }
 
+export interface FileDigest {
+  path: string;
+  digest?: string;
+}
+
 export interface FilePart {
   filename?: string;
   file_data?: string;
@@ -1061,6 +1083,14 @@ export interface FilePart {
 export interface FileTrigger {
   on: "file";
   path: string;
+}
+
+export interface FilesLabelled {
+  kind: "files.labelled";
+  files: (FileDigest)[];
+  label?: Label;
+  session_id?: string;
+  run_id?: string;
 }
 
 export interface Firing {
@@ -1152,6 +1182,22 @@ export interface Grant {
 
 export interface GrantList {
   grants: (Grant)[];
+  uses?: { [name: string]: GrantUse };
+}
+
+export interface GrantUse {
+  calls: number;
+  last_ms: number;
+}
+
+export interface GroupAnswer {
+  decision: "allow" | "deny";
+  only?: (string)[];
+  others?: "" | "allow" | "deny";
+  scope?: "always" | "once" | "session" | "timed";
+  for_ms?: number;
+  reason?: string;
+  seen?: { [name: string]: string };
 }
 
 export interface Healing {
@@ -1418,6 +1464,19 @@ export interface Label {
   private_sources?: (string)[];
 }
 
+export interface LabelledFile {
+  path: string;
+  digest: string;
+  label: Label;
+  session_id: string;
+  run_id: string;
+  labelled_ms: number;
+}
+
+export interface LabelledFiles {
+  files: (LabelledFile)[];
+}
+
 export interface Lasting {
   seq: number;
   call_id: string;
@@ -1466,6 +1525,11 @@ export interface Limits {
   time_ms?: number;
   input_bytes?: number;
   output_bytes?: number;
+}
+
+export interface LineProblem {
+  approval_id: string;
+  message: string;
 }
 
 export interface Listed {
@@ -1943,6 +2007,19 @@ export interface PassedOver {
   why: string;
 }
 
+export interface PastCall {
+  time_ms: number;
+  session_id: string;
+  verdict: string;
+  about: string;
+}
+
+export interface PastCalls {
+  calls?: number;
+  asked?: number;
+  examples?: (PastCall)[];
+}
+
 export interface PathList {
   paths: (string)[];
 }
@@ -2002,6 +2079,18 @@ export interface Pin {
 
 export interface Pinned {
   pins: (number)[];
+}
+
+export interface PlanDeclared {
+  kind: "plan.declared";
+  calls?: (PlannedCall)[];
+  asked?: (PlannedCall)[];
+}
+
+export interface PlannedCall {
+  tool: string;
+  times?: number;
+  on?: string;
 }
 
 export interface PlannedRoute {
@@ -3674,6 +3763,6 @@ export interface WrongRow {
   problem: string;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunWaiting | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | PlanDeclared | FilesLabelled | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress | RetryPlanned | StateChanged;

@@ -68,6 +68,12 @@ export interface Verbs {
   previewApproval(approvalId: string, given?: t.ApprovalDraft): Promise<t.ApprovalPreview>;
   /** Answer; the first answer wins. */
   answer(approvalId: string, given: t.Answer): Promise<t.Approval>;
+  /** What a wider approval would have let run in the recorded past. */
+  pastOfApproval(approvalId: string, given?: { subject?: number; days?: number; }): Promise<t.PastCalls>;
+  /** The pending lines of the question that an approval belongs to. */
+  getApprovalGroup(approvalId: string): Promise<t.ApprovalGroup>;
+  /** Answer all lines of a question together, each allowed or denied. */
+  answerGroup(approvalId: string, given: t.GroupAnswer): Promise<t.AnsweredGroup>;
   /** What was allowed more widely than once. */
   listGrants(): Promise<t.GrantList>;
   /** Take such a permission back. */
@@ -338,6 +344,10 @@ export interface Verbs {
   why(given: { about: string; limit?: number; }): Promise<t.WhyAnswer>;
   /** Questions, unattended calls, repeated answers and instruction-like sources. */
   securityScore(given?: { since_ms?: number; }): Promise<t.SecurityScore>;
+  /** Files that were written after untrusted content was read. */
+  listLabelledFiles(given?: { after?: string; limit?: number; }): Promise<t.LabelledFiles>;
+  /** Take the label of a file or a folder away. */
+  clearFileLabel(given: t.ClearLabel): Promise<t.LabelledFiles>;
   /** The subagents that work or worked for a session, as a tree. */
   listAgents(sessionId: string): Promise<t.Agents>;
   /** Seal sessions that were not used for long, or list them. */

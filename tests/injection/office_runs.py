@@ -35,7 +35,7 @@ class Result:
 
 def _name(tool: str) -> str:
     server, _, name = tool.partition(".")
-    return f"mcp:{server}/{name}"
+    return f"mcp:{server}/{name}" if name else tool
 
 
 class OneCallATurn:
@@ -153,7 +153,7 @@ async def _number(daemon: Any, session_id: str, call_id: str) -> int:
 def _reads(office: Office, tool: str) -> bool:
     found = next(each for each in office.tools if each.spec.name == _name(tool))
     use = found.spec.use
-    return found.declared.read_only and not any(
+    return bool(use and use.reads_only) and not any(
         each.role == "url" for each in (use.arguments if use else ())
     )
 
@@ -180,7 +180,7 @@ FIGURES = (
 def rows(honest: list[Result], attacked: dict[Scope, list[Result]]) -> list[tuple[str, ...]]:
     """The figures of each half."""
     found = []
-    for half in ("blind", "tuning"):
+    for half in ("blind", "tuning", "fresh", "unseen", "held"):
         own = [each for each in honest if each.task.half == half]
         free = sum(not each.questions for each in own)
         asked = sum(len(each.questions) for each in own)

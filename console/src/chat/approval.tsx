@@ -11,6 +11,7 @@ import { Badge, Labels, Problem } from "../ui/parts";
 import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Preview, Subject, ToolProposed } from "../types";
 import { ArgumentFields, type Arguments } from "./arguments";
 import { filesOfCall, leftOut } from "./patch_files";
+import { Together } from "./together";
 
 /** A card that appears under a moving finger must not be answered by it. */
 const DEAF_MS = 350;
@@ -293,7 +294,9 @@ export function ApprovalCard({ request, proposed, origin, keys = false, onAnswer
         {request.about === "tool" && (reversible ? <Badge>Can be undone</Badge> : proposed?.effect === "once" ? <Badge tone="warn">Cannot be undone</Badge> : null)}
         <Labels label={request.label} />
       </header>
+      <Together request={request} />
       <Meta request={request} preview={shown} />
+      {request.plan && <p class="hint inside">Not part of the plan: {visible(request.plan)}</p>}
       {files.length > 0 && !typed && <FileChoice files={files} without={without} onChange={setWithout} />}
       {typed && <div class="edit-form"><ArgumentFields given={typed} onChange={setTyped} /></div>}
       {edited ? <Draft draft={draft} /> : <Previewed request={{ ...request, preview: shown }} />}

@@ -65,6 +65,12 @@ export const getApproval = (approvalId: string) => ask<t.Approval>("GET", `/v1/a
 export const previewApproval = (approvalId: string, given?: t.ApprovalDraft) => ask<t.ApprovalPreview>("POST", `/v1/approvals/${part(approvalId)}/preview`, given);
 /** Answer; the first answer wins. */
 export const answer = (approvalId: string, given: t.Answer) => ask<t.Approval>("POST", `/v1/approvals/${part(approvalId)}/answer`, given);
+/** What a wider approval would have let run in the recorded past. */
+export const pastOfApproval = (approvalId: string, given?: { subject?: number; days?: number; }) => ask<t.PastCalls>("GET", `/v1/approvals/${part(approvalId)}/past`, given);
+/** The pending lines of the question that an approval belongs to. */
+export const getApprovalGroup = (approvalId: string) => ask<t.ApprovalGroup>("GET", `/v1/approvals/${part(approvalId)}/group`);
+/** Answer all lines of a question together, each allowed or denied. */
+export const answerGroup = (approvalId: string, given: t.GroupAnswer) => ask<t.AnsweredGroup>("POST", `/v1/approvals/${part(approvalId)}/group/answer`, given);
 /** What was allowed more widely than once. */
 export const listGrants = () => ask<t.GrantList>("GET", `/v1/grants`);
 /** Take such a permission back. */
@@ -335,6 +341,10 @@ export const forkRun = (runId: string, given?: t.Fork) => ask<t.Forked>("POST", 
 export const why = (given: { about: string; limit?: number; }) => ask<t.WhyAnswer>("GET", `/v1/journal/why`, given);
 /** Questions, unattended calls, repeated answers and instruction-like sources. */
 export const securityScore = (given?: { since_ms?: number; }) => ask<t.SecurityScore>("GET", `/v1/security/score`, given);
+/** Files that were written after untrusted content was read. */
+export const listLabelledFiles = (given?: { after?: string; limit?: number; }) => ask<t.LabelledFiles>("GET", `/v1/security/files`, given);
+/** Take the label of a file or a folder away. */
+export const clearFileLabel = (given: t.ClearLabel) => ask<t.LabelledFiles>("POST", `/v1/security/files/clear`, given);
 /** The subagents that work or worked for a session, as a tree. */
 export const listAgents = (sessionId: string) => ask<t.Agents>("GET", `/v1/sessions/${part(sessionId)}/agents`);
 /** Seal sessions that were not used for long, or list them. */

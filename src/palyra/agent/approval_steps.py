@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palyra.core import call_values
 from palyra.core.errors import (
     Conflict,
     InvalidInput,
@@ -52,6 +53,9 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     subject: Subject | None = None
     # For scope `timed`.
     for_ms: int = 0
+    # With a subject of arguments: at most so many calls (`10/hour`), amounts up to this.
+    rate: str = ""
+    upto: str = ""
     # Arguments to use instead of those proposed.
     arguments: dict[str, Any] | None = None
     reason: str = ""
@@ -234,15 +238,26 @@ def subject_of(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:
     named.
     """
     if answer.scope == "once":
-        if answer.subject is not None:
-            raise InvalidInput("a subject goes with the scopes session, timed and always")
+        if answer.subject is not None or answer.rate or answer.upto:
+            raise InvalidInput(
+                "a subject, a rate or a bound goes with the scopes session, timed and always"
+            )
         return None
     if not offered:
         raise InvalidInput("this call can only be allowed once")
     if answer.scope == "timed" and not 0 < answer.for_ms <= _LONGEST_GRANT_MS:
         raise InvalidInput("scope `timed` needs for_ms between 1 and a year")
-    if answer.subject is None:
-        return offered[0]
-    if answer.subject not in offered:
+    if answer.subject is not None and answer.subject not in offered:
         raise InvalidInput("the subject is not one that fits this call", offered=len(offered))
-    return answer.subject
+    chosen = answer.subject or offered[0]
+    if not (answer.rate or answer.upto):
+        return chosen
+    if answer.rate and answer.scope == "always":
+        raise InvalidInput("a rate goes with the scopes session and timed")
+    value = call_values.limited(chosen.value, often=answer.rate, upto=answer.upto)
+    if chosen.kind != "arguments" or not value:
+        raise InvalidInput(
+            "a rate is a number and minute, hour, day or session (`10/hour`), a bound is a number"
+            " for a call with an amount; both go with a subject of arguments"
+        )
+    return replace(chosen, value=value)

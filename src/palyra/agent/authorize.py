@@ -9,16 +9,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from palyra.agent import session_rules, unchanged_calls, value_origins
+from palyra.agent import (
+    file_stains,
+    grant_rates,
+    planning,
+    session_rules,
+    unchanged_calls,
+    value_origins,
+)
 from palyra.agent.active_run import ActiveRun
+from palyra.agent.judged_call import Judged
 from palyra.agent.settings import Settings
 from palyra.core import subagent_limits
-from palyra.core.call_values import NO_VALUES, CallValues, bound
+from palyra.core.call_values import NO_VALUES, CallValues, bound, bound_to_known
 from palyra.core.errors import Forbidden, PalyraError
 from palyra.core.events import (
-    AnyEvent,
     ApprovalRequested,
     Flow,
     RunAccepted,
@@ -31,11 +37,11 @@ from palyra.core.ids import ApprovalId
 from palyra.core.labels import CLEAN, Label, merge, private
 from palyra.core.ports import Policy
 from palyra.core.run_progress import CallProgress
-from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolSpec, input_digest
+from palyra.core.tools import Outcome, Preview, Scope, Subject, ToolResult, ToolSpec, input_digest
 from palyra.core.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
-from palyra.policy import grants, risk
+from palyra.policy import risk
 from palyra.policy.rules import PREFIX
-from palyra.store import approvals, decisions
+from palyra.store import decisions
 from palyra.store.database import Database
 from palyra.store.sessions import Session
 from palyra.system import thread_pool
@@ -45,19 +51,6 @@ from palyra.tools import previews
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 
 _WORKSPACE = private("file:.")
-
-
-class Judged(Struct):
-    """One call after judging: what goes on the tape, and the approval it asks for."""
-
-    events: list[AnyEvent]
-    request: ApprovalRequested | None = None
-    pure: bool = False
-    allowed: bool = False
-
-    @property
-    def refused(self) -> bool:
-        return isinstance(self.events[-1], ToolFinished)
 
 
 class _Unreadable:
@@ -155,7 +148,7 @@ class Authorizer:
         question = self.question(
             run.live.session,
             run.progress.accepted.origin,
-            run.live.conversation.label,
+            merge(run.live.conversation.label, await file_stains.given(self._db, tool.spec, scope)),
             tool.spec,
             scope,
             laid_down,
@@ -169,6 +162,8 @@ class Authorizer:
             if len(scope.command) <= _SHORT
             else await thread_pool.everyday.run(self._told, scope)
         )
+        if late := planning.too_late(run, call.tool):
+            return self._refused(proposed, "hard_rule", late)
         proposed = msgspec.structs.replace(
             proposed, scope=told, asked=value_origins.circumstances(question, exact=told is scope)
         )
@@ -179,7 +174,8 @@ class Authorizer:
             )
             if too_many:
                 return self._refused(proposed, "rule", too_many)
-        judged = await self._ask_policy(run, proposed, tool, arguments, question)
+        used = [one.grant for one in ahead if one.grant]
+        judged = await self._ask_policy(run, proposed, tool, arguments, question, used)
         return self._shadowed(judged, question)
 
     async def _ask_policy(
@@ -189,6 +185,7 @@ class Authorizer:
         tool: TypedTool,
         arguments: Arguments,
         question: Question,
+        ahead: Sequence[str],
     ) -> Judged:
         policy = self.policy_of(run.progress.accepted)
         version = policy.version
@@ -216,10 +213,7 @@ class Authorizer:
                         ended = unchanged_calls.events(proposed, ask, version, same)
                         return Judged([proposed, *ended])
                     # A rule that asks means every time; what was allowed before does not answer it.
-                    held = await self._db.read(
-                        lambda tx: approvals.grants_for(tx, question.principal, question.session_id)
-                    )
-                    grant = grants.covering(held, question, sends_private=ask.sends_private)
+                    grant = await grant_rates.covering(self._db, question, ask, ahead)
                 if grant is not None:
                     decided = ToolDecided(
                         call_id=proposed.call_id,
@@ -229,8 +223,9 @@ class Authorizer:
                         policies=ask.policies,
                         policy_version=version,
                     )
+                    pure = tool.spec.effect == "pure"
                     return Judged(
-                        [proposed, decided], pure=tool.spec.effect == "pure", allowed=True
+                        [proposed, decided], pure=pure, allowed=True, grant=grant.approval_id
                     )
                 # It names files, and a file behind a symlink can hold a secret in its name.
                 why = self._redactor.redact(ask.reason)
@@ -258,8 +253,13 @@ class Authorizer:
                     flow=await self._flow(run.live.session, question, ask),
                     asker=subagent_limits.asker(run.progress.accepted.commission),
                     values=question.values,
+                    plan=planning.beside(run, question),
                 )
                 return Judged([proposed, decided, request], request)
+
+    async def shown_by(self, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
+        """The label of the files that a result shows."""
+        return await file_stains.shown_by(self._db, spec, scope, result)
 
     def policy_of(self, accepted: RunAccepted) -> Policy:
         """The policies in force for a run. Those that it was forked under, if they cannot be read
@@ -373,10 +373,11 @@ class Authorizer:
         Neither is one that nobody would read to its end.
         """
         offered = tool.subjects(scope)
-        limits = bound(values)
-        if limits and all(each.kind == "tool" for each in offered):
+        if all(each.kind == "tool" for each in offered):
             # Else the tool itself would be the narrowest.
-            offered = (Subject(tool.spec.name, "arguments", limits), *offered)
+            limits = dict.fromkeys(filter(None, (bound(values), bound_to_known(values))))
+            bounds = (Subject(tool.spec.name, "arguments", each) for each in limits)
+            offered = (*bounds, *offered)
         short = (each for each in offered if len(each.value) <= _SHORT)
         return tuple(each for each in short if self._redactor.redact(each.value) == each.value)
 

@@ -99,7 +99,9 @@ class ByHand:
                 result = await tool.execute(typed, context)
         except TimeoutError:
             raise InvalidInput(f"it took longer than {seconds:g} s") from None
-        return msgspec.structs.replace(result, label=labels.merge(tool.spec.yields, result.label))
+        files = await self._judging.shown_by(tool.spec, scope, result)
+        label = labels.merge(labels.merge(tool.spec.yields, result.label), files)
+        return msgspec.structs.replace(result, label=label)
 
     async def read(
         self,

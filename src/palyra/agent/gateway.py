@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from palyra.agent import file_stains, value_origins
 from palyra.agent import stop as agent_stop
-from palyra.agent import value_origins
 from palyra.agent.approvals import ApprovalService
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.message_inputs import NOTHING, Enclosed, MessageInputs, labelled
@@ -35,9 +35,9 @@ from palyra.core.events import (
     Topic,
     encode,
 )
-from palyra.core.labels import CLEAN, Label
+from palyra.core.labels import CLEAN, Label, merge
 from palyra.core.signals import Signal
-from palyra.core.tools import ToolSpec
+from palyra.core.tools import Scope, ToolSpec
 from palyra.core.verdicts import Origin
 from palyra.models.routing import Models
 from palyra.store import runs, sessions, tape
@@ -238,7 +238,12 @@ class Gateway:
             self._lives.release(live)
 
     async def would_ask(
-        self, session_id: str, spec: ToolSpec, arguments: Mapping[str, Any], workspace: str
+        self,
+        session_id: str,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any],
+        workspace: str,
+        scope: Scope,
     ) -> tuple[Label, CallValues]:
         """What policy would be told of the session and of the values of such a call, if its model
         proposed it now.
@@ -246,7 +251,8 @@ class Gateway:
         live = await self._lives.hold(session_id)
         try:
             values = await value_origins.values_in(live, spec, arguments, workspace)
-            return live.conversation.label, values
+            files = await file_stains.given(self._db, spec, scope)
+            return merge(live.conversation.label, files), values
         finally:
             self._lives.release(live)
 

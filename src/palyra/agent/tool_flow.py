@@ -1,5 +1,4 @@
-"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record the
-result.
+"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record.
 
 No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision
 and a result on the tape, denied ones too.
@@ -14,19 +13,21 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from palyra.agent import durable_write, tool_events
+from palyra.agent import durable_write, file_stains, planning, tool_events
 from palyra.agent import images as agent_images
 from palyra.agent.active_run import ActiveRun, Interrupted
-from palyra.agent.authorize import Authorizer, Judged
+from palyra.agent.authorize import Authorizer
 from palyra.agent.broadcast import Broadcast
 from palyra.agent.checkpoints import Checkpoints
 from palyra.agent.client_tools import hand_over
+from palyra.agent.judged_call import Judged
 from palyra.agent.prompt import small_window
 from palyra.agent.remote_tools import PREFIX as WORKERS
 from palyra.agent.remote_tools import RemoteTool
 from palyra.core import labels
 from palyra.core.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.core.events import (
+    AnyEvent,
     ApprovalRequested,
     Attestation,
     FileChange,
@@ -42,7 +43,7 @@ from palyra.core.ports import CallContext, InDoubt
 from palyra.core.run_progress import CallProgress
 from palyra.core.tools import Outcome, Preview, ToolResult, input_digest
 from palyra.core.verdicts import Origin
-from palyra.store import artifacts, tape
+from palyra.store import approvals, artifacts, tape
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 from palyra.system.redactor import Redactor
@@ -98,15 +99,19 @@ class ToolFlow:
         judged: list[Judged] = []
         for call in calls:
             judged.append(await self._judging.judge(run, call, judged))
+        planning.ask_together(judged)
         origin = run.progress.accepted.origin
         at_once = all(one.pure and one.allowed for one in judged)
-        events = [event for one in judged for event in one.events]
+        events: list[AnyEvent] = [*planning.declared(run, judged)]
+        events += [event for one in judged for event in one.events]
         if at_once:
             events += [tool_events.start(call) for call in calls]
 
         def step(tx: Tx) -> None:
             appended = tape.append(tx, run.session_id, run.principal, events, run.run_id)
             for one in judged:
+                if one.grant:
+                    approvals.used(tx, one.grant)
                 if one.request is not None:
                     tool_events.record_request(tx, run, origin, one.request, appended)
 
@@ -153,9 +158,7 @@ class ToolFlow:
             await spawning.spawn(run, started, waiting=len(beside) - len(free))
 
     async def _held_back(self, run: ActiveRun, call: CallProgress, outcome: Outcome) -> bool:
-        """Return whether a rule of the session forbids the call by now; then its result says so,
-        and it does not run.
-        """
+        """Return whether a rule of the session forbids the call by now; its result says so."""
         why = await self._judging.forbidden_now(run, call)
         if why:
             await run.append(tool_events.ended(call, outcome, f"denied: {why}"))
@@ -328,8 +331,11 @@ class ToolFlow:
             attestation=attestation,
         )
 
+        traced = await file_stains.trace(self._db, run, call, tool.spec, finished, result)
+
         def step(tx: Tx) -> ToolFinished:
-            final = finished
+            final = msgspec.structs.replace(finished, label=traced.label)
+            file_stains.keep(tx, run, traced)
             if images:
                 stored = tuple(image.stored(tx, run.session_id) for image in images)
                 final = msgspec.structs.replace(final, images=stored)

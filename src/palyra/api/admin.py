@@ -24,6 +24,7 @@ from palyra.core.errors import Conflict, InvalidInput, Unauthenticated
 from palyra.core.events import AdminChanged
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import CLEAN
+from palyra.core.services import Services
 from palyra.core.verdicts import Origin, Question, SessionRule
 from palyra.policy import store as change_log
 from palyra.policy.sources import PolicyProblem
@@ -223,28 +224,34 @@ async def policy(call: ApiCall[Nothing, Nothing]) -> HttpResponse:
 
 
 async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
-    services, body = call.services, call.body
+    question = await question_of(call.services, call.principal, call.body)
+    return ok(call.services.get(PolicyStore).explain(question))
+
+
+async def question_of(services: Services, principal: str, body: Explain) -> Question:
+    """What policy would be asked about a call that nobody makes."""
     tool, arguments, normal = services.get(Catalogue).parse(body.tool, body.arguments)
-    label, values = CLEAN, NO_VALUES
     workspace, channel, laid_down = (
         services.get(Sessions).default_workspace,
         "",
         tuple[SessionRule, ...](),
     )
     if body.session_id is not None:
-        session = await services.get(Sessions).get(call.principal, body.session_id)
+        session = await services.get(Sessions).get(principal, body.session_id)
         workspace, channel = session.workspace, session.channel
         laid_down = await services.get(Database).read(
             lambda tx: session_rules.laid_down(tx, session.session_id)
         )
-        label, values = await services.get(Gateway).would_ask(
-            session.session_id, tool.spec, normal, workspace
-        )
     if not workspace:
         raise InvalidInput("there is no workspace to judge this in: name a session that has one")
     scope = await asyncio.to_thread(tool.scope, arguments, workspace)
+    label, values = CLEAN, NO_VALUES
+    if body.session_id is not None:
+        label, values = await services.get(Gateway).would_ask(
+            body.session_id, tool.spec, normal, workspace, scope
+        )
     question = Question(
-        principal=call.principal,
+        principal=principal,
         session_id=body.session_id or services.get(Clock).new_id(),
         tool=tool.spec,
         scope=scope,
@@ -255,7 +262,7 @@ async def explain(call: ApiCall[Nothing, Explain]) -> HttpResponse:
         rules=laid_down,
         values=values,
     )
-    return ok(services.get(PolicyStore).explain(complete(question)))
+    return complete(question)
 
 
 async def reload(call: ApiCall[Nothing, Nothing]) -> HttpResponse:

@@ -2,14 +2,22 @@
 
 from typing import Any
 
-from palyra.agent.approval_steps import Answer as ApprovalAnswer
-from palyra.agent.approvals import ApprovalDraft, ApprovalPreview
 from palyra.agent.gateway import Stopped
 from palyra.agent.session_rules import ShownRule
 from palyra.agent.sessions import Resolve
 from palyra.agent.settings import ConfigReloaded
 from palyra.agent.submit import Submission, Submitted
-from palyra.api import about, admin, journal, policy_tools, runs, sessions, watch, websocket
+from palyra.api import (
+    about,
+    admin,
+    approval_table,
+    journal,
+    policy_tools,
+    runs,
+    sessions,
+    watch,
+    websocket,
+)
 from palyra.api.admin import RESTARTING
 from palyra.api.backups import BACKUPS
 from palyra.api.calls import METRICS, NDJSON, SSE, Nothing
@@ -20,7 +28,6 @@ from palyra.api.run_control import RUN_CONTROL
 from palyra.core.events import Entry
 from palyra.policy.reports import Explanation, Report, Shadowed, Suggestion
 from palyra.policy.store import Reloaded
-from palyra.store.approvals import Approval
 from palyra.store.runs import RunRow
 from palyra.store.sessions import Session
 from palyra.store.tokens import Token, TokenScope
@@ -229,57 +236,7 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         gives=json_of(Stopped),
         errors=(409,),
     ),
-    Route(
-        method="GET",
-        path="/v1/approvals",
-        summary="pending approvals, and answered ones",
-        handler=runs.listing,
-        query=runs.ApprovalsQuery,
-        gives=json_of(runs.ApprovalPage),
-        errors=(404,),
-    ),
-    Route(
-        method="GET",
-        path="/v1/approvals/{approval_id}",
-        summary="one approval",
-        handler=runs.approval,
-        gives=json_of(Approval),
-    ),
-    Route(
-        method="POST",
-        path="/v1/approvals/{approval_id}/preview",
-        summary="all of what a pending call would do, as proposed or with edited arguments",
-        handler=runs.preview,
-        scope="operator",
-        body=ApprovalDraft,
-        gives=json_of(ApprovalPreview),
-        errors=(409,),
-    ),
-    Route(
-        method="POST",
-        path="/v1/approvals/{approval_id}/answer",
-        summary="answer; the first answer wins",
-        handler=runs.answer,
-        scope="operator",
-        body=ApprovalAnswer,
-        gives=json_of(Approval),
-        errors=(409,),
-    ),
-    Route(
-        method="GET",
-        path="/v1/grants",
-        summary="what was allowed more widely than once",
-        handler=runs.grants,
-        gives=json_of(runs.GrantList),
-    ),
-    Route(
-        method="DELETE",
-        path="/v1/grants/{approval_id}",
-        summary="take such a permission back",
-        handler=runs.remove_grant,
-        scope="operator",
-        gives=(Gives(204),),
-    ),
+    *approval_table.ROUTES,
 )
 _JOURNAL: tuple[Route[Any, Any], ...] = (
     Route(

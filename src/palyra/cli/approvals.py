@@ -16,7 +16,7 @@ from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import CliState
 from palyra.cli.terminal_approval import answer_at_terminal
 from palyra.client.http import StopSignal, decode
-from palyra.client.types.approvals import Approval
+from palyra.client.types.approvals import AnsweredGroup, Approval
 from palyra.core.errors import Conflict, InvalidInput
 from palyra.core.events import Decision, Entry, GrantScope
 from palyra.core.tools import Preview, Subject
@@ -74,6 +74,10 @@ def show(state: CliState, approval_id: str) -> None:
         )
     for number, subject in enumerate(found.request.subjects, 1):
         state.out.line(f"  a wider approval can cover {number}. {subject_words(subject)}")
+    if found.request.group and not found.decision:
+        for place, each in enumerate(_asked_together(state, found), 1):
+            title = one_line(each.request.preview.title, 80)
+            state.out.line(f"  asked together {place}. {one_line(each.request.tool)}: {title}")
     state.out.line(f"  session {found.session_id}, asked {formatting.when(found.requested_ms)}")
     state.out.line(f"  {_state(found)}")
 
@@ -100,6 +104,15 @@ def show(state: CliState, approval_id: str) -> None:
     help="What a wider approval covers, by its number in `show`.  [default: 1]",
 )
 @click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
+@click.option("--rate", default="", metavar="N/TIME", help="At most so many calls: 10/hour, 3/day.")
+@click.option("--upto", default="", metavar="AMOUNT", help="Amounts up to this.")
+@click.option("--all", "together", is_flag=True, help="All calls that were asked together.")
+@click.option(
+    "--only",
+    "only",
+    metavar="N,N",
+    help="Of those asked together, allow these lines of `show` and deny the others.",
+)
 @click.option(
     "--seen",
     default="",
@@ -114,6 +127,10 @@ def allow(
     always: bool,
     number: int | None,
     arguments: str | None,
+    rate: str,
+    upto: str,
+    together: bool,
+    only: str | None,
     seen: str,
 ) -> None:
     if for_session + bool(period) + always > 1:
@@ -124,8 +141,23 @@ def allow(
     if number is not None and scope == "once":
         raise InvalidInput("--subject goes with --session, --for or --always")
     found = short_ids.approval(state.api, approval_id)
+    if together or only:
+        if number is not None or arguments or seen or (together and only):
+            raise InvalidInput("--all and --only go with --session, --for and --always alone")
+        answered = state.api.answer_group(
+            found.approval_id,
+            decision="allow",
+            only=_lines(state, found, only) if only else (),
+            others="deny" if only else "",
+            scope=scope,
+            for_ms=formatting.parse_duration(period) if period else 0,
+        )
+        _all_answered(state, answered)
+        return
     edited = _arguments(arguments) if arguments else None
     subjects = found.request.subjects
+    if number is not None and number > 1 and edited is None:
+        _tell_past(state, found, number)
     if edited is not None and number is not None:
         # Other arguments are about other things.
         subjects = state.api.preview_approval(found.approval_id, arguments=edited).subjects
@@ -139,15 +171,48 @@ def allow(
             for_ms=formatting.parse_duration(period) if period else 0,
             arguments=edited,
             seen=seen,
+            rate=rate,
+            upto=upto,
         ),
+    )
+
+
+@verb(approvals, "past", help="What a wider approval would have let run in the last 30 days.")
+@_which
+@click.option("--subject", "number", type=int, default=1, show_default=True, metavar="N")
+def past(state: CliState, approval_id: str, number: int) -> None:
+    found = short_ids.approval(state.api, approval_id)
+    _subject(found.request.subjects, number)
+    told = state.api.past_of_approval(found.approval_id, subject=number)
+    if state.out.as_json:
+        state.out.json(told)
+        return
+    state.out.line(f"{told.calls} calls of the last 30 days, {told.asked} of them asked")
+    for each in told.examples:
+        state.out.line(f"  {formatting.when(each.time_ms)} {each.verdict}: {one_line(each.about)}")
+
+
+def _tell_past(state: CliState, approval: Approval, number: int) -> None:
+    """Say what a choice wider than the narrowest would have let run."""
+    _subject(approval.request.subjects, number)
+    told = state.api.past_of_approval(approval.approval_id, subject=number)
+    state.out.note(
+        f"this covers {told.calls} calls of the last 30 days, {told.asked} of which asked;"
+        " `palyra approvals past` lists them"
     )
 
 
 @verb(approvals, "deny", help="Deny a call, with a reason for the agent.")
 @_which
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
-def deny(state: CliState, approval_id: str, reason: str) -> None:
+@click.option("--all", "together", is_flag=True, help="All calls that were asked together.")
+def deny(state: CliState, approval_id: str, reason: str, together: bool) -> None:
     found = short_ids.approval(state.api, approval_id)
+    if together:
+        _all_answered(
+            state, state.api.answer_group(found.approval_id, decision="deny", reason=reason)
+        )
+        return
     _answered(state, state.api.answer(found.approval_id, decision="deny", reason=reason))
 
 
@@ -165,9 +230,10 @@ def settle(state: CliState, given: tuple[str, ...]) -> None:
 
 @verb(approvals, "grants", help="List what you have allowed beyond one call, and until when.")
 def grants(state: CliState) -> None:
-    found = state.api.list_grants().grants
+    listed = state.api.list_grants()
+    found = listed.grants
     if state.out.as_json:
-        state.out.json({"grants": found})
+        state.out.json(listed)
         return
     rows = [
         [
@@ -179,11 +245,14 @@ def grants(state: CliState) -> None:
                 if each.until_ms
                 else "until the session ends"
             ),
+            formatting.ago(listed.uses[each.approval_id].last_ms)
+            if each.approval_id in listed.uses
+            else "never",
         ]
         for each in found
     ]
     if rows:
-        state.out.table(["grant", "allows", "in", "how long"], rows)
+        state.out.table(["grant", "allows", "in", "how long", "last used"], rows)
     else:
         state.out.line("no grants: nothing is allowed beyond what the policy allows")
     state.out.note(
@@ -246,6 +315,33 @@ def _tell(state: CliState, approval: Approval) -> None:
         state.out.line(line)
     state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
     sys.stdout.flush()
+
+
+def _asked_together(state: CliState, approval: Approval) -> list[Approval]:
+    return state.api.get_approval_group(approval.approval_id).approvals
+
+
+def _lines(state: CliState, approval: Approval, numbers: str) -> tuple[str, ...]:
+    """The approvals that the numbers of `show` stand for."""
+    together = _asked_together(state, approval)
+    found: list[str] = []
+    for each in numbers.replace(",", " ").split():
+        if not each.isdecimal() or not 1 <= int(each) <= len(together):
+            raise InvalidInput(f"there is no line {each}: `palyra approvals show` numbers them")
+        found.append(together[int(each) - 1].approval_id)
+    if not found:
+        raise InvalidInput("--only needs the numbers of lines, such as 1,3")
+    return tuple(found)
+
+
+def _all_answered(state: CliState, answered: AnsweredGroup) -> None:
+    if state.out.as_json:
+        state.out.json(answered)
+        return
+    for each in answered.approvals:
+        _answered(state, each)
+    for problem in answered.problems:
+        state.out.line(f"{problem.approval_id} stays pending: {one_line(problem.message, 300)}")
 
 
 def _shown(state: CliState, approval: Approval) -> Preview:

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
         Trial,
     )
     from palyra.client.types.approvals import (
+        AnsweredGroup,
         Approval,
+        ApprovalGroup,
         ApprovalPage,
         ApprovalPreview,
         GrantList,
+        PastCalls,
         Subject,
     )
     from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
@@ -131,7 +134,7 @@ if TYPE_CHECKING:
         ScheduleList,
         ShownSchedule,
     )
-    from palyra.client.types.security import SecurityScore
+    from palyra.client.types.security import LabelledFiles, SecurityScore
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
@@ -460,6 +463,8 @@ class AsyncVerbs(AsyncCalling):
         scope: Literal["always", "once", "session", "timed"] = "once",
         subject: Subject | None = None,
         for_ms: int = 0,
+        rate: str = "",
+        upto: str = "",
         arguments: dict[str, Any] | None = None,
         reason: str = "",
         seen: str = "",
@@ -474,6 +479,8 @@ class AsyncVerbs(AsyncCalling):
                     "scope": scope,
                     "subject": subject,
                     "for_ms": for_ms,
+                    "rate": rate,
+                    "upto": upto,
                     "arguments": arguments,
                     "reason": reason,
                     "seen": seen,
@@ -482,12 +489,69 @@ class AsyncVerbs(AsyncCalling):
                     "scope": "once",
                     "subject": None,
                     "for_ms": 0,
+                    "rate": "",
+                    "upto": "",
                     "arguments": None,
                     "reason": "",
                     "seen": "",
                 },
             ),
             "approvals:Approval",
+        )
+
+    async def past_of_approval(
+        self, approval_id: str, *, subject: int = 1, days: int = 30
+    ) -> PastCalls:
+        """What a wider approval would have let run in the recorded past."""
+        return await self.call(
+            "GET",
+            f"/v1/approvals/{part(approval_id)}/past",
+            sent({"subject": subject, "days": days}, {"subject": 1, "days": 30}),
+            "approvals:PastCalls",
+        )
+
+    async def get_approval_group(self, approval_id: str) -> ApprovalGroup:
+        """The pending lines of the question that an approval belongs to."""
+        return await self.call(
+            "GET", f"/v1/approvals/{part(approval_id)}/group", None, "approvals:ApprovalGroup"
+        )
+
+    async def answer_group(
+        self,
+        approval_id: str,
+        *,
+        decision: Literal["allow", "deny"],
+        only: Sequence[str] = (),
+        others: Literal["", "allow", "deny"] = "",
+        scope: Literal["always", "once", "session", "timed"] = "once",
+        for_ms: int = 0,
+        reason: str = "",
+        seen: dict[str, str] | None = None,
+    ) -> AnsweredGroup:
+        """Answer all lines of a question together, each allowed or denied."""
+        return await self.call(
+            "POST",
+            f"/v1/approvals/{part(approval_id)}/group/answer",
+            sent(
+                {
+                    "decision": decision,
+                    "only": only,
+                    "others": others,
+                    "scope": scope,
+                    "for_ms": for_ms,
+                    "reason": reason,
+                    "seen": seen,
+                },
+                {
+                    "only": (),
+                    "others": "",
+                    "scope": "once",
+                    "for_ms": 0,
+                    "reason": "",
+                    "seen": None,
+                },
+            ),
+            "approvals:AnsweredGroup",
         )
 
     async def list_grants(self) -> GrantList:
@@ -2098,6 +2162,21 @@ class AsyncVerbs(AsyncCalling):
             "/v1/security/score",
             sent({"since_ms": since_ms}, {"since_ms": 0}),
             "security:SecurityScore",
+        )
+
+    async def list_labelled_files(self, *, after: str = "", limit: int = 100) -> LabelledFiles:
+        """Files that were written after untrusted content was read."""
+        return await self.call(
+            "GET",
+            "/v1/security/files",
+            sent({"after": after, "limit": limit}, {"after": "", "limit": 100}),
+            "security:LabelledFiles",
+        )
+
+    async def clear_file_label(self, *, path: str) -> LabelledFiles:
+        """Take the label of a file or a folder away."""
+        return await self.call(
+            "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
         )
 
     async def list_agents(self, session_id: str) -> Agents:

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
         Trial,
     )
     from palyra.client.types.approvals import (
+        AnsweredGroup,
         Approval,
+        ApprovalGroup,
         ApprovalPage,
         ApprovalPreview,
         GrantList,
+        PastCalls,
         Subject,
     )
     from palyra.client.types.backups import CheckedBackup, HomeBackupList, MadeBackup
@@ -131,7 +134,7 @@ if TYPE_CHECKING:
         ScheduleList,
         ShownSchedule,
     )
-    from palyra.client.types.security import SecurityScore
+    from palyra.client.types.security import LabelledFiles, SecurityScore
     from palyra.client.types.sessions import (
         Agents,
         Attaching,
@@ -454,6 +457,8 @@ class Verbs(Calling):
         scope: Literal["always", "once", "session", "timed"] = "once",
         subject: Subject | None = None,
         for_ms: int = 0,
+        rate: str = "",
+        upto: str = "",
         arguments: dict[str, Any] | None = None,
         reason: str = "",
         seen: str = "",
@@ -468,6 +473,8 @@ class Verbs(Calling):
                     "scope": scope,
                     "subject": subject,
                     "for_ms": for_ms,
+                    "rate": rate,
+                    "upto": upto,
                     "arguments": arguments,
                     "reason": reason,
                     "seen": seen,
@@ -476,12 +483,67 @@ class Verbs(Calling):
                     "scope": "once",
                     "subject": None,
                     "for_ms": 0,
+                    "rate": "",
+                    "upto": "",
                     "arguments": None,
                     "reason": "",
                     "seen": "",
                 },
             ),
             "approvals:Approval",
+        )
+
+    def past_of_approval(self, approval_id: str, *, subject: int = 1, days: int = 30) -> PastCalls:
+        """What a wider approval would have let run in the recorded past."""
+        return self.call(
+            "GET",
+            f"/v1/approvals/{part(approval_id)}/past",
+            sent({"subject": subject, "days": days}, {"subject": 1, "days": 30}),
+            "approvals:PastCalls",
+        )
+
+    def get_approval_group(self, approval_id: str) -> ApprovalGroup:
+        """The pending lines of the question that an approval belongs to."""
+        return self.call(
+            "GET", f"/v1/approvals/{part(approval_id)}/group", None, "approvals:ApprovalGroup"
+        )
+
+    def answer_group(
+        self,
+        approval_id: str,
+        *,
+        decision: Literal["allow", "deny"],
+        only: Sequence[str] = (),
+        others: Literal["", "allow", "deny"] = "",
+        scope: Literal["always", "once", "session", "timed"] = "once",
+        for_ms: int = 0,
+        reason: str = "",
+        seen: dict[str, str] | None = None,
+    ) -> AnsweredGroup:
+        """Answer all lines of a question together, each allowed or denied."""
+        return self.call(
+            "POST",
+            f"/v1/approvals/{part(approval_id)}/group/answer",
+            sent(
+                {
+                    "decision": decision,
+                    "only": only,
+                    "others": others,
+                    "scope": scope,
+                    "for_ms": for_ms,
+                    "reason": reason,
+                    "seen": seen,
+                },
+                {
+                    "only": (),
+                    "others": "",
+                    "scope": "once",
+                    "for_ms": 0,
+                    "reason": "",
+                    "seen": None,
+                },
+            ),
+            "approvals:AnsweredGroup",
         )
 
     def list_grants(self) -> GrantList:
@@ -2068,6 +2130,21 @@ class Verbs(Calling):
             "/v1/security/score",
             sent({"since_ms": since_ms}, {"since_ms": 0}),
             "security:SecurityScore",
+        )
+
+    def list_labelled_files(self, *, after: str = "", limit: int = 100) -> LabelledFiles:
+        """Files that were written after untrusted content was read."""
+        return self.call(
+            "GET",
+            "/v1/security/files",
+            sent({"after": after, "limit": limit}, {"after": "", "limit": 100}),
+            "security:LabelledFiles",
+        )
+
+    def clear_file_label(self, *, path: str) -> LabelledFiles:
+        """Take the label of a file or a folder away."""
+        return self.call(
+            "POST", "/v1/security/files/clear", {"path": path}, "security:LabelledFiles"
         )
 
     def list_agents(self, session_id: str) -> Agents:

@@ -136,7 +136,7 @@ _CHANGES = _set(
 # What is done, and what it is done to.
 _HIGH = _set(
     "send share pay transfer delete remove post publish invite reply forward grant revoke"
-    " book reserve order buy cancel run execute upload push merge deploy tweet kick ban reset"
+    " order buy cancel run execute upload push merge deploy tweet kick ban reset"
     " subscribe unsubscribe message email dm comment deactivate"
 )
 _HIGH_THINGS = _set(

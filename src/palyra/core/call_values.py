@@ -64,6 +64,66 @@ _MOST_SHOWN, _LONGEST_SHOWN = 5, 120
 # Up to this many characters a grant is still read by whoever gives it.
 _MOST_BOUND = 2_000
 _UPTO = "<="
+_RATE = "calls<="
+# In the place of a value: whoever the user named, or a trusted source.
+_TRUSTED = "~trusted"
+_PERIODS: dict[str, int] = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "session": 0}
+_MOST_CALLS = 10_000
+
+
+class Rate(Struct, frozen=True):
+    """At most so many calls in a time; 0: as long as the grant holds."""
+
+    calls: int
+    period_ms: int
+
+
+def rate(limits: str) -> Rate | None:
+    """How often a grant may be used, if it says so."""
+    for line in limits.split("\n"):
+        if line.startswith(_RATE):
+            return read_rate(line.removeprefix(_RATE))
+    return None
+
+
+def read_rate(text: str) -> Rate | None:
+    """`10/hour`; None for what is none."""
+    number, slash, period = text.strip().partition("/")
+    fits = number.isascii() and number.isdecimal() and slash and period in _PERIODS
+    calls = int(number) if fits and len(number) <= 5 else 0
+    return Rate(calls, _PERIODS[period]) if 0 < calls <= _MOST_CALLS else None
+
+
+def limited(limits: str, *, often: str = "", upto: str = "") -> str:
+    """The same limits with another bound for amounts, or at most so many calls. Empty if they
+    cannot have that.
+    """
+    lines = [line for line in limits.split("\n") if line and not line.startswith(_RATE)]
+    if upto:
+        without = [line for line in lines if not line.startswith(f"amount{_UPTO}")]
+        number = _number(upto)
+        if len(without) == len(lines) or number is None or number < 0:
+            return ""
+        lines = [*without, f"amount{_UPTO}{upto.strip()}"]
+    if often:
+        if read_rate(often) is None:
+            return ""
+        lines.append(f"{_RATE}{often.strip()}")
+    return "\n".join(sorted(set(lines)))
+
+
+def bound_to_known(values: CallValues) -> str:
+    """Like `bound`, but to anyone whom the user named or a trusted source, such as an address book.
+    Empty where the call goes to nobody, or to somebody unknown.
+    """
+    limits = bound(values)
+    people = [each for each in values.arguments if each.role == "recipient"]
+    if not limits or not any(each.origin in ("user", "trusted") for each in people):
+        return ""
+    if any(each.origin not in VOUCHED for each in people):
+        return ""
+    lines = [line for line in limits.split("\n") if not line.startswith("recipient=")]
+    return "\n".join(sorted({*lines, f"recipient{_TRUSTED}"}))
 
 
 def bound(values: CallValues) -> str:
@@ -93,20 +153,29 @@ def bound(values: CallValues) -> str:
 def within(limits: str, values: CallValues) -> bool:
     """Return whether a call stays within what a grant binds."""
     named: dict[str, set[str]] = {}
+    trusted: set[str] = set()
     most: Decimal | None = None
     for line in limits.split("\n"):
+        if line.startswith(_RATE):
+            continue  # Who counts calls looks at it.
+        if line.endswith(_TRUSTED) and "=" not in line:
+            trusted.add(line.removesuffix(_TRUSTED))
+            continue
         role, mark, value = line.partition(_UPTO) if line.startswith("amount") else ("", "", "")
         if mark:
             most = max(most or Decimal(value), Decimal(value))
         else:
             role, _, value = line.partition("=")
             named.setdefault(role, set()).add(value)
-    strict = any(role in STRICT for role in named)
+    strict = any(role in STRICT for role in (*named, *trusted))
     for each in values.arguments:
         if each.origin == "none" or (each.role == "when" and strict):
             continue
         if each.role == "amount":
             if most is None or not all(_upto(value, most) for value in each.values):
+                return False
+        elif each.role in trusted:
+            if each.origin not in VOUCHED:
                 return False
         elif each.role in SINKS:
             if not each.values or not set(each.values) <= named.get(each.role, set()):

@@ -18,6 +18,7 @@ from palyra.core.events import (
     InputReceived,
     ModelFailed,
     ModelReplied,
+    PlanDeclared,
     RoutePlanned,
     RunAccepted,
     RunCancelled,
@@ -76,8 +77,7 @@ class Conversation:
         self.pins: set[int] = set()
         # Tokens that the last request had beside the conversation.
         self.overhead = 0
-        # Whether a person has spoken of times: only then the tools for schedules are worth their
-        # tokens.
+        # Whether a person has spoken of times: else the tools for schedules are not worth it.
         self.timely = False
         # The budget of the last input if it was fitted to a small window, else 0; the tools that
         # the last such input offered, none: all; and the run that it was for.
@@ -265,6 +265,9 @@ class Conversation:
                 run.chosen = model or run.chosen
             case RunStarted():
                 run.begun = True
+            case PlanDeclared():
+                run.plans.append(event)
+                self.shown.tickets += event.calls
             case RoutePlanned(provider=provider, model=model):
                 run.route = f"{provider}/{model}"
             case _:
@@ -278,7 +281,7 @@ class Conversation:
         if run.accepted.commission is not None:
             shown.turn = event.text
         elif label.integrity == "trusted":
-            shown.user(seq, event.text)
+            shown.user(seq, event.text, more=run.heard or len(run.inputs) > 1)
         else:
             shown.source(seq, "untrusted", label.sources, event.text, "")
         given = event.given

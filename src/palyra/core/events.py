@@ -16,6 +16,7 @@ from palyra.core.degenerate import Flaw
 from palyra.core.ids import OWNER, ApprovalId, ArtifactId, CallId, RunId, SessionId
 from palyra.core.labels import CLEAN, Label, join, untrusted
 from palyra.core.messages import FailureClass, Native, StopReason, Usage
+from palyra.core.plans import PlannedCall
 from palyra.core.tools import Capability, Effect, Outcome, Preview, Scope, Subject, Tier
 from palyra.core.verdicts import Origin, Risk, SessionRule
 
@@ -176,6 +177,13 @@ class Attestation(Struct, frozen=True, omit_defaults=True):
 class FileChange(Struct, frozen=True, omit_defaults=True):
     path: str
     change: Literal["created", "modified", "deleted", "restored"]
+
+
+class FileDigest(Struct, frozen=True, omit_defaults=True):
+    """A file, or a folder with everything in it. `digest`: the SHA-256 of its content, if known."""
+
+    path: str
+    digest: str = ""
 
 
 class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -643,6 +651,24 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     agent: AgentEnd | None = None
 
 
+class FilesLabelled(Event, frozen=True, kw_only=True, tag="files.labelled"):
+    """Files were written after untrusted content was read. A clean label takes theirs away."""
+
+    files: tuple[FileDigest, ...]
+    label: Label = CLEAN
+    session_id: str = ""
+    run_id: str = ""
+
+
+class PlanDeclared(Event, frozen=True, kw_only=True, tag="plan.declared"):
+    """What a run is going to do, recorded before it reads untrusted content: what the model
+    declares (`calls`), and what the user's words ask for (`asked`).
+    """
+
+    calls: tuple[PlannedCall, ...] = ()
+    asked: tuple[PlannedCall, ...] = ()
+
+
 class AnswerRefused(Event, frozen=True, kw_only=True, tag="answer.refused"):
     """A reply that cannot be used; the model is told why and asked again.
 
@@ -692,6 +718,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requeste
     budget: BudgetAsked | None = None
     # Where the values of the call's arguments come from.
     values: CallValues = NO_VALUES
+    # What the run meant to do, in one line, where this call is no part of it.
+    plan: str = ""
+    # The first of those that were asked in one turn: they are one question.
+    group: str = ""
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
@@ -1069,6 +1099,8 @@ AnyEvent = (
     | ToolFinished
     | ToolHandedOver
     | AnswerRefused
+    | PlanDeclared
+    | FilesLabelled
     | ToolUndone
     | ApprovalRequested
     | ApprovalResolved

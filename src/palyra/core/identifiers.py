@@ -52,6 +52,38 @@ _DAYS_MONTH = re.compile(
     re.I,
 )
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?\b", re.I)
+# Months in other languages, as they stand behind a day.
+_OTHER_MONTHS = """
+januar enero janvier gennaio janeiro januari stycznia ledna января
+februar febrero février febbraio fevereiro februari lutego února февраля
+märz marzo mars março maart marca března марта
+abril avril aprile kwietnia dubna апреля
+mai mayo maggio maio mei maja května мая
+juni junio juin giugno junho czerwca června июня
+juli julio juillet luglio julho lipca července июля
+agosto août augustus sierpnia srpna августа
+septiembre septembre settembre setembro września září сентября
+oktober octubre octobre ottobre outubro października října октября
+noviembre novembre novembro listopada listopadu ноября
+dezember diciembre décembre dicembre dezembro december grudnia prosince декабря
+"""
+_MONTH_OF = {
+    word: number
+    for number, line in enumerate(_OTHER_MONTHS.strip().splitlines(), 1)
+    for word in line.split()
+}
+_OTHER_DATE = re.compile(
+    r"\b(\d{1,2})(?:\.|º|er)?\s+(?:de\s+)?([^\W\d_]{3,12})(?:,?\s+(?:de\s+)?(\d{4}))?\b"
+)
+_OTHER_DAYS = re.compile(
+    r"\b(\d{1,2})\.?\s*(?:bis|al|au|a|tot|do|až|по|-|–)\s*(?:zum\s+)?(\d{1,2})\.?\s+(?:de\s+)?"
+    r"([^\W\d_]{3,12})(?:,?\s+(?:de\s+)?(\d{4}))?\b"
+)
+_EAST_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号號일]")
+_OTHER_TIME = re.compile(
+    r"\b([01]?\d|2[0-3])\s?(?:uhr|hodin|часов)\b|(?<!\d)([01]?\d|2[0-3])\s?[時点點](?:\s?([0-5]\d)\s?分)?",
+    re.I,
+)
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}|(?:[0-9a-fA-F]{2}){8,}")
 _MOST_ENCODED = 4096
 
@@ -214,6 +246,15 @@ def dates(text: str) -> set[str]:
         _day(found_, match[4] or "", str(_month(match[3])), match[1])
     for match in _MONTH_DAY.finditer(text):
         _day(found_, match[3] or "", str(_month(match[1])), match[2])
+    for match in _OTHER_DATE.finditer(text):
+        if (month := _MONTH_OF.get(match[2].casefold())) is not None:
+            _day(found_, match[3] or "", str(month), match[1])
+    for match in _OTHER_DAYS.finditer(text):
+        if (month := _MONTH_OF.get(match[3].casefold())) is not None:
+            _day(found_, match[4] or "", str(month), match[1])
+    if not text.isascii():
+        for match in _EAST_DATE.finditer(text):
+            _day(found_, match[1] or "", match[2], match[3])
     return found_
 
 
@@ -238,6 +279,8 @@ def times(text: str) -> set[str]:
         if half and hour <= 12:
             hour = hour % 12 + (12 if half == "p" else 0)
         found_.add(f"time:{hour:02}:{minute}")
+    for match in _OTHER_TIME.finditer(text):
+        found_.add(f"time:{int(match[1] or match[2]):02}:{match[3] or '00'}")
     return found_
 
 

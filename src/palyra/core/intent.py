@@ -1,46 +1,43 @@
-"""What the user's own words ask to be done: send, pay, create, delete. A tool whose name asks for
-none of it was not the user's idea.
+"""What the user's own words ask to be done: send, pay, create, delete, and to what. A call that
+none of it asks for was not the user's idea.
 
 The rule: only words of the user count. Nouns are no orders: "read my mail" does not ask to mail
-anybody.
+anybody. An order is about what its own part of the sentence names: "find a hotel and book a table"
+does not ask for the hotel.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+
+from msgspec import Struct
+
+from palyra.core import identifiers
+from palyra.core.intent_words import (
+    AND_THEN,
+    DETERMINERS,
+    INSIDE,
+    LEADING,
+    MANY,
+    MANY_INSIDE,
+    OBJECTS,
+    OBJECTS_INSIDE,
+    OFTEN_NOUNS,
+    ORDERS,
+    PRONOUNS,
+    QUESTIONS,
+    READS,
+    TELLING,
+    TO_ME,
+)
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_CLASSES: dict[str, str] = {
-    "send": "send email mail message write tell inform notify reply respond answer forward dm ping"
-    " text contact remind thank let invite ask report announce deliver confirm",
-    "post": "post publish tweet comment announce share message send reply write answer review",
-    "share": "share grant invite give add permit",
-    "pay": "pay transfer send refund settle donate tip wire reimburse repay spend",
-    "create": "create add make schedule plan book put arrange organise organize file draft open"
-    " raise register log note record write start enter compose block prepare generate set remind",
-    "save": "save write store note log record append export copy put document draft keep create add"
-    " fill collect list summarise summarize",
-    "update": "update change edit modify reschedule move rename set adjust correct fix replace mark"
-    " label star tag archive flag complete close assign pin raise increase lower reduce extend"
-    " postpone shift sort push unflag resolve tick check clean file add put merge",
-    "delete": "delete remove cancel clear drop unsubscribe kick revoke discard trash erase clean",
-    "book": "book reserve order buy purchase rent get",
-    "run": "run execute start test build deploy merge push commit install",
-    "upload": "upload send put publish",
-}
-_BY_WORD: dict[str, frozenset[str]] = {}
-for _name, _words in _CLASSES.items():
-    for _word in _words.split():
-        _BY_WORD[_word] = _BY_WORD.get(_word, frozenset()) | {_name}
 _MONEY = frozenset({"money", "payment", "transaction", "transfer"})
 _DONE_TO_MONEY = {"update": frozenset({"update"}), "cancel": frozenset({"delete"})}
-_OFTEN_NOUNS = _set(
-    "file email mail message text document note log order record comment label list copy post"
-    " report draft schedule contact invoice"
-)
 # The words of tools that are not verbs of people, or mean one thing only there.
 _TOOL_WORDS: dict[str, frozenset[str]] = {
     "send": frozenset({"send"}),
@@ -59,76 +56,329 @@ _TOOL_WORDS: dict[str, frozenset[str]] = {
     "archive": frozenset({"update"}),
     "mark": frozenset({"update"}),
     "move": frozenset({"update"}),
+    "update": frozenset({"update"}),
+    "edit": frozenset({"update"}),
+    "change": frozenset({"update"}),
+    "set": frozenset({"update", "create"}),
+    "remove": frozenset({"delete"}),
+    "delete": frozenset({"delete"}),
+    "drop": frozenset({"delete"}),
+    "share": frozenset({"share"}),
+    "post": frozenset({"post"}),
+    "book": frozenset({"book"}),
+    "get": frozenset(),
     "cancel": frozenset({"delete"}),
     "invite": frozenset({"share", "send"}),
     "merge": frozenset({"run", "update"}),
 }
-_NOUN_AFTER = _set(
-    "the a an my his her our their its this that these those last latest new first second all"
-    " any of in from your each every unread recent which what whose no next by with inbox for"
+_TOOL_NOUNS = _set(
+    "file email mail message text document note log record comment label list copy report draft"
+    " contact invoice"
 )
-_MANY = _set("each every all both everyone everybody them these those any everything several")
-# A question wants an answer; what is to be done follows an "and".
-_QUESTION = _set(
-    "what who whom whose which when where why how did do does is are was were has have had am"
+_MAKE = r"\bmak(?:e|ing) (?:an?|the|another|our|my)(?: \w+)?"
+# Two words that mean something else than each of them.
+_PHRASES: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"\bget(?:ting)? rid of\b", frozenset({"delete"})),
+    (r"\b(?:call|take) (?:it |that )?off\b", frozenset({"delete"})),
+    (r"\bset(?:ting)? up\b", frozenset({"create", "pay"})),
+    (r"\b(?:set|put)\b[^.!?]{0,40}\baside\b", frozenset({"pay", "save"})),
+    (r"\bmake (?:that|it|this) happen\b", frozenset({"create", "update", "pay", "book"})),
+    (r"\bheads[- ]up\b", frozenset({"send"})),
+    (r"\b(?:go for|take) (?:it|that|this|the)\b", frozenset({"book"})),
+    (
+        r"(?:\b\d[\d.,]{0,15}\s?(?:eur|euros?|usd|dollars?|pounds?|quid|gbp|chf|kč|zł|€|\$|£)|[€$£]\s?\d[\d.,]{0,15})"
+        r"\s+(?:to|an|a|à|na|naar|para|til)\b",
+        frozenset({"pay"}),
+    ),
+    (r"\bi(?:'d| would)? (?:need|want|like) (?:a|an|the|some)\b", frozenset({"book"})),
+    (r"\bcopy in\b|\bcc\b", frozenset({"send"})),
+    (
+        r"\bmak(?:e|ing) (?:a|an|the|another|our|my) (?:\w+ )?(?:reservation|booking)",
+        frozenset({"book"}),
+    ),
+    (
+        r"\bmak(?:e|ing) (?:a|an|the|another|our|my) (?:\w+ )?(?:payment|transfer)",
+        frozenset({"pay"}),
+    ),
+    (r"\b\d[\d.,]{0,15}\s+(?:to|an|a|à|na|naar)\s+#", frozenset({"pay"})),
 )
-_AND_THEN = _set("and then please also")
-_SENTENCE = re.compile(r"[.?!;\n]\s+|\n|$")
+_PHRASE = re.compile("|".join(f"({pattern})" for pattern, _ in _PHRASES), re.IGNORECASE)
+# Names, addresses and what stands in quotes are no orders.
+_NO_ORDER = re.compile(
+    r"(?<!\w)#[\w-]+|(?<![\w.+%-])[\w.+%-]+@[\w.-]+|\b[a-z][a-z0-9+.-]{1,15}://\S+|(?<![\w-])[\w-]+(?:\.[\w-]+)+|"
+    r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|(?<!\w)'[^'\n]{1,200}'(?!\w)",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"(?<!@)\b[\w-]+\.(?:[a-z]{2,4}\d?)[\"'”»]?$", re.IGNORECASE)
+_SENTENCE = re.compile(r"[.?!;:]\s+|\n|[。！？；]|$")
 _COUNTED = "two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: number + 2 for number, word in enumerate(_COUNTED.split(" "))}
-_WORD = re.compile(r"[A-Za-z]+|\d+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+|[,¿¡#]")
 _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# Of a long message the beginning and the end are read: what lies between was mostly pasted.
+_HEAD, _TAIL = 3_000, 1_000
+_MOST_ORDERS = 200
 # However many things "all" are, a run of calls beyond this is looked at by a person.
 MOST = 20
 
 
+_RIGHTS = frozenset({"rights", "access", "permission", "permissions"})
+_JOINING = frozenset({",", "and", "und", "y", "et", "e", "en", "a", "i", "и"})
+
+
+class Order(Struct, frozen=True):
+    """`things`: what it is done to, as far as the words are known; none: it may be anything.
+    `named`: so many names and addresses stand with it. `loose`: what it is done to stands elsewhere
+    in the message.
+    """
+
+    verb: str
+    classes: frozenset[str]
+    count: int = 1
+    named: int = 0
+    things: frozenset[str] = frozenset()
+    loose: bool = False
+
+
+def _stands_for(found: re.Match[str]) -> str:
+    """What is left of a name, an address or a quotation: a mark, and what it names."""
+    text = found[0]
+    if "://" in text:
+        return " # webpage "
+    return " # datei " if _FILE.search(text) else " # "
+
+
 def _stems(word: str) -> tuple[str, ...]:
     found = [word]
-    for end, more in (("ing", "e"), ("ing", ""), ("s", ""), ("ies", "y"), ("es", "")):
-        if word.endswith(end) and len(word) > len(end) + 2:
-            found.append(word[: -len(end)] + more)
+    if word.isascii():
+        for end, more in (("ing", "e"), ("ing", ""), ("s", ""), ("ies", "y"), ("es", "")):
+            if word.endswith(end) and len(word) > len(end) + 2:
+                found.append(word[: -len(end)] + more)
     return tuple(found)
 
 
-@lru_cache(maxsize=256)
-def asked_for(said: str) -> dict[str, int]:
-    """What the user's words ask for, each with how often at most."""
-    found: dict[str, int] = {}
-    listed = [each.lower() for each in _WORD.findall(said)]
-    many = 1
-    if not _MANY.isdisjoint(listed):
-        many = MOST
-    else:
-        many = max([1, *(_NUMBERS.get(each, 1) for each in listed)])
-    for sentence in _SENTENCE.split(said):
+def _listed(table: dict[str, frozenset[str]], word: str) -> frozenset[str]:
+    """What a word stands for in a table, also as a part of a hyphenated one."""
+    found: frozenset[str] = frozenset()
+    for each in (word, *(word.split("-") if "-" in word else ())):
+        for stem in _stems(each):
+            found |= table.get(stem, frozenset())
+    return found
+
+
+def _things(words: Sequence[str]) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for word in words:
+        found |= _listed(OBJECTS, word)
+    return found
+
+
+def _read(said: str) -> str:
+    return said if len(said) <= _HEAD + _TAIL else f"{said[:_HEAD]}\n{said[-_TAIL:]}"
+
+
+def _words(text: str) -> list[str]:
+    return [each.casefold() for each in _WORD.findall(text)]
+
+
+class _Part(Struct):
+    """A verb with the words after it, up to the next verb."""
+
+    verb: str
+    classes: frozenset[str]
+    words: list[str]
+    named: int = 0
+
+
+@lru_cache(maxsize=64)
+def orders(said: str) -> tuple[Order, ...]:
+    """What the user's words ask for, one after another."""
+    text = _NO_ORDER.sub(_stands_for, identifiers.plain(_read(said)))
+    everything = _words(text)
+    things = _things(everything)
+    found: list[Order] = []
+    for sentence in _SENTENCE.split(text):
+        parts = [_Part("", frozenset(), [])]
+        phrases = [
+            (each[0].casefold(), _PHRASES[number - 1][1], _words(sentence[each.end() :]))
+            for each in _PHRASE.finditer(sentence)
+            if (number := each.lastindex or 0)
+        ]
         before, asks = "", False
-        for number, each in enumerate(_WORD.findall(sentence)):
-            word = each.lower()
-            asks = asks or (number == 0 and word in _QUESTION)
-            order = before in _AND_THEN if asks else before not in _NOUN_AFTER
-            for stem in _stems(word) if order else ():
-                for name in _BY_WORD.get(stem, ()):
-                    found[name] = found.get(name, 0) + 1
-            before = word
-    return {name: min(MOST, max(count, many)) for name, count in found.items()}
+        written = _WORD.findall(_PHRASE.sub(" ", sentence))
+        listed = [each.casefold() for each in written]
+        for number, word in enumerate(listed):
+            first = before in ("", ",", "¿", "¡")
+            asks = asks or (number <= 1 and first and word in QUESTIONS)
+            after = listed[number + 1] if number + 1 < len(listed) else ""
+            classes = _order(word, before, after, asks=asks, first=first)
+            if classes is not None:
+                if len(parts) > _MOST_ORDERS:
+                    break
+                parts.append(_Part(word, classes, []))
+            else:
+                parts[-1].words.append(word)
+                parts[-1].named += word == "#" or word in _JOINING or written[number][0].isupper()
+            before = word if word != "#" else before
+        asked = frozenset[str]().union(*(each.classes for each in parts))
+        asked = asked.union(*(each.classes for each in found))
+        for phrase, meant, after_it in phrases:
+            # "I need a car. Take the cheapest" asks once.
+            if meant.isdisjoint(asked):
+                parts.append(_Part(phrase, meant, after_it))
+                asked |= meant
+        for number, part in enumerate(parts):
+            if part.classes:
+                found.append(_made(part, parts[number - 1], things, everything))
+        found += _inside(sentence)
+        if len(found) > _MOST_ORDERS:
+            break
+    return tuple(found[:_MOST_ORDERS])
+
+
+def _order(word: str, before: str, after: str, *, asks: bool, first: bool) -> frozenset[str] | None:
+    """The classes of a verb that begins an order, none for one that only reads; None: it begins
+    nothing.
+    """
+    leading = before in AND_THEN if asks else first or before in LEADING
+    if after in _RIGHTS:
+        return None  # "edit rights" are a thing.
+    if before == "by" and word.endswith("ing"):
+        leading = True
+    if not leading and before in DETERMINERS:
+        return None
+    base = next((stem for stem in _stems(word) if stem in ORDERS or stem in READS), "")
+    if not base or (asks and not leading):
+        return None
+    if base in OFTEN_NOUNS and not (leading and (before != "to" or after in DETERMINERS)):
+        return None
+    if after in TO_ME and base in TELLING:
+        return frozenset()
+    return ORDERS.get(base, frozenset())
+
+
+def _made(part: _Part, before: _Part, things: frozenset[str], everything: Sequence[str]) -> Order:
+    """An order with what it is done to: named after the verb, or before it where the verb comes
+    last, or before in the message where only a pronoun stands.
+    """
+    named = _things(part.words)
+    if not named and not before.classes:
+        named = _things(before.words)
+    loose = not named
+    if loose or not PRONOUNS.isdisjoint(part.words):
+        named |= things
+    counted = (*part.words, *before.words)
+    many = max([1, *(_NUMBERS.get(each, 1) for each in counted)])
+    if not MANY.isdisjoint(counted) or (
+        not MANY.isdisjoint(everything) and not PRONOUNS.isdisjoint(part.words)
+    ):
+        many = MOST
+    return Order(part.verb, part.classes, many, part.named, named, loose)
+
+
+def _inside(sentence: str) -> list[Order]:
+    if sentence.isascii():
+        return []
+    found: frozenset[str] = frozenset()
+    verb = ""
+    for word, names in INSIDE.items():
+        if word in sentence:
+            found, verb = found | names, verb or word
+    if not found:
+        return []
+    things: frozenset[str] = frozenset()
+    for word, names in OBJECTS_INSIDE.items():
+        if word in sentence:
+            things |= names
+    many = any(word in sentence for word in MANY_INSIDE)
+    named = sentence.count("#")
+    return [Order(verb, found, MOST if many else 1, named, things)]
 
 
 @lru_cache(maxsize=1024)
 def classes(tool: str) -> frozenset[str]:
     """What a tool's name says that it does: by its verb, and whether money moves."""
-    name = tool.rpartition("/")[2].rpartition(".")[2]
-    pieces = [each.lower() for each in _SPLIT.findall(name)]
-    known = [each for each in pieces if each in _TOOL_WORDS or each in _BY_WORD]
+    pieces = _pieces(tool)
+    known = [each for each in pieces if each in _TOOL_WORDS or each in ORDERS]
     if not _MONEY.isdisjoint(known):
         verb = next((each for each in known if each not in _MONEY), "")
         return frozenset({"pay"}) | (_DONE_TO_MONEY.get(verb, frozenset()))
-    verbs = [each for each in known if each not in _OFTEN_NOUNS] or known
+    verbs = [each for each in known if each not in _TOOL_NOUNS] or known
     if not verbs:
         return frozenset()
-    return _TOOL_WORDS.get(verbs[0]) or _BY_WORD[verbs[0]]
+    found = _TOOL_WORDS.get(verbs[0], ORDERS.get(verbs[0], frozenset()))
+    # What is said to a channel is said to people, and put up there.
+    talks = "channel" in pieces and not found.isdisjoint({"send", "post"})
+    return found | {"send", "post"} if talks else found
 
 
-def planned(said: str, tool: str) -> int:
-    """Return how many calls of a tool the user's words ask for; 0: none."""
-    wanted = asked_for(said)
-    return max([0, *(wanted.get(name, 0) for name in classes(tool))])
+@lru_cache(maxsize=1024)
+def things(tool: str) -> frozenset[str]:
+    """What a tool's name says that it is done to."""
+    return _things(_pieces(tool))
+
+
+def _pieces(tool: str) -> list[str]:
+    name = tool.rpartition("/")[2].rpartition(".")[2]
+    return [each.lower() for each in _SPLIT.findall(name)]
+
+
+# What is said with a verb of these says what is meant; others are about some thing.
+_PLAIN = frozenset({"send", "post", "pay", "share"})
+
+
+def fits(order: Order, tool: str) -> bool:
+    """Return whether an order may mean a tool: it asks for such a thing to be done, and to nothing
+    else than the tool does it to.
+    """
+    does = classes(tool) & order.classes
+    if not does:
+        return False
+    about = things(tool)
+    if not does.isdisjoint(_PLAIN) or not about:
+        return True
+    return not about.isdisjoint(order.things)
+
+
+def uses_up(meant: Iterable[Order], tool: str, made: str) -> bool:
+    """Return whether a call that was made used up one of the orders that a tool would. Where only
+    its values say that the tool is meant, any call of the kind did.
+    """
+    return any(
+        fits(each, made)
+        or ((each.loose or not fits(each, tool)) and bool(classes(made) & each.classes))
+        for each in meant
+    )
+
+
+def _says_one(said: str, values: Iterable[str]) -> bool:
+    text = identifiers.plain(_read(said))
+    words = f" {' '.join(identifiers.words(text))} "
+    days = identifiers.dates(text)
+    for value in values:
+        if days and not days.isdisjoint(identifiers.dates(value[:200])):
+            return True
+        wanted = " ".join(identifiers.words(identifiers.plain(value[:200])))
+        if len(wanted) > 3 and f" {wanted} " in words:
+            return True
+    return False
+
+
+def fitting(said: str, tool: str, values: Iterable[str] = ()) -> tuple[Order, ...]:
+    """The orders in the user's words that may mean a tool; also those that name another thing, if
+    the call's own values are in the message.
+    """
+    does = classes(tool)
+    alike = [each for each in orders(said) if not does.isdisjoint(each.classes)]
+    found = tuple(each for each in alike if fits(each, tool))
+    if len(found) == len(alike) or not _says_one(said, values):
+        return found
+    return tuple(alike)
+
+
+def count(meant: Iterable[Order], *, addressed: bool) -> int:
+    """Return how many calls these orders ask for at most. What goes to somebody goes to each that
+    is named.
+    """
+    each = (max(one.count, one.named) if addressed else one.count for one in meant)
+    return min(MOST, sum(each))

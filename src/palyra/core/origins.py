@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.core import identifiers, intent
+from palyra.core import identifiers, intent, plans
 from palyra.core.argument_roles import SINKS, STRICT, Role, ToolUse
 from palyra.core.call_values import (
     LONGEST_VALUE,
@@ -23,6 +23,7 @@ from palyra.core.call_values import (
     Origin,
     sinks_key,
 )
+from palyra.core.plans import PlannedCall
 from palyra.core.shown_index import ShownIndex, ShownSpan, Trust
 
 _MOST_VALUES = 32
@@ -47,16 +48,21 @@ class ShownContent:
         # What the user's last message asks for, and the calls made since, by tool and sinks.
         self.turn = ""
         self.made: dict[str, tuple[str, str]] = {}
+        # What was planned for it before anything untrusted was read.
+        self.tickets: tuple[PlannedCall, ...] = ()
         # Files written after untrusted content was read, with its sources.
         self.tainted: dict[str, tuple[str, ...]] = {}
 
     def clear(self) -> None:
         self.__init__()  # type: ignore[misc]
 
-    def user(self, seq: int, text: str, *, new: bool = True) -> None:
+    def user(self, seq: int, text: str, *, new: bool = True, more: bool = False) -> None:
+        """`more`: it adds to what is being done."""
         self._add(ShownSpan(seq, "user", (), text))
-        if new:
-            self.turn, self.made = text, {}
+        if new and more:
+            self.turn = f"{self.turn}\n{text}"
+        elif new:
+            self.turn, self.made, self.tickets = text, {}, ()
 
     def source(self, seq: int, trust: Trust, sources: Sequence[str], text: str, but: str) -> None:
         if text:
@@ -122,10 +128,13 @@ def call_values(
             found.append(_sink(index, name, role, texts, workspace))
     made = [*shown.made.values(), *ahead]
     key = sinks_key(CallValues(arguments=tuple(found)))
-    asked = intent.planned(shown.turn, tool)
-    alike = sum(one == (tool, key) for one in made)
+    said = [value for each in found for value in each.values]
+    meant = intent.fitting(shown.turn, tool, said)
+    asked = intent.count(meant, addressed=bool(key))
+    # An order is done once, by whichever tool.
+    used = sum(intent.uses_up(meant, tool, one[0]) for one in made)
     high = use.high_impact or any(each.role in STRICT and each.origin != "none" for each in found)
-    planned = max(0, asked - (alike if key else sum(one[0] == tool for one in made)))
+    planned = max(asked - used, plans.left(shown.tickets, tool, found, made))
     fresh = planned > 0 or not high
     return CallValues(
         arguments=tuple(found),
@@ -133,7 +142,8 @@ def call_values(
         reads_only=_reads_only(use, found),
         same_source=all(_from_itself(each, source) for each in found),
         planned=planned,
-        vouched=fresh and _vouched(found, source, planned=planned > 0, high=high),
+        vouched=fresh
+        and _vouched(found, source, planned=planned > 0, exact=asked < intent.MOST, high=high),
     )
 
 
@@ -159,7 +169,10 @@ def _is_of(named: str, source: str) -> bool:
     return named == source or named.startswith(f"{source} #")
 
 
-def _vouched(found: Sequence[ArgumentOrigin], source: str, *, planned: bool, high: bool) -> bool:
+def _vouched(
+    found: Sequence[ArgumentOrigin], source: str, *, planned: bool, exact: bool, high: bool
+) -> bool:
+    """`exact`: so many calls were asked for, and not any number."""
     strict = any(each.role in STRICT and each.origin != "none" for each in found)
     for each in found:
         if each.origin in VOUCHED:
@@ -168,7 +181,10 @@ def _vouched(found: Sequence[ArgumentOrigin], source: str, *, planned: bool, hig
             # What others would act upon, passed on to them.
             if strict and each.origin == "untrusted":
                 return False
-        elif each.role in STRICT or not planned or not _from_itself(each, source):
+        elif each.role in STRICT or not planned:
+            return False
+        elif not _from_itself(each, source) and (high or not exact):
+            # One thing of little weight may be made of what was read elsewhere.
             return False
         elif high and not strict and (each.role == "target" or each.origin == "untrusted"):
             # Which thing is sent, paid or shared matters less where it goes to somebody whom the

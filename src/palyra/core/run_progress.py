@@ -15,6 +15,7 @@ from palyra.core.events import (
     InputReceived,
     ModelFailed,
     ModelReplied,
+    PlanDeclared,
     Point,
     RunAccepted,
     RunWaiting,
@@ -163,6 +164,8 @@ class RunProgress:
     waited: RunWaiting | None = None
     # The active time before the present try: one that brought nothing is no work.
     before_try_ms: int = 0
+    # What it was going to do, as it said before it read anything untrusted.
+    plans: list[PlanDeclared] = field(default_factory=list)
     # The model that a person chose while the run waited.
     chosen: str = ""
 

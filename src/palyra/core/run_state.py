@@ -38,6 +38,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "approval.requested": "waiting",
         "tool.handed_over": "waiting",
         "answer.refused": "in_progress",
+        "plan.declared": "in_progress",
         "agent.spawned": "waiting",
         "agent.asked": "in_progress",
         "agent.answered": "in_progress",

@@ -7,7 +7,7 @@ else, whatever it contains.
 
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -151,15 +151,29 @@ def _bound(limits: str) -> str:
     """Every value that says where a call goes is one of these."""
     named: dict[str, list[str]] = {}
     most = -1
+    conditions: list[str] = []
     for line in limits.split("\n"):
+        if line.startswith("calls<="):
+            raise InvalidInput(
+                "a policy file cannot count calls: give a rate for the session or for a time"
+            )
+        if line.endswith("~trusted") and "=" not in line:
+            role = line.removesuffix("~trusted")
+            named.setdefault(role, [])
+            origin = f"context.arguments.{role}.origin"
+            conditions.append(f'["none", "user", "trusted"].contains({origin})')
+            continue
         if line.startswith("amount<="):
             most = max(most, request.most([line.removeprefix("amount<=")]))
         else:
             role, _, text = line.partition("=")
             named.setdefault(role, []).append(text)
-    conditions = [f"context.arguments.amount.most <= {most}"] if most >= 0 else []
+    if most >= 0:
+        conditions.append(f"context.arguments.amount.most <= {most}")
     strict = not STRICT.isdisjoint(named)
     for role in sorted(SINKS):
+        if role in named and not named[role]:
+            continue
         if role in named:
             listed = ", ".join(map(quote, sorted(named[role])))
             conditions.append(f"[{listed}].containsAll(context.arguments.{role}.values)")
@@ -198,12 +212,19 @@ def _replace(path: Path, text: str) -> None:
 def covering(
     grants: Iterable[Grant], question: Question, *, sends_private: bool = False
 ) -> Grant | None:
-    """The first grant that still holds and covers the whole call. `sends_private`: as the Ask that
-    it would answer says.
+    """The first grant that still holds and covers the whole call, however often it was used.
+    `sends_private`: as the Ask that it would answer says.
     """
+    return next(all_covering(grants, question, sends_private=sends_private), None)
+
+
+def all_covering(
+    grants: Iterable[Grant], question: Question, *, sends_private: bool = False
+) -> Iterator[Grant]:
+    """The grants that still hold and cover the whole call."""
     tool, scope, values = question.tool.name, question.scope, question.values
     covers = (grant for grant in grants if grant.subject.covers(tool, scope, values))
-    return next((grant for grant in covers if _holds(grant, question, sends_private)), None)
+    return (grant for grant in covers if _holds(grant, question, sends_private))
 
 
 def _holds(grant: Grant, question: Question, sends_private: bool) -> bool:

@@ -327,6 +327,32 @@ def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
     return [_grant(row) for row in rows if rights.holds(tx, GRANTS, row)]
 
 
+class GrantUse(Struct, frozen=True):
+    """How often a grant was used, and when last."""
+
+    calls: int
+    last_ms: int
+
+
+def used(tx: Tx, approval_id: str) -> None:
+    """Note that a grant has answered for a call."""
+    tx.run(
+        "INSERT INTO grant_uses (approval_id, used_ms) VALUES (:id, :now)",
+        id=approval_id,
+        now=tx.now_ms,
+    )
+
+
+def uses(tx: Tx, approval_id: str, since_ms: int = 0) -> GrantUse:
+    row = tx.one(
+        "SELECT count(*), max(used_ms) FROM grant_uses WHERE approval_id = :id AND used_ms >="
+        " :since_ms",
+        id=approval_id,
+        since_ms=since_ms,
+    )
+    return GrantUse(int(row[0]), int(row[1] or 0)) if row else GrantUse(0, 0)
+
+
 def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:
     row = tx.one(
         "SELECT 1 FROM grants WHERE approval_id = :id AND principal = :principal",
@@ -336,6 +362,7 @@ def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:
     if row is None:
         raise NotFound(f"there is no grant from approval {approval_id}", approval_id=approval_id)
     tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)
+    tx.run("DELETE FROM grant_uses WHERE approval_id = :id", id=approval_id)
 
 
 def forget_grants(tx: Tx, tools: str) -> int:

@@ -194,4 +194,21 @@ MIGRATIONS = (
             ),
         ),
     ),
+    Migration(
+        32,
+        "labels of files that were written after untrusted content was read; uses of grants",
+        (
+            "CREATE TABLE grant_uses (approval_id TEXT NOT NULL, used_ms INTEGER NOT NULL)",
+            "CREATE INDEX grant_uses_by_grant ON grant_uses (approval_id, used_ms)",
+            """CREATE TABLE file_labels (
+                path TEXT PRIMARY KEY,
+                digest TEXT NOT NULL,
+                label BLOB NOT NULL,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                labelled_ms INTEGER NOT NULL
+            )""",
+            "CREATE INDEX file_labels_digest ON file_labels (digest) WHERE digest <> ''",
+        ),
+    ),
 )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkab
 import msgspec
 from msgspec import Struct, inspect
 
+from palyra.core import plans
 from palyra.core.argument_roles import ToolUse
 from palyra.core.errors import InvalidInput, NotFound
 from palyra.core.ports import Tool
@@ -136,8 +137,10 @@ class Catalogue:
     at any time.
     """
 
-    def __init__(self, tools: Sequence[TypedTool]) -> None:
+    def __init__(self, tools: Sequence[TypedTool], *, beside: Sequence[TypedTool] = ()) -> None:
+        """`beside` are offered only while tools from elsewhere are."""
         self._own = tuple(tools)
+        self._beside = tuple(beside)
         self._groups: dict[str, tuple[TypedTool, ...]] = {}
         self._tools = _by_name(self._own)
         self._specs = tuple(tool.spec for tool in self._own)
@@ -147,7 +150,9 @@ class Catalogue:
         name is taken.
         """
         groups = {**self._groups, group: tuple(tools)}
-        everything = (*self._own, *(tool for _, each in sorted(groups.items()) for tool in each))
+        others = [tool for _, each in sorted(groups.items()) for tool in each]
+        foreign = any(plans.foreign(tool.spec.source) for tool in others)
+        everything = (*self._own, *(self._beside if foreign else ()), *others)
         self._tools = _by_name(everything)
         self._groups = groups
         self._specs = tuple(tool.spec for tool in everything)
@@ -159,7 +164,7 @@ class Catalogue:
     def get(self, name: str) -> TypedTool:
         tool = self._tools.get(name)
         if tool is None:
-            known = [each for each in self._tools if not each.startswith(TIMELY)]
+            known = [each for each in self._tools if not each.startswith((TIMELY, plans.TOOL))]
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise NotFound(f"there is no tool {name[:64]!r}: {hint}", tool=name[:64])

@@ -110,6 +110,33 @@ def test_an_approval_in_a_chat_says_what_was_understood_and_does_it(tmp_path: Pa
     run(scene)
 
 
+@pytest.mark.parametrize(("word", "there"), [("approve", True), ("deny", False)])
+def test_calls_that_were_asked_together_are_answered_by_one_word(
+    tmp_path: Path, word: str, there: bool
+) -> None:
+    both = Turn(
+        calls=tuple(
+            ScriptedCall(name="fs.write", arguments={"path": name, "content": "x"})
+            for name in ("a.txt", "b.txt")
+        )
+    )
+
+    async def scene() -> None:
+        async with chat(tmp_path, [both, Turn(text="done")]) as talk:
+            await talk.link("boss")
+            native = talk.direct("boss", "do it")
+            await talk.until(lambda now: len(now.posted("dm-boss")) >= 2)
+            asked = [each.out.text for each in talk.posted("dm-boss")]
+            (line,) = [text for text in asked if "2 calls are asked together" in text]
+            name = line.partition("`approve ")[2].split()[0]
+            talk.direct("boss", f"{word} {name} all")
+            assert await settled(talk, native) == "answered"
+        for each in ("a.txt", "b.txt"):
+            assert (tmp_path / "work" / each).exists() == there
+
+    run(scene)
+
+
 @pytest.mark.parametrize(
     ("said", "scope", "for_ms"),
     [

@@ -24,6 +24,10 @@ def _write(name: str) -> dict[str, Any]:
 
 SCRIPT = {
     "*": [{"text": "the answer"}],
+    "many": [
+        {"calls": [_write("many.txt"), _write("more.txt"), _write("most.txt")]},
+        {"text": "wrote many"},
+    ],
     **{
         name: [{"calls": [_write(f"{name}.txt")]}, {"text": f"wrote {name}"}]
         for name in ("one", "two", "three", "four", "five", "six", "seven")
@@ -142,6 +146,23 @@ def test_the_only_approval_that_waits_needs_no_id_and_two_do(daemon: DaemonProce
     assert palyra(daemon.home, "approvals", "deny").returncode == 0
     assert json.loads(palyra(daemon.home, "approvals", "--json").stdout)["approvals"] == []
     assert palyra(daemon.home, "approvals", "show", first[:20]).returncode == 0
+
+
+def test_calls_that_were_asked_together_are_answered_by_line(daemon: DaemonProcess) -> None:
+    session_id, first = _pending(daemon, "many")
+    shown = palyra(daemon.home, "approvals", "show", first).stdout
+    for line in ("1. fs.write: create many.txt", "3. fs.write: create most.txt"):
+        assert f"asked together {line}" in shown
+    wrong = palyra(daemon.home, "approvals", "allow", first, "--only", "4")
+    assert (wrong.returncode, "there is no line 4" in wrong.stderr) == (2, True)
+    answered = palyra(daemon.home, "approvals", "allow", first, "--only", "1,3")
+    assert answered.returncode == 0, answered.stderr
+    for _, event, data in daemon.events(f"/v1/sessions/{session_id}/events"):
+        if event == "entry" and data["kind"] == "run.completed":
+            break
+    there = {name: (daemon.workspace / name).exists() for name in ("many.txt", "more.txt")}
+    assert there == {"many.txt": True, "more.txt": False}
+    assert json.loads(palyra(daemon.home, "approvals", "--json").stdout)["approvals"] == []
 
 
 def test_a_session_is_named_by_the_beginning_of_its_id(daemon: DaemonProcess) -> None:

@@ -182,10 +182,39 @@ def test_tools_of_others_are_proposed_by_name_and_schema() -> None:
     assert [each.role for each in odd.arguments] == ["target"]
 
 
+def asked_for(said: str, tool: str) -> int:
+    return intent.count(intent.fitting(said, tool), addressed=False)
+
+
 def test_nouns_are_no_orders() -> None:
-    assert intent.planned("Read my last mail and the message of Bob", "mcp:mail/send_mail") == 0
-    assert intent.planned("Mail Bob the result", "mcp:mail/send_mail") == 1
-    assert intent.planned("Archive all these mails", "mcp:mail/archive_mail") == intent.MOST
+    assert asked_for("Read my last mail and the message of Bob", "mcp:mail/send_mail") == 0
+    assert asked_for("Mail Bob the result", "mcp:mail/send_mail") == 1
+    assert asked_for("Archive all these mails", "mcp:mail/archive_mail") == intent.MOST
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "times"),
+    [
+        ("Lösche bitte die Datei 13", "suite/delete_file", 1),
+        ("Kannst du die Datei 13 löschen?", "suite/delete_file", 1),
+        ("Borra el archivo más grande", "suite/delete_file", 1),
+        ("Smaž soubor číslo 13", "suite/delete_file", 1),
+        ("Удали файл 13", "suite/delete_file", 1),
+        ("ファイル13を削除してください", "suite/delete_file", 1),
+        ("Lis le fichier 13", "suite/delete_file", 0),
+        ("Quels fichiers ai-je ?", "suite/delete_file", 0),
+        ("Find a hotel and book a table", "travel/reserve_hotel", 0),
+        ("Find a hotel and book a table", "travel/reserve_restaurant", 1),
+        ("Adjust the standing order", "bank/update_user_info", 0),
+        ("Read the file, then get rid of it", "suite/delete_file", 1),
+        ("Tell me what Bob wrote", "mail/send_mail", 0),
+        ("Read what mark.davies@x.example wrote", "tasks/mark_done", 0),
+    ],
+)
+def test_an_order_is_about_what_it_names_in_many_languages(
+    said: str, tool: str, times: int
+) -> None:
+    assert asked_for(said, tool) == times
 
 
 _VALUES = ("eve@evil.example", "bob@x.example", "https://a.example/x", "launch", "40", "e1")
@@ -288,3 +317,30 @@ def test_a_grant_covers_the_call_it_came_from(listed: list[str], role: Role) -> 
     if role == "amount" and any(not each.isdecimal() for each in listed):
         return
     assert not limits or call_values.within(limits, found)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("am 18. Mai 2026 um 10 Uhr", "2026-05-18 10:00"),
+        ("el 12 de noviembre de 2026 a las 19:00", "2026-11-12 19:00"),
+        ("du 10 au 14 novembre 2026", "2026-11-10"),
+        ("le 3 août 2026", "2026-08-03"),
+        ("18 mei 2026", "2026-05-18"),
+        ("12 listopada 2026", "2026-11-12"),
+        ("5. května 2026", "2026-05-05"),
+        ("2026年5月20日の10時", "2026-05-20 10:00"),
+        ("20 мая 2026", "2026-05-20"),
+    ],
+)
+def test_days_are_read_in_other_languages(said: str, value: str) -> None:
+    assert origin("when", value, ("user", said)) == "user"
+
+
+def test_a_word_behind_a_number_is_no_month() -> None:
+    assert identifiers.dates("10 plates and 3 moons") == set()
+
+
+def test_many_orders_are_bounded() -> None:
+    assert len(intent.orders("send mail " * 5_000)) <= 200
+    assert asked_for("archive the mails. " * 500, "mcp:mail/archive_mail") == intent.MOST

@@ -13,7 +13,7 @@ from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.render.reply import ReplyText, ToolCallLines
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.waiting import WaitingClock
-from palyra.core import wait_words
+from palyra.core import plans, wait_words
 from palyra.core.events import (
     AgentAnswered,
     AgentAsked,
@@ -28,6 +28,7 @@ from palyra.core.events import (
     ModelDelta,
     ModelFailed,
     ModelReplied,
+    PlanDeclared,
     RetryPlanned,
     RoutePlanned,
     RunAccepted,
@@ -225,6 +226,8 @@ class Screen:
                 self._dim("the program that asked does the rest of these calls itself")
             case AnswerRefused(flaw=flaw):
                 self._dim(corrections.SAID[flaw])
+            case PlanDeclared(calls=calls) if calls:
+                self._dim(f"plan: {plans.words(calls)}")
             case AgentAsked():
                 self.pending[event.request.approval_id] = event.request
             case AgentAnswered():

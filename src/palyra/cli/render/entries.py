@@ -12,7 +12,7 @@ import msgspec
 from palyra.cli import compactions, formatting
 from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, one_line
-from palyra.core import events
+from palyra.core import events, plans
 from palyra.core.events import (
     AgentAnswered,
     AgentAsked,
@@ -24,6 +24,7 @@ from palyra.core.events import (
     InputReceived,
     ModelFailed,
     ModelReplied,
+    PlanDeclared,
     RunCancelled,
     RunCompleted,
     RunFailed,
@@ -133,6 +134,12 @@ def approval_lines(
     lines = head + risk
     for line in _flow_lines(request):
         lines += wrapped(style, line, width, "yellow")
+    if request.group:
+        said = f"  asked together with others: palyra approvals show {request.group} lists them"
+        lines += wrapped(style, said, width, "dim")
+    if request.plan:
+        said = f"  not part of the plan: {one_line(request.plan, 300)}"
+        lines += wrapped(style, said, width, "dim")
     return lines + (_details(style, request, width) if details else [])
 
 
@@ -258,6 +265,8 @@ def summary(entry: Entry, width: int = 0) -> str:
             said = f"{finished.outcome}: {finished.text}"
         case AnswerRefused(problem=problem):
             said = problem
+        case PlanDeclared(calls=calls_planned, asked=asked):
+            said = plans.words((*calls_planned, *asked))
         case ToolHandedOver(calls=handed):
             said = f"{len(handed)} calls are for the program that asked"
         case ApprovalRequested() as request:

@@ -9,13 +9,19 @@ from palyra.core.tools import Preview, Subject
 from palyra.core.verdicts import Grant
 
 __all__ = [
+    "AnsweredGroup",
     "Approval",
+    "ApprovalGroup",
     "ApprovalPage",
     "ApprovalPreview",
     "ApprovalRequested",
     "ApprovalResolved",
     "Grant",
     "GrantList",
+    "GrantUse",
+    "LineProblem",
+    "PastCall",
+    "PastCalls",
     "Preview",
     "Subject",
 ]
@@ -57,5 +63,50 @@ class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     subjects: tuple[Subject, ...] = ()
 
 
+class PastCall(Struct, frozen=True, kw_only=True):
+    """A recorded call that a grant would have covered. `about`: its values, in a line."""
+
+    time_ms: int
+    session_id: str
+    verdict: str
+    about: str
+
+
+class PastCalls(Struct, frozen=True, kw_only=True):
+    """What a grant would have covered in the recorded past: all calls, those that asked, and the
+    last of them.
+    """
+
+    calls: int = 0
+    asked: int = 0
+    examples: tuple[PastCall, ...] = ()
+
+
+class ApprovalGroup(Struct, frozen=True, kw_only=True):
+    approvals: list[Approval]
+
+
+class LineProblem(Struct, frozen=True, kw_only=True):
+    """A line that could not be answered so, and why."""
+
+    approval_id: str
+    message: str
+
+
+class AnsweredGroup(Struct, frozen=True, kw_only=True):
+    approvals: tuple[Approval, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
+
+
+class GrantUse(Struct, frozen=True, kw_only=True):
+    """How often a grant was used, and when last."""
+
+    calls: int
+    last_ms: int
+
+
 class GrantList(Struct, frozen=True, kw_only=True):
+    """`uses`: of those that were used, by approval."""
+
     grants: list[Grant]
+    uses: dict[str, GrantUse] = {}

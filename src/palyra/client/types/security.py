@@ -5,8 +5,17 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.client.types.policy import Permit
+from palyra.core.labels import Label
 
-__all__ = ["MetSource", "RepeatedAnswer", "SecurityDay", "SecurityScore", "UnattendedTool"]
+__all__ = [
+    "LabelledFile",
+    "LabelledFiles",
+    "MetSource",
+    "RepeatedAnswer",
+    "SecurityDay",
+    "SecurityScore",
+    "UnattendedTool",
+]
 
 
 class SecurityDay(Struct, frozen=True, kw_only=True):
@@ -84,3 +93,20 @@ class SecurityScore(Struct, frozen=True, kw_only=True):
     permits: list[Permit]
     saved: int
     sources: list[MetSource]
+
+
+class LabelledFile(Struct, frozen=True, kw_only=True):
+    """A file, or a folder with everything in it. `digest`: the SHA-256 of what was written, where
+    it is known.
+    """
+
+    path: str
+    digest: str
+    label: Label
+    session_id: str
+    run_id: str
+    labelled_ms: int
+
+
+class LabelledFiles(Struct, frozen=True, kw_only=True):
+    files: list[LabelledFile]

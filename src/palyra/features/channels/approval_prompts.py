@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from palyra.agent import approval_groups
+from palyra.agent.approval_groups import GroupAnswer
 from palyra.agent.approval_steps import Answer
 from palyra.agent.approvals import ApprovalService
 from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
@@ -184,8 +186,14 @@ class ApprovalPrompts:
             ),
         ):
             return
+        first = bool(request.group) and request.group == request.approval_id
+        lines = approval_groups.pending_lines(tx, approval) if first else []
         text, buttons = texts.approval(
-            request, who, buttons=self._posting.abilities(place.connector).buttons, brief=brief
+            request,
+            who,
+            buttons=self._posting.abilities(place.connector).buttons,
+            brief=brief,
+            together=len(lines),
         )
         self._posting.post(tx, place, text, "approval", reply_id=reply_id, buttons=buttons)
 
@@ -258,6 +266,30 @@ class ApprovalPrompts:
             f"{texts.short(approval.approval_id)} is"
             f" {_SAID.get(given.decision, given.decision)}{_how(settled)}."
         )
+
+    async def answer_all(
+        self, message: StoredMessage, who: Who, wanted: str, given: GroupAnswer
+    ) -> str:
+        """Answer all calls that were asked together. What a chat does not show whole stays
+        pending.
+        """
+        first = await self._db.read(partial(_wanted, wanted=wanted.upper(), who=who))
+        found = await self._db.read(
+            lambda tx: approval_groups.lines(tx, first.approval_id, who.principal)
+        )
+        done = []
+        for each in found:
+            one = Answer(
+                decision=given.decision,
+                scope=given.scope,
+                for_ms=given.for_ms,
+                reason=given.reason,
+            )
+            try:
+                done.append(await self.answer(message, who, each.approval_id, one))
+            except (Conflict, Forbidden, InvalidInput) as error:
+                done.append(f"{texts.short(each.approval_id)}: {error.message}")
+        return "\n".join(done) or "none of these calls needs approval any more"
 
     def answered(self, resolved: ApprovalResolved) -> None:
         """However it was answered: take the buttons away where it was asked."""

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palyra.agent.approval_groups import GroupAnswer
 from palyra.agent.approval_steps import Answer
 from palyra.agent.authorize import Authorizer
 from palyra.agent.gateway import Gateway
@@ -102,7 +103,7 @@ _FOR = re.compile(r"(?:for )?(\d{1,4}) ?(m|min|minutes?|h|hours?|d|days?)")
 _MS = {"m": 60_000, "h": 3_600_000, "d": _DAY_MS}
 _HOW = (
     "write `approve ID` (once), `approve ID session`, `approve ID 2h` (for a time), or `deny ID`"
-    " and why"
+    " and why; `approve ID all` and `deny ID all` answer what was asked together"
 )
 
 
@@ -241,10 +242,20 @@ class Commands:
 
     async def _approve(self, rest: str, message: StoredMessage, who: Who) -> str:
         approval_id, _, choice = rest.partition(" ")
+        word, _, how = choice.strip().partition(" ")
+        if word.casefold() == "all":
+            one = understood(how)
+            if one.decision == "allow":
+                given = GroupAnswer(decision="allow", scope=one.scope, for_ms=one.for_ms)
+                return await self._asking.answer_all(message, who, approval_id, given)
         return await self._asking.answer(message, who, approval_id, understood(choice))
 
     async def _deny(self, rest: str, message: StoredMessage, who: Who) -> str:
         approval_id, _, reason = rest.partition(" ")
+        word, _, why = reason.strip().partition(" ")
+        if word.casefold() == "all":
+            given = GroupAnswer(decision="deny", reason=why.strip())
+            return await self._asking.answer_all(message, who, approval_id, given)
         return await self._asking.answer(
             message, who, approval_id, Answer(decision="deny", reason=reason.strip())
         )

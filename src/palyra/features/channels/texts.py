@@ -110,10 +110,11 @@ def short(approval_id: str) -> str:
 
 
 def approval(
-    request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False
+    request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False, together: int = 0
 ) -> tuple[str, tuple[Button, ...]]:
     """The question as it fits a chat, and the buttons to answer it with. `brief`: others read
-    along, so the content is left out.
+    along, so the content is left out. `together`: so many calls are asked at once, of which this
+    is the first.
     """
     preview = request.preview
     body, whole = shown(preview)
@@ -133,7 +134,14 @@ def approval(
         lines.append("What exactly it would do is in the console, or ask me directly.")
     elif body.strip():
         lines += [f"{fence}{language}", body, fence]
+    if request.plan:
+        lines.append(f"Not part of the plan: {visible(request.plan)}")
     name = short(request.approval_id)
+    if together > 1:
+        lines.append(
+            f"{together} calls are asked together: `approve {name} all` allows them all,"
+            f" `deny {name} all` denies them."
+        )
     choices = ("happened", "again", "skip") if request.about == "in_doubt" else ()
     if not whole and not choices:
         # A yes to something that nobody has seen whole is none.

@@ -9,6 +9,7 @@ text.
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -25,7 +26,7 @@ from palyra.core.ids import ArtifactId
 from palyra.core.labels import Label
 from palyra.features.references.kinds import cut_at
 from palyra.features.references.service import TEXT
-from palyra.store import artifacts, sessions
+from palyra.store import artifacts, file_labels, sessions
 from palyra.store.artifacts import Artifact
 from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
@@ -138,9 +139,13 @@ class Attachments:
     async def _stored(self, principal: str, session_id: str, attaching: Attaching) -> _Read:
         def query(tx: Tx) -> tuple[Artifact | None, Label]:
             sessions.get(tx, session_id, principal)
-            # What a tool brought stays what it is, also when a person hands it on.
+            # What a tool brought stays what it is, also when a person hands it on; so does what an
+            # agent wrote after reading what is untrusted.
             before = artifacts.artifact_label(tx, session_id, attaching.artifact)
-            return artifacts.artifact(tx, session_id, attaching.artifact), before
+            kept = artifacts.artifact(tx, session_id, attaching.artifact)
+            digest = sha256(kept.body).hexdigest() if kept is not None else ""
+            files = file_labels.touched(tx, (), [digest])
+            return kept, labels.join([before, *(each.label for each in files)])
 
         artifact, before = await self._db.read(query)
         name = self._name(attaching.name)

@@ -1,5 +1,6 @@
 """`palyra security score`: how safe and how quiet the last month was, and what would help."""
 
+import os
 import time
 
 import click
@@ -40,6 +41,39 @@ def score(state: CliState, since: str) -> None:
     _tools(state, found)
     _repeated(state, found)
     _sources(state, found)
+
+
+@verb(security, "files", help="Files that were written after untrusted content was read.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 500))
+def files(state: CliState, limit: int) -> None:
+    found = state.api.list_labelled_files(limit=limit).files
+    if state.out.as_json:
+        state.out.json({"files": found})
+        return
+    if not found:
+        state.out.line("no file has a label")
+        return
+    rows = [
+        [
+            one_line(each.path),
+            one_line(", ".join(each.label.sources) or each.label.confidentiality, 60),
+            formatting.ago(each.labelled_ms),
+        ]
+        for each in found
+    ]
+    state.out.table(["file", "read before", "written"], rows)
+    state.out.note("trust a file that you have read: palyra security clear PATH")
+
+
+@verb(security, "clear", help="Trust a file again, or all files of a folder.")
+@click.argument("path", type=click.Path())
+def clear(state: CliState, path: str) -> None:
+    found = state.api.clear_file_label(path=os.path.realpath(path)).files
+    if state.out.as_json:
+        state.out.json({"files": found})
+        return
+    for each in found:
+        state.out.line(f"{one_line(each.path)} is trusted again")
 
 
 def _head(state: CliState, found: SecurityScore) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from palyra.api.calls import ApiCall, Count, HttpResponse, Input, Nothing, ok
 from palyra.api.routes import Gives, Route
+from palyra.features.security_score import files
 from palyra.features.security_score.model import SecurityScore
 from palyra.features.security_score.service import SecurityScores
 
@@ -28,4 +29,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
         query=ScoreQuery,
         gives=(Gives(200, SecurityScore),),
     ),
+    *files.ROUTES,
 )

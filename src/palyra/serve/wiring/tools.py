@@ -29,6 +29,7 @@ from palyra.tools.browser.port import BrowserPool
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
+from palyra.tools.plan import DeclarePlan
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell import tools as shell
 from palyra.tools.shell.jobs import Jobs
@@ -71,7 +72,7 @@ def own(
         from palyra.tools import crash_test_tools
 
         offered += crash_test_tools.tools(fence)
-    return Catalogue(offered)
+    return Catalogue(offered, beside=(DeclarePlan(),))
 
 
 def to_look_at(loaded: Loaded) -> Catalogue:

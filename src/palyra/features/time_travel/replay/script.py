@@ -63,6 +63,7 @@ _OWN_DOING = frozenset(
         "approval.requested",
         "tool.handed_over",
         "answer.refused",
+        "plan.declared",
         "agent.spawned",
     }
 )

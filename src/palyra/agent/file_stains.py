@@ -1,0 +1,176 @@
+"""Labels of files: what a call has read of files that were written after untrusted content, and
+which files it has written so itself.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from palyra.agent.active_run import ActiveRun
+from palyra.core import labels
+from palyra.core.events import FileDigest, ToolFinished
+from palyra.core.labels import CLEAN, Label
+from palyra.core.run_progress import CallProgress
+from palyra.core.tools import Scope, ToolResult, ToolSpec
+from palyra.store import file_labels
+from palyra.store.database import Database, Tx
+from palyra.store.file_labels import LabelledFile
+from palyra.system import thread_pool
+
+# Of a workspace, so many files are looked at for what a command has changed; if there are more, all
+# of it counts as changed.
+_MOST_LOOKED_AT = 20_000
+_MOST_LABELLED = 200
+_MOST_DIGESTED = 16 << 20
+_SPARE_NS = 2_000_000_000
+_SKIPPED = frozenset({".git"})
+# Their results name files and show lines of them: only what is named there was read.
+_NAMING = frozenset({"fs.list", "fs.search"})
+# What they say is what the model wrote.
+_WRITING = frozenset({"fs.write"})
+
+
+def stained(label: Label) -> bool:
+    """Return whether what is written now must be remembered."""
+    return label.integrity == "untrusted" or label.confidentiality == "secret"
+
+
+async def shown_by(db: Database, spec: ToolSpec, scope: Scope, result: ToolResult) -> Label:
+    """The label of the files that a result may show."""
+    if not scope.paths or spec.name in _WRITING:
+        return CLEAN
+    whole = "process" in spec.capabilities and bool(scope.workspace)
+    paths = (*scope.paths, scope.workspace) if whole else scope.paths
+    digest = result.data.get("sha256") if isinstance(result.data, dict) else ""
+    digests = [digest] if isinstance(digest, str) else []
+    found = await db.read(lambda tx: file_labels.touched(tx, paths, digests))
+    if spec.name in _NAMING and len(found) <= _MOST_LABELLED:
+        found = [each for each in found if os.path.basename(each.path) in result.text]
+    return joined(found, scope.workspace)
+
+
+def joined(found: Iterable[LabelledFile], workspace: str) -> Label:
+    """One label for all of these, with the names of the files."""
+    label = CLEAN
+    for each in found:
+        name = f"file:{each.path.removeprefix(workspace.rstrip('/') + '/')}"
+        own = labels.untrusted(name) if each.label.integrity == "untrusted" else CLEAN
+        label = labels.merge(labels.merge(label, own), each.label)
+    return label
+
+
+async def given(db: Database, spec: ToolSpec, scope: Scope) -> Label:
+    """The label of the files that a call takes along: to a command, a worker or a person."""
+    out = not {"process", "message", "network", "browser"}.isdisjoint(
+        (*spec.capabilities, *scope.capabilities)
+    )
+    if not scope.paths or not out or scope.harmless:
+        return CLEAN
+    found = await db.read(lambda tx: file_labels.touched(tx, scope.paths))
+    return joined(found, scope.workspace)
+
+
+def written(call: CallProgress, spec: ToolSpec, finished: ToolFinished) -> list[FileDigest]:
+    """The files that a call may have written. Reads the disk: call it on a thread."""
+    scope = call.proposed.scope if call.proposed is not None else Scope()
+    root = scope.workspace
+    if not root:
+        return []
+    if finished.changes:
+        return [
+            _digested(os.path.join(root, each.path))
+            for each in finished.changes
+            if each.change != "deleted"
+        ]
+    if "process" not in spec.capabilities or scope.harmless:
+        return []
+    if isinstance(finished.data, dict) and finished.data.get("job"):
+        # Nobody knows when it writes.
+        return [FileDigest(root, "")]
+    since = time.time_ns() - finished.duration_ms * 1_000_000 - _SPARE_NS
+    changed = list(_changed(root, since))
+    if len(changed) > _MOST_LABELLED:
+        return [FileDigest(root, "")]
+    return [_digested(path) for path in changed]
+
+
+def _changed(root: str, since_ns: int) -> Iterator[str]:
+    """Files below a folder that were changed since; the folder itself if it is too large."""
+    left, waiting = _MOST_LOOKED_AT, [root]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as listed:
+                for entry in listed:
+                    left -= 1
+                    if left < 0:
+                        yield root
+                        return
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in _SKIPPED:
+                            waiting.append(entry.path)
+                    elif entry.stat(follow_symlinks=False).st_ctime_ns >= since_ns:
+                        yield entry.path
+        except OSError:
+            continue  # It is gone, or nobody may look.
+
+
+def _digested(path: str) -> FileDigest:
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > _MOST_DIGESTED:
+                return FileDigest(path, "")
+            return FileDigest(path, sha256(file.read()).hexdigest())
+    except OSError:
+        return FileDigest(path, "")
+
+
+def rewritten(call: CallProgress, spec: ToolSpec, finished: ToolFinished) -> list[FileDigest]:
+    """The files whose whole content is what a model wrote that has read nothing untrusted."""
+    if spec.name not in _WRITING or finished.outcome != "ok" or call.proposed is None:
+        return []
+    return [FileDigest(path, "") for path in call.proposed.scope.paths]
+
+
+class FileTrace(Struct, frozen=True):
+    """What a call did with files: the label of its result, what its model had read by then, and
+    the files that it wrote, or wrote anew from nothing untrusted.
+    """
+
+    label: Label
+    read: Label
+    wrote: Sequence[FileDigest] = ()
+    anew: Sequence[FileDigest] = ()
+
+
+async def trace(
+    db: Database,
+    run: ActiveRun,
+    call: CallProgress,
+    spec: ToolSpec,
+    finished: ToolFinished,
+    result: ToolResult,
+) -> FileTrace:
+    scope = call.proposed.scope if call.proposed is not None else Scope()
+    if not scope.workspace:
+        return FileTrace(finished.label, CLEAN)
+    label = labels.merge(finished.label, await shown_by(db, spec, scope, result))
+    read = labels.merge(run.live.conversation.label, label)
+    if not stained(read):
+        return FileTrace(label, read, anew=rewritten(call, spec, finished))
+    if not finished.changes and "process" not in spec.capabilities:
+        return FileTrace(label, read)
+    wrote = await thread_pool.everyday.run(written, call, spec, finished)
+    return FileTrace(label, read, wrote)
+
+
+def keep(tx: Tx, run: ActiveRun, traced: FileTrace) -> None:
+    """Remember the label of what a call has written."""
+    files, label = traced.wrote, traced.read
+    if not files and traced.anew:
+        label = CLEAN
+        known = {each.path for each in file_labels.touched(tx, [e.path for e in traced.anew])}
+        files = [each for each in traced.anew if each.path in known]
+    file_labels.put(tx, run.principal, files, label, session_id=run.session_id, run_id=run.run_id)

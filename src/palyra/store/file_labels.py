@@ -1,0 +1,140 @@
+"""Files that were written after untrusted content was read: which, with which label, by whom.
+
+The rule: a label stays on its path, whatever becomes of the file, and goes along with its bytes to
+other paths. Only a person takes it away, or a run that writes the whole file anew and has read
+nothing of the kind.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.core import labels
+from palyra.core.errors import NotFound
+from palyra.core.events import FileDigest, FilesLabelled
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.labels import CLEAN, Label
+from palyra.store import tape
+from palyra.store.database import Tx
+
+_MOST_JOINED = 500
+_COLUMNS = "path, digest, label, session_id, run_id, labelled_ms"
+
+
+class LabelledFile(Struct, frozen=True, kw_only=True):
+    """A file, or a folder with everything in it. `digest`: the SHA-256 of what was written, where
+    it is known.
+    """
+
+    path: str
+    digest: str
+    label: Label
+    session_id: str
+    run_id: str
+    labelled_ms: int
+
+
+def _file(row: tuple[Any, ...]) -> LabelledFile:
+    return LabelledFile(
+        path=row[0],
+        digest=row[1],
+        label=msgspec.json.decode(row[2], type=Label),
+        session_id=row[3],
+        run_id=row[4],
+        labelled_ms=row[5],
+    )
+
+
+def put(
+    tx: Tx,
+    principal: str,
+    files: Sequence[FileDigest],
+    label: Label,
+    *,
+    session_id: str = "",
+    run_id: str = "",
+) -> None:
+    """Label files, or take their labels away with a clean one. It is on the system's tape."""
+    if not files:
+        return
+    event = FilesLabelled(files=tuple(files), label=label, session_id=session_id, run_id=run_id)
+    tape.append(tx, SYSTEM_TAPE, principal, [event])
+    for each in files:
+        if label == CLEAN:
+            tx.run("DELETE FROM file_labels WHERE path = :path", path=each.path)
+            continue
+        known = tx.one("SELECT label FROM file_labels WHERE path = :path", path=each.path)
+        before = msgspec.json.decode(known[0], type=Label) if known else CLEAN
+        tx.run(
+            f"""INSERT INTO file_labels ({_COLUMNS})
+            VALUES (:path, :digest, :label, :session_id, :run_id, :now)
+            ON CONFLICT (path) DO UPDATE SET digest = excluded.digest, label = excluded.label,
+                session_id = excluded.session_id, run_id = excluded.run_id,
+                labelled_ms = excluded.labelled_ms""",
+            path=each.path,
+            digest=each.digest,
+            label=msgspec.json.encode(labels.merge(before, label)),
+            session_id=session_id,
+            run_id=run_id,
+            now=tx.now_ms,
+        )
+
+
+def touched(tx: Tx, paths: Iterable[str], digests: Iterable[str] = ()) -> list[LabelledFile]:
+    """What is labelled among these paths, below them, or above them; and what has these bytes."""
+    found: dict[str, LabelledFile] = {}
+    if tx.one("SELECT 1 FROM file_labels LIMIT 1") is None:
+        return []  # Nearly always.
+    for path in paths:
+        below = path.rstrip("/") + "/"
+        rows = tx.all(
+            f"""SELECT {_COLUMNS} FROM file_labels
+            WHERE path IN (SELECT value FROM json_each(:whole))
+                OR (path >= :below AND path < :end) LIMIT :most""",
+            whole=msgspec.json.encode(_above(path)).decode(),
+            below=below,
+            end=below[:-1] + "0",
+            most=_MOST_JOINED,
+        )
+        found.update((str(row[0]), _file(row)) for row in rows)
+    for digest in filter(None, digests):
+        rows = tx.all(
+            f"SELECT {_COLUMNS} FROM file_labels WHERE digest = :digest LIMIT 8", digest=digest
+        )
+        found.update((str(row[0]), _file(row)) for row in rows)
+    return list(found.values())
+
+
+def _above(path: str) -> list[str]:
+    """The path and every folder that it lies in."""
+    found = [path]
+    while "/" in path.rstrip("/"):
+        path = path.rstrip("/").rpartition("/")[0] or "/"
+        found.append(path)
+        if path == "/":
+            break
+    return found
+
+
+def listing(tx: Tx, *, after: str = "", limit: int = 100) -> list[LabelledFile]:
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM file_labels WHERE path > :after ORDER BY path LIMIT :limit",
+        after=after,
+        limit=limit,
+    )
+    return [_file(row) for row in rows]
+
+
+def clear(tx: Tx, principal: str, path: str) -> list[LabelledFile]:
+    """Take away the label of a file, or of everything in a folder, because a person says so."""
+    found = [
+        each
+        for each in touched(tx, [path])
+        if each.path == path or each.path.startswith(path.rstrip("/") + "/")
+    ]
+    if not found:
+        raise NotFound(f"no file that is or lies below {path} has a label", path=path)
+    put(tx, principal, [FileDigest(each.path, each.digest) for each in found], CLEAN)
+    return found
