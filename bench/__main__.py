@@ -13,6 +13,7 @@ NAMES = (
     "runs",
     "where",
     "memory",
+    "told",
     "curves",
     "proof",
     "stop",

@@ -29,7 +29,7 @@ from bench.common import ROOT, Table
 from bench.memory_facts import FACTS, UNKNOWN
 from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
 from palyra.features.memory import words as memory_words
-from palyra.features.memory.model import INJECTION_THRESHOLD
+from palyra.features.memory.relevance import TOLD_FROM
 from palyra.models.embeddings import LocalEmbedder
 
 _CONFIG = "[limits]\nrequests_per_second = 1000000\n"
@@ -178,12 +178,11 @@ def _said_ms(text: str) -> int:
 def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
     with _remembered(daemon, given) as (session_id, numbers):
 
-        def ask(text: str) -> tuple[list[int], float]:
+        def ask(text: str) -> tuple[list[int], list[float]]:
             query = urlencode({"text": text, "session_id": session_id, "limit": _TOP})
-            found = daemon.get(f"/v1/memory/search?{query}")["found"]
-            return [numbers[each["item"]["memory_id"]] for each in found], max(
-                (each["parts"]["own"] for each in found), default=0.0
-            )
+            searched = daemon.get(f"/v1/memory/search?{query}")
+            ranked = [numbers[each["item"]["memory_id"]] for each in searched["found"]]
+            return ranked, searched.get("relevance", [])
 
         ours = [ask(question.text) for question in given.questions]
         nothing = [ask(text)[1] for text in given.unanswered]
@@ -199,7 +198,7 @@ def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
     return [
         Table(title, columns, rows),
         by_category,
-        _threshold(given, [score for _, score in ours], nothing),
+        _abstention(given, [likely for _, likely in ours], nothing),
     ]
 
 
@@ -318,24 +317,28 @@ def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Ta
     )
 
 
-def _threshold(given: Collection, answered: list[float], nothing: list[float]) -> Table:
-    """Whether the best item by itself tells a question with an answer from one without."""
-    pairs = [(high > low) + (high == low) / 2 for high in answered for low in nothing]
-    above = sum(score >= INJECTION_THRESHOLD for score in answered)
-    below = sum(score < INJECTION_THRESHOLD for score in nothing)
-    wrong = len(nothing) - below
+def _abstention(
+    given: Collection, answered: list[list[float]], nothing: list[list[float]]
+) -> Table:
+    """Whether what the search says of its results tells a question with an answer from one
+    without.
+    """
+    high, low = ([sum(each) for each in several] for several in (answered, nothing))
+    pairs = [(one > other) + (one == other) / 2 for one in high for other in low]
+    above, wrong = (
+        sum(max(each, default=0.0) >= TOLD_FROM for each in several)
+        for several in (answered, nothing)
+    )
     row = (
-        f"{INJECTION_THRESHOLD:.2f}",
         f"{sum(pairs) / len(pairs):.3f}",
         f"{above} of {len(answered)}",
-        f"{below} of {len(nothing)}",
+        f"{len(nothing) - wrong} of {len(nothing)}",
         f"{above / (above + wrong):.3f}" if above + wrong else "-",
     )
     columns = (
-        "threshold",
         "AUC",
-        "with an answer: above",
-        "without: below",
-        "of those above, with an answer",
+        "with an answer: something told",
+        "without: nothing told",
+        "of those told something, with an answer",
     )
-    return Table(f"The injection threshold on {given.name}", columns, [row])
+    return Table(f"Whether there is an answer, on {given.name}", columns, [row])

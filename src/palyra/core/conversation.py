@@ -315,6 +315,7 @@ class Conversation:
                     joined,
                     told,
                     tuple([memory_id for memory_id, _ in recalled]),
+                    shown.doubted if recalled and shown is not None else (),
                 )
             )
             run.heard = True

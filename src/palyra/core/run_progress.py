@@ -87,6 +87,8 @@ class UserTurn:
     notes: tuple[str, ...] = ()
     # The items of memory that were shown with it. Their text is not on the tape.
     recalled: tuple[str, ...] = ()
+    # Those of them that were told with a word of doubt.
+    doubted: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -56,6 +56,10 @@ class LocalEmbedder:
             else 0
         )
 
+    @property
+    def running(self) -> bool:
+        return self.pid != 0
+
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []
         self._waiting += 1

@@ -16,7 +16,7 @@ from palyra.core.errors import Conflict, InvalidInput, NotFound
 from palyra.core.ids import SYSTEM_TAPE
 from palyra.core.labels import Label
 from palyra.features.memory.model import (
-    INJECTION_THRESHOLD,
+    WORDS_THRESHOLD,
     Item,
     NewMemory,
     ScopeKind,
@@ -228,7 +228,7 @@ def test_pinned_items_come_first_and_the_prompt_stays_small(tmp_path: Path) -> N
             assert recalled[0].item.memory_id == pinned.memory_id
             assert len(recalled) <= 5
             assert sum(each.tokens for each in recalled) <= 800
-            assert all(each.score >= INJECTION_THRESHOLD for each in recalled[1:])
+            assert all(each.score >= WORDS_THRESHOLD for each in recalled[1:])
             assert [each.item.text for each in await told(memory, ME, "weather")] == [
                 "Answer in Czech"
             ]

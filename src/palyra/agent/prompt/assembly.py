@@ -37,7 +37,7 @@ from palyra.agent.prompt.token_sizes import Measure
 from palyra.core import call_options, labels, references, subagent_limits
 from palyra.core.call_options import CallOptions
 from palyra.core.conversation import Conversation
-from palyra.core.events import MEMORY_SEARCH, AssembledPart, InputAssembled, InputReceived
+from palyra.core.events import DOUBT, MEMORY_SEARCH, AssembledPart, InputAssembled, InputReceived
 from palyra.core.messages import (
     ANY_CALL,
     Image,
@@ -420,7 +420,10 @@ class Assembler:
         shown = (*around.recalled, *around.earlier)
         label = labels.join([labels.private("memory"), *(each.label for each in shown)])
         tokens = sum(self._size(text) for text in (around.memory, _earlier(around)) if text)
-        note = ", ".join(f"{each.memory_id} {each.score:.2f}" for each in around.recalled)
+        note = ", ".join(
+            f"{each.memory_id} {each.score:.2f}{DOUBT if each.unsure else ''}"
+            for each in around.recalled
+        )
         return (AssembledPart("memory", tokens, label, note), *searched)
 
     def _outside(

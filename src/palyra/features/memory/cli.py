@@ -69,12 +69,8 @@ def search(state: CliState, text: tuple[str, ...], session: str, limit: int, exp
     if state.out.as_json:
         state.out.json(searched)
         return
-    for each in searched.found:
-        mark = (
-            ""
-            if max(each.score, each.parts.own) >= searched.threshold
-            else "  (too far to be told to the agent)"
-        )
+    for each, likely in zip(searched.found, searched.relevance, strict=True):
+        mark = "" if likely >= searched.threshold else "  (too far to be told to the agent)"
         state.out.line(
             f"{each.score:.2f}  {each.item.memory_id}  {one_line(each.item.text, 200)}{mark}"
         )
