@@ -370,6 +370,7 @@ class Conversation:
                 progress.attempts = event.attempt
             case ToolFinished():
                 progress.finished = event
+                progress.finished_seq = seq
                 _note(run, progress, event)
                 tool_values.finished(self.shown, seq, progress.proposed, event, self.label)
                 self.label = labels.merge(self.label, event.label)

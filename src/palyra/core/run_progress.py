@@ -43,6 +43,8 @@ class CallProgress:
     started: ToolStarted | None = None
     attempts: int = 0
     finished: ToolFinished | None = None
+    # Where on the tape its result stands.
+    finished_seq: int = 0
     undone: bool = False
     # Set when a run of its own does it.
     spawned: AgentSpawned | None = None
