@@ -25,6 +25,7 @@ import apsw
 import numpy as np
 from tests.daemon import DaemonProcess, start
 
+from bench import agent_sessions
 from bench.common import ROOT, Table
 from bench.memory_facts import FACTS, UNKNOWN
 from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
@@ -53,7 +54,14 @@ class Collection(NamedTuple):
 
 def tables() -> list[Table]:
     conversations = list(_conversations())
-    collections = [_ours(), _facts(), _our_talk(), *conversations, *map(_assisted, conversations)]
+    collections = [
+        _ours(),
+        _facts(),
+        _our_talk(),
+        *_agents(),
+        *conversations,
+        *map(_assisted, conversations),
+    ]
     with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=_CONFIG) as daemon:
         return [table for each in collections for table in _measured(daemon, each)]
 
@@ -95,6 +103,27 @@ def _our_talk() -> Collection:
         for asked, answers in TALK_QUESTIONS
     ]
     return Collection("our own conversations", items, questions, list(UNANSWERED))
+
+
+def _agents() -> Iterator[Collection]:
+    """Sessions with tools, half by half; all of a half are searched together."""
+    sessions = agent_sessions.read()
+    middle = len(sessions) // 2
+    for half, several in (("first", sessions[:middle]), ("second", sessions[middle:])):
+        items: list[dict[str, Any]] = []
+        questions: list[Question] = []
+        for each in several:
+            first = len(items)
+            for place, line in enumerate(each.lines):
+                given = f" {line.given}" if line.given else ""
+                text = f"{line.who}:{given} {line.text}"
+                items.append({"text": text, "source": each.title, "place": place})
+            questions += [
+                Question(asked.text, frozenset(first + at for at in asked.lines), "agent session")
+                for asked in each.questions
+            ]
+        unanswered = [text for each in several for text in each.unanswered]
+        yield Collection(f"agent sessions, {half} half", items, questions, unanswered)
 
 
 def _conversations() -> Iterator[Collection]:
