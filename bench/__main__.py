@@ -21,6 +21,7 @@ NAMES = (
     "sandbox",
     "queue",
     "learning",
+    "compaction",
     "console",
     "channels",
     "transports",

@@ -16,8 +16,8 @@ from palyra.features.compaction.model import Spoken
 
 _MOST_READ = 64 << 10
 _MOST_WALKED = 4_000
-_MOST_KEPT = 12
-_MOST_CHARACTERS = 260
+_MOST_KEPT = 16
+_MOST_CHARACTERS = 360
 _LONGEST = 80
 _LONGEST_ARGUMENTS = 160
 _TOKEN = re.compile(r"[$€£#@/~]?\w(?:(?:[\w./:@#%+&=?~-]|,(?=\d))*[\w/%])?")
@@ -50,6 +50,11 @@ def taken_up(turns: Sequence[Spoken]) -> frozenset[str]:
         for text in texts:
             found.update(_values(text[:_MOST_READ]))
     return frozenset(found)
+
+
+def taken_from(text: str) -> list[str]:
+    """The values in a text, each once, in their order."""
+    return list(dict.fromkeys(_values(text[:_MOST_READ])))
 
 
 def of_result(text: str, wanted: frozenset[str]) -> str:
