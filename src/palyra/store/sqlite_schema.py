@@ -226,4 +226,15 @@ MIGRATIONS = (
                 behind - first AS size FROM turns""",  # noqa: E501
         ),
     ),
+    Migration(
+        34,
+        "what a remembered statement is about, so that a later one about the same is noticed",
+        (
+            # NULL: nobody has looked yet. Empty: nothing that could be contradicted.
+            "ALTER TABLE memory_items ADD COLUMN claim BLOB",
+            """CREATE INDEX memory_items_by_claim ON memory_items (owner, claim)
+                WHERE state = 'active'""",
+            "CREATE INDEX memory_items_unclaimed ON memory_items (memory_id) WHERE claim IS NULL",
+        ),
+    ),
 )

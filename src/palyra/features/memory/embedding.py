@@ -17,7 +17,7 @@ from palyra.core.errors import PalyraError, Unavailable
 from palyra.core.ids import SYSTEM
 from palyra.core.ports import Embedder
 from palyra.features.memory import words as memory_vectors
-from palyra.features.memory.rows import index, items, transcript_index
+from palyra.features.memory.rows import claims, index, items, transcript_index
 from palyra.features.memory.rows.codes import Codes
 from palyra.store.database import Database, Tx
 from palyra.system.thread_pool import everyday
@@ -37,6 +37,7 @@ IDLE_S = _SWEEP_S + 120.0
 _QUIET_S = 20.0
 # Few at once: the writer is everybody's.
 _ENTRIES_AT_ONCE = 16
+_ITEMS_AT_ONCE = 200
 # After so many passages the embedding model rests until it is quiet again.
 _MOST_SAID = 256
 # Who asks in the middle of a run waits no longer for a question's vector. The model takes a small
@@ -276,6 +277,8 @@ class Embedding:
         def step(tx: Tx) -> int:
             return items.purge(tx, items.On(SYSTEM), items.expired(tx), "expired")
 
+        while await self._db.write(lambda tx: claims.unclaimed(tx, _ITEMS_AT_ONCE)):
+            await self._lull.wait()
         if await self._db.read(lambda tx: items.expired(tx, 1)):
             while await self._db.write(step):
                 pass

@@ -21,6 +21,7 @@ from palyra.agent.prompt.run_context import Recall, RecalledMemory
 from palyra.core.errors import PalyraError
 from palyra.core.ports import CallContext
 from palyra.features.memory import relevance, selection
+from palyra.features.memory import words as memory_words
 from palyra.features.memory.embedding import PATIENCE_S, Embedding
 from palyra.features.memory.model import (
     Item,
@@ -155,4 +156,8 @@ class Recalling:
 
 
 def for_prompt(item: Item, score: float, *, unsure: bool = False) -> RecalledMemory:
-    return RecalledMemory(item.memory_id, item.kind, item.text, item.label, score, unsure)
+    text = item.text
+    if item.supersedes and item.valid_from_ms:
+        # It was otherwise before: what the model finds elsewhere may be older.
+        text = f"{text.rstrip('. ')} (since {memory_words.day(item.valid_from_ms)})"
+    return RecalledMemory(item.memory_id, item.kind, text, item.label, score, unsure)
