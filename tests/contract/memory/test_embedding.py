@@ -126,19 +126,32 @@ def test_who_asks_in_the_moment_when_the_process_rests_gets_an_answer() -> None:
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
-def test_a_killed_embedding_process_is_an_error_once_and_then_started_anew() -> None:
+def test_an_embedding_process_that_was_killed_is_started_anew_for_who_asks_next() -> None:
     async def work() -> None:
         embedder = LocalEmbedder()
         try:
             await embedder.embed(["one"])
             os.kill(embedder.pid, signal.SIGKILL)
-            with pytest.raises(Unavailable):
-                await embedder.embed(["two"])
-            assert len(await embedder.embed(["three"])) == 1
+            assert len(await embedder.embed(["two"])) == 1
         finally:
             await embedder.close()
 
     asyncio.run(work())
+
+
+def test_a_process_that_ends_over_a_question_is_asked_once_more_and_no_further() -> None:
+    ends = (sys.executable, "-c", "print('ready', flush=True); input()")
+
+    async def work() -> None:
+        embedder = LocalEmbedder(command=ends)
+        try:
+            for _ in range(2):
+                with pytest.raises(Unavailable, match="ended"):
+                    await embedder.embed(["one"])
+        finally:
+            await embedder.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_a_file_that_is_not_the_one_we_know_is_refused() -> None:
