@@ -28,8 +28,8 @@ _NONE = 6.0
 # While an item has no vector: see the search.
 _GUESSED_MEANING = 0.6
 # A run is told what is at least so likely, and not much less likely than the best.
-TOLD_FROM = 0.15
-_OF_THE_BEST = 0.3
+TOLD_FROM = 0.2
+_OF_THE_BEST = 0.4
 # Below that, it is told with a word of doubt.
 SURE_FROM = 0.5
 
