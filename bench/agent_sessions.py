@@ -1,5 +1,5 @@
-"""The sessions of `agent_sessions.txt`: people with an agent that has tools, and what is asked about
-them afterwards.
+"""The sessions of `agent_sessions.txt`: people with an agent that has tools, and what is asked
+about them afterwards.
 """
 
 import re

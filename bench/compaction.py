@@ -1,9 +1,9 @@
-"""What is left of long sessions with tools when they are condensed: the identifiers that later calls
-need, what the user wished, and what holds from now on.
+"""What is left of long sessions with tools when they are condensed by rules: the identifiers that
+later calls need, what the user wished, and what holds from now on.
 
-All sessions of `agent_sessions.txt` make one long one; on the recorded runs in `PALYRA_MATERIAL`, if
-they are there, it goes on. What a call is given and stood in a result or was said before counts as
-needed; it is in the summary, or found by one search for the tools and words of the call.
+All sessions of `agent_sessions.txt` make one long one. In the recorded runs in `PALYRA_MATERIAL`, if
+they are there, all before each call is condensed. What a call is given and stood in an earlier
+result counts as needed.
 """
 
 import json
@@ -83,9 +83,7 @@ class _Tape:
         self.add(
             run_id, RunAccepted(), InputReceived(submission_id=run_id, text=text), RunStarted()
         )
-        self.add(
-            run_id, InputAssembled(turn=1, upto_seq=self.seq, parts=(), tokens=0, budget=0)
-        )
+        self.add(run_id, InputAssembled(turn=1, upto_seq=self.seq, parts=(), tokens=0, budget=0))
         return run_id
 
     def call(self, run_id: str, tool: str, arguments: dict[str, Any], result: str) -> None:
@@ -109,9 +107,7 @@ class _Tape:
     def condensed(self, window: int) -> str:
         turns = [turn for turn in self.conversation.turns if not isinstance(turn, Summary)]
         most = min(4_096, window // 5) * _BYTES_PER_TOKEN
-        return rule_summary.render(
-            rule_summary.condense((), turns, most), len(turns), 1, self.seq
-        )
+        return rule_summary.render(rule_summary.condense((), turns, most), len(turns), 1, self.seq)
 
 
 def tables() -> list[Table]:

@@ -28,7 +28,8 @@ from palyra.features.memory.rows import tool_results
 from palyra.features.memory.rows.codes import Codes
 from palyra.features.memory.rows.index import IndexEntry
 from palyra.features.memory.rows.items import Unembedded
-from palyra.store.database import Row, Tx
+from palyra.store.database import Tx
+from palyra.store.dialect import Row
 
 if TYPE_CHECKING:
     import numpy as np
