@@ -1,8 +1,8 @@
 """What is left of long sessions with tools when they are condensed by rules: the identifiers that
 later calls need, what the user wished, and what holds from now on.
 
-All sessions of `agent_sessions.txt` make one long one. In the recorded runs in `PALYRA_MATERIAL`, if
-they are there, all before each call is condensed. What a call is given and stood in an earlier
+All sessions of `agent_sessions.txt` make one long one. In the recorded runs in `PALYRA_MATERIAL`,
+if they are there, all before each call is condensed. What a call is given and stood in an earlier
 result counts as needed.
 """
 
