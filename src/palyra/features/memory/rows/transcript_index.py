@@ -44,6 +44,7 @@ _LEAD = 40
 _WORD = re.compile(r"\w+")
 _SNIPPET_OF_RESULT = 600
 _SAID = "kind IN ('input.received', 'run.completed')"
+_RETURNED = "kind = 'tool.finished'"
 # The results of tools have places of their own, so that they stand between nobody's words; the
 # indexes of the table have the same number.
 _RESULTS_FROM = 1_099_511_627_776
@@ -58,12 +59,13 @@ _NEAR_ENOUGH = 0.2
 
 def behind(tx: Tx) -> int:
     """Return how many entries wait to be indexed."""
+    return _count_behind(tx, _SAID, _TALK) + _count_behind(tx, _RETURNED, _RESULTS)
+
+
+def _count_behind(tx: Tx, kinds: str, which: str) -> int:
     row = tx.one(
-        f"""SELECT (SELECT count(*) FROM entries WHERE {_SAID} AND position > :talk)
-            + (SELECT count(*) FROM entries
-                WHERE kind = 'tool.finished' AND position > :results)""",
-        talk=_indexed(tx, _TALK),
-        results=_indexed(tx, _RESULTS),
+        f"SELECT count(*) FROM entries WHERE {kinds} AND position > :indexed",
+        indexed=_indexed(tx, which),
     )
     return int(row[0]) if row else 0
 
@@ -76,7 +78,7 @@ def _indexed(tx: Tx, which: str) -> int:
 def index(tx: Tx, limit: int) -> int:
     """Make the oldest that waits findable by its words. Says how many entries it took."""
     rows = _waiting(tx, _SAID, _TALK, limit)
-    rows += _waiting(tx, "kind = 'tool.finished'", _RESULTS, limit - len(rows))
+    rows += _waiting(tx, _RETURNED, _RESULTS, limit - len(rows))
     fresh: dict[int, list[IndexEntry]] = {}
     calls = tool_results.Calls(tx)
     for position, tape, time_ms, run_id, body, owner in rows:
