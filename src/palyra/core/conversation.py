@@ -307,16 +307,10 @@ class Conversation:
             run.interjected = True
             told = tuple(self.notes) if shown is None else shown.notes
             recalled = shown.recalled if shown is not None and not run.heard else ()
+            items = tuple([memory_id for memory_id, _ in recalled])
+            doubted = shown.doubted if recalled and shown is not None else ()
             self.turns.append(
-                UserTurn(
-                    seq,
-                    run.run_id,
-                    run.accepted_seq,
-                    joined,
-                    told,
-                    tuple([memory_id for memory_id, _ in recalled]),
-                    shown.doubted if recalled and shown is not None else (),
-                )
+                UserTurn(seq, run.run_id, run.accepted_seq, joined, told, items, doubted)
             )
             run.heard = True
             self.notes.clear()
